@@ -5,25 +5,24 @@ from pathlib import Path
 import pytest
 
 from prony.model.experiment_data import ExperimentData
-
-from . import dossiers
+from report import experiments
 
 
 @pytest.fixture(scope="session")
 def full(tmp_path_factory: pytest.TempPathFactory) -> ExperimentData:
     """Two engines by two batch sizes; the last job is suspect."""
-    return dossiers.data(tmp_path_factory.mktemp("full"))
+    return experiments.data(tmp_path_factory.mktemp("full"))
 
 
 @pytest.fixture(scope="session")
 def partial(tmp_path_factory: pytest.TempPathFactory) -> ExperimentData:
     """One good job, one failed, one never run."""
-    return dossiers.partial_experiment(tmp_path_factory.mktemp("partial"))
+    return experiments.partial_experiment(tmp_path_factory.mktemp("partial"))
 
 
 @pytest.fixture
 def empty() -> ExperimentData:
-    return dossiers.empty_experiment()
+    return experiments.empty_experiment()
 
 
 HOSTILE = "<script>alert(1)</script>\"'&|`=cmd()$x^2$ [a](b) \x00\x1b[31m\n| https://evil.example"
@@ -32,7 +31,7 @@ HOSTILE = "<script>alert(1)</script>\"'&|`=cmd()$x^2$ [a](b) \x00\x1b[31m\n| htt
 @pytest.fixture
 def hostile(tmp_path: Path) -> ExperimentData:
     """Every text that a stranger could have chosen holds markup, a formula, a link and control characters."""
-    made = dossiers.partial_experiment(tmp_path)
+    made = experiments.partial_experiment(tmp_path)
     entries = []
     for entry in made.entries:
         job = entry.job.model_copy(update={"cell": {"workload.engine": HOSTILE, "labels.=x": f"=1+1{HOSTILE}"}})

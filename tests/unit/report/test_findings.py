@@ -13,8 +13,7 @@ from prony.report import compare, entry_fields
 from prony.report.findings import findings
 from prony.report.notes import instrument, notes
 from prony.report.table import table
-
-from . import dossiers
+from report import experiments
 
 
 def with_median(entry: Entry, value: float, half: float | None) -> Entry:
@@ -27,12 +26,12 @@ def with_median(entry: Entry, value: float, half: float | None) -> Entry:
 
 @pytest.fixture
 def pair(tmp_path: Path) -> tuple[Entry, Entry]:
-    maker = dossiers.Maker(tmp_path, repeats=3, runs=10)
+    maker = experiments.Maker(tmp_path, repeats=3, runs=10)
     return maker.entry(0, {"workload.engine": "onnxruntime"}), maker.entry(1, {"workload.engine": "openvino"})
 
 
 def told(*entries: Entry) -> str:
-    return " ".join(findings(ExperimentData(experiment=dossiers.experiment(len(entries)), entries=entries)))
+    return " ".join(findings(ExperimentData(experiment=experiments.experiment(len(entries)), entries=entries)))
 
 
 def test_the_fastest_is_named_with_a_ratio_where_intervals_are_apart(pair: tuple[Entry, Entry]) -> None:
@@ -119,12 +118,12 @@ def test_a_job_that_was_stopped_did_not_fail(partial: ExperimentData) -> None:
 
 
 def test_what_was_asked_for_and_what_was_done_are_two_columns_only_where_they_differ(tmp_path: Path) -> None:
-    maker = dossiers.Maker(tmp_path, repeats=3, runs=10)
+    maker = experiments.Maker(tmp_path, repeats=3, runs=10)
     entries = tuple(
         maker.entry(n, {"workload.threads": 2, "workload.precision": precision})
         for n, precision in enumerate(("default", "fp32"))
     )
-    made = table(ExperimentData(experiment=dossiers.experiment(2), entries=entries))
+    made = table(ExperimentData(experiment=experiments.experiment(2), entries=entries))
     headings = [one.heading for one in made.columns]
     assert headings.count("threads") == 1
     assert headings.count("precision") == 1

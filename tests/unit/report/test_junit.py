@@ -11,8 +11,7 @@ from prony.model.estimate import Grade
 from prony.model.experiment_data import ExperimentData
 from prony.model.gate_outcome import GateOutcome, GateState
 from prony.report import render
-
-from . import dossiers
+from report import experiments
 
 
 def suite(data: ExperimentData, *, strict: bool = False) -> Xml.Element:
@@ -63,8 +62,8 @@ def test_the_surroundings_fault_is_an_error(
 
 
 def test_a_void_verdict_is_a_failure_even_of_a_complete_job(tmp_path: Path) -> None:
-    entry = dossiers.Maker(tmp_path).entry(0, {"workload.engine": "onnxruntime"}, grade=Grade.VOID)
-    found = suite(dossiers.empty_experiment().model_copy(update={"entries": (entry,)}))
+    entry = experiments.Maker(tmp_path).entry(0, {"workload.engine": "onnxruntime"}, grade=Grade.VOID)
+    found = suite(experiments.empty_experiment().model_copy(update={"entries": (entry,)}))
     assert counts(found) == (1, 1, 0)
 
 

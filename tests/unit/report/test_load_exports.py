@@ -21,13 +21,12 @@ from prony.instruments.samples import SAMPLES
 from prony.model.experiment_data import ExperimentData
 from prony.report.exports.formats import EXPORTS, export
 from prony.report.exports.hdr import Histogram, highest, lowest, percentile_text, places
-
-from . import load_dossiers
+from report import load_experiments
 
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory: pytest.TempPathFactory) -> ExperimentData:
-    return load_dossiers.one_load(tmp_path_factory.mktemp("one"))
+    return load_experiments.one_load(tmp_path_factory.mktemp("one"))
 
 
 def samples(data: ExperimentData) -> pl.DataFrame:
@@ -139,7 +138,7 @@ def test_percentiles_of_a_known_series() -> None:
 class TestMlperf:
     def exported(self, tmp_path: Path, load: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         base = {"repeats": 1}
-        made = load_dossiers.data([load_dossiers.entry(tmp_path / "in", 0, {}, base | load, tokens=True)])
+        made = load_experiments.data([load_experiments.entry(tmp_path / "in", 0, {}, base | load, tokens=True)])
         paths = export(made, "mlperf", tmp_path / "out")
         lines = paths[1].read_text().splitlines()
         told = [json.loads(line.removeprefix(":::MLLOG ")) for line in lines]
@@ -178,7 +177,7 @@ def test_an_experiment_without_loads_has_no_requests(full: ExperimentData, tmp_p
 
 @pytest.mark.parametrize("name", [name for name in EXPORTS if name != "mlperf"])
 def test_requests_that_are_gone_are_missed_by_name(name: str, tmp_path: Path) -> None:
-    made = load_dossiers.one_load(tmp_path / "in")
+    made = load_experiments.one_load(tmp_path / "in")
     (made.entries[0].folder / SAMPLES).unlink()
     with pytest.raises(NotFoundError, match="requests of job job-0"):
         export(made, name, tmp_path / "out")

@@ -13,19 +13,19 @@ from prony.model.experiment_data import ExperimentData
 from prony.report import FORMATS, render
 from prony.report.findings import findings
 from prony.report.terminal.experiment import print_experiment
+from report import load_experiments
 
-from . import load_dossiers
 from .test_html import assert_harmless, page
 
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory: pytest.TempPathFactory) -> ExperimentData:
-    return load_dossiers.one_load(tmp_path_factory.mktemp("one"), slo={"ttft_ms": 10})
+    return load_experiments.one_load(tmp_path_factory.mktemp("one"), slo={"ttft_ms": 10})
 
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> ExperimentData:
-    return load_dossiers.swept(tmp_path_factory.mktemp("sweep"))
+    return load_experiments.swept(tmp_path_factory.mktemp("sweep"))
 
 
 def printed(data: ExperimentData, width: int = 160) -> str:
@@ -107,6 +107,6 @@ def test_the_json_has_the_unit_of_every_number(one: ExperimentData) -> None:
 
 
 def test_a_page_without_its_requests_is_still_a_page(tmp_path: Path) -> None:
-    made = load_dossiers.one_load(tmp_path)
+    made = load_experiments.one_load(tmp_path)
     (made.entries[0].folder / "samples.parquet").unlink()
     assert "No requests could be read" in str(render(made, "html"))

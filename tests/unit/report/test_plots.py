@@ -15,8 +15,7 @@ from prony.report.plots import figure as draw
 from prony.report.plots import job as plots_of_job
 from prony.report.plots import jobs
 from prony.report.plots.series import bands, counters, runs
-
-from . import dossiers
+from report import experiments
 
 
 def test_thinning_keeps_every_extreme() -> None:
@@ -29,7 +28,7 @@ def test_thinning_keeps_every_extreme() -> None:
 
 
 def test_a_hundred_thousand_samples_make_a_drawing_of_ordinary_size(tmp_path: Path) -> None:
-    entry = dossiers.Maker(tmp_path, repeats=4, runs=25_000).entry(0, {"workload.engine": "openvino"})
+    entry = experiments.Maker(tmp_path, repeats=4, runs=25_000).entry(0, {"workload.engine": "openvino"})
     found = runs(entry)
     assert sum(run.ms.size for run in found) > 100_000
     for plot in (plots_of_job.distribution(entry, found), plots_of_job.timeline(entry, found)):

@@ -9,38 +9,44 @@ from prony.model.alarm import Delivery, Happening, MadeAlarm, NewAlarm
 from prony.model.condition import Kind
 from servers.receiver import Receiver
 
-from .ground import ME, Ground, Hand, recipe
+from .fleet_fixture import ME, FakeAgent, FleetFixture, recipe
 from .parcels import SUT
 
 
-async def alarmed(ground: Ground, there: Receiver | None, when: str = "experiment failed", **more: Any) -> MadeAlarm:
+async def alarmed(
+    fleet_fixture: FleetFixture, there: Receiver | None, when: str = "experiment failed", **more: Any
+) -> MadeAlarm:
     asked = {"name": "ops", "when": when, "to": [there.url()] if there else [], **more}
-    return await ground.fleet.alarms.add(NewAlarm.model_validate(asked), who=ME)
+    return await fleet_fixture.fleet.alarms.add(NewAlarm.model_validate(asked), who=ME)
 
 
-async def pass_to(ground: Ground, **delta: float) -> None:
+async def pass_to(fleet_fixture: FleetFixture, **delta: float) -> None:
     """Let time go on, and do all that follows: a message is made in one round and sent in the next."""
-    ground.clock.step(**delta)
-    ground.seconds += timedelta(**delta).total_seconds()
-    await ground.look()
-    await ground.look()
+    fleet_fixture.clock.step(**delta)
+    fleet_fixture.seconds += timedelta(**delta).total_seconds()
+    await fleet_fixture.look()
+    await fleet_fixture.look()
 
 
-async def report(ground: Ground, kind: Kind = "gate_failed", subject: str = "p99", **more: Any) -> None:
-    happening = Happening(kind=kind, subject=subject, at=ground.clock.now(), text=f"{subject} is bad", **more)
-    await ground.fleet.context.write(lambda transaction: ground.fleet.alarm_engine.report(transaction, happening))
+async def report(fleet_fixture: FleetFixture, kind: Kind = "gate_failed", subject: str = "p99", **more: Any) -> None:
+    happening = Happening(kind=kind, subject=subject, at=fleet_fixture.clock.now(), text=f"{subject} is bad", **more)
+    await fleet_fixture.fleet.context.write(
+        lambda transaction: fleet_fixture.fleet.alarm_engine.report(transaction, happening)
+    )
 
 
-async def failed(ground: Ground, hand: Hand, name: str = "small", state: str = "failed") -> None:
+async def failed(
+    fleet_fixture: FleetFixture, fake_agent: FakeAgent, name: str = "small", state: str = "failed"
+) -> None:
     """Let an experiment of one job end."""
-    await ground.submit(recipe(1, name))
-    lease = await hand.lease()
-    await hand.finish(lease, state, failure=SUT if state == "failed" else None)
+    await fleet_fixture.submit(recipe(1, name))
+    lease = await fake_agent.lease()
+    await fake_agent.finish(lease, state, failure=SUT if state == "failed" else None)
 
 
 def told(there: Receiver) -> list[tuple[str, int]]:
     return [(one.json["kind"], one.json["count"]) for one in there.received]
 
 
-async def sent(ground: Ground, name: str = "ops") -> list[Delivery]:
-    return list((await ground.fleet.alarms.deliveries(name)).items)[::-1]
+async def sent(fleet_fixture: FleetFixture, name: str = "ops") -> list[Delivery]:
+    return list((await fleet_fixture.fleet.alarms.deliveries(name)).items)[::-1]

@@ -12,7 +12,7 @@ from prony.store.home import Home
 from servers.receiver import Receiver, receiver
 from servers.shared import Shared
 
-from .ground import Ground, SetClock, opened
+from .fleet_fixture import FleetFixture, SetClock, open_fleet
 
 _EMPTIED = (
     "experiment",
@@ -80,22 +80,22 @@ def emptied(url: str) -> None:
 
 
 @pytest.fixture
-async def local(home: Home, migrated_file: Path) -> AsyncIterator[Ground]:
+async def local(home: Home, migrated_file: Path) -> AsyncIterator[FleetFixture]:
     """A fleet on SQLite only, for what no database has a part in."""
     shutil.copy(migrated_file, home.database)
-    async with opened(home) as made:
+    async with open_fleet(home) as made:
         yield made
 
 
 @pytest.fixture
-async def ground(home: Home, url: str) -> AsyncIterator[Ground]:
-    async with opened(home, url) as made:
+async def fleet_fixture(home: Home, url: str) -> AsyncIterator[FleetFixture]:
+    async with open_fleet(home, url) as made:
         yield made
 
 
 @pytest.fixture
-async def pair(home: Home, shared_url: str) -> AsyncIterator[tuple[Ground, Ground]]:
+async def pair(home: Home, shared_url: str) -> AsyncIterator[tuple[FleetFixture, FleetFixture]]:
     """Two servers on one database."""
     clock = SetClock()
-    async with opened(home, shared_url, clock=clock) as one, opened(home, shared_url, clock=clock) as two:
+    async with open_fleet(home, shared_url, clock=clock) as one, open_fleet(home, shared_url, clock=clock) as two:
         yield one, two

@@ -22,7 +22,7 @@ from prony.store.database import reading
 from prony.store.folder import read_folder
 from prony.store.home import Home
 
-from .ground import FACTS, ME, SILENCE_S, Ground, Hand, SetClock, opened, recipe
+from .fleet_fixture import FACTS, ME, SILENCE_S, FakeAgent, FleetFixture, SetClock, open_fleet, recipe
 from .parcels import OURS, SUT, packed
 
 T = TypeVar("T")
@@ -40,8 +40,8 @@ class QueueMachine(RuleBasedStateMachine):
         self.loop = asyncio.Runner()
         self.stack = AsyncExitStack()
         self.clock = SetClock()
-        self.grounds: list[Ground] = []
-        self.hands: list[Hand] = []
+        self.grounds: list[FleetFixture] = []
+        self.fake_agents: list[FakeAgent] = []
         self.lent: list[tuple[int, Lease]] = []  # every lease that was ever answered with, and to whom
         self.accepted: dict[str, tuple[str, int]] = {}  # lease -> job and attempt
         self.complete: set[str] = set()
@@ -51,18 +51,18 @@ class QueueMachine(RuleBasedStateMachine):
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self.loop.run(work)
 
-    async def _open(self) -> Ground:
+    async def _open(self) -> FleetFixture:
         seconds = max([one.seconds for one in self.grounds], default=1000.0)
-        return await self.stack.enter_async_context(opened(self.home, self.url, clock=self.clock, seconds=seconds))
+        return await self.stack.enter_async_context(open_fleet(self.home, self.url, clock=self.clock, seconds=seconds))
 
     @initialize(tries=st.integers(1, 3))
     def begin(self, tries: int) -> None:
         for _ in range(self.servers):
             self.grounds.append(self.run(self._open()))
         for number in range(3):  # two of them share a device
-            hand = Hand(self.grounds[0], f"a{number}", f"device-{number // 2}", dict(FACTS))
-            self.run(hand.enrol())
-            self.hands.append(hand)
+            fake_agent = FakeAgent(self.grounds[0], f"a{number}", f"device-{number // 2}", dict(FACTS))
+            self.run(fake_agent.enrol())
+            self.fake_agents.append(fake_agent)
         self.submit(2, tries, 0, 0)
 
     def teardown(self) -> None:
@@ -112,10 +112,10 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(who=WHICH, at=WHICH, knows=st.booleans())
     def poll(self, who: int, at: int, knows: bool) -> None:
         """Ask for a job, as one that knows what it has or as one that never heard of it."""
-        number = who % len(self.hands)
-        hand = self._hand(who).at(self._at(at))
+        number = who % len(self.fake_agents)
+        fake_agent = self._hand(who).at(self._at(at))
         held = [lease.id for whose, lease in self.lent if whose == number] if knows else []
-        lease = self.run(hand.poll(holding=held))
+        lease = self.run(fake_agent.poll(holding=held))
         if lease is not None:
             assert lease.job.id not in self.complete
             assert lease.id not in held
@@ -127,8 +127,10 @@ class QueueMachine(RuleBasedStateMachine):
         """All of them ask in the same instant, each at every server."""
 
         async def ask() -> list[tuple[int, Lease | None]]:
-            asked = [(number, hand.at(at)) for number, hand in enumerate(self.hands) for at in self.grounds]
-            found = await asyncio.gather(*(hand.poll() for _, hand in asked))
+            asked = [
+                (number, fake_agent.at(at)) for number, fake_agent in enumerate(self.fake_agents) for at in self.grounds
+            ]
+            found = await asyncio.gather(*(fake_agent.poll() for _, fake_agent in asked))
             return [(number, lease) for (number, _), lease in zip(asked, found, strict=True)]
 
         known = {lease.id for _, lease in self.lent}
@@ -141,7 +143,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(who=WHICH, at=WHICH)
     def beat(self, who: int, at: int) -> None:
-        number = who % len(self.hands)
+        number = who % len(self.fake_agents)
         known = [lease.id for whose, lease in self.lent if whose == number]
         answer = self.run(self._hand(who).at(self._at(at)).beat(*known[-20:]))
         running = self._leases()
@@ -155,9 +157,9 @@ class QueueMachine(RuleBasedStateMachine):
         """Bring a result, of a lease that still is or of one long past, for the first time or again."""
         number, lease = self.lent[-1 - which % len(self.lent)]
         failure = FAILURES[why] if state is not ResultState.COMPLETE else None
-        hand = self.hands[number].at(self._at(at))
+        fake_agent = self.fake_agents[number].at(self._at(at))
         try:
-            answer = self.run(hand.finish(lease, state, go_on=on, failure=failure))
+            answer = self.run(fake_agent.finish(lease, state, go_on=on, failure=failure))
         except NotFoundError:
             assert lease.job.id not in self._ids(tables.job)
             return
@@ -175,10 +177,10 @@ class QueueMachine(RuleBasedStateMachine):
         """Bring the same result in the same instant to every server, and twice to each."""
         number, lease = self.lent[-1 - which % len(self.lent)]
         made = packed(lease.job)
-        hands = [self.hands[number].at(ground) for ground in self.grounds * 2]
+        fake_agents = [self.fake_agents[number].at(fleet_fixture) for fleet_fixture in self.grounds * 2]
 
         async def bring() -> list[FinishAnswer]:
-            return await asyncio.gather(*(hand.send(lease, made) for hand in hands))
+            return await asyncio.gather(*(fake_agent.send(lease, made) for fake_agent in fake_agents))
 
         try:
             answers = self.run(bring())
@@ -193,13 +195,13 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(which=WHICH, at=WHICH)
     def hand_back(self, which: int, at: int) -> None:
         number, lease = self.lent[-1 - which % len(self.lent)]
-        self._try(self.hands[number].at(self._at(at)).hand_back(lease))
+        self._try(self.fake_agents[number].at(self._at(at)).hand_back(lease))
 
     @rule(who=WHICH, at=WHICH)
     def restart_an_agent(self, who: int, at: int) -> None:
-        hand = self._hand(who)
-        hand.life += 1
-        self.run(hand.at(self._at(at)).enrol())
+        fake_agent = self._hand(who)
+        fake_agent.life += 1
+        self.run(fake_agent.at(self._at(at)).enrol())
 
     # Time and fate
 
@@ -211,9 +213,9 @@ class QueueMachine(RuleBasedStateMachine):
                 step = min(10.0, left)
                 left -= step
                 self.clock.step(seconds=step)
-                for ground in self.grounds:
-                    ground.seconds += step
-                    await ground.look()
+                for fleet_fixture in self.grounds:
+                    fleet_fixture.seconds += step
+                    await fleet_fixture.look()
 
         self.run(pass_at_all())
         self.has_looked = True
@@ -222,8 +224,8 @@ class QueueMachine(RuleBasedStateMachine):
     def stall(self) -> None:
         """Nobody looks for an hour: nobody is late for that."""
         before = self._leases()
-        for ground in self.grounds:
-            ground.seconds += 3600
+        for fleet_fixture in self.grounds:
+            fleet_fixture.seconds += 3600
         self.run(self._all_look())
         assert self._leases() == before
         self.has_looked = True
@@ -305,11 +307,11 @@ class QueueMachine(RuleBasedStateMachine):
 
     # Inside
 
-    def _at(self, number: int) -> Ground:
+    def _at(self, number: int) -> FleetFixture:
         return self.grounds[number % len(self.grounds)]
 
-    def _hand(self, number: int) -> Hand:
-        return self.hands[number % len(self.hands)]
+    def _hand(self, number: int) -> FakeAgent:
+        return self.fake_agents[number % len(self.fake_agents)]
 
     def _try(self, work: Coroutine[Any, Any, object]) -> None:
         with suppress(ConflictError, NotFoundError):  # it is in no state that allows it
@@ -317,8 +319,8 @@ class QueueMachine(RuleBasedStateMachine):
         self.has_looked = False
 
     async def _all_look(self) -> None:
-        for ground in self.grounds:
-            await ground.look()
+        for fleet_fixture in self.grounds:
+            await fleet_fixture.look()
 
     def _ids(self, table: Any) -> list[str]:
         with reading(self.grounds[0].fleet.context.engine) as connection:

@@ -22,7 +22,7 @@ from prony.model.result import Effective, Repetition
 from prony.store.home import Home
 from servers.receiver import Receiver
 
-from .ground import ME, SETTINGS, Ground, Hand, opened, recipe
+from .fleet_fixture import ME, SETTINGS, FakeAgent, FleetFixture, open_fleet, recipe
 from .parcels import AT, SUT, repacked, write
 
 pytestmark = pytest.mark.anyio
@@ -35,8 +35,8 @@ WORSE = [1100 + 2 * ((place * 5) % 7 - 3) for place in range(20)]
 class Lab:
     """An agent whose every result takes as long as a test says, measured a minute after the one before."""
 
-    ground: Ground
-    hand: Hand
+    fleet_fixture: FleetFixture
+    fake_agent: FakeAgent
     folder: Path
     version: str = "1"
     minute: int = 0
@@ -54,60 +54,62 @@ class Lab:
         begins = list(range(10_000_000, 110_000_000, 10_000_000))
         ends = [begin + 1000 * micros for begin in begins]
         sample_frame([(run, "measure", begins, ends) for run in range(2)]).write_parquet(place / SAMPLES)
-        assert (await self.hand.send(lease, repacked(place))).accepted
+        assert (await self.fake_agent.send(lease, repacked(place))).accepted
 
     async def record(self, values: Sequence[int]) -> None:
         """Run the recipe once for each number, and have all of it judged."""
         for micros in values:
-            await self.ground.submit(recipe(1))
-            await self.bring(await self.hand.lease(), micros)
-        await self.ground.fleet.histories.judge_waiting()
+            await self.fleet_fixture.submit(recipe(1))
+            await self.bring(await self.fake_agent.lease(), micros)
+        await self.fleet_fixture.fleet.histories.judge_waiting()
 
     async def carry_out(self, values: Sequence[int], version: str = "") -> None:
         """Carry out what waits for the agent, and nothing else."""
         for micros in values:
-            await self.bring(await self.hand.lease(), micros, version)
-        assert await self.hand.poll() is None
+            await self.bring(await self.fake_agent.lease(), micros, version)
+        assert await self.fake_agent.poll() is None
 
     async def attend(self) -> None:
-        self.ground.clock.step(seconds=1)  # so that experiments are listed in the order in which they were made
-        await self.ground.fleet.confirmations.attend()
+        self.fleet_fixture.clock.step(seconds=1)  # so that experiments are listed in the order in which they were made
+        await self.fleet_fixture.fleet.confirmations.attend()
 
     async def change(self) -> Change:
         (found,) = [
-            one for state in ChangeState for one in (await self.ground.fleet.histories.changes(state=state)).items
+            one
+            for state in ChangeState
+            for one in (await self.fleet_fixture.fleet.histories.changes(state=state)).items
         ]
         return found
 
     async def confirming(self) -> list[ExperimentView]:
-        views = (await self.ground.fleet.experiments.page(limit=500)).items
+        views = (await self.fleet_fixture.fleet.experiments.page(limit=500)).items
         return [view for view in views if view.experiment.confirms is not None][::-1]
 
 
-async def lab_of(ground: Ground, folder: Path) -> Lab:
-    return Lab(ground, await ground.agent(), folder)
+async def lab_of(fleet_fixture: FleetFixture, folder: Path) -> Lab:
+    return Lab(fleet_fixture, await fleet_fixture.agent(), folder)
 
 
-async def alarmed(ground: Ground, there: Receiver, when: str) -> None:
+async def alarmed(fleet_fixture: FleetFixture, there: Receiver, when: str) -> None:
     asked = NewAlarm.model_validate({"name": when.replace(" ", "-"), "when": when, "to": [there.url()], "quiet": "1s"})
-    await ground.fleet.alarms.add(asked, who=ME)
+    await fleet_fixture.fleet.alarms.add(asked, who=ME)
 
 
-async def told(ground: Ground, there: Receiver) -> list[tuple[str, str, str]]:
+async def told(fleet_fixture: FleetFixture, there: Receiver) -> list[tuple[str, str, str]]:
     """Let time go on until all is told; return which alarm told what of which kind."""
     for _ in range(3):
-        ground.clock.step(seconds=20)
-        ground.seconds += 20
-        await ground.look()
+        fleet_fixture.clock.step(seconds=20)
+        fleet_fixture.seconds += 20
+        await fleet_fixture.look()
     return [(one.json["when"], one.json["kind"], item["kind"]) for one in there.received for item in one.json["items"]]
 
 
 async def test_a_regression_is_run_again_on_its_agent_and_pages_only_when_that_confirms_it(
-    ground: Ground, there: Receiver, tmp_path: Path
+    fleet_fixture: FleetFixture, there: Receiver, tmp_path: Path
 ) -> None:
-    await alarmed(ground, there, "regression")
-    lab = await lab_of(ground, tmp_path)
-    other = await ground.agent("b")
+    await alarmed(fleet_fixture, there, "regression")
+    lab = await lab_of(fleet_fixture, tmp_path)
+    other = await fleet_fixture.agent("b")
     await lab.record(STEADY + WORSE[:4])
     assert (await lab.change()).state is ChangeState.FOUND
     await lab.attend()
@@ -115,10 +117,10 @@ async def test_a_regression_is_run_again_on_its_agent_and_pages_only_when_that_c
     change = await lab.change()
     assert (view.experiment.confirms, view.experiment.job_count, view.priority) == (change.id, 7, -100)
     assert view.submitted_by == "prony"
-    assert await told(ground, there) == []
+    assert await told(fleet_fixture, there) == []
     assert await other.poll() is None
-    await ground.submit(recipe(1))  # whatever a person wants goes first
-    await lab.bring(await lab.hand.lease(), WORSE[4])
+    await fleet_fixture.submit(recipe(1))  # whatever a person wants goes first
+    await lab.bring(await lab.fake_agent.lease(), WORSE[4])
     assert lab.seen[-1].confirms is None
     await lab.carry_out(WORSE[:7])
     await lab.attend()
@@ -127,15 +129,15 @@ async def test_a_regression_is_run_again_on_its_agent_and_pages_only_when_that_c
     assert any(step.startswith("repeated: 7 runs of the same job against 20") for step in decided.path)
     assert any("not side by side" in step for step in decided.path)
     assert any("no calibrations" in step for step in decided.path)
-    assert await told(ground, there) == [("regression", "firing", "regression")]
-    series = await ground.fleet.histories.series()
+    assert await told(fleet_fixture, there) == [("regression", "firing", "regression")]
+    series = await fleet_fixture.fleet.histories.series()
     assert [one.runs for one in series.items] == [len(STEADY) + 5]  # the runs that confirm are no points
     await lab.attend()
     assert len(await lab.confirming()) == 1
 
 
 async def test_what_the_runs_do_not_show_is_rejected_and_pages_nobody(
-    local: Ground, there: Receiver, tmp_path: Path
+    local: FleetFixture, there: Receiver, tmp_path: Path
 ) -> None:
     await alarmed(local, there, "regression")
     lab = await lab_of(local, tmp_path)
@@ -148,7 +150,7 @@ async def test_what_the_runs_do_not_show_is_rejected_and_pages_nobody(
 
 
 async def test_who_asks_for_suspicions_is_told_of_them_and_of_what_became_of_them(
-    local: Ground, there: Receiver, tmp_path: Path
+    local: FleetFixture, there: Receiver, tmp_path: Path
 ) -> None:
     await alarmed(local, there, "suspect")
     lab = await lab_of(local, tmp_path)
@@ -164,7 +166,7 @@ async def test_who_asks_for_suspicions_is_told_of_them_and_of_what_became_of_the
     assert (await told(local, there))[3:] == [("suspect", "resolved", "regression")]
 
 
-async def test_one_result_alone_costs_one_run_when_it_was_a_spike(local: Ground, tmp_path: Path) -> None:
+async def test_one_result_alone_costs_one_run_when_it_was_a_spike(local: FleetFixture, tmp_path: Path) -> None:
     lab = await lab_of(local, tmp_path)
     await lab.record([*STEADY, 1300])
     assert (await lab.change()).state is ChangeState.SUSPECT
@@ -180,7 +182,7 @@ async def test_one_result_alone_costs_one_run_when_it_was_a_spike(local: Ground,
     assert len(await lab.confirming()) == 1
 
 
-async def test_one_result_alone_that_comes_again_is_run_seven_times(local: Ground, tmp_path: Path) -> None:
+async def test_one_result_alone_that_comes_again_is_run_seven_times(local: FleetFixture, tmp_path: Path) -> None:
     lab = await lab_of(local, tmp_path)
     await lab.record([*STEADY, 1100])
     await lab.attend()
@@ -192,9 +194,9 @@ async def test_one_result_alone_that_comes_again_is_run_seven_times(local: Groun
 
 
 async def test_two_versions_of_an_engine_take_turns_and_promising_pairs_are_followed_by_more(
-    ground: Ground, tmp_path: Path
+    fleet_fixture: FleetFixture, tmp_path: Path
 ) -> None:
-    lab = await lab_of(ground, tmp_path)
+    lab = await lab_of(fleet_fixture, tmp_path)
     await lab.record(STEADY)
     lab.version = "2.0+cpu"
     await lab.record(WORSE[:4])
@@ -207,7 +209,7 @@ async def test_two_versions_of_an_engine_take_turns_and_promising_pairs_are_foll
 
     async def take_turns(pairs: int, better: set[int]) -> None:
         for _ in range(2 * pairs):
-            lease = await lab.hand.lease()
+            lease = await lab.fake_agent.lease()
             assert isinstance(lease.job.workload, ModelWorkload)
             is_slow = lease.job.side == "b" and lease.job.pair not in better
             assert lease.job.workload.engine_version == versions[lease.job.side == "b"]
@@ -226,21 +228,21 @@ async def test_two_versions_of_an_engine_take_turns_and_promising_pairs_are_foll
 
 
 async def test_a_batch_that_fails_leaves_the_change_and_is_tried_once_more(
-    ground: Ground, there: Receiver, tmp_path: Path
+    fleet_fixture: FleetFixture, there: Receiver, tmp_path: Path
 ) -> None:
-    await alarmed(ground, there, "regression")
-    await alarmed(ground, there, "experiment failed")
-    lab = await lab_of(ground, tmp_path)
+    await alarmed(fleet_fixture, there, "regression")
+    await alarmed(fleet_fixture, there, "experiment failed")
+    lab = await lab_of(fleet_fixture, tmp_path)
     await lab.record(STEADY + WORSE[:4])
     await lab.attend()
     (view,) = await lab.confirming()
-    await ground.fleet.experiments.cancel(view.experiment.id, who=ME)
+    await fleet_fixture.fleet.experiments.cancel(view.experiment.id, who=ME)
     await lab.attend()
     assert len(await lab.confirming()) == 2
     assert (await lab.change()).state is ChangeState.FOUND
-    assert await told(ground, there) == []
+    assert await told(fleet_fixture, there) == []
     for _ in range(7):
-        await lab.hand.finish(await lab.hand.lease(), "failed", failure=SUT)
+        await lab.fake_agent.finish(await lab.fake_agent.lease(), "failed", failure=SUT)
     await lab.attend()
     await lab.attend()
     change = await lab.change()
@@ -249,15 +251,15 @@ async def test_a_batch_that_fails_leaves_the_change_and_is_tried_once_more(
         change.path[-2], "only 0 of 7 runs may be quoted"
     ]  # fmt: skip
     # Nothing will decide it now, so what the history is sure of is told.
-    assert await told(ground, there) == [("regression", "firing", "regression")]
+    assert await told(fleet_fixture, there) == [("regression", "firing", "regression")]
 
 
 async def test_more_runs_than_a_day_allows_are_not_made_and_that_is_told(
     home: Home, there: Receiver, tmp_path: Path
 ) -> None:
-    async with opened(home, settings=replace(SETTINGS, confirm_runs_per_day=10)) as ground:
-        await alarmed(ground, there, "regression")
-        lab = await lab_of(ground, tmp_path)
+    async with open_fleet(home, settings=replace(SETTINGS, confirm_runs_per_day=10)) as fleet_fixture:
+        await alarmed(fleet_fixture, there, "regression")
+        lab = await lab_of(fleet_fixture, tmp_path)
         lab.version = "1"
         await lab.record(STEADY)
         lab.version = "2"
@@ -266,38 +268,38 @@ async def test_more_runs_than_a_day_allows_are_not_made_and_that_is_told(
             await lab.attend()
         assert await lab.confirming() == []
         assert (await lab.change()).path[-1].startswith("confirming runs: not run yet, 14 would be more than the 10")
-        assert await told(ground, there) == [("regression", "firing", "regression")]
+        assert await told(fleet_fixture, there) == [("regression", "firing", "regression")]
 
 
 async def test_with_confirming_off_what_the_history_is_sure_of_is_told(
     home: Home, there: Receiver, tmp_path: Path
 ) -> None:
-    async with opened(home, settings=replace(SETTINGS, confirm_runs_per_day=0)) as ground:
-        await alarmed(ground, there, "regression")
-        lab = await lab_of(ground, tmp_path)
+    async with open_fleet(home, settings=replace(SETTINGS, confirm_runs_per_day=0)) as fleet_fixture:
+        await alarmed(fleet_fixture, there, "regression")
+        lab = await lab_of(fleet_fixture, tmp_path)
         await lab.record(STEADY + WORSE[:4])
         await lab.attend()
         assert await lab.confirming() == []
-        assert await told(ground, there) == [("regression", "firing", "regression")]
+        assert await told(fleet_fixture, there) == [("regression", "firing", "regression")]
 
 
 async def test_a_change_of_an_agent_that_is_away_is_told_by_the_history_and_run_when_it_is_back(
-    local: Ground, there: Receiver, tmp_path: Path
+    local: FleetFixture, there: Receiver, tmp_path: Path
 ) -> None:
     await alarmed(local, there, "regression")
     lab = await lab_of(local, tmp_path)
     await lab.record(STEADY + WORSE[:4])
-    await local.fleet.agents.drain(lab.hand.id, who=ME)
+    await local.fleet.agents.drain(lab.fake_agent.id, who=ME)
     await local.settle()
     for _ in range(2):
         await lab.attend()
     change = await lab.change()
     assert change.path[-1] == (
-        f"confirming runs: not run yet, agent {lab.hand.id}, which brought the result, is not there"
+        f"confirming runs: not run yet, agent {lab.fake_agent.id}, which brought the result, is not there"
     )
     assert await told(local, there) == [("regression", "firing", "regression")]
-    await local.fleet.agents.reset(lab.hand.id, who=ME)
-    await lab.hand.beat()
+    await local.fleet.agents.reset(lab.fake_agent.id, who=ME)
+    await lab.fake_agent.beat()
     await lab.attend()
     await lab.carry_out(WORSE[:7])
     await lab.attend()
@@ -305,20 +307,20 @@ async def test_a_change_of_an_agent_that_is_away_is_told_by_the_history_and_run_
 
 
 async def test_a_change_of_an_agent_that_was_removed_is_told_by_the_history_alone(
-    local: Ground, there: Receiver, tmp_path: Path
+    local: FleetFixture, there: Receiver, tmp_path: Path
 ) -> None:
     await alarmed(local, there, "regression")
     lab = await lab_of(local, tmp_path)
     await lab.record(STEADY + WORSE[:4])
-    await local.fleet.agents.remove(lab.hand.id, who=ME)
+    await local.fleet.agents.remove(lab.fake_agent.id, who=ME)
     await local.settle()
     await lab.attend()
-    assert (await lab.change()).path[-1].endswith(f"none, agent {lab.hand.id}, which brought the result, is gone")
+    assert (await lab.change()).path[-1].endswith(f"none, agent {lab.fake_agent.id}, which brought the result, is gone")
     assert await told(local, there) == [("regression", "firing", "regression")]
 
 
 async def test_a_regression_right_after_a_spike_that_was_rejected_is_a_change_of_its_own(
-    local: Ground, tmp_path: Path
+    local: FleetFixture, tmp_path: Path
 ) -> None:
     lab = await lab_of(local, tmp_path)
     await lab.record([*STEADY, 1300])
@@ -339,7 +341,7 @@ async def test_a_regression_right_after_a_spike_that_was_rejected_is_a_change_of
     assert [one.id for one in (await local.fleet.histories.changes(state=ChangeState.REJECTED)).items] == [rejected.id]
 
 
-async def test_what_was_rejected_is_asked_again_when_it_goes_on(local: Ground, tmp_path: Path) -> None:
+async def test_what_was_rejected_is_asked_again_when_it_goes_on(local: FleetFixture, tmp_path: Path) -> None:
     lab = await lab_of(local, tmp_path)
     await lab.record(STEADY + WORSE[:4])
     await lab.attend()
@@ -358,33 +360,35 @@ async def test_what_was_rejected_is_asked_again_when_it_goes_on(local: Ground, t
     assert [one.id for one in (await local.fleet.histories.changes(state=ChangeState.CONFIRMED)).items] == [again.id]
 
 
-async def test_of_two_servers_one_makes_the_runs(pair: tuple[Ground, Ground], tmp_path: Path) -> None:
+async def test_of_two_servers_one_makes_the_runs(pair: tuple[FleetFixture, FleetFixture], tmp_path: Path) -> None:
     one, two = pair
     lab = await lab_of(one, tmp_path)
     await lab.record(STEADY + WORSE[:4])
     await two.look()
-    await asyncio.gather(*(ground.fleet.confirmations.look_after() for ground in (one, two, one, two)))
+    await asyncio.gather(*(fleet_fixture.fleet.confirmations.look_after() for fleet_fixture in (one, two, one, two)))
     assert len(await lab.confirming()) == 1
     await lab.carry_out(WORSE[:7])
-    await asyncio.gather(*(ground.fleet.confirmations.look_after() for ground in (one, two, one, two)))
+    await asyncio.gather(*(fleet_fixture.fleet.confirmations.look_after() for fleet_fixture in (one, two, one, two)))
     assert (await lab.change()).state is ChangeState.CONFIRMED
 
 
-async def test_what_a_person_decided_meanwhile_stays_so_and_its_runs_are_stopped(local: Ground, tmp_path: Path) -> None:
+async def test_what_a_person_decided_meanwhile_stays_so_and_its_runs_are_stopped(
+    local: FleetFixture, tmp_path: Path
+) -> None:
     lab = await lab_of(local, tmp_path)
     await lab.record(STEADY + WORSE[:4])
     await lab.attend()
-    await lab.bring(await lab.hand.lease(), WORSE[0])
+    await lab.bring(await lab.fake_agent.lease(), WORSE[0])
     await local.fleet.histories.ack((await lab.change()).id, Acknowledgement(expected=True), who=ME)
     await lab.attend()
-    assert await lab.hand.poll() is None
+    assert await lab.fake_agent.poll() is None
     assert [view.experiment.state for view in await lab.confirming()] == [ExperimentState.PARTIAL]
     await lab.attend()
     assert (await lab.change()).state is ChangeState.ACKNOWLEDGED
     assert len(await lab.confirming()) == 1
 
 
-async def test_a_machine_that_changed_too_leaves_the_change_undecided(local: Ground, tmp_path: Path) -> None:
+async def test_a_machine_that_changed_too_leaves_the_change_undecided(local: FleetFixture, tmp_path: Path) -> None:
     lab = await lab_of(local, tmp_path)
     await lab.record(STEADY + WORSE[:4])
     await lab.attend()
@@ -406,7 +410,7 @@ async def test_a_machine_that_changed_too_leaves_the_change_undecided(local: Gro
 
 
 async def test_versions_that_cannot_be_run_side_by_side_any_more_are_followed_by_the_same_job_again(
-    local: Ground, tmp_path: Path
+    local: FleetFixture, tmp_path: Path
 ) -> None:
     lab = await lab_of(local, tmp_path)
     await lab.record(STEADY)
@@ -414,7 +418,7 @@ async def test_versions_that_cannot_be_run_side_by_side_any_more_are_followed_by
     await lab.record(WORSE[:4])
     await lab.attend()
     for _ in range(14):
-        await lab.hand.finish(await lab.hand.lease(), "failed", failure=SUT)
+        await lab.fake_agent.finish(await lab.fake_agent.lease(), "failed", failure=SUT)
     await lab.attend()
     first, second = await lab.confirming()
     assert (first.experiment.recipe.duet is None, second.experiment.recipe.duet) == (False, None)
@@ -426,16 +430,16 @@ async def test_versions_that_cannot_be_run_side_by_side_any_more_are_followed_by
 
 
 async def test_a_server_that_is_killed_in_the_middle_goes_on_with_the_batch(home: Home, tmp_path: Path) -> None:
-    killed = opened(home)
+    killed = open_fleet(home)
     lab = await lab_of(await killed.__aenter__(), tmp_path)
     await lab.record(STEADY + WORSE[:4])
     await lab.attend()
     for micros in WORSE[:3]:
-        await lab.bring(await lab.hand.lease(), micros)
+        await lab.bring(await lab.fake_agent.lease(), micros)
     # Nothing of it is closed: the next one finds the database as a kill leaves it.
-    async with opened(home) as ground:
-        again = replace(lab, ground=ground, hand=lab.hand.at(ground))
-        await again.hand.enrol()
+    async with open_fleet(home) as fleet_fixture:
+        again = replace(lab, fleet_fixture=fleet_fixture, fake_agent=lab.fake_agent.at(fleet_fixture))
+        await again.fake_agent.enrol()
         await again.attend()
         await again.carry_out(WORSE[3:7])
         await again.attend()

@@ -19,7 +19,7 @@ from prony.model.recipe import Recipe
 from servers.receiver import Receiver
 
 from .alarming import alarmed, pass_to, told
-from .ground import ME, Ground
+from .fleet_fixture import ME, FleetFixture
 from .parcels import AT, write
 
 pytestmark = pytest.mark.anyio
@@ -32,9 +32,9 @@ def numbers(count: int, *, change: int) -> list[float]:
     return [float(value) for value in values]
 
 
-def keep(ground: Ground, values: Sequence[float], begin: int = 0) -> None:
+def keep(fleet_fixture: FleetFixture, values: Sequence[float], begin: int = 0) -> None:
     """Record results as arrivals do, one a minute."""
-    store = ground.fleet.context.store
+    store = fleet_fixture.fleet.context.store
     for place, value in enumerate(values, begin):
         at = AT + timedelta(minutes=place)
         made = Experiment(
@@ -50,46 +50,46 @@ def keep(ground: Ground, values: Sequence[float], begin: int = 0) -> None:
         store.record_result(folder, summary)
 
 
-async def test_a_regression_is_found_told_acknowledged_and_over(ground: Ground, there: Receiver) -> None:
-    await alarmed(ground, there, "regression")
-    keep(ground, numbers(30, change=24))
-    (change,) = await ground.fleet.histories.judge_waiting()
+async def test_a_regression_is_found_told_acknowledged_and_over(fleet_fixture: FleetFixture, there: Receiver) -> None:
+    await alarmed(fleet_fixture, there, "regression")
+    keep(fleet_fixture, numbers(30, change=24))
+    (change,) = await fleet_fixture.fleet.histories.judge_waiting()
     assert change.state is ChangeState.FOUND
-    assert await ground.fleet.histories.judge_waiting() == ()
-    await ground.fleet.confirmations.look_after()  # nobody can run it again: it came from no agent
-    assert (await ground.fleet.histories.open_changes()) == {("regression", "found"): 1}
-    await pass_to(ground, seconds=11)
+    assert await fleet_fixture.fleet.histories.judge_waiting() == ()
+    await fleet_fixture.fleet.confirmations.look_after()  # nobody can run it again: it came from no agent
+    assert (await fleet_fixture.fleet.histories.open_changes()) == {("regression", "found"): 1}
+    await pass_to(fleet_fixture, seconds=11)
     assert told(there) == [("firing", 1)]
     assert there.received[0].json["items"][0]["facts"]["change"] == change.id
-    said = await ground.fleet.histories.ack(change.id, Acknowledgement(reason="known"), who=ME)
+    said = await fleet_fixture.fleet.histories.ack(change.id, Acknowledgement(reason="known"), who=ME)
     assert said.acknowledgement is not None
     assert (said.acknowledgement.who, said.acknowledgement.reason) == (ME.name, "known")
-    assert (await ground.fleet.histories.changes()).items == ()
-    assert [one.id for one in (await ground.fleet.histories.changes(state=ChangeState.ACKNOWLEDGED)).items] == [
+    assert (await fleet_fixture.fleet.histories.changes()).items == ()
+    assert [one.id for one in (await fleet_fixture.fleet.histories.changes(state=ChangeState.ACKNOWLEDGED)).items] == [
         change.id
     ]
-    await pass_to(ground, minutes=60)
+    await pass_to(fleet_fixture, minutes=60)
     assert told(there)[-1] == ("resolved", 1)
 
 
-async def test_series_are_listed_in_pages_and_shown(ground: Ground) -> None:
-    keep(ground, numbers(5, change=5))
-    await ground.fleet.histories.judge_waiting()
-    page = await ground.fleet.histories.series(name="nightly", limit=1)
+async def test_series_are_listed_in_pages_and_shown(fleet_fixture: FleetFixture) -> None:
+    keep(fleet_fixture, numbers(5, change=5))
+    await fleet_fixture.fleet.histories.judge_waiting()
+    page = await fleet_fixture.fleet.histories.series(name="nightly", limit=1)
     (series,) = page.items
     assert page.next is None
     assert (series.state, series.runs) == (SeriesState.LEARNING, 5)
-    assert (await ground.fleet.histories.series(state=SeriesState.STEADY)).items == ()
-    assert len((await ground.fleet.histories.history(series.id)).points) == 5
+    assert (await fleet_fixture.fleet.histories.series(state=SeriesState.STEADY)).items == ()
+    assert len((await fleet_fixture.fleet.histories.history(series.id)).points) == 5
     with pytest.raises(NotFoundError, match="no series"):
-        await ground.fleet.histories.history("s0")
+        await fleet_fixture.fleet.histories.history("s0")
 
 
-async def test_a_baseline_is_pinned_and_forgotten(ground: Ground) -> None:
-    keep(ground, numbers(3, change=3))
-    (series,) = (await ground.fleet.histories.series()).items
-    pinned = await ground.fleet.histories.set_baseline(series.id, NewBaseline(reason="release"), who=ME)
-    assert await ground.fleet.histories.baseline(series.id) == pinned
-    await ground.fleet.histories.clear_baseline(series.id, who=ME)
+async def test_a_baseline_is_pinned_and_forgotten(fleet_fixture: FleetFixture) -> None:
+    keep(fleet_fixture, numbers(3, change=3))
+    (series,) = (await fleet_fixture.fleet.histories.series()).items
+    pinned = await fleet_fixture.fleet.histories.set_baseline(series.id, NewBaseline(reason="release"), who=ME)
+    assert await fleet_fixture.fleet.histories.baseline(series.id) == pinned
+    await fleet_fixture.fleet.histories.clear_baseline(series.id, who=ME)
     with pytest.raises(NotFoundError, match="no baseline"):
-        await ground.fleet.histories.baseline(series.id)
+        await fleet_fixture.fleet.histories.baseline(series.id)

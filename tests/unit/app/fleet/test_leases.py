@@ -14,7 +14,7 @@ from prony.model.access import Principal, Role
 from prony.model.lease import LeaseRequest
 from prony.store.home import Home
 
-from .ground import ME, SILENCE_S, TTL_S, Ground, Hand, opened, recipe
+from .fleet_fixture import ME, SILENCE_S, TTL_S, FakeAgent, FleetFixture, open_fleet, recipe
 
 pytestmark = pytest.mark.anyio
 
@@ -22,78 +22,86 @@ pytestmark = pytest.mark.anyio
 # Lent
 
 
-async def test_a_lease_whose_answer_was_lost_is_given_again(ground: Ground) -> None:
-    await ground.submit()
-    hand = await ground.agent()
-    first = await hand.lease()
-    again = await hand.lease()
+async def test_a_lease_whose_answer_was_lost_is_given_again(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit()
+    fake_agent = await fleet_fixture.agent()
+    first = await fake_agent.lease()
+    again = await fake_agent.lease()
     assert (again.id, again.attempt, again.job) == (first.id, 1, first.job)
-    assert await hand.poll(holding=[first.id]) is None
-    assert [one.id for one in await ground.fleet.leases.list_leases()] == [first.id]
-    assert (await hand.finish(again)).accepted
-    assert await ground.job_state(first.job.id) == "complete"
+    assert await fake_agent.poll(holding=[first.id]) is None
+    assert [one.id for one in await fleet_fixture.fleet.leases.list_leases()] == [first.id]
+    assert (await fake_agent.finish(again)).accepted
+    assert await fleet_fixture.job_state(first.job.id) == "complete"
 
 
-async def test_an_agent_that_waits_and_never_heard_of_its_lease_is_told_by_the_next_round(ground: Ground) -> None:
-    await ground.submit(recipe(1))
-    hand = await ground.agent()
-    lost = await hand.lease()
-    ground.fleet.state.release(lost.id)  # as on another server, which did not lend it
-    ground.fleet.state.lots.clear()
-    async with ground.waiting(hand) as (poll,):
-        await ground.look()
+async def test_an_agent_that_waits_and_never_heard_of_its_lease_is_told_by_the_next_round(
+    fleet_fixture: FleetFixture,
+) -> None:
+    await fleet_fixture.submit(recipe(1))
+    fake_agent = await fleet_fixture.agent()
+    lost = await fake_agent.lease()
+    fleet_fixture.fleet.state.release(lost.id)  # as on another server, which did not lend it
+    fleet_fixture.fleet.state.lots.clear()
+    async with fleet_fixture.waiting(fake_agent) as (poll,):
+        await fleet_fixture.look()
         async with asyncio.timeout(120):
             found = await poll
     assert found is not None
     assert found.id == lost.id
 
 
-async def test_two_agents_of_one_device_never_both_have_a_job(ground: Ground) -> None:
-    await ground.submit()
-    one = await ground.agent("one", device="shared")
-    two = await ground.agent("two", device="shared")
+async def test_two_agents_of_one_device_never_both_have_a_job(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit()
+    one = await fleet_fixture.agent("one", device="shared")
+    two = await fleet_fixture.agent("two", device="shared")
     lease = await one.lease()
     assert await two.poll() is None
-    ground.fleet.state.release(lease.id)  # the server forgets, the database does not
+    fleet_fixture.fleet.state.release(lease.id)  # the server forgets, the database does not
     assert await two.poll() is None
     await one.finish(lease)
     assert (await two.lease()).job.id != lease.job.id
 
 
-async def test_the_other_agent_of_a_device_is_woken_when_it_becomes_free(ground: Ground) -> None:
-    await ground.submit(recipe(2))
-    one = await ground.agent("one", device="shared")
-    two = await ground.agent("two", device="shared")
+async def test_the_other_agent_of_a_device_is_woken_when_it_becomes_free(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit(recipe(2))
+    one = await fleet_fixture.agent("one", device="shared")
+    two = await fleet_fixture.agent("two", device="shared")
     lease = await one.lease()
-    async with ground.waiting(two) as (poll,):
+    async with fleet_fixture.waiting(two) as (poll,):
         await one.finish(lease)
         assert await poll is not None
 
 
-async def test_a_job_that_is_submitted_reaches_the_agent_that_waits_and_wakes_one_for_each_job(ground: Ground) -> None:
-    hands = [await ground.agent(name) for name in "abc"]
-    async with ground.waiting(*hands) as polls:
-        await ground.submit(recipe(2))
-        await ground.until(lambda: sum(poll.done() for poll in polls) == 2)
-        assert len(ground.fleet.state.waiters) == 1
+async def test_a_job_that_is_submitted_reaches_the_agent_that_waits_and_wakes_one_for_each_job(
+    fleet_fixture: FleetFixture,
+) -> None:
+    fake_agents = [await fleet_fixture.agent(name) for name in "abc"]
+    async with fleet_fixture.waiting(*fake_agents) as polls:
+        await fleet_fixture.submit(recipe(2))
+        await fleet_fixture.until(lambda: sum(poll.done() for poll in polls) == 2)
+        assert len(fleet_fixture.fleet.state.waiters) == 1
 
 
-async def test_agents_that_may_begin_nothing_are_not_woken_in_place_of_one_that_may(ground: Ground) -> None:
-    drained, twin, free = [await ground.agent(name, device=f"d-{name[0]}") for name in ("x-1", "f-1", "f-2")]
-    await ground.fleet.agents.drain(drained.id, who=ME)
-    async with ground.waiting(drained, twin, free):
-        other = await ground.agent("other")
-        async with ground.waiting(other) as (poll,):
-            await ground.submit(recipe(2))  # one for the device with two agents, one for the other device
+async def test_agents_that_may_begin_nothing_are_not_woken_in_place_of_one_that_may(
+    fleet_fixture: FleetFixture,
+) -> None:
+    drained, twin, free = [await fleet_fixture.agent(name, device=f"d-{name[0]}") for name in ("x-1", "f-1", "f-2")]
+    await fleet_fixture.fleet.agents.drain(drained.id, who=ME)
+    async with fleet_fixture.waiting(drained, twin, free):
+        other = await fleet_fixture.agent("other")
+        async with fleet_fixture.waiting(other) as (poll,):
+            await fleet_fixture.submit(recipe(2))  # one for the device with two agents, one for the other device
             assert await poll is not None
 
 
-async def test_a_job_that_comes_while_an_agent_is_told_that_there_is_none_is_not_missed(ground: Ground) -> None:
-    hand, fleet = await ground.agent(), ground.fleet
-    gone = await ground.submit(recipe(1))
-    view = await ground.submit(recipe(1, "second"))
+async def test_a_job_that_comes_while_an_agent_is_told_that_there_is_none_is_not_missed(
+    fleet_fixture: FleetFixture,
+) -> None:
+    fake_agent, fleet = await fleet_fixture.agent(), fleet_fixture.fleet
+    gone = await fleet_fixture.submit(recipe(1))
+    view = await fleet_fixture.submit(recipe(1, "second"))
     await fleet.experiments.cancel(gone.experiment.id, who=ME)
-    await ground.settle()
+    await fleet_fixture.settle()
     # In mind is only the lot that has nothing; of the other one the news comes while the database is asked.
     (lot,) = [pending.lot for pending in fleet.state.lots.values() if pending.lot.experiment_id == view.experiment.id]
     del fleet.state.lots[lot.id]
@@ -107,46 +115,46 @@ async def test_a_job_that_comes_while_an_agent_is_told_that_there_is_none_is_not
 
     fleet.leases._claim = claim_and_hear  # type: ignore[method-assign,assignment]
     async with asyncio.timeout(120):
-        lease = await hand.poll(wait_s=30)
+        lease = await fake_agent.poll(wait_s=30)
     assert lease is not None
     assert lease.job.experiment_id == view.experiment.id
 
 
-async def test_who_goes_away_in_the_middle_of_a_lease_finds_it_again(ground: Ground) -> None:
-    await ground.submit(recipe(1))
-    hand = await ground.agent()
-    await ground.settle()
-    poll = asyncio.create_task(hand.poll(wait_s=5))
-    await ground.until(lambda: bool(ground.fleet.context.tasks))
+async def test_who_goes_away_in_the_middle_of_a_lease_finds_it_again(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit(recipe(1))
+    fake_agent = await fleet_fixture.agent()
+    await fleet_fixture.settle()
+    poll = asyncio.create_task(fake_agent.poll(wait_s=5))
+    await fleet_fixture.until(lambda: bool(fleet_fixture.fleet.context.tasks))
     poll.cancel()
     with pytest.raises(asyncio.CancelledError):
         await poll
-    await ground.settle()
-    assert len(ground.fleet.state.held) == 1
-    assert (await hand.lease()).attempt == 1
+    await fleet_fixture.settle()
+    assert len(fleet_fixture.fleet.state.held) == 1
+    assert (await fake_agent.lease()).attempt == 1
 
 
-async def test_only_the_life_that_is_enrolled_is_served(ground: Ground) -> None:
-    await ground.submit()
-    hand = await ground.agent()
-    asked = LeaseRequest(agent_id=hand.id, incarnation="another", wait_s=0)
+async def test_only_the_life_that_is_enrolled_is_served(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit()
+    fake_agent = await fleet_fixture.agent()
+    asked = LeaseRequest(agent_id=fake_agent.id, incarnation="another", wait_s=0)
     with pytest.raises(ConflictError) as refused:
-        await ground.fleet.leases.acquire(asked, who=ME)
+        await fleet_fixture.fleet.leases.acquire(asked, who=ME)
     assert refused.value.code == "not_this_life"
     with pytest.raises(NotFoundError):
-        await ground.fleet.leases.acquire(LeaseRequest(agent_id="nobody", incarnation="x", wait_s=0), who=ME)
+        await fleet_fixture.fleet.leases.acquire(LeaseRequest(agent_id="nobody", incarnation="x", wait_s=0), who=ME)
 
 
-async def test_an_agent_speaks_only_for_itself(ground: Ground) -> None:
-    await ground.submit()
-    hand, other = await ground.agent("mine"), await ground.agent("other")
-    lease = await hand.lease()
+async def test_an_agent_speaks_only_for_itself(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit()
+    fake_agent, other = await fleet_fixture.agent("mine"), await fleet_fixture.agent("other")
+    lease = await fake_agent.lease()
     stranger = Principal(name="s", role=Role.AGENT, agent_id=other.id)
     with pytest.raises(AccessError):
-        await ground.fleet.leases.hand_back(lease.id, "", who=stranger)
+        await fleet_fixture.fleet.leases.hand_back(lease.id, "", who=stranger)
     with pytest.raises(AccessError):
-        await ground.fleet.intake.upload_offset(lease.id, who=stranger)
-    assert await ground.job_state(lease.job.id) == "leased"
+        await fleet_fixture.fleet.intake.upload_offset(lease.id, who=stranger)
+    assert await fleet_fixture.job_state(lease.job.id) == "leased"
 
 
 @pytest.mark.parametrize("reconcile_s", [0.0, 1e9])
@@ -154,317 +162,325 @@ async def test_rounds_without_a_pause_keep_nobody_from_work(home: Home, url: str
     """The server looks around all the while. What it read a moment ago must not undo what has happened since: an agent
     that is not woken, or whose device is thought to be occupied, would wait for half a minute."""
     settings = FleetSettings(sweep_s=0.0, reconcile_s=reconcile_s)
-    async with opened(home, url, settings) as ground, asyncio.timeout(120):
-        ground.fleet.context.time = time.monotonic
-        rounds = asyncio.create_task(ground.fleet.maintenance._sweep())
-        hands = [await ground.agent(name, device=device) for name, device in (("a", "x"), ("b", "x"), ("c", "y"))]
+    async with open_fleet(home, url, settings) as fleet_fixture, asyncio.timeout(120):
+        fleet_fixture.fleet.context.time = time.monotonic
+        rounds = asyncio.create_task(fleet_fixture.fleet.maintenance._sweep())
+        fake_agents = [
+            await fleet_fixture.agent(name, device=device) for name, device in (("a", "x"), ("b", "x"), ("c", "y"))
+        ]
 
-        async def work(hand: Hand) -> int:
+        async def work(fake_agent: FakeAgent) -> int:
             done = 0
-            while (lease := await hand.poll(wait_s=30)) is not None:
+            while (lease := await fake_agent.poll(wait_s=30)) is not None:
                 while lease is not None:
-                    lease = (await hand.finish(lease, go_on=True)).lease
+                    lease = (await fake_agent.finish(lease, go_on=True)).lease
                     done += 1
             return done
 
-        working = [asyncio.create_task(work(hand)) for hand in hands]
+        working = [asyncio.create_task(work(fake_agent)) for fake_agent in fake_agents]
         for number in range(12):
-            view = await ground.submit(recipe(1 + number % 3))
-            while await ground.state(view.experiment.id) != "complete":
+            view = await fleet_fixture.submit(recipe(1 + number % 3))
+            while await fleet_fixture.state(view.experiment.id) != "complete":
                 await asyncio.sleep(0.001)
         rounds.cancel()
-        ground.fleet.state.is_stopping = True
-        for hand in hands:
-            ground.fleet.state.rouse(hand.id)
+        fleet_fixture.fleet.state.is_stopping = True
+        for fake_agent in fake_agents:
+            fleet_fixture.fleet.state.rouse(fake_agent.id)
         assert sum(await asyncio.gather(*working)) == 24
 
 
-async def test_an_agent_that_claims_thousands_of_leases_is_told_that_they_are_not_its_own(ground: Ground) -> None:
-    await ground.submit(recipe(2))
-    hand, other = await ground.agent("a"), await ground.agent("b")
-    lease, foreign = await hand.lease(), await other.lease()
+async def test_an_agent_that_claims_thousands_of_leases_is_told_that_they_are_not_its_own(
+    fleet_fixture: FleetFixture,
+) -> None:
+    await fleet_fixture.submit(recipe(2))
+    fake_agent, other = await fleet_fixture.agent("a"), await fleet_fixture.agent("b")
+    lease, foreign = await fake_agent.lease(), await other.lease()
     claimed = [f"lease-{number}" for number in range(2000)]
-    answer = await hand.beat(lease.id, foreign.id, *claimed)
+    answer = await fake_agent.beat(lease.id, foreign.id, *claimed)
     assert set(answer.cancel) == {foreign.id, *claimed}
 
 
 # Kept
 
 
-async def test_a_lease_runs_out_when_nothing_is_heard(ground: Ground) -> None:
-    view = await ground.submit(recipe(1))
-    hand = await ground.agent()
-    lease = await hand.lease()
-    await ground.pass_time(TTL_S)
-    assert await ground.job_state(lease.job.id) == "leased"
-    await ground.pass_time(SILENCE_S - TTL_S)
-    job = await ground.job(lease.job.id)
-    assert (job.state, job.reason) == ("waiting", f"nothing was heard of agent {hand.id} for 30 s")
-    assert await ground.tried(job.id) == [(1, "a", "lost")]
-    assert await ground.state(view.experiment.id) == "running"
-    assert (await hand.beat(lease.id)).cancel == (lease.id,)
-    assert (await hand.progress(lease)).cancel
+async def test_a_lease_runs_out_when_nothing_is_heard(fleet_fixture: FleetFixture) -> None:
+    view = await fleet_fixture.submit(recipe(1))
+    fake_agent = await fleet_fixture.agent()
+    lease = await fake_agent.lease()
+    await fleet_fixture.pass_time(TTL_S)
+    assert await fleet_fixture.job_state(lease.job.id) == "leased"
+    await fleet_fixture.pass_time(SILENCE_S - TTL_S)
+    job = await fleet_fixture.job(lease.job.id)
+    assert (job.state, job.reason) == ("waiting", f"nothing was heard of agent {fake_agent.id} for 30 s")
+    assert await fleet_fixture.tried(job.id) == [(1, "a", "lost")]
+    assert await fleet_fixture.state(view.experiment.id) == "running"
+    assert (await fake_agent.beat(lease.id)).cancel == (lease.id,)
+    assert (await fake_agent.progress(lease)).cancel
 
 
-async def test_heartbeats_keep_a_lease_and_polls_alone_do_not(ground: Ground) -> None:
-    await ground.submit(recipe(2))
-    beating, silent = await ground.agent("beating"), await ground.agent("silent")
+async def test_heartbeats_keep_a_lease_and_polls_alone_do_not(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit(recipe(2))
+    beating, silent = await fleet_fixture.agent("beating"), await fleet_fixture.agent("silent")
     kept, lost = await beating.lease(), await silent.lease()
     for _ in range(6):
         await silent.poll(holding=[lost.id])
-        await ground.pass_time(10, beating=[(beating, kept)])
-    assert await ground.job_state(kept.job.id) == "leased"
-    assert await ground.tried(lost.job.id) == [(1, "silent", "lost")]
+        await fleet_fixture.pass_time(10, beating=[(beating, kept)])
+    assert await fleet_fixture.job_state(kept.job.id) == "leased"
+    assert await fleet_fixture.tried(lost.job.id) == [(1, "silent", "lost")]
 
 
-async def test_progress_keeps_a_lease(ground: Ground) -> None:
-    await ground.submit(recipe(1))
-    hand = await ground.agent()
-    lease = await hand.lease()
+async def test_progress_keeps_a_lease(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit(recipe(1))
+    fake_agent = await fleet_fixture.agent()
+    lease = await fake_agent.lease()
     for _ in range(8):
-        assert not (await hand.progress(lease)).cancel
-        await ground.pass_time(10)
-    assert await ground.job_state(lease.job.id) == "leased"
+        assert not (await fake_agent.progress(lease)).cancel
+        await fleet_fixture.pass_time(10)
+    assert await fleet_fixture.job_state(lease.job.id) == "leased"
 
 
-async def test_time_in_which_the_server_did_not_look_makes_nobody_late(ground: Ground) -> None:
-    await ground.submit(recipe(1))
-    hand = await ground.agent()
-    lease = await hand.lease()
-    await ground.look()
-    ground.seconds += 3600
-    await ground.look()
-    assert await ground.job_state(lease.job.id) == "leased"
-    await ground.pass_time(TTL_S)
-    assert await ground.job_state(lease.job.id) == "leased"
-    await ground.pass_time(SILENCE_S - TTL_S)
-    assert await ground.job_state(lease.job.id) == "waiting"
+async def test_time_in_which_the_server_did_not_look_makes_nobody_late(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit(recipe(1))
+    fake_agent = await fleet_fixture.agent()
+    lease = await fake_agent.lease()
+    await fleet_fixture.look()
+    fleet_fixture.seconds += 3600
+    await fleet_fixture.look()
+    assert await fleet_fixture.job_state(lease.job.id) == "leased"
+    await fleet_fixture.pass_time(TTL_S)
+    assert await fleet_fixture.job_state(lease.job.id) == "leased"
+    await fleet_fixture.pass_time(SILENCE_S - TTL_S)
+    assert await fleet_fixture.job_state(lease.job.id) == "waiting"
 
 
-async def test_a_database_that_is_slow_within_a_round_makes_nobody_late(ground: Ground) -> None:
-    await ground.submit(recipe(1))
-    hand = await ground.agent()
-    lease = await hand.lease()
-    await ground.look()
-    ask = ground.fleet.context.read
+async def test_a_database_that_is_slow_within_a_round_makes_nobody_late(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit(recipe(1))
+    fake_agent = await fleet_fixture.agent()
+    lease = await fake_agent.lease()
+    await fleet_fixture.look()
+    ask = fleet_fixture.fleet.context.read
 
     async def slow(question: object) -> object:
-        ground.seconds += 3600
+        fleet_fixture.seconds += 3600
         return await ask(question)  # type: ignore[arg-type]
 
-    ground.fleet.context.read = slow  # type: ignore[method-assign,assignment]
-    await ground.look()
-    ground.fleet.context.read = ask  # type: ignore[method-assign]
-    assert await ground.job_state(lease.job.id) == "leased"
+    fleet_fixture.fleet.context.read = slow  # type: ignore[method-assign,assignment]
+    await fleet_fixture.look()
+    fleet_fixture.fleet.context.read = ask  # type: ignore[method-assign]
+    assert await fleet_fixture.job_state(lease.job.id) == "leased"
 
 
 @pytest.mark.parametrize("days", [-400, 400])
-async def test_a_clock_that_is_set_makes_nobody_late(ground: Ground, days: int) -> None:
-    await ground.submit(recipe(1))
-    hand = await ground.agent()
-    lease = await hand.lease()
-    ground.clock.step(days=days)
-    await ground.pass_time(TTL_S)
-    assert await ground.job_state(lease.job.id) == "leased"
-    assert (await hand.finish(lease)).accepted
-    assert await ground.job_state(lease.job.id) == "complete"
+async def test_a_clock_that_is_set_makes_nobody_late(fleet_fixture: FleetFixture, days: int) -> None:
+    await fleet_fixture.submit(recipe(1))
+    fake_agent = await fleet_fixture.agent()
+    lease = await fake_agent.lease()
+    fleet_fixture.clock.step(days=days)
+    await fleet_fixture.pass_time(TTL_S)
+    assert await fleet_fixture.job_state(lease.job.id) == "leased"
+    assert (await fake_agent.finish(lease)).accepted
+    assert await fleet_fixture.job_state(lease.job.id) == "complete"
 
 
 @pytest.mark.parametrize("days", [-400, 400])
-async def test_a_clock_that_is_set_does_not_lengthen_a_pause(ground: Ground, days: int) -> None:
-    await ground.submit(recipe(1))
-    hand = await ground.agent()
-    lease = await hand.lease()
-    await ground.pass_time(SILENCE_S)
-    assert await hand.poll() is None
-    ground.clock.step(days=days)
-    await ground.look()
-    assert (await hand.lease()).job.id == lease.job.id
+async def test_a_clock_that_is_set_does_not_lengthen_a_pause(fleet_fixture: FleetFixture, days: int) -> None:
+    await fleet_fixture.submit(recipe(1))
+    fake_agent = await fleet_fixture.agent()
+    lease = await fake_agent.lease()
+    await fleet_fixture.pass_time(SILENCE_S)
+    assert await fake_agent.poll() is None
+    fleet_fixture.clock.step(days=days)
+    await fleet_fixture.look()
+    assert (await fake_agent.lease()).job.id == lease.job.id
 
 
-async def test_leases_of_the_dead_and_of_the_living_are_told_apart_in_one_round(ground: Ground) -> None:
-    await ground.submit(recipe(20))
-    hands = [await ground.agent(f"a{number}") for number in range(20)]
-    leases = [await hand.lease() for hand in hands]
-    await ground.pass_time(SILENCE_S, beating=list(zip(hands, leases, strict=True))[::2])
-    states = [await ground.job_state(lease.job.id) for lease in leases]
+async def test_leases_of_the_dead_and_of_the_living_are_told_apart_in_one_round(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit(recipe(20))
+    fake_agents = [await fleet_fixture.agent(f"a{number}") for number in range(20)]
+    leases = [await fake_agent.lease() for fake_agent in fake_agents]
+    await fleet_fixture.pass_time(SILENCE_S, beating=list(zip(fake_agents, leases, strict=True))[::2])
+    states = [await fleet_fixture.job_state(lease.job.id) for lease in leases]
     assert states == ["leased", "waiting"] * 10
 
 
 # Back
 
 
-async def test_what_an_earlier_life_held_waits_again_at_once(ground: Ground) -> None:
-    await ground.submit(recipe(1))
-    hand = await ground.agent()
-    lease = await hand.lease()
-    await hand.restart()
-    job = await ground.job(lease.job.id)
+async def test_what_an_earlier_life_held_waits_again_at_once(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit(recipe(1))
+    fake_agent = await fleet_fixture.agent()
+    lease = await fake_agent.lease()
+    await fake_agent.restart()
+    job = await fleet_fixture.job(lease.job.id)
     assert (job.state, job.reason) == ("waiting", "the agent was restarted")
-    assert await ground.tried(job.id) == [(1, "a", "lost")]
+    assert await fleet_fixture.tried(job.id) == [(1, "a", "lost")]
 
 
-async def test_the_same_life_that_enrols_again_keeps_what_it_has(ground: Ground) -> None:
-    await ground.submit(recipe(1))
-    hand = await ground.agent()
-    lease = await hand.lease()
-    await hand.enrol()
-    assert await ground.job_state(lease.job.id) == "leased"
-    assert (await hand.beat(lease.id)).cancel == ()
+async def test_the_same_life_that_enrols_again_keeps_what_it_has(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit(recipe(1))
+    fake_agent = await fleet_fixture.agent()
+    lease = await fake_agent.lease()
+    await fake_agent.enrol()
+    assert await fleet_fixture.job_state(lease.job.id) == "leased"
+    assert (await fake_agent.beat(lease.id)).cancel == ()
 
 
-async def test_what_is_handed_back_may_be_had_at_once_and_costs_no_try(ground: Ground) -> None:
-    await ground.submit(recipe(1, attempts=1))
-    one, two = await ground.agent("one"), await ground.agent("two")
+async def test_what_is_handed_back_may_be_had_at_once_and_costs_no_try(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit(recipe(1, attempts=1))
+    one, two = await fleet_fixture.agent("one"), await fleet_fixture.agent("two")
     for _ in range(3):
         lease = await one.lease()
         await one.hand_back(lease, "draining")
         lease = await two.lease()
         await two.hand_back(lease)
-    tried = await ground.tried(lease.job.id)
+    tried = await fleet_fixture.tried(lease.job.id)
     assert [state for _, _, state in tried] == ["returned"] * 6
     assert [number for number, _, _ in tried] == [1, 2, 3, 4, 5, 6]
     lease = await one.lease()
     await one.finish(lease)
-    assert await ground.job_state(lease.job.id) == "complete"
+    assert await fleet_fixture.job_state(lease.job.id) == "complete"
 
 
-async def test_a_lease_that_is_over_cannot_be_handed_back_again(ground: Ground) -> None:
-    await ground.submit(recipe(1))
-    one, two = await ground.agent("one"), await ground.agent("two")
+async def test_a_lease_that_is_over_cannot_be_handed_back_again(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit(recipe(1))
+    one, two = await fleet_fixture.agent("one"), await fleet_fixture.agent("two")
     lease = await one.lease()
     await one.hand_back(lease)
     second = await two.lease()
     await one.hand_back(lease)  # the answer was lost, and it says so again
-    assert await ground.job_state(lease.job.id) == "leased"
+    assert await fleet_fixture.job_state(lease.job.id) == "leased"
     assert (await two.beat(second.id)).cancel == ()
     with pytest.raises(NotFoundError):
-        await ground.fleet.leases.hand_back("nothing", "", who=ME)
+        await fleet_fixture.fleet.leases.hand_back("nothing", "", who=ME)
 
 
-async def test_a_draining_agent_is_told_so_finishes_what_it_has_and_gets_nothing_more(ground: Ground) -> None:
-    await ground.submit(recipe(2))
-    hand = await ground.agent()
-    lease = await hand.lease()
-    await ground.fleet.agents.drain(hand.id, who=ME)
-    assert (await hand.beat(lease.id)).drain
-    assert (await hand.beat(lease.id)).cancel == ()
-    done = await hand.finish(lease, go_on=True)
+async def test_a_draining_agent_is_told_so_finishes_what_it_has_and_gets_nothing_more(
+    fleet_fixture: FleetFixture,
+) -> None:
+    await fleet_fixture.submit(recipe(2))
+    fake_agent = await fleet_fixture.agent()
+    lease = await fake_agent.lease()
+    await fleet_fixture.fleet.agents.drain(fake_agent.id, who=ME)
+    assert (await fake_agent.beat(lease.id)).drain
+    assert (await fake_agent.beat(lease.id)).cancel == ()
+    done = await fake_agent.finish(lease, go_on=True)
     assert done.accepted
     assert done.lease is None
-    assert await hand.poll() is None
-    await ground.fleet.agents.reset(hand.id, who=ME)
-    assert await hand.poll() is not None
+    assert await fake_agent.poll() is None
+    await fleet_fixture.fleet.agents.reset(fake_agent.id, who=ME)
+    assert await fake_agent.poll() is not None
 
 
-async def test_an_agent_that_is_removed_while_it_waits_is_given_nothing(ground: Ground) -> None:
-    hand = await ground.agent()
-    async with ground.waiting(hand) as (poll,):
-        await ground.fleet.agents.remove(hand.id, who=ME)
-        await ground.submit()
+async def test_an_agent_that_is_removed_while_it_waits_is_given_nothing(fleet_fixture: FleetFixture) -> None:
+    fake_agent = await fleet_fixture.agent()
+    async with fleet_fixture.waiting(fake_agent) as (poll,):
+        await fleet_fixture.fleet.agents.remove(fake_agent.id, who=ME)
+        await fleet_fixture.submit()
         assert await poll is None
-    assert await ground.fleet.leases.list_leases() == ()
+    assert await fleet_fixture.fleet.leases.list_leases() == ()
 
 
-async def test_what_a_removed_agent_ran_waits_for_another(ground: Ground) -> None:
-    await ground.submit(recipe(1))
-    hand, other = await ground.agent("gone"), await ground.agent("other")
-    lease = await hand.lease()
-    await ground.fleet.agents.remove(hand.id, who=ME)
-    await ground.pass_time(10)
+async def test_what_a_removed_agent_ran_waits_for_another(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit(recipe(1))
+    fake_agent, other = await fleet_fixture.agent("gone"), await fleet_fixture.agent("other")
+    lease = await fake_agent.lease()
+    await fleet_fixture.fleet.agents.remove(fake_agent.id, who=ME)
+    await fleet_fixture.pass_time(10)
     assert (await other.lease()).job.id == lease.job.id
     with pytest.raises(NotFoundError):
-        await hand.beat(lease.id)
+        await fake_agent.beat(lease.id)
 
 
 # Cancelled
 
 
-async def test_cancelling_reaches_the_one_that_runs_by_heartbeat_and_by_progress(ground: Ground) -> None:
-    view = await ground.submit(recipe(1))
-    hand = await ground.agent()
-    lease = await hand.lease()
-    assert (await ground.fleet.jobs.cancel(lease.job.id, who=ME)).cancel_asked
-    assert (await hand.beat(lease.id)).cancel == (lease.id,)
-    assert (await hand.progress(lease)).cancel
-    await ground.look()
-    assert (await hand.beat(lease.id)).cancel == (lease.id,)
-    assert (await hand.progress(lease)).cancel
-    await hand.finish(lease, "partial")
-    assert await ground.job_state(lease.job.id) == "cancelled"
-    assert await ground.state(view.experiment.id) == "cancelled"
-    entry = await ground.fleet.results.get(lease.job.id)
+async def test_cancelling_reaches_the_one_that_runs_by_heartbeat_and_by_progress(fleet_fixture: FleetFixture) -> None:
+    view = await fleet_fixture.submit(recipe(1))
+    fake_agent = await fleet_fixture.agent()
+    lease = await fake_agent.lease()
+    assert (await fleet_fixture.fleet.jobs.cancel(lease.job.id, who=ME)).cancel_asked
+    assert (await fake_agent.beat(lease.id)).cancel == (lease.id,)
+    assert (await fake_agent.progress(lease)).cancel
+    await fleet_fixture.look()
+    assert (await fake_agent.beat(lease.id)).cancel == (lease.id,)
+    assert (await fake_agent.progress(lease)).cancel
+    await fake_agent.finish(lease, "partial")
+    assert await fleet_fixture.job_state(lease.job.id) == "cancelled"
+    assert await fleet_fixture.state(view.experiment.id) == "cancelled"
+    entry = await fleet_fixture.fleet.results.get(lease.job.id)
     assert entry.result.state == "partial"
 
 
-async def test_a_cancelled_job_that_comes_to_its_end_all_the_same_is_complete(ground: Ground) -> None:
-    view = await ground.submit(recipe(1))
-    hand = await ground.agent()
-    lease = await hand.lease()
-    await ground.fleet.jobs.cancel(lease.job.id, who=ME)
-    await hand.finish(lease)
-    assert await ground.job_state(lease.job.id) == "complete"
-    assert await ground.state(view.experiment.id) == "complete"
+async def test_a_cancelled_job_that_comes_to_its_end_all_the_same_is_complete(fleet_fixture: FleetFixture) -> None:
+    view = await fleet_fixture.submit(recipe(1))
+    fake_agent = await fleet_fixture.agent()
+    lease = await fake_agent.lease()
+    await fleet_fixture.fleet.jobs.cancel(lease.job.id, who=ME)
+    await fake_agent.finish(lease)
+    assert await fleet_fixture.job_state(lease.job.id) == "complete"
+    assert await fleet_fixture.state(view.experiment.id) == "complete"
 
 
-async def test_a_cancelled_job_whose_agent_is_gone_is_cancelled_and_not_tried_again(ground: Ground) -> None:
-    view = await ground.submit(recipe(1))
-    hand = await ground.agent()
-    lease = await hand.lease()
-    await ground.fleet.jobs.cancel(lease.job.id, who=ME)
-    await ground.pass_time(SILENCE_S)
-    assert await ground.job_state(lease.job.id) == "cancelled"
-    assert await ground.state(view.experiment.id) == "cancelled"
+async def test_a_cancelled_job_whose_agent_is_gone_is_cancelled_and_not_tried_again(
+    fleet_fixture: FleetFixture,
+) -> None:
+    view = await fleet_fixture.submit(recipe(1))
+    fake_agent = await fleet_fixture.agent()
+    lease = await fake_agent.lease()
+    await fleet_fixture.fleet.jobs.cancel(lease.job.id, who=ME)
+    await fleet_fixture.pass_time(SILENCE_S)
+    assert await fleet_fixture.job_state(lease.job.id) == "cancelled"
+    assert await fleet_fixture.state(view.experiment.id) == "cancelled"
 
 
-async def test_what_is_over_cannot_be_cancelled(ground: Ground) -> None:
-    await ground.submit(recipe(2))
-    hand = await ground.agent()
-    lease = await hand.lease()
-    await hand.finish(lease, "partial", repetitions=())
-    await ground.pass_time(10)
-    again = await hand.lease()
-    await hand.finish(again)
+async def test_what_is_over_cannot_be_cancelled(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit(recipe(2))
+    fake_agent = await fleet_fixture.agent()
+    lease = await fake_agent.lease()
+    await fake_agent.finish(lease, "partial", repetitions=())
+    await fleet_fixture.pass_time(10)
+    again = await fake_agent.lease()
+    await fake_agent.finish(again)
     with pytest.raises(ConflictError):
-        await ground.fleet.jobs.cancel(again.job.id, who=ME)
+        await fleet_fixture.fleet.jobs.cancel(again.job.id, who=ME)
 
 
 # Logs
 
 
-async def test_pieces_of_a_log_may_come_twice_and_overlap(local: Ground) -> None:
+async def test_pieces_of_a_log_may_come_twice_and_overlap(local: FleetFixture) -> None:
     await local.submit(recipe(1))
-    hand = await local.agent()
-    lease = await hand.lease()
+    fake_agent = await local.agent()
+    lease = await fake_agent.lease()
     text = "one\ntwo\nthrée\nfour\n"
     octets = text.encode()
     for begin, end in [(0, 8), (0, 8), (4, 15), (0, 4), (15, len(octets)), (4, 15)]:
-        await hand.progress(lease, log_offset=begin, log=octets[begin:end].decode())
+        await fake_agent.progress(lease, log_offset=begin, log=octets[begin:end].decode())
     first = await local.fleet.jobs.read_log(lease.job.id, offset=0)
     assert first.text == octets
     assert not first.ended
     rest = await local.fleet.jobs.read_log(lease.job.id, offset=first.next_offset)
     assert (rest.text, rest.next_offset, rest.ended) == (b"", len(octets), False)
-    await hand.finish(lease)
+    await fake_agent.finish(lease)
     assert (await local.fleet.jobs.read_log(lease.job.id, offset=len(octets))).ended
     assert (await local.fleet.jobs.read_log(lease.job.id, offset=0)).text == octets
 
 
-async def test_a_piece_of_a_log_whose_place_is_not_reached_yet_leaves_no_hole(local: Ground) -> None:
+async def test_a_piece_of_a_log_whose_place_is_not_reached_yet_leaves_no_hole(local: FleetFixture) -> None:
     await local.submit(recipe(1))
-    hand = await local.agent()
-    lease = await hand.lease()
-    await hand.progress(lease, log_offset=100, log="late")
+    fake_agent = await local.agent()
+    lease = await fake_agent.lease()
+    await fake_agent.progress(lease, log_offset=100, log="late")
     assert (await local.fleet.jobs.read_log(lease.job.id)).text == b""
 
 
-async def test_every_attempt_has_a_log_of_its_own(local: Ground) -> None:
+async def test_every_attempt_has_a_log_of_its_own(local: FleetFixture) -> None:
     await local.submit(recipe(1))
-    hand = await local.agent()
+    fake_agent = await local.agent()
     for word in ("first", "second"):
-        lease = await hand.lease()
-        await hand.progress(lease, log=word)
-        await hand.hand_back(lease)
+        lease = await fake_agent.lease()
+        await fake_agent.progress(lease, log=word)
+        await fake_agent.hand_back(lease)
     assert (await local.fleet.jobs.read_log(lease.job.id)).text == b"second"
     first = await local.fleet.jobs.read_log(lease.job.id, attempt=1)
     assert first.text == b"first"
@@ -472,7 +488,7 @@ async def test_every_attempt_has_a_log_of_its_own(local: Ground) -> None:
 
 
 @pytest.mark.parametrize("offset", [-1, 2**41])
-async def test_an_offset_that_no_log_has_is_refused(local: Ground, offset: int) -> None:
+async def test_an_offset_that_no_log_has_is_refused(local: FleetFixture, offset: int) -> None:
     view = await local.submit(recipe(1))
     (job,) = await local.jobs(view.experiment.id)
     with pytest.raises(InputError):

@@ -17,7 +17,7 @@ from prony.app.fleet.work_process import answer
 from prony.errors import InputError, StoreError, TransportError
 from prony.model.result import ResultState
 
-from .ground import Ground, recipe
+from .fleet_fixture import FleetFixture, recipe
 from .parcels import packed
 
 pytestmark = pytest.mark.anyio
@@ -39,9 +39,9 @@ def _children() -> list[psutil.Process]:
     return found
 
 
-async def _order(ground: Ground, folder: Path, *, sha256: str = "", job_id: str = "") -> UnpackOrder:
-    await ground.submit(recipe(1))
-    lease = await (await ground.agent("a")).lease()
+async def _order(fleet_fixture: FleetFixture, folder: Path, *, sha256: str = "", job_id: str = "") -> UnpackOrder:
+    await fleet_fixture.submit(recipe(1))
+    lease = await (await fleet_fixture.agent("a")).lease()
     made = packed(lease.job)
     tar = folder / "result.tar"
     tar.write_bytes(made.content)
@@ -49,7 +49,7 @@ async def _order(ground: Ground, folder: Path, *, sha256: str = "", job_id: str 
     return UnpackOrder(tar, folder / "opened", digest, job_id or lease.job.id, lease.job.experiment_id)
 
 
-async def test_a_process_says_what_a_thread_says(local: Ground, openers: Openers, tmp_path: Path) -> None:
+async def test_a_process_says_what_a_thread_says(local: FleetFixture, openers: Openers, tmp_path: Path) -> None:
     order = await _order(local, tmp_path)
     there = await openers.open(order)
     assert there.state is ResultState.COMPLETE
@@ -61,7 +61,9 @@ async def test_a_process_says_what_a_thread_says(local: Ground, openers: Openers
     assert (here.row, here.state, here.failure) == (there.row, there.state, there.failure)
 
 
-async def test_a_refusal_comes_back_whole_and_leaves_nothing(local: Ground, openers: Openers, tmp_path: Path) -> None:
+async def test_a_refusal_comes_back_whole_and_leaves_nothing(
+    local: FleetFixture, openers: Openers, tmp_path: Path
+) -> None:
     order = await _order(local, tmp_path, sha256="0" * 64)
     with pytest.raises(TransportError) as refused:
         await openers.open(order)
@@ -75,7 +77,7 @@ async def test_a_refusal_comes_back_whole_and_leaves_nothing(local: Ground, open
     assert not order.folder.exists()
 
 
-async def test_the_process_is_kept_for_the_next(local: Ground, openers: Openers, tmp_path: Path) -> None:
+async def test_the_process_is_kept_for_the_next(local: FleetFixture, openers: Openers, tmp_path: Path) -> None:
     await openers.warm()
     (first,) = _children()
     await openers.open(await _order(local, tmp_path))
@@ -83,7 +85,9 @@ async def test_the_process_is_kept_for_the_next(local: Ground, openers: Openers,
     assert [one.pid for one in _children()] == [first.pid]
 
 
-async def test_a_process_that_was_killed_is_replaced_unseen(local: Ground, openers: Openers, tmp_path: Path) -> None:
+async def test_a_process_that_was_killed_is_replaced_unseen(
+    local: FleetFixture, openers: Openers, tmp_path: Path
+) -> None:
     await openers.warm()
     (first,) = _children()
     first.kill()
@@ -93,7 +97,7 @@ async def test_a_process_that_was_killed_is_replaced_unseen(local: Ground, opene
 
 
 async def test_a_result_that_kills_every_process_is_told(
-    local: Ground, openers: Openers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    local: FleetFixture, openers: Openers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / "sitecustomize.py").write_text("import os\nos._exit(9)\n")
@@ -106,7 +110,7 @@ async def test_a_result_that_kills_every_process_is_told(
 
 
 async def test_signals_that_are_meant_for_the_server_do_not_end_it(
-    local: Ground, openers: Openers, tmp_path: Path
+    local: FleetFixture, openers: Openers, tmp_path: Path
 ) -> None:
     order = await _order(local, tmp_path)
     await openers.open(order)

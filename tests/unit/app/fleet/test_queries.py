@@ -9,27 +9,27 @@ import pytest
 from prony.model.gate_outcome import GateState
 from prony.model.listing import Filters
 
-from .ground import SILENCE_S, Ground, recipe
+from .fleet_fixture import SILENCE_S, FleetFixture, recipe
 from .test_alarms import measured
 
 pytestmark = pytest.mark.anyio
 GATES = "gates: ['inference_ms.p50 <= 0.2']\n"
 
 
-async def test_an_empty_server_has_nothing_to_tell(local: Ground) -> None:
+async def test_an_empty_server_has_nothing_to_tell(local: FleetFixture) -> None:
     found = await local.fleet.queries.overview()
     assert (found.running, found.recent, found.changes, found.failed_gates, found.troubles) == ((), (), (), (), ())
     assert (found.agents, found.stats.experiments) == (0, 0)
 
 
-async def test_gates_are_judged_and_kept_though_no_alarm_waits_for_them(local: Ground, tmp_path: Path) -> None:
-    hand = await local.agent()
-    await measured(hand, 300_000, tmp_path / "slow", GATES)
+async def test_gates_are_judged_and_kept_though_no_alarm_waits_for_them(local: FleetFixture, tmp_path: Path) -> None:
+    fake_agent = await local.agent()
+    await measured(fake_agent, 300_000, tmp_path / "slow", GATES)
     await local.fleet.gates.judge_ended()
     local.clock.step(minutes=1)
     (news,) = (await local.fleet.queries.overview()).failed_gates
     assert "1 of 1 gates of small failed" in news.text
-    await measured(hand, 100_000, tmp_path / "fast", GATES)
+    await measured(fake_agent, 100_000, tmp_path / "fast", GATES)
     await local.fleet.gates.judge_ended()
     assert (await local.fleet.queries.overview()).failed_gates == ()
     found = await local.fleet.queries.listing(Filters(), "newest", limit=10, cursor=None)
@@ -37,7 +37,7 @@ async def test_gates_are_judged_and_kept_though_no_alarm_waits_for_them(local: G
     assert (found.total, found.next) == (2, None)
 
 
-async def test_what_runs_and_who_is_lost_is_told(local: Ground) -> None:
+async def test_what_runs_and_who_is_lost_is_told(local: FleetFixture) -> None:
     made = await local.submit(recipe(2))
     await local.agent("quiet")
     found = await local.fleet.queries.overview()
@@ -50,10 +50,10 @@ async def test_what_runs_and_who_is_lost_is_told(local: Ground) -> None:
     assert (lost.name, lost.state) == ("quiet", "lost")
 
 
-async def test_labels_that_are_changed_are_found(local: Ground) -> None:
+async def test_labels_that_are_changed_are_found(local: FleetFixture) -> None:
     from prony.model.queue import Modification
 
-    from .ground import ME
+    from .fleet_fixture import ME
 
     made = await local.submit(recipe(1))
     await local.fleet.experiments.modify(made.experiment.id, Modification(labels={"team": "audio"}), who=ME)

@@ -16,7 +16,7 @@ from prony.app.fleet.scripts import remove_unneeded
 from prony.errors import CapacityError, InputError, NotFoundError, PronyError
 from prony.runner.scripts import archive
 
-from .ground import ME, Ground
+from .fleet_fixture import ME, FleetFixture
 
 pytestmark = pytest.mark.anyio
 
@@ -35,17 +35,17 @@ def tar_of(*names: str, content: bytes = b"echo 1", change: Change = lambda _: N
     return out.getvalue()
 
 
-async def keep(ground: Ground, content: bytes) -> str:
+async def keep(fleet_fixture: FleetFixture, content: bytes) -> str:
     async def chunks() -> AsyncIterator[bytes]:
         yield content
 
     sha256 = hashlib.sha256(content).hexdigest()
-    await ground.fleet.scripts.add(sha256, chunks())
+    await fleet_fixture.fleet.scripts.add(sha256, chunks())
     return sha256
 
 
-async def make_old(ground: Ground, sha256: str) -> Path:
-    place = await ground.fleet.scripts.get(sha256)
+async def make_old(fleet_fixture: FleetFixture, sha256: str) -> Path:
+    place = await fleet_fixture.fleet.scripts.get(sha256)
     then = place.stat().st_mtime - DAYS_S
     os.utime(place, (then, then))
     return place
@@ -76,49 +76,51 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-async def test_what_no_agent_could_unpack_is_refused_when_it_comes(ground: Ground, name: str) -> None:
+async def test_what_no_agent_could_unpack_is_refused_when_it_comes(fleet_fixture: FleetFixture, name: str) -> None:
     with pytest.raises(InputError) as caught:
-        await keep(ground, BAD[name])
+        await keep(fleet_fixture, BAD[name])
     assert caught.value.code == "bad_archive"
     with pytest.raises(NotFoundError):
-        await ground.fleet.scripts.get(hashlib.sha256(BAD[name]).hexdigest())
-    assert list(ground.fleet.context.home.uploads.iterdir()) == []
+        await fleet_fixture.fleet.scripts.get(hashlib.sha256(BAD[name]).hexdigest())
+    assert list(fleet_fixture.fleet.context.home.uploads.iterdir()) == []
 
 
-async def test_too_many_files_are_refused_when_they_come(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_many_files_are_refused_when_they_come(
+    fleet_fixture: FleetFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(archive, "MOST_FILES", 3)
-    await keep(ground, tar_of("a", "b", "c"))
+    await keep(fleet_fixture, tar_of("a", "b", "c"))
     with pytest.raises(InputError, match="more than 3 files"):
-        await keep(ground, tar_of("a", "b", "c", "d"))
+        await keep(fleet_fixture, tar_of("a", "b", "c", "d"))
 
 
 def script(sha256: str) -> str:
     return f"name: s\nworkload: {{kind: script, command: sh run.sh, directory: 'sha256:{sha256}'}}\n"
 
 
-async def test_scripts_go_when_no_experiment_names_them_any_more(ground: Ground) -> None:
-    needed, unneeded, fresh = [await keep(ground, tar_of(name)) for name in ("run.sh", "old.sh", "new.sh")]
-    view = await ground.submit(script(needed))
-    places = [await make_old(ground, sha256) for sha256 in (needed, unneeded)]
-    assert await remove_unneeded(ground.fleet.context) == [unneeded]
+async def test_scripts_go_when_no_experiment_names_them_any_more(fleet_fixture: FleetFixture) -> None:
+    needed, unneeded, fresh = [await keep(fleet_fixture, tar_of(name)) for name in ("run.sh", "old.sh", "new.sh")]
+    view = await fleet_fixture.submit(script(needed))
+    places = [await make_old(fleet_fixture, sha256) for sha256 in (needed, unneeded)]
+    assert await remove_unneeded(fleet_fixture.fleet.context) == [unneeded]
     assert [place.exists() for place in places] == [True, False]
-    assert (await ground.fleet.scripts.get(fresh)).is_file()
-    await ground.fleet.experiments.cancel(view.experiment.id, who=ME)
-    assert await remove_unneeded(ground.fleet.context) == [], "it may be tried again"
-    await ground.fleet.experiments.delete(view.experiment.id, who=ME)
-    assert await remove_unneeded(ground.fleet.context) == [needed]
+    assert (await fleet_fixture.fleet.scripts.get(fresh)).is_file()
+    await fleet_fixture.fleet.experiments.cancel(view.experiment.id, who=ME)
+    assert await remove_unneeded(fleet_fixture.fleet.context) == [], "it may be tried again"
+    await fleet_fixture.fleet.experiments.delete(view.experiment.id, who=ME)
+    assert await remove_unneeded(fleet_fixture.fleet.context) == [needed]
 
 
-async def test_scripts_have_a_quota_and_make_room_first(ground: Ground) -> None:
+async def test_scripts_have_a_quota_and_make_room_first(fleet_fixture: FleetFixture) -> None:
     one, two = tar_of("one.sh"), tar_of("two.sh")
-    ground.fleet.context.settings = replace(ground.fleet.context.settings, scripts_quota_bytes=len(one))
-    first = await keep(ground, one)
-    assert await keep(ground, one) == first
+    fleet_fixture.fleet.context.settings = replace(fleet_fixture.fleet.context.settings, scripts_quota_bytes=len(one))
+    first = await keep(fleet_fixture, one)
+    assert await keep(fleet_fixture, one) == first
     with pytest.raises(CapacityError, match="no room in it") as caught:
-        await keep(ground, two)
+        await keep(fleet_fixture, two)
     assert caught.value.code == "scripts_quota"
-    await make_old(ground, first)
-    second = await keep(ground, two)
-    assert (await ground.fleet.scripts.get(second)).is_file()
+    await make_old(fleet_fixture, first)
+    second = await keep(fleet_fixture, two)
+    assert (await fleet_fixture.fleet.scripts.get(second)).is_file()
     with pytest.raises(PronyError):
-        await ground.fleet.scripts.get(first)
+        await fleet_fixture.fleet.scripts.get(first)

@@ -19,17 +19,17 @@ from prony.store import queue
 from prony.store.home import Home
 from prony.store.writer import Transaction
 
-from .ground import FACTS, ME, SILENCE_S, TTL_S, Ground, Hand, opened, recipe
+from .fleet_fixture import FACTS, ME, SILENCE_S, TTL_S, FakeAgent, FleetFixture, open_fleet, recipe
 from .parcels import packed
 
 pytestmark = pytest.mark.anyio
 
-Pair = tuple[Ground, Ground]
+Pair = tuple[FleetFixture, FleetFixture]
 
 
 async def both_look(pair: Pair) -> None:
-    for ground in pair:
-        await ground.look()
+    for fleet_fixture in pair:
+        await fleet_fixture.look()
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
@@ -39,24 +39,24 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
             await asyncio.sleep(0.005)
 
 
-async def work(hand: Hand, servers: Pair, seen: list[Lease], seed: int) -> None:
+async def work(fake_agent: FakeAgent, servers: Pair, seen: list[Lease], seed: int) -> None:
     """Do jobs at whichever server is next until nothing is left, with answers that are lost now and then."""
     rng = random.Random(seed)
     empty = 0
     while empty < 2:
-        here = hand.at(rng.choice(servers))
+        here = fake_agent.at(rng.choice(servers))
         lease = await here.poll(wait_s=0.05)
         empty = empty + 1 if lease is None else 0
         while lease is not None:
             if rng.random() < 0.2:  # as if the answer had not arrived
-                again = await hand.at(rng.choice(servers)).poll(wait_s=5)
+                again = await fake_agent.at(rng.choice(servers)).poll(wait_s=5)
                 assert again is not None
                 assert again.id == lease.id
             seen.append(lease)
             made = packed(lease.job)
             if rng.random() < 0.2:
-                await asyncio.gather(*(hand.at(server).send(lease, made) for server in servers))
-            answer = await hand.at(rng.choice(servers)).send(lease, made, go_on=rng.random() < 0.7)
+                await asyncio.gather(*(fake_agent.at(server).send(lease, made) for server in servers))
+            answer = await fake_agent.at(rng.choice(servers)).send(lease, made, go_on=rng.random() < 0.7)
             lease = answer.lease
 
 
@@ -64,13 +64,13 @@ async def test_two_servers_lend_every_job_once_and_lose_none(pair: Pair) -> None
     one, two = pair
     views = [await one.submit(recipe(20, "first")), await two.submit(recipe(15, "second"))]
     # Of three devices, each with two agents that talk to either server.
-    hands = [await pair[number % 2].agent(f"a{number}", device=f"d{number // 2}") for number in range(6)]
+    fake_agents = [await pair[number % 2].agent(f"a{number}", device=f"d{number // 2}") for number in range(6)]
     await both_look(pair)
-    for ground in pair:
-        ground.fleet.context.time = time.monotonic  # agents wait here, if not for long
+    for fleet_fixture in pair:
+        fleet_fixture.fleet.context.time = time.monotonic  # agents wait here, if not for long
     seen: list[Lease] = []
     async with asyncio.timeout(120):
-        await asyncio.gather(*(work(hand, pair, seen, number) for number, hand in enumerate(hands)))
+        await asyncio.gather(*(work(fake_agent, pair, seen, number) for number, fake_agent in enumerate(fake_agents)))
     await both_look(pair)
     assert Counter(Counter(lease.job.id for lease in seen).values()) == {1: 35}
     for view in views:
@@ -81,13 +81,17 @@ async def test_two_servers_lend_every_job_once_and_lose_none(pair: Pair) -> None
 
 async def test_a_device_has_one_lease_even_where_two_servers_lend_in_the_same_instant(pair: Pair) -> None:
     await pair[0].submit(recipe(12))
-    hands = [await pair[number].agent(f"a{number}", device="shared") for number in range(2)]
+    fake_agents = [await pair[number].agent(f"a{number}", device="shared") for number in range(2)]
     await both_look(pair)
     for _ in range(6):
-        leases = [lease for lease in await asyncio.gather(*(hand.poll() for hand in hands)) if lease is not None]
+        leases = [
+            lease
+            for lease in await asyncio.gather(*(fake_agent.poll() for fake_agent in fake_agents))
+            if lease is not None
+        ]
         assert len(leases) == 1
         assert len(await pair[0].fleet.leases.list_leases()) == 1
-        await hands[0].finish(leases[0])
+        await fake_agents[0].finish(leases[0])
         await both_look(pair)
 
 
@@ -95,35 +99,35 @@ async def test_a_key_that_comes_to_both_at_once_makes_one_experiment(pair: Pair)
     for number in range(5):
         asked = Submission(text=recipe(1))
         answers = await asyncio.gather(
-            *(ground.fleet.experiments.submit(asked, key=f"k{number}", who=ME) for ground in pair)
+            *(fleet_fixture.fleet.experiments.submit(asked, key=f"k{number}", who=ME) for fleet_fixture in pair)
         )
         assert len({view.experiment.id for view, _ in answers}) == 1
         assert sorted(is_new for _, is_new in answers) == [False, True]
 
 
 async def test_the_last_two_jobs_may_end_at_both_in_the_same_instant(pair: Pair) -> None:
-    hands = [await pair[0].agent("one"), await pair[1].agent("two")]
+    fake_agents = [await pair[0].agent("one"), await pair[1].agent("two")]
     for _ in range(4):
         view = await pair[0].submit(recipe(2))
         await both_look(pair)
-        leases = [await hand.lease() for hand in hands]
-        await asyncio.gather(*(hand.finish(lease) for hand, lease in zip(hands, leases, strict=True)))
+        leases = [await fake_agent.lease() for fake_agent in fake_agents]
+        await asyncio.gather(*(fake_agent.finish(lease) for fake_agent, lease in zip(fake_agents, leases, strict=True)))
         await both_look(pair)
         assert await pair[0].state(view.experiment.id) == "complete"
 
 
 async def test_a_job_that_is_retried_while_the_other_server_ends_the_last_one_is_not_forgotten(pair: Pair) -> None:
     one, two = pair
-    hand = await one.agent()
+    fake_agent = await one.agent()
     for _ in range(4):
         view = await one.submit(recipe(2))
         await both_look(pair)
         cancelled, running = await one.jobs(view.experiment.id)
-        lease = await hand.lease()
+        lease = await fake_agent.lease()
         cancelled, running = (running, cancelled) if lease.job.id == cancelled.id else (cancelled, running)
         await one.fleet.jobs.cancel(cancelled.id, who=ME)
         made = packed(lease.job)
-        await asyncio.gather(hand.send(lease, made), two.fleet.jobs.retry(cancelled.id, who=ME))
+        await asyncio.gather(fake_agent.send(lease, made), two.fleet.jobs.retry(cancelled.id, who=ME))
         await both_look(pair)
         assert await one.state(view.experiment.id) == "running"
         assert await one.job_state(cancelled.id) == "waiting"
@@ -135,8 +139,8 @@ async def test_a_job_that_is_retried_while_the_other_server_ends_the_last_one_is
 async def test_the_end_of_an_experiment_waits_for_a_retry_that_another_server_is_about_to_commit(pair: Pair) -> None:
     one, two = pair
     view = await one.submit(recipe(2))
-    hand = await one.agent()
-    lease = await hand.lease()
+    fake_agent = await one.agent()
+    lease = await fake_agent.lease()
     (cancelled,) = [job for job in await one.jobs(view.experiment.id) if job.id != lease.job.id]
     await one.fleet.jobs.cancel(cancelled.id, who=ME)
     loop, has_acted, may_commit = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
@@ -148,7 +152,7 @@ async def test_the_end_of_an_experiment_waits_for_a_retry_that_another_server_is
 
     retrying = asyncio.create_task(two.fleet.context.write(retry_slowly))
     await has_acted.wait()
-    finishing = asyncio.create_task(hand.finish(lease))  # as far as it can see, of the last job
+    finishing = asyncio.create_task(fake_agent.finish(lease))  # as far as it can see, of the last job
     waits = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
 
     async def is_at_the_lock() -> bool:
@@ -165,17 +169,17 @@ async def test_the_end_of_an_experiment_waits_for_a_retry_that_another_server_is
 
 async def test_cancelling_an_experiment_does_not_undo_a_lease_of_the_same_instant(pair: Pair) -> None:
     one, two = pair
-    hand = await one.agent()
+    fake_agent = await one.agent()
     for _ in range(5):
         view = await one.submit(recipe(2))
         await both_look(pair)
-        lease, _ = await asyncio.gather(hand.poll(), two.fleet.experiments.cancel(view.experiment.id, who=ME))
+        lease, _ = await asyncio.gather(fake_agent.poll(), two.fleet.experiments.cancel(view.experiment.id, who=ME))
         counts = await one.counts(view.experiment.id)
         assert counts == ({"cancelled": 2} if lease is None else {"cancelled": 1, "leased": 1})
         if lease is not None:
             await both_look(pair)
-            assert (await hand.at(two).beat(lease.id)).cancel == (lease.id,)
-            await hand.hand_back(lease)
+            assert (await fake_agent.at(two).beat(lease.id)).cancel == (lease.id,)
+            await fake_agent.hand_back(lease)
         assert await one.state(view.experiment.id) == "cancelled"
 
 
@@ -208,8 +212,8 @@ async def test_two_changes_that_lock_each_other_out_both_come_to_pass(pair: Pair
 
 async def test_a_job_submitted_at_one_reaches_the_agent_that_waits_at_the_other(pair: Pair) -> None:
     one, two = pair
-    hand = await two.agent()
-    async with two.waiting(hand) as (poll,):
+    fake_agent = await two.agent()
+    async with two.waiting(fake_agent) as (poll,):
         await one.submit(recipe(1))
         async with asyncio.timeout(120):
             assert await poll is not None
@@ -218,13 +222,13 @@ async def test_a_job_submitted_at_one_reaches_the_agent_that_waits_at_the_other(
 async def test_cancelling_at_one_is_heard_at_the_other(pair: Pair) -> None:
     one, two = pair
     await one.submit(recipe(1))
-    hand = await two.agent()
+    fake_agent = await two.agent()
     await two.look()
-    lease = await hand.lease()
+    lease = await fake_agent.lease()
     await one.fleet.jobs.cancel(lease.job.id, who=ME)
 
     async def is_told() -> bool:
-        return (await hand.progress(lease)).cancel
+        return (await fake_agent.progress(lease)).cancel
 
     await until(is_told)
 
@@ -232,13 +236,13 @@ async def test_cancelling_at_one_is_heard_at_the_other(pair: Pair) -> None:
 async def test_a_watcher_at_one_sees_what_happens_at_the_other(pair: Pair) -> None:
     one, two = pair
     view = await one.submit(recipe(1))
-    hand = await two.agent()
+    fake_agent = await two.agent()
     await two.look()
     source = one.fleet.events.watch(view.experiment.id)
     assert (await anext(source)).event == "snapshot"
-    lease = await hand.lease()
-    await hand.progress(lease, events=(Event(kind="phase", job_id="x", phase="measure"),))
-    await hand.finish(lease)
+    lease = await fake_agent.lease()
+    await fake_agent.progress(lease, events=(Event(kind="phase", job_id="x", phase="measure"),))
+    await fake_agent.finish(lease)
     async with asyncio.timeout(120):
         told = [notice.event async for notice in source]
     assert {"job", "progress", "experiment"} <= set(told)
@@ -257,11 +261,11 @@ async def test_who_watches_at_one_what_is_deleted_at_the_other_sees_it_end(pair:
 
 async def test_an_agent_that_changes_at_one_is_changed_at_the_other(pair: Pair) -> None:
     one, two = pair
-    hand = await one.agent(facts={"os": "linux"})
+    fake_agent = await one.agent(facts={"os": "linux"})
     await two.look()
     view = await two.submit(recipe(1))
-    async with two.waiting(hand.at(two)) as (poll,):
-        await one.fleet.agents.set_capabilities(hand.id, Capabilities(facts=dict(FACTS)), who=ME)
+    async with two.waiting(fake_agent.at(two)) as (poll,):
+        await one.fleet.agents.set_capabilities(fake_agent.id, Capabilities(facts=dict(FACTS)), who=ME)
         async with asyncio.timeout(120):
             lease = await poll
     assert lease is not None
@@ -270,20 +274,20 @@ async def test_an_agent_that_changes_at_one_is_changed_at_the_other(pair: Pair) 
 
 async def test_a_server_that_did_not_hear_the_others_for_a_while_looks_at_everything_anew(pair: Pair) -> None:
     one, two = pair
-    hand = await one.agent(facts={"os": "linux"})
+    fake_agent = await one.agent(facts={"os": "linux"})
     await both_look(pair)
     listener = two.fleet.context.listener
     assert listener is not None
     await asyncio.to_thread(listener.close)
-    await one.fleet.agents.set_capabilities(hand.id, Capabilities(facts=dict(FACTS)), who=ME)
+    await one.fleet.agents.set_capabilities(fake_agent.id, Capabilities(facts=dict(FACTS)), who=ME)
     await two.look()
-    assert two.fleet.state.agents[hand.id].capabilities.facts["os"] == "linux"
-    assert "engine" not in two.fleet.state.agents[hand.id].capabilities.facts
+    assert two.fleet.state.agents[fake_agent.id].capabilities.facts["os"] == "linux"
+    assert "engine" not in two.fleet.state.agents[fake_agent.id].capabilities.facts
     two.fleet.context.listener = None
     two.fleet.context.listen()
     await two.until(lambda: two.fleet.state.missed_notes)
     await two.look()
-    assert "engine" in two.fleet.state.agents[hand.id].capabilities.facts
+    assert "engine" in two.fleet.state.agents[fake_agent.id].capabilities.facts
 
 
 async def test_notes_that_are_not_ours_make_nobody_deaf(pair: Pair) -> None:
@@ -303,10 +307,10 @@ async def test_notes_that_are_not_ours_make_nobody_deaf(pair: Pair) -> None:
 async def test_heartbeats_at_one_keep_a_lease_that_the_other_lent(pair: Pair) -> None:
     one, two = pair
     await one.submit(recipe(1))
-    hand = await one.agent()
-    lease = await hand.lease()
+    fake_agent = await one.agent()
+    lease = await fake_agent.lease()
     for _ in range(7):
-        assert (await hand.at(two).beat(lease.id)).cancel == ()
+        assert (await fake_agent.at(two).beat(lease.id)).cancel == ()
         two.seconds += 10
         await two.look()
         one.seconds += 10
@@ -317,22 +321,22 @@ async def test_heartbeats_at_one_keep_a_lease_that_the_other_lent(pair: Pair) ->
         await one.look()
     assert await two.job_state(lease.job.id) == "waiting"
     await two.look()
-    assert (await hand.at(two).beat(lease.id)).cancel == (lease.id,)
+    assert (await fake_agent.at(two).beat(lease.id)).cancel == (lease.id,)
 
 
 async def test_a_lease_that_both_find_lost_is_lost_once(pair: Pair) -> None:
     one, _ = pair
     await one.submit(recipe(1))
-    hand = await one.agent()
-    lease = await hand.lease()
+    fake_agent = await one.agent()
+    lease = await fake_agent.lease()
     await both_look(pair)
     happened: list[str] = []
-    for ground in pair:
-        ground.fleet.context.hooks.append(lambda what, _: happened.append(what))
+    for fleet_fixture in pair:
+        fleet_fixture.fleet.context.hooks.append(lambda what, _: happened.append(what))
     for _ in range(8):
-        for ground in pair:
-            ground.seconds += 10
-        await asyncio.gather(*(ground.look() for ground in pair))
+        for fleet_fixture in pair:
+            fleet_fixture.seconds += 10
+        await asyncio.gather(*(fleet_fixture.look() for fleet_fixture in pair))
     assert happened.count("lease_lost") == 1
     assert len(await one.tried(lease.job.id)) == 1
 
@@ -341,24 +345,24 @@ async def test_a_lease_that_both_find_lost_is_lost_once(pair: Pair) -> None:
 
 
 async def test_a_server_that_was_killed_is_followed_by_one_that_goes_on(home: Home, url: str) -> None:
-    killed = opened(home, url)
+    killed = open_fleet(home, url)
     dead = await killed.__aenter__()
     view = await dead.submit(recipe(3), key="k")
-    hand, other = await dead.agent("a"), await dead.agent("b")
-    lease, silent = await hand.lease(), await other.lease()
+    fake_agent, other = await dead.agent("a"), await dead.agent("b")
+    lease, silent = await fake_agent.lease(), await other.lease()
     # Nothing of it is closed: the next one finds the database as a kill leaves it.
-    async with opened(home, url) as ground:
-        assert await ground.counts(view.experiment.id) == {"leased": 2, "waiting": 1}
-        await ground.pass_time(TTL_S, beating=[(hand.at(ground), lease)])
-        assert await ground.job_state(silent.job.id) == "leased"  # everybody has time to find the new one
-        assert (await hand.at(ground).finish(lease)).accepted
-        await ground.pass_time(SILENCE_S - TTL_S)
-        assert await ground.job_state(silent.job.id) == "waiting"
-        await ground.pass_time(10)
-        again = hand.at(ground)
+    async with open_fleet(home, url) as fleet_fixture:
+        assert await fleet_fixture.counts(view.experiment.id) == {"leased": 2, "waiting": 1}
+        await fleet_fixture.pass_time(TTL_S, beating=[(fake_agent.at(fleet_fixture), lease)])
+        assert await fleet_fixture.job_state(silent.job.id) == "leased"  # everybody has time to find the new one
+        assert (await fake_agent.at(fleet_fixture).finish(lease)).accepted
+        await fleet_fixture.pass_time(SILENCE_S - TTL_S)
+        assert await fleet_fixture.job_state(silent.job.id) == "waiting"
+        await fleet_fixture.pass_time(10)
+        again = fake_agent.at(fleet_fixture)
         for _ in range(2):
             await again.finish(await again.lease())
-        assert await ground.state(view.experiment.id) == "complete"
-        assert not (await ground.fleet.experiments.submit(Submission(text=recipe(3)), key="k", who=ME))[1]
-        assert (await ground.fleet.queries.stats()).jobs == {JobState.COMPLETE: 3}
+        assert await fleet_fixture.state(view.experiment.id) == "complete"
+        assert not (await fleet_fixture.fleet.experiments.submit(Submission(text=recipe(3)), key="k", who=ME))[1]
+        assert (await fleet_fixture.fleet.queries.stats()).jobs == {JobState.COMPLETE: 3}
     await killed.__aexit__(None, None, None)

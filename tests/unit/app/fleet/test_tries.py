@@ -10,217 +10,219 @@ from prony.errors import ConflictError
 from prony.model.queue import JobBatch
 from prony.model.result import Failure, Repetition
 
-from .ground import ME, SILENCE_S, Ground, Hand, recipe
+from .fleet_fixture import ME, SILENCE_S, FakeAgent, FleetFixture, recipe
 from .parcels import AT, OURS, SUT
 
 pytestmark = pytest.mark.anyio
 
 
-async def failing(ground: Ground, hand: Hand, failure: Failure = OURS) -> str:
+async def failing(fleet_fixture: FleetFixture, fake_agent: FakeAgent, failure: Failure = OURS) -> str:
     """Have an agent fail at the next job; return which one it was."""
-    lease = await hand.lease()
-    await hand.finish(lease, "failed", failure=failure)
+    lease = await fake_agent.lease()
+    await fake_agent.finish(lease, "failed", failure=failure)
     return lease.job.id
 
 
 @pytest.mark.parametrize("whose", ["prony", "capacity"])
-async def test_what_failed_around_the_model_is_tried_again_after_a_pause(ground: Ground, whose: str) -> None:
-    await ground.submit(recipe(1))
-    hand = await ground.agent()
-    job_id = await failing(ground, hand, OURS.model_copy(update={"whose": whose}))
-    job = await ground.job(job_id)
+async def test_what_failed_around_the_model_is_tried_again_after_a_pause(
+    fleet_fixture: FleetFixture, whose: str
+) -> None:
+    await fleet_fixture.submit(recipe(1))
+    fake_agent = await fleet_fixture.agent()
+    job_id = await failing(fleet_fixture, fake_agent, OURS.model_copy(update={"whose": whose}))
+    job = await fleet_fixture.job(job_id)
     assert (job.state, job.reason, job.failure) == ("waiting", OURS.message, None)
-    assert job.not_before == ground.clock.now() + timedelta(seconds=2)
-    assert await hand.poll() is None
-    await ground.pass_time(2)
-    lease = await hand.lease()
+    assert job.not_before == fleet_fixture.clock.now() + timedelta(seconds=2)
+    assert await fake_agent.poll() is None
+    await fleet_fixture.pass_time(2)
+    lease = await fake_agent.lease()
     assert (lease.job.id, lease.attempt) == (job_id, 2)
-    await hand.finish(lease)
-    assert await ground.tried(job_id) == [(1, "a", "failed"), (2, "a", "complete")]
-    assert (await ground.job(job_id)).reason == ""
+    await fake_agent.finish(lease)
+    assert await fleet_fixture.tried(job_id) == [(1, "a", "failed"), (2, "a", "complete")]
+    assert (await fleet_fixture.job(job_id)).reason == ""
 
 
 @pytest.mark.parametrize("whose", ["sut", "input"])
-async def test_a_failing_model_or_a_wrong_recipe_is_the_result(ground: Ground, whose: str) -> None:
-    view = await ground.submit(recipe(1))
-    hand = await ground.agent()
-    job_id = await failing(ground, hand, SUT.model_copy(update={"whose": whose}))
-    job = await ground.job(job_id)
+async def test_a_failing_model_or_a_wrong_recipe_is_the_result(fleet_fixture: FleetFixture, whose: str) -> None:
+    view = await fleet_fixture.submit(recipe(1))
+    fake_agent = await fleet_fixture.agent()
+    job_id = await failing(fleet_fixture, fake_agent, SUT.model_copy(update={"whose": whose}))
+    job = await fleet_fixture.job(job_id)
     assert (job.state, job.reason) == ("failed", SUT.message)
     assert job.failure is not None
     assert job.failure.code == "sut"
-    assert await ground.state(view.experiment.id) == "failed"
+    assert await fleet_fixture.state(view.experiment.id) == "failed"
 
 
-async def test_a_failure_of_the_last_repetition_is_the_jobs(ground: Ground) -> None:
-    await ground.submit(recipe(1))
-    hand = await ground.agent()
-    lease = await hand.lease()
+async def test_a_failure_of_the_last_repetition_is_the_jobs(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit(recipe(1))
+    fake_agent = await fleet_fixture.agent()
+    lease = await fake_agent.lease()
     bad = Repetition(index=0, started_at=AT, state="failed", failure=SUT)
-    await hand.finish(lease, "failed", repetitions=(bad,))
-    assert (await ground.job(lease.job.id)).reason == SUT.message
+    await fake_agent.finish(lease, "failed", repetitions=(bad,))
+    assert (await fleet_fixture.job(lease.job.id)).reason == SUT.message
 
 
-async def test_pauses_grow_with_failures_and_not_with_what_was_handed_back(ground: Ground) -> None:
-    await ground.submit(recipe(1, attempts=5))
-    hand = await ground.agent()
+async def test_pauses_grow_with_failures_and_not_with_what_was_handed_back(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit(recipe(1, attempts=5))
+    fake_agent = await fleet_fixture.agent()
     pauses = []
     for _ in range(4):
         for _ in range(3):
-            await hand.hand_back(await hand.lease())
-        job_id = await failing(ground, hand)
-        due = (await ground.job(job_id)).not_before
-        pauses.append((due or datetime.max.replace(tzinfo=UTC)) - ground.clock.now())
-        await ground.pass_time(pauses[-1].total_seconds())
+            await fake_agent.hand_back(await fake_agent.lease())
+        job_id = await failing(fleet_fixture, fake_agent)
+        due = (await fleet_fixture.job(job_id)).not_before
+        pauses.append((due or datetime.max.replace(tzinfo=UTC)) - fleet_fixture.clock.now())
+        await fleet_fixture.pass_time(pauses[-1].total_seconds())
     assert [pause.total_seconds() for pause in pauses] == [2, 4, 8, 16]
-    await failing(ground, hand)
-    assert await ground.job_state(job_id) == "failed"
-    assert len(await ground.tried(job_id)) == 17
+    await failing(fleet_fixture, fake_agent)
+    assert await fleet_fixture.job_state(job_id) == "failed"
+    assert len(await fleet_fixture.tried(job_id)) == 17
 
 
-async def test_a_job_that_was_handed_back_for_ever_can_still_be_lost(ground: Ground) -> None:
-    await ground.submit(recipe(1))
-    hand = await ground.agent()
-    lease = await hand.lease()
-    await ground.fleet.context.write(
+async def test_a_job_that_was_handed_back_for_ever_can_still_be_lost(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit(recipe(1))
+    fake_agent = await fleet_fixture.agent()
+    lease = await fake_agent.lease()
+    await fleet_fixture.fleet.context.write(
         lambda transaction: transaction.connection.exec_driver_sql("UPDATE queue SET attempt = 5000")
     )
-    await ground.pass_time(SILENCE_S)
-    assert await ground.job_state(lease.job.id) == "waiting"
+    await fleet_fixture.pass_time(SILENCE_S)
+    assert await fleet_fixture.job_state(lease.job.id) == "waiting"
 
 
-async def test_another_agent_is_preferred_to_the_one_that_failed(ground: Ground) -> None:
-    await ground.submit(recipe(1))
-    one, two = await ground.agent("one"), await ground.agent("two")
-    job_id = await failing(ground, one)
-    await ground.pass_time(10)
+async def test_another_agent_is_preferred_to_the_one_that_failed(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit(recipe(1))
+    one, two = await fleet_fixture.agent("one"), await fleet_fixture.agent("two")
+    job_id = await failing(fleet_fixture, one)
+    await fleet_fixture.pass_time(10)
     assert await one.poll() is None
-    await ground.look()
+    await fleet_fixture.look()
     assert (await two.lease()).job.id == job_id
 
 
 @pytest.mark.parametrize("how", ["drained", "other", "lost"])
-async def test_the_one_that_failed_tries_again_where_no_other_could(ground: Ground, how: str) -> None:
-    await ground.submit(recipe(1))
-    one = await ground.agent("one")
-    two = await ground.agent("two", facts={"os": "linux"} if how == "other" else None)
-    job_id = await failing(ground, one)
+async def test_the_one_that_failed_tries_again_where_no_other_could(fleet_fixture: FleetFixture, how: str) -> None:
+    await fleet_fixture.submit(recipe(1))
+    one = await fleet_fixture.agent("one")
+    two = await fleet_fixture.agent("two", facts={"os": "linux"} if how == "other" else None)
+    job_id = await failing(fleet_fixture, one)
     if how == "drained":
-        await ground.fleet.agents.drain(two.id, who=ME)
+        await fleet_fixture.fleet.agents.drain(two.id, who=ME)
     if how == "lost":
         for _ in range(12):
             await one.beat()
-            await ground.pass_time(10)
+            await fleet_fixture.pass_time(10)
         assert (await two.shown()).state == "lost"
-    await ground.pass_time(10)
+    await fleet_fixture.pass_time(10)
     assert (await one.lease()).job.id == job_id
 
 
-async def test_a_job_that_one_agent_failed_wakes_the_other_that_waits(ground: Ground) -> None:
-    await ground.submit(recipe(1))
-    one, two = await ground.agent("one"), await ground.agent("two")
-    job_id = await failing(ground, one)
-    async with ground.waiting(one, two) as (_, poll):
-        await ground.pass_time(20)
-        await ground.until(poll.done)
+async def test_a_job_that_one_agent_failed_wakes_the_other_that_waits(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit(recipe(1))
+    one, two = await fleet_fixture.agent("one"), await fleet_fixture.agent("two")
+    job_id = await failing(fleet_fixture, one)
+    async with fleet_fixture.waiting(one, two) as (_, poll):
+        await fleet_fixture.pass_time(20)
+        await fleet_fixture.until(poll.done)
         lease = await poll
     assert lease is not None
     assert lease.job.id == job_id
 
 
-async def test_a_job_whose_every_try_was_lost_has_failed(ground: Ground) -> None:
-    view = await ground.submit(recipe(1, attempts=2))
-    hand = await ground.agent()
+async def test_a_job_whose_every_try_was_lost_has_failed(fleet_fixture: FleetFixture) -> None:
+    view = await fleet_fixture.submit(recipe(1, attempts=2))
+    fake_agent = await fleet_fixture.agent()
     for _ in range(2):
-        lease = await hand.lease()
-        await ground.pass_time(SILENCE_S + 10)
-    job = await ground.job(lease.job.id)
+        lease = await fake_agent.lease()
+        await fleet_fixture.pass_time(SILENCE_S + 10)
+    job = await fleet_fixture.job(lease.job.id)
     assert job.state == "failed"
     assert job.failure is not None
     assert (job.failure.code, job.failure.whose) == ("lease_lost", "prony")
-    assert await ground.state(view.experiment.id) == "failed"
-    assert await hand.poll() is None
+    assert await fleet_fixture.state(view.experiment.id) == "failed"
+    assert await fake_agent.poll() is None
 
 
-async def test_part_of_a_result_is_tried_again_and_stands_if_nothing_better_comes(ground: Ground) -> None:
-    await ground.submit(recipe(1, attempts=2))
-    hand = await ground.agent()
-    lease = await hand.lease()
-    await hand.finish(lease, "partial")
-    assert await ground.job_state(lease.job.id) == "waiting"
-    await ground.pass_time(10)
-    again = await hand.lease()
-    await hand.finish(again, "failed", failure=OURS)
-    job = await ground.job(lease.job.id)
+async def test_part_of_a_result_is_tried_again_and_stands_if_nothing_better_comes(fleet_fixture: FleetFixture) -> None:
+    await fleet_fixture.submit(recipe(1, attempts=2))
+    fake_agent = await fleet_fixture.agent()
+    lease = await fake_agent.lease()
+    await fake_agent.finish(lease, "partial")
+    assert await fleet_fixture.job_state(lease.job.id) == "waiting"
+    await fleet_fixture.pass_time(10)
+    again = await fake_agent.lease()
+    await fake_agent.finish(again, "failed", failure=OURS)
+    job = await fleet_fixture.job(lease.job.id)
     assert (job.state, job.reason) == ("failed", OURS.message)
-    assert (await ground.fleet.results.get(job.id)).result.state == "partial"
+    assert (await fleet_fixture.fleet.results.get(job.id)).result.state == "partial"
 
 
 # By a person
 
 
-async def test_retrying_lets_a_job_wait_again_with_all_its_tries(ground: Ground) -> None:
-    view = await ground.submit(recipe(1, attempts=2))
-    hand = await ground.agent()
-    job_id = await failing(ground, hand, SUT)
-    assert await ground.state(view.experiment.id) == "failed"
-    job = await ground.fleet.jobs.retry(job_id, who=ME)
+async def test_retrying_lets_a_job_wait_again_with_all_its_tries(fleet_fixture: FleetFixture) -> None:
+    view = await fleet_fixture.submit(recipe(1, attempts=2))
+    fake_agent = await fleet_fixture.agent()
+    job_id = await failing(fleet_fixture, fake_agent, SUT)
+    assert await fleet_fixture.state(view.experiment.id) == "failed"
+    job = await fleet_fixture.fleet.jobs.retry(job_id, who=ME)
     assert (job.state, job.failure, job.ended_at) == ("waiting", None, None)
-    shown = (await ground.fleet.experiments.get(view.experiment.id)).experiment
+    shown = (await fleet_fixture.fleet.experiments.get(view.experiment.id)).experiment
     assert (shown.state, shown.ended_at) == ("running", None)
-    assert await failing(ground, hand) == job_id
-    assert await ground.job_state(job_id) == "waiting"
-    await ground.pass_time(10)
-    lease = await hand.lease()
+    assert await failing(fleet_fixture, fake_agent) == job_id
+    assert await fleet_fixture.job_state(job_id) == "waiting"
+    await fleet_fixture.pass_time(10)
+    lease = await fake_agent.lease()
     assert lease.attempt == 3
-    await hand.finish(lease)
-    assert await ground.state(view.experiment.id) == "complete"
+    await fake_agent.finish(lease)
+    assert await fleet_fixture.state(view.experiment.id) == "complete"
 
 
-async def test_only_what_ended_without_a_whole_result_is_tried_again(ground: Ground) -> None:
-    view = await ground.submit(recipe(3))
-    hand = await ground.agent()
-    done = await hand.lease()
-    await hand.finish(done)
-    running = await hand.lease()
-    waiting = next(job.id for job in await ground.jobs(view.experiment.id) if job.state == "waiting")
+async def test_only_what_ended_without_a_whole_result_is_tried_again(fleet_fixture: FleetFixture) -> None:
+    view = await fleet_fixture.submit(recipe(3))
+    fake_agent = await fleet_fixture.agent()
+    done = await fake_agent.lease()
+    await fake_agent.finish(done)
+    running = await fake_agent.lease()
+    waiting = next(job.id for job in await fleet_fixture.jobs(view.experiment.id) if job.state == "waiting")
     for job_id in (done.job.id, running.job.id, waiting):
         with pytest.raises(ConflictError):
-            await ground.fleet.jobs.retry(job_id, who=ME)
+            await fleet_fixture.fleet.jobs.retry(job_id, who=ME)
 
 
-async def test_an_experiment_is_retried_where_it_failed_and_nowhere_else(ground: Ground) -> None:
-    view = await ground.submit(recipe(4, attempts=1))
-    hand = await ground.agent()
+async def test_an_experiment_is_retried_where_it_failed_and_nowhere_else(fleet_fixture: FleetFixture) -> None:
+    view = await fleet_fixture.submit(recipe(4, attempts=1))
+    fake_agent = await fleet_fixture.agent()
     experiment_id = view.experiment.id
-    await hand.finish(await hand.lease())
-    await failing(ground, hand, SUT)
-    await hand.finish(await hand.lease(), "partial")
-    await ground.fleet.experiments.cancel(experiment_id, who=ME)
-    assert await ground.counts(experiment_id) == {"complete": 1, "failed": 1, "partial": 1, "cancelled": 1}
-    again = await ground.fleet.experiments.retry(experiment_id, who=ME)
+    await fake_agent.finish(await fake_agent.lease())
+    await failing(fleet_fixture, fake_agent, SUT)
+    await fake_agent.finish(await fake_agent.lease(), "partial")
+    await fleet_fixture.fleet.experiments.cancel(experiment_id, who=ME)
+    assert await fleet_fixture.counts(experiment_id) == {"complete": 1, "failed": 1, "partial": 1, "cancelled": 1}
+    again = await fleet_fixture.fleet.experiments.retry(experiment_id, who=ME)
     assert again.experiment.state == "running"
-    assert await ground.counts(experiment_id) == {"complete": 1, "waiting": 3}
+    assert await fleet_fixture.counts(experiment_id) == {"complete": 1, "waiting": 3}
     for _ in range(3):
-        await hand.finish(await hand.lease())
-    assert await ground.state(experiment_id) == "complete"
+        await fake_agent.finish(await fake_agent.lease())
+    assert await fleet_fixture.state(experiment_id) == "complete"
     with pytest.raises(ConflictError):
-        await ground.fleet.experiments.retry(experiment_id, who=ME)
+        await fleet_fixture.fleet.experiments.retry(experiment_id, who=ME)
 
 
-async def test_a_batch_changes_what_it_can_and_says_why_it_left_the_rest(ground: Ground) -> None:
-    view = await ground.submit(recipe(4))
-    hand = await ground.agent()
-    done = await hand.lease()
-    await hand.finish(done)
-    running = await hand.lease()
-    ids = (*(job.id for job in await ground.jobs(view.experiment.id)), "nothing")
-    answer = await ground.fleet.jobs.batch(JobBatch(action="cancel", ids=ids), who=ME)
+async def test_a_batch_changes_what_it_can_and_says_why_it_left_the_rest(fleet_fixture: FleetFixture) -> None:
+    view = await fleet_fixture.submit(recipe(4))
+    fake_agent = await fleet_fixture.agent()
+    done = await fake_agent.lease()
+    await fake_agent.finish(done)
+    running = await fake_agent.lease()
+    ids = (*(job.id for job in await fleet_fixture.jobs(view.experiment.id)), "nothing")
+    answer = await fleet_fixture.fleet.jobs.batch(JobBatch(action="cancel", ids=ids), who=ME)
     assert set(answer.skipped) == {done.job.id, "nothing"}
     assert len(answer.changed) == 3
-    assert await ground.counts(view.experiment.id) == {"complete": 1, "leased": 1, "cancelled": 2}
-    assert (await hand.beat(running.id)).cancel == (running.id,)
+    assert await fleet_fixture.counts(view.experiment.id) == {"complete": 1, "leased": 1, "cancelled": 2}
+    assert (await fake_agent.beat(running.id)).cancel == (running.id,)
     wanted = JobBatch(action="retry", experiment=view.experiment.id, state="cancelled")
-    assert len((await ground.fleet.jobs.batch(wanted, who=ME)).changed) == 2
+    assert len((await fleet_fixture.fleet.jobs.batch(wanted, who=ME)).changed) == 2
     with pytest.raises(Exception, match="which jobs"):
-        await ground.fleet.jobs.batch(JobBatch(action="retry"), who=ME)
+        await fleet_fixture.fleet.jobs.batch(JobBatch(action="retry"), who=ME)

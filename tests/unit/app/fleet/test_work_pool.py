@@ -18,8 +18,8 @@ from prony.errors import CapacityError, InputError, RecipeError, StoreError
 from prony.model.queue import Submission
 
 from . import greedy_work
+from .fleet_fixture import recipe
 from .greedy_work import Wish
-from .ground import recipe
 
 pytestmark = pytest.mark.anyio
 GREEDY: Trade[Wish, str] = Trade(

@@ -13,10 +13,9 @@ from prony.report import render
 from prony.report.findings import findings
 from prony.report.history_tables import change_lines, lines
 from prony.report.method_sentences import decisions
-
-from .accounts import analysis
-from .conftest import HOSTILE
-from .test_html import Page
+from report.analysed_experiments import analysis
+from report.conftest import HOSTILE
+from report.test_html import Page
 
 
 @pytest.fixture(scope="module")

@@ -66,7 +66,7 @@ class SetClock:
 
 
 @dataclass
-class Ground:
+class FleetFixture:
     """One server's fleet."""
 
     fleet: Fleet
@@ -78,21 +78,21 @@ class Ground:
         view, _ = await self.fleet.experiments.submit(Submission(text=text or recipe(), **options), key=key, who=ME)
         return view
 
-    async def agent(self, name: str = "a", *, device: str = "", facts: Mapping[str, Fact] | None = None) -> Hand:
+    async def agent(self, name: str = "a", *, device: str = "", facts: Mapping[str, Fact] | None = None) -> FakeAgent:
         """Enrol an agent; each has a device of its own, unless one is named."""
-        hand = Hand(self, name, device or f"device-{name}", dict(FACTS if facts is None else facts))
-        await hand.enrol()
-        return hand
+        fake_agent = FakeAgent(self, name, device or f"device-{name}", dict(FACTS if facts is None else facts))
+        await fake_agent.enrol()
+        return fake_agent
 
-    async def pass_time(self, seconds: float, *, beating: Sequence[tuple[Hand, Lease]] = ()) -> None:
+    async def pass_time(self, seconds: float, *, beating: Sequence[tuple[FakeAgent, Lease]] = ()) -> None:
         """Let time pass in steps, with a round after each; who beats does so before each round."""
         end = self.seconds + seconds
         while self.seconds < end:
             step = min(self.fleet.context.settings.sweep_s, end - self.seconds)
             self.seconds += step
             self.clock.step(seconds=step)
-            for hand, lease in beating:
-                await hand.beat(lease.id)
+            for fake_agent, lease in beating:
+                await fake_agent.beat(lease.id)
             await self.look()
 
     async def look(self) -> None:
@@ -114,12 +114,12 @@ class Ground:
                 await asyncio.sleep(0.001)
 
     @asynccontextmanager
-    async def waiting(self, *hands: Hand) -> AsyncIterator[list[asyncio.Task[Lease | None]]]:
+    async def waiting(self, *fake_agents: FakeAgent) -> AsyncIterator[list[asyncio.Task[Lease | None]]]:
         """Have agents wait for a job in the order in which they are named; those that still do at the end stop."""
         polls = []
-        for hand in hands:
-            polls.append(asyncio.create_task(hand.poll(wait_s=30)))
-            await self.until(partial(self.fleet.state.waiters.__contains__, hand.id))
+        for fake_agent in fake_agents:
+            polls.append(asyncio.create_task(fake_agent.poll(wait_s=30)))
+            await self.until(partial(self.fleet.state.waiters.__contains__, fake_agent.id))
         try:
             yield polls
         finally:
@@ -157,10 +157,10 @@ class Ground:
 
 
 @dataclass
-class Hand:
+class FakeAgent:
     """An agent's side of the talk: it says what it is told to say, and does nothing by itself."""
 
-    ground: Ground
+    fleet_fixture: FleetFixture
     name: str
     device: str
     facts: dict[str, Fact]
@@ -173,11 +173,11 @@ class Hand:
 
     @property
     def fleet(self) -> Fleet:
-        return self.ground.fleet
+        return self.fleet_fixture.fleet
 
-    def at(self, ground: Ground) -> Hand:
+    def at(self, fleet_fixture: FleetFixture) -> FakeAgent:
         """Return the same agent as it talks to another server."""
-        return replace(self, ground=ground)
+        return replace(self, fleet_fixture=fleet_fixture)
 
     async def enrol(self) -> Agent:
         capabilities = Capabilities(facts=self.facts)
@@ -195,7 +195,7 @@ class Hand:
     async def poll(self, *, wait_s: float = 0, holding: Sequence[str] = ()) -> Lease | None:
         """Ask for a job, when the server has thought of all that it was told."""
         if not wait_s:
-            await self.ground.settle()
+            await self.fleet_fixture.settle()
         asked = LeaseRequest(agent_id=self.id, incarnation=self.incarnation, holding=tuple(holding), wait_s=wait_s)
         return await self.fleet.leases.acquire(asked, who=ME)
 
@@ -230,22 +230,22 @@ class Hand:
 
 
 @asynccontextmanager
-async def opened(
+async def open_fleet(
     home: Home,
     url: str = "",
     settings: FleetSettings = SETTINGS,
     *,
     clock: SetClock | None = None,
     seconds: float = 1000.0,
-) -> AsyncIterator[Ground]:
+) -> AsyncIterator[FleetFixture]:
     """Open a fleet that goes its rounds only when it is told to."""
     fleet = await asyncio.to_thread(Fleet.open, home, url=url, settings=settings)
-    ground = Ground(fleet, clock or SetClock(), seconds)
-    fleet.context.clock = ground.clock
-    fleet.context.time = lambda: ground.seconds
+    fleet_fixture = FleetFixture(fleet, clock or SetClock(), seconds)
+    fleet.context.clock = fleet_fixture.clock
+    fleet.context.time = lambda: fleet_fixture.seconds
     await fleet.start(sweeping=False)
-    await ground.settle()
+    await fleet_fixture.settle()
     try:
-        yield ground
+        yield fleet_fixture
     finally:
         await fleet.stop()

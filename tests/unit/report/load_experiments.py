@@ -24,8 +24,7 @@ from prony.model.result import Phase, Repetition, Result, ResultState
 from prony.model.workload import Scalar
 from prony.ports.driver import Cause, Digest
 from prony.stats.quantiles import Array
-
-from .dossiers import BEGAN_AT, environment
+from report.experiments import BEGAN_AT, environment
 
 S, MS = 1_000_000_000, 1_000_000
 START = 70 * S
