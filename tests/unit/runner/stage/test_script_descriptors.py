@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from prony.errors import RecipeError
-from prony.kinds.model.summary import summarise
+from prony.kinds.script.summary import summarise_script as summarise
 from prony.model.result import ResultState
 from prony.recipe import loads
 from prony.store.folder import read_folder
