@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
@@ -35,6 +36,9 @@ for _part in ("connect", "read", "write", "pool"):
 # Hypothesis times examples against limits that a busy machine does not keep; what a test finds does not depend on them.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
+# A shell that starts the tests in the background has them ignore interrupts, and what they start inherits that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 FAULTY = Path(__file__).parent / "faulty"
 # What `make servers` installed is found by whoever looks for a server's program; last, for it has a python too.
 os.environ["PATH"] = f"{os.environ.get('PATH', '')}{os.pathsep}{Path(__file__).parents[1] / '.venv-servers' / 'bin'}"

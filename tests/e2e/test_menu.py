@@ -92,7 +92,6 @@ def _own_terminal(descriptor: int) -> None:
     import termios
 
     fcntl.ioctl(descriptor, termios.TIOCSCTTY, 0)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever started the tests may have it ignored
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,11 +56,13 @@ def perform(faulty: Model, tmp_path: Path) -> Iterator[Callable[..., Answer]]:
     """Have one child of the faulty engine carry out a plan; afterwards no process may be left."""
     before = engines_below()
 
-    def run(plan: str, **watch: object) -> Answer:
+    def run(plan: str, stop_in: str = "", **watch: object) -> Answer:
         order = ChildOrder(
             op="measure", model=str(faulty(plan)), runs=60, warmup=3, samples=str(tmp_path / "samples.i64")
         )
         with EngineHost("faulty", sys.executable, tmp_path / "log") as host:
+            if stop_in:
+                watch["stop_asked"] = lambda: host._phase() == stop_in
             return host.perform(order, Watch(**({"timeout_ns": 120 * SECOND} | watch)))  # type: ignore[arg-type]
 
     yield run
@@ -102,8 +105,7 @@ def test_the_memory_limit_is_enforced(perform: Callable[..., Answer]) -> None:
 
 
 def test_a_stop_hands_over_what_was_measured(perform: Callable[..., Answer]) -> None:
-    asked: list[bool] = []
-    answer = perform("check:fine", on_ready=lambda: asked.append(True), stop_asked=lambda: bool(asked))
+    answer = perform("check:fine", stop_in="measure")
     assert answer.failure is None
     assert answer.done is not None
     assert answer.done["counts"]["measure"] >= 1
@@ -113,17 +115,30 @@ def test_a_stop_waits_for_an_inference_that_takes_longer_than_the_grace(
     perform: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("prony.runner.host._GRACE_NS", SECOND // 10)
-    asked: list[bool] = []
-    answer = perform("each:slow", on_ready=lambda: asked.append(True), stop_asked=lambda: bool(asked))
+    answer = perform("each:slow", stop_in="measure")
     assert answer.failure is None
     assert answer.done is not None
-    assert answer.done["counts"]["measure"] == 1
+    assert 1 <= answer.done["counts"]["measure"] < 60
 
 
 def test_a_stop_before_the_model_is_warm_measures_nothing(perform: Callable[..., Answer]) -> None:
     asked: list[str] = []
     answer = perform("first:slow", on_phase=asked.append, stop_asked=lambda: bool(asked))
     assert answer.failure is None
+    assert answer.done is not None
+    assert answer.done["stopped"]
+    assert "measure" not in answer.done["counts"]
+
+
+def test_a_stop_that_is_heard_late_is_heeded_before_the_child_may_go(perform: Callable[..., Answer]) -> None:
+    asked: list[str] = []
+
+    def hear_late(phase: str) -> None:
+        time.sleep(1)  # meanwhile the child becomes warm and asks to go: one block tells of both
+        if phase == "warmup":
+            asked.append(phase)
+
+    answer = perform("check:nothing", on_phase=hear_late, stop_asked=lambda: bool(asked))
     assert answer.done is not None
     assert answer.done["stopped"]
     assert "measure" not in answer.done["counts"]

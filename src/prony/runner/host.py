@@ -190,6 +190,7 @@ class EngineHost:
             case "ready":
                 # Time enough for the inference that runs, the one that is checked, and to hand over all.
                 course.grace_ns = _GRACE_NS + 3 * int(message.get("inference_ns", 0))
+                self._heed_stop(course, watch)  # before it goes: else all may be measured when the stop comes
                 watch.on_ready()
                 self._tell(course, "go")
             case "measured":
@@ -238,13 +239,17 @@ class EngineHost:
             if now_ns - course.failed_since_ns > _ABANDON_NS:
                 self._abandon(course)
             return
-        if course.stopping_since_ns is None and watch.stop_asked():
-            course.stopping_since_ns = now_ns
-            if course.pid is not None:
-                _signal(course.pid, signal.SIGTERM)
+        self._heed_stop(course, watch)
         failure = self._check_limits(course, watch, now_ns)
         if failure is not None:
             self._end_child(course, failure)
+
+    def _heed_stop(self, course: _Course, watch: Watch) -> None:
+        """Tell the child once that it was asked to stop."""
+        if course.stopping_since_ns is None and watch.stop_asked():
+            course.stopping_since_ns = time.perf_counter_ns()
+            if course.pid is not None:
+                _signal(course.pid, signal.SIGTERM)
 
     def _check_limits(self, course: _Course, watch: Watch, now_ns: int) -> Failure | None:
         """Return which limit is broken, if one is."""

@@ -110,6 +110,8 @@ class Child:
         session, made, call = self._ready_to_run()
         self._first(call)
         warm = self._warm_up(call)
+        if not self.stop.asked:
+            self._wait_for_go()
         if self.stop.asked:  # a few inferences of a model that is not warm would be a run like any other
             return {"inputs": _facts(made), "warm": warm, "stopped": True} | self._samples()
         stopped_by = self._time_runs(call)
@@ -153,9 +155,7 @@ class Child:
         self.cpu_before_warmup_ns = time.process_time_ns()
         return self._during("warmup", lambda: warm_up(call, stamps, self.order.warmup, self.stop))
 
-    def _time_runs(self, call: Call) -> str:
-        order = self.order
-        stamps = self.stamps.setdefault("measure", Stamps())
+    def _wait_for_go(self) -> None:
         # Python's collector is none of the engine's business: it works before the window and rests inside it.
         gc.collect()
         gc.disable()
@@ -163,6 +163,10 @@ class Child:
         before = self.stamps["warmup"] or self.stamps["first"]
         self.wire.send("ready", inference_ns=before.ends[-1] - before.begins[-1])
         os.read(self.gate, 1)
+
+    def _time_runs(self, call: Call) -> str:
+        order = self.order
+        stamps = self.stamps.setdefault("measure", Stamps())
 
         def run() -> str:
             return measure(call, stamps, runs=order.runs, max_time_ns=order.max_time_ns, ci=order.ci, stop=self.stop)
