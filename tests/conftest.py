@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -39,6 +40,15 @@ settings.load_profile("busy")
 # A shell that starts the tests in the background has them ignore interrupts, and what they start inherits that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# What is written for a test is gone with it: memory keeps it as well as a disk, and no test waits until it is flushed.
+_MEMORY, _ROOM = Path("/dev/shm"), 6 * 2**30
+if (
+    "PYTEST_DEBUG_TEMPROOT" not in os.environ
+    and os.access(_MEMORY, os.W_OK | os.X_OK)
+    and not os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC
+    and shutil.disk_usage(_MEMORY).free > _ROOM
+):
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = str(_MEMORY)
 FAULTY = Path(__file__).parent / "faulty"
 # What `make servers` installed is found by whoever looks for a server's program; last, for it has a python too.
 os.environ["PATH"] = f"{os.environ.get('PATH', '')}{os.pathsep}{Path(__file__).parents[1] / '.venv-servers' / 'bin'}"

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from prony.app.fleet import Fleet
+from prony.app.fleet.fleet import Fleet
 from prony.server.app import create_app
 from prony.server.openapi import document
 from prony.store.home import Home

@@ -211,7 +211,7 @@ Document = dict[str, Any]
 @pytest.fixture(scope="module")
 def openapi(tmp_path_factory: pytest.TempPathFactory) -> Document:
     """Return what the server says of itself."""
-    from prony.app.fleet import Fleet
+    from prony.app.fleet.fleet import Fleet
     from prony.server.app import create_app
     from prony.server.openapi import document
 

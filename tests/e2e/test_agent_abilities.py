@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from chaos.fleet import Fleet, fleet, wait_for
+from servers.commands import call_prony
 
 WITHIN_S = 120
 RECIPES = Path(__file__).parents[2] / "recipes"
@@ -36,13 +36,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 
 
 def prony(lab: Fleet, *words: str | Path, code: int = 0) -> str:
-    command = [sys.executable, "-m", "prony", *map(str, words), "--server", lab.url]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=WITHIN_S,
-        env=lab.environment(lab.folder / "person"),
-    )  # fmt: skip
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout
+    environment = lab.environment(lab.folder / "person")
+    return call_prony(*words, "--server", lab.url, code=code, environment=environment).stdout
 
 
 def submit(lab: Fleet, recipe: str | Path) -> dict[str, Any]:

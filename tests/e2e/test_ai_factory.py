@@ -21,14 +21,8 @@ from prony.plugins.services.postgres import Postgres, PostgresOptions
 from prony.plugins.services.redis import Redis, RedisOptions
 from prony.store.home import Home
 from servers.ai_factory import sweep
+from servers.commands import call_prony as prony
 from servers.ports import free_port
-
-
-def prony(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "prony", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import psutil
 import pytest
 
+from servers.commands import call_prony as prony
 from servers.process import wait_all_gone
 
 RECIPE = """
@@ -23,13 +24,6 @@ matrix:
   workload.engine: [onnxruntime, openvino]
 measure: {runs: 20, repeats: 2, warmup: 5}
 """
-
-
-def prony(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "prony", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
 
 
 @pytest.fixture(scope="module")

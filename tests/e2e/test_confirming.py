@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from prony.model.estimate import Grade
 from prony.model.experiment import ExperimentState
 from prony.model.history import Change, ChangeState
 from prony.model.queue import ExperimentView, Submission
+from servers.commands import call_prony
 from servers.receiver import Receiver, receiver
 
 pytestmark = pytest.mark.slow  # some forty jobs, each in processes of its own
@@ -102,8 +102,7 @@ class Lab:
 
     def _add(self, version: str, *options: str) -> None:
         command = ["engines", "add", "faulty", "--python", str(self._interpreter(version)), *options]
-        home = self.fleet.environment(self.fleet.folder / "a0")
-        subprocess.run([sys.executable, "-m", "prony", *command], env=home, check=True, capture_output=True)
+        call_prony(*command, environment=self.fleet.environment(self.fleet.folder / "a0"))
 
 
 @pytest.fixture

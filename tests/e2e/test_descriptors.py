@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from servers.commands import call_prony
 
 EXAMPLES = Path(__file__).parents[2] / "recipes" / "benchmark-ai"
 
@@ -20,9 +21,7 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*arguments: str | Path, code: int = 0) -> tuple[dict[str, Any], str]:
-    command = [sys.executable, "-m", "prony", "run", "--json", "--no-report", "--no-container", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
-    assert done.returncode == code, done.stdout + done.stderr
+    done = call_prony("run", "--json", "--no-report", "--no-container", *arguments, code=code)
     return json.loads(done.stdout) if done.stdout else {}, done.stderr
 
 
@@ -99,8 +98,7 @@ def test_without_an_engine_a_descriptor_is_refused_before_anything_is_kept(tmp_p
     descriptor = EXAMPLES / "hello-world" / "descriptor.toml"
 
     def prony(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "prony", *words]
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        return call_prony(*words, code=None, environment=environment)
 
     done = prony("run", str(descriptor))
     assert done.returncode == 3, done.stdout + done.stderr

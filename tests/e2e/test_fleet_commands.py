@@ -8,17 +8,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
-from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import IO
 
 import pytest
 
 from chaos.fleet import Fleet, fleet, wait_for
-from prony.cli.main import main
 from prony.load.mock.start import Options, serve
 from prony.model.estimate import Grade
+from servers.commands import call_prony
 
 SMALL = """
 name: small
@@ -75,13 +73,9 @@ def begun(*words: str | Path) -> subprocess.Popen[str]:
 
 
 def prony(*words: str | Path, code: int = 0) -> str:
-    """Call a command that asks and answers in this process, which is the same to the server and saves the start."""
-    out, err = TextIOWrapper(BytesIO(), "utf-8"), TextIOWrapper(BytesIO(), "utf-8")
-    with redirect_stdout(out), redirect_stderr(err):
-        found = main([str(word) for word in words])
-    said = [stream.buffer.getvalue().decode() for stream in (out, err) if isinstance(stream.buffer, BytesIO)]
-    assert found == code, said
-    return said[0] or said[1]
+    """Return what a command says, or, where it says nothing, what it complains about."""
+    done = call_prony(*words, code=code)
+    return done.stdout or done.stderr
 
 
 def ended(process: subprocess.Popen[str], *, code: int) -> tuple[str, str]:

@@ -18,16 +18,10 @@ import pytest
 
 from prony.load.mock.start import Mock, Options, serve
 from prony.plugins.services.redis import Redis
+from servers.commands import call_prony as prony
 from servers.process import wait_all_gone
 
 MS = 1_000_000
-
-
-def prony(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "prony", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
 
 
 @pytest.fixture(scope="module")

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from servers.commands import call_prony as prony
+
 RECIPE = Path(__file__).parents[2] / "recipes" / "script.yaml"
-
-
-def prony(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "prony", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
 
 
 def test_the_example_runs_as_it_is_and_every_face_knows_its_numbers(tmp_path: Path) -> None:

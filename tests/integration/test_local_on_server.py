@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 from chaos.fleet import Fleet, fleet
 from prony.client import Client
 from prony.client.watching import Snapshot
+from servers.commands import call_prony
 
 WITHIN_S = 120
 RECIPE = """
@@ -36,12 +35,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 
 
 def prony(lab: Fleet, *words: str | Path, code: int = 0) -> str:
-    command = [sys.executable, "-m", "prony", *map(str, words)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=WITHIN_S, env=lab.environment(lab.server_home)
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout
+    return call_prony(*words, code=code, environment=lab.environment(lab.server_home)).stdout
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from servers.commands import call_prony
 from servers.ports import free_port
 from servers.prony import Served, prony_serving
 
@@ -21,14 +22,7 @@ WITHIN_S = 120
 
 def prony(home: Path, *words: str, **extra: str) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if key not in ("PRONY_TOKEN", "PRONY_SERVER")}
-    return subprocess.run(
-        [sys.executable, "-m", "prony", *words],
-        env=environment | {"PRONY_HOME": str(home)} | extra,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=WITHIN_S,
-    )
+    return call_prony(*words, code=None, environment=environment | {"PRONY_HOME": str(home)} | extra)
 
 
 def enrolled(home: Path, server: Served, *words: str) -> subprocess.CompletedProcess[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -16,6 +15,7 @@ from chaos.fleet import Process, answers, wait_for
 from prony.client import Client
 from prony.model.queue import Submission
 from prony.model.schedule import NewSchedule
+from servers.commands import call_prony
 from servers.ports import free_port
 from servers.receiver import Receiver, receiver
 
@@ -31,12 +31,7 @@ def there() -> Iterator[Receiver]:
 def prony(home: Path, *words: str) -> str:
     """Run a command to its end in this home; return what it printed."""
     environment = {name: value for name, value in os.environ.items() if name != "PRONY_SERVER"}
-    command = [sys.executable, "-m", "prony", *words]
-    done = subprocess.run(
-        command, env=environment | {"PRONY_HOME": str(home)}, capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return call_prony(*words, environment=environment | {"PRONY_HOME": str(home)}).stdout
 
 
 def server(home: Path, log: Path, *options: str) -> tuple[Process, str]:

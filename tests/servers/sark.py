@@ -17,7 +17,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from prony.app.fleet import Fleet, FleetSettings
+from prony.app.fleet.context import FleetSettings
+from prony.app.fleet.fleet import Fleet
 from prony.compat.sark.face.bridge import Bridge
 from prony.compat.sark.face.server import SarkOptions, opened_face, sark_served
 from prony.compat.sark.face.settings import FaceSettings

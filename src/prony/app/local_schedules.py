@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from prony.app.fleet import schedules
+from prony.app.fleet.read_recipe import read_recipe
 from prony.app.fleet.scripts import store_scripts
-from prony.app.fleet.submission import order_for, read_recipe
+from prony.app.fleet.submission import order_for
 from prony.app.local_store import whoever
 from prony.model.queue import Page
 from prony.model.schedule import Fire, NewSchedule, Schedule

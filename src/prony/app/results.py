@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prony.errors import StoreError
 from prony.instruments.samples import SAMPLES, TELEMETRY, read_frame
@@ -16,7 +17,9 @@ from prony.ports.workload import ReadColumns, kind_of
 from prony.runner.folder import PARTS, compile_samples, wait_until_abandoned, write_frame, write_noun
 from prony.store.folder import FolderContents, read_noun, read_nouns
 from prony.store.lock import hold_file_lock
-from prony.store.store import Store
+
+if TYPE_CHECKING:
+    from prony.store.store import Store  # every agent imports this module, and none has a database
 
 
 def summary_of(folder: Path) -> Summary:

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from prony.app.fleet import Fleet
+    from prony.app.fleet.fleet import Fleet
     from prony.server.connections import Connections
 
 

@@ -39,7 +39,7 @@ from prony.server.routes import (
 )
 
 if TYPE_CHECKING:
-    from prony.app.fleet import Fleet
+    from prony.app.fleet.fleet import Fleet
 
 _PARTS = (
     experiments,

@@ -9,7 +9,7 @@ import structlog
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from prony.app.fleet import Fleet
+from prony.app.fleet.fleet import Fleet
 from prony.app.login import Logins
 from prony.errors import AccessError, StoreError
 from prony.model.access import AuditEntry

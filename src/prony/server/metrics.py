@@ -18,7 +18,7 @@ from prony.model.history import OPEN, ChangeKind
 from prony.model.queue import JobState, Stats
 
 if TYPE_CHECKING:
-    from prony.app.fleet import Fleet
+    from prony.app.fleet.fleet import Fleet
 
 _FRESH_S = 1.0
 _REQUEST_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)

@@ -28,7 +28,7 @@ from prony.server.query_params import ID_PATTERN, QueryParams, read_query
 from prony.store import audit
 
 if TYPE_CHECKING:
-    from prony.app.fleet import Fleet
+    from prony.app.fleet.fleet import Fleet
 
 T = TypeVar("T")
 _ID = re.compile(ID_PATTERN)

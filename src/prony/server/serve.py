@@ -21,7 +21,8 @@ import uvicorn
 
 from prony import __version__
 from prony.app.access import OWNER
-from prony.app.fleet import Fleet, FleetSettings
+from prony.app.fleet.context import FleetSettings
+from prony.app.fleet.fleet import Fleet
 from prony.app.owner import ensure_owner_token
 from prony.errors import InputError, StoreError
 from prony.ports.clock import SystemClock

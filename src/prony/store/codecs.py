@@ -6,9 +6,7 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from sqlalchemy import Row
+from typing import TYPE_CHECKING, Any
 
 from prony.errors import InputError
 from prony.model.calibration import Calibration
@@ -19,6 +17,9 @@ from prony.model.recipe import Matrix
 from prony.model.result import Result
 from prony.store.folder import FolderContents
 from prony.store.series_points import place_in_history
+
+if TYPE_CHECKING:
+    from sqlalchemy import Row
 
 Values = dict[str, Any]
 

@@ -15,7 +15,8 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from prony.app.fleet import Fleet, FleetSettings
+from prony.app.fleet.context import FleetSettings
+from prony.app.fleet.fleet import Fleet
 from prony.server.app import create_app
 from prony.server.forwarded import Network
 from prony.server.listening import listening_at

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from starlette.types import Message
 
-from prony.app.fleet import ChangeNotice
+from prony.app.fleet.events import ChangeNotice
 from prony.server.events import EventStream, encode_event
 from prony.server.long_poll import Waits
 from prony.server.problems import ClientGoneError, ClosingError

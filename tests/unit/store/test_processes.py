@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -273,7 +274,7 @@ def test_a_home_that_may_only_be_read_can_be_listed_and_says_why_not_more(store:
     # Outside pytest's own folder, which nobody else may enter.
     with tempfile.TemporaryDirectory() as place:
         root, said = Path(place) / "home", Path(place) / "said"
-        store.home.root.rename(root)
+        shutil.move(store.home.root, root)
         # A home is closed to others unless its owner opens it, as to a group that may look.
         for path in (Path(place), root, *root.rglob("*")):
             path.chmod(path.stat().st_mode | (0o055 if path.is_dir() else 0o044))

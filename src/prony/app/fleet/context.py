@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from prony.app.fleet.read_recipe import ReadOrder, ReadRecipe
 from prony.app.fleet.reading import Readers
-from prony.app.fleet.submission import ReadOrder, ReadRecipe
 from prony.app.fleet.unpack_result import Openers
 from prony.errors import PronyError, StoreError
 from prony.ports.clock import Clock, SystemClock

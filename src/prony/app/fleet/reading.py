@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from prony.app.fleet.submission import ReadOrder, ReadRecipe, read_recipe
+from prony.app.fleet.read_recipe import ReadOrder, ReadRecipe, read_recipe
 from prony.app.fleet.work_pool import Trade, WorkPool
 from prony.app.fleet.work_process import WorkLimits, work
 from prony.errors import InputError

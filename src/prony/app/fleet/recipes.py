@@ -8,6 +8,7 @@ from statistics import median
 
 from prony.app.fleet import submission as submissions
 from prony.app.fleet.context import FleetContext
+from prony.app.fleet.read_recipe import ReadOrder
 from prony.app.fleet.state import FleetState, KnownAgent
 from prony.dispatch.matching import lacks
 from prony.errors import InputError, RecipeError
@@ -70,7 +71,7 @@ class Recipes:
     async def check(self, submission: Submission) -> RecipeCheck:
         """Say what is wrong with a recipe; of one that is right, its jobs, who could run them, and how long."""
         try:
-            read = await self._context.read_recipe(submissions.ReadOrder(submission), is_check=True)
+            read = await self._context.read_recipe(ReadOrder(submission), is_check=True)
         except RecipeError as exc:
             return RecipeCheck(problems=tuple(RecipeProblem.read(one) for one in exc.problems))
         except InputError as exc:  # a name that no plug-in has, or too many jobs: it stands nowhere in particular
@@ -94,7 +95,7 @@ class Recipes:
 
     async def compatibility(self, submission: Submission) -> Compatibility:
         """Say for each agent whether it could run each lot of a recipe, and what it lacks."""
-        read = await self._context.read_recipe(submissions.ReadOrder(submission), is_check=True)
+        read = await self._context.read_recipe(ReadOrder(submission), is_check=True)
         known_agents = list(self._state.agents.values())
         lots, runnable = await self._context.checkers.in_thread(hold_lots, read.loaded, read.cells, known_agents)
         return Compatibility(lots=lots, runnable=runnable)

@@ -16,12 +16,12 @@ from itertools import islice, takewhile
 from prony.app.check_jobs import new_id
 from prony.app.fleet.alarm_engine import AlarmEngine, check_missed_fires
 from prony.app.fleet.context import FleetContext
+from prony.app.fleet.read_recipe import ReadRecipe
 from prony.app.fleet.scripts import check_scripts
 from prony.app.fleet.state import FleetState
 from prony.app.fleet.submission import (
     Offers,
     Plan,
-    ReadRecipe,
     list_offers,
     order_for,
     plan_experiment,

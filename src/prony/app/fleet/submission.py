@@ -9,14 +9,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
-from prony.app.check_jobs import check_names, new_id
-from prony.app.check_target import check_target
+from prony.app.check_jobs import new_id
+from prony.app.fleet.read_recipe import ReadOrder, ReadRecipe, check_size
 from prony.app.fleet.state import FleetState
 from prony.dispatch.matching import demand_of, lacks
-from prony.errors import CapacityError, InputError, PronyError
+from prony.errors import CapacityError, PronyError
 from prony.model.agent import Fact
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
@@ -24,13 +23,9 @@ from prony.model.place import Demand
 from prony.model.queue import ExperimentView, JobState, Lot, Submission
 from prony.model.recipe import Recipe
 from prony.model.states import IDLE_ONLY
-from prony.recipe import LoadedRecipe, loads
-from prony.recipe.formats import format_of
+from prony.recipe import LoadedRecipe
 from prony.store import experiments, queue
 from prony.store.writer import Transaction
-
-MOST_JOBS = 20_000
-MOST_DEMANDS = 200
 
 
 @dataclass(frozen=True)
@@ -43,24 +38,6 @@ class Offer:
 
 # By agent; asked for only where each device is meant, because there may be thousands.
 Offers = Callable[[], Mapping[str, Offer]]
-
-
-@dataclass(frozen=True)
-class ReadOrder:
-    """A recipe to be read; its jobs get ids of this experiment. `apart`: each run of a duet is a job of its own."""
-
-    submission: Submission
-    identity: str = "compatibility"
-    apart: bool = False
-
-
-@dataclass(frozen=True)
-class ReadRecipe:
-    """What was read of a recipe: it without its marks, and the jobs that it becomes."""
-
-    order: ReadOrder
-    loaded: LoadedRecipe
-    cells: list[Job]
 
 
 @dataclass(frozen=True)
@@ -104,18 +81,6 @@ def order_for(submission: Submission, replaced: Experiment | None = None) -> Rea
     return ReadOrder(submission, replaced.id if replaced else new_id(time.time(), chance=6), apart=True)
 
 
-def read_recipe(order: ReadOrder) -> ReadRecipe:
-    """Read the recipe and return the jobs that it becomes; nobody has submitted them yet."""
-    submission = order.submission
-    loaded = loads(submission.text, format_of(Path(submission.name)), submission.name, submission.overrides)
-    check_target(loaded)
-    cells = loaded.jobs(order.identity, apart=order.apart)
-    _check_size(len(cells))
-    check_names(cells)
-    _check_demands(loaded.recipe, cells)
-    return ReadRecipe(order, replace(loaded, marks={}, document={}), cells)
-
-
 def plan_experiment(
     read: ReadRecipe,
     offers: Offers,
@@ -133,7 +98,7 @@ def plan_experiment(
     prefix = f"{identity}.{new_id(time.time(), chance=2)}" if replaced else identity
     kind = partial(Lot, experiment_id=identity, priority=priority, created_at=now)
     jobs, lots = _assign_lots(cells, recipe, offers, lambda number, **rest: kind(id=f"{prefix}.{number}", **rest))
-    _check_size(len(jobs))
+    check_size(len(jobs))
     experiment = Experiment(
         id=identity,
         name=recipe.name,
@@ -173,7 +138,7 @@ def _assign_lots(
         demand = demand_of(cell, recipe.place)
         if demand.id not in places:
             places[demand.id] = _places(demand, recipe, offered)
-        _check_size(len(jobs) + len(places[demand.id]))
+        check_size(len(jobs) + len(places[demand.id]))
         for number, agent_id in enumerate(places[demand.id]):
             key = (demand.id, agent_id)
             if key not in known:
@@ -216,27 +181,6 @@ def _places(demand: Demand, recipe: Recipe, offers: Mapping[str, Offer]) -> list
         if offer.device_key not in devices and not lacks(demand, offer.facts):
             devices[offer.device_key] = agent_id
     return [*devices.values()] or [None]
-
-
-def _check_size(count: int) -> None:
-    if count > MOST_JOBS:
-        raise InputError(
-            f"this recipe makes {count} jobs, more than the {MOST_JOBS} that a server takes at once",
-            hint="submit it in parts: leave values out of the matrix, or exclude some",
-            code="too_many_jobs",
-        )
-
-
-def _check_demands(recipe: Recipe, cells: Sequence[Job]) -> None:
-    """Refuse jobs that want too many different things of a device: each of them is held against every agent."""
-    count = len({demand_of(cell, recipe.place).id for cell in cells})
-    if count > MOST_DEMANDS:
-        raise InputError(
-            f"the jobs of this recipe ask for {count} different combinations of engine, unit and precision; the most "
-            f"is {MOST_DEMANDS}",
-            hint="submit it in parts",
-            code="too_many_jobs",
-        )
 
 
 def resubmission_of(experiment: Experiment) -> Submission:

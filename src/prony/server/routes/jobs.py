@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from prony.app.fleet import LogPiece
+from prony.app.fleet.jobs import LogPiece
 from prony.model.experiment_data import Entry
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, Page, QueuedJob
 from prony.server.openapi import binary, header_of, text

@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from prony.app.fleet import Fleet, FleetSettings
+from prony.app.fleet.context import FleetSettings
+from prony.app.fleet.fleet import Fleet
 from prony.model.access import Principal, Role
 from prony.model.agent import Agent, Capabilities, Enrolment, Fact, Heartbeat, HeartbeatAnswer
 from prony.model.lease import FinishAnswer, Lease, LeaseRequest, Progress, ProgressAnswer

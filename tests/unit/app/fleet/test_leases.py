@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from prony.app.fleet import FleetSettings
+from prony.app.fleet.context import FleetSettings
 from prony.errors import AccessError, ConflictError, InputError, NotFoundError
 from prony.model.access import Principal, Role
 from prony.model.lease import LeaseRequest

@@ -15,7 +15,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from prony.app.fleet import FleetSettings, unpack_result
+from prony.app.fleet import unpack_result
+from prony.app.fleet.context import FleetSettings
 from prony.errors import ConflictError, InputError, NotFoundError, StoreError, TransportError
 from prony.model.estimate import Summary
 from prony.model.lease import Lease

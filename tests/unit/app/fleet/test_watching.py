@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from prony.app.fleet import ChangeNotice, events
+from prony.app.fleet import events
+from prony.app.fleet.events import ChangeNotice
 from prony.errors import NotFoundError, StoreError
 from prony.model.event import Event
 from prony.model.queue import Modification, Submission

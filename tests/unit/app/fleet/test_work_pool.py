@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from prony.app.fleet.read_recipe import ReadOrder
 from prony.app.fleet.reading import READING, Readers
-from prony.app.fleet.submission import ReadOrder
 from prony.app.fleet.work_pool import Trade, WorkPool
 from prony.errors import CapacityError, InputError, RecipeError, StoreError
 from prony.model.queue import Submission

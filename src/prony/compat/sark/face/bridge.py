@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from prony.app.fleet import Fleet
+from prony.app.fleet.fleet import Fleet
 from prony.compat.sark.face.claims import Claims
 from prony.compat.sark.face.intake import Intake
 from prony.compat.sark.face.queues import Queues

@@ -11,7 +11,8 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from prony.app.fleet.submission import MOST_JOBS, Plan
+from prony.app.fleet.read_recipe import MOST_JOBS
+from prony.app.fleet.submission import Plan
 from prony.compat.sark.face.settings import WHO
 from prony.compat.sark.nouns import COMPUTE_UNITS, DEFAULT_RUNS, engine_units, measure_of
 from prony.errors import InputError

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from prony.app.fleet import Fleet
+from prony.app.fleet.fleet import Fleet
 from prony.compat.sark.face.shown import csv_rows, file_name
 from prony.compat.sark.nouns import CSV_COLUMNS
 from prony.errors import InputError, NotFoundError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from prony.app.fleet import Fleet
+from prony.app.fleet.fleet import Fleet
 from prony.compat.sark.face.claims import Claims
 from prony.compat.sark.face.reports import Report, write_report
 from prony.compat.sark.face.settings import WHO

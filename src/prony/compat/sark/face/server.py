@@ -34,7 +34,7 @@ from prony.server.listening import is_loopback_at, listening_at, url_at
 from prony.server.protocol import count_connections, protocol_for
 
 if TYPE_CHECKING:
-    from prony.app.fleet import Fleet
+    from prony.app.fleet.fleet import Fleet
 
 _KEEP_ALIVE_S = 75
 _GRACE_S = 5
