@@ -93,6 +93,11 @@ def labels(connection: Connection) -> tuple[str, ...]:
     return tuple(one for one, _ in counted.most_common(_MOST_LABELS))
 
 
+def kinds(connection: Connection) -> tuple[str, ...]:
+    """Return the kinds of workload that experiments have."""
+    return tuple(connection.execute(select(_L.c.kind).distinct().order_by(_L.c.kind)).scalars())
+
+
 def failed_gates(connection: Connection, since: datetime, limit: int) -> Sequence[Row[Any]]:
     """Return experiments whose gates failed and of whose name none has passed since, the newest first."""
     later, judged = _E.alias(), _L.alias()
@@ -168,8 +173,10 @@ def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
         found.append(or_(*(func.lower(place).contains(word, autoescape=True) for place in places)))
     if filters.label is not None:
         found.append(_L.c.labels.contains(f"\n{filters.label}\n", autoescape=True))
-    plain = ((_E.c.state, filters.state), (_L.c.kind, filters.kind), (_L.c.gates, filters.gates))
+    plain = ((_E.c.state, filters.state), (_L.c.gates, filters.gates))
     found += [place == str(wanted) for place, wanted in plain if wanted is not None]
+    if filters.kind is not None:
+        found.append(_L.c.kind.in_(filters.kind.split(",")))
     if filters.grade is not None:
         found.append(_E.c.id.in_(select(_SEEN.c.id).where(_SEEN.c.worst_grade == filters.grade)))
     if filters.schedule is not None:

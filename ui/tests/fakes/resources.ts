@@ -220,6 +220,9 @@ export function fakeCatalogue(over: Partial<Catalogue> = {}): Catalogue {
     models: listNames("zoo:tiny"),
     services: listNames("redis"),
     tasks: [],
+    by_path: { "workload.engine": listNames("onnxruntime"), "workload.driver": listNames("openai-chat") },
+    comparison_rules: [{ name: "prony", about: "intervals and tests" }],
+    axes: ["device", "engine"],
     ...over,
   };
 }

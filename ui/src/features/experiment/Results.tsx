@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
-import type { Entry, Estimate, ExperimentData, ExperimentView } from "@/api/schema";
+import type { Entry, Estimate, ShownResults, ExperimentView } from "@/api/schema";
 import { SweepChart } from "@/charts/SweepChart";
 import { StateBadge, VerdictBadge } from "@/components/Badge";
 import { Card } from "@/components/layout";
@@ -37,7 +37,7 @@ export function Results({ view }: { view: ExperimentView }) {
   );
 }
 
-function Numbers({ data }: { data: ExperimentData }) {
+function Numbers({ data }: { data: ShownResults }) {
   const { entries } = data;
   return (
     <div className="stack wide">

@@ -2,7 +2,7 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, ApiError, readBody } from "@/api/client";
-import type { Comparison, ExperimentData } from "@/api/schema";
+import type { Comparison, ShownResults } from "@/api/schema";
 
 export function experimentQuery(experimentId: string) {
   return queryOptions({
@@ -18,11 +18,11 @@ export function experimentQuery(experimentId: string) {
 export function resultsQuery(experimentId: string) {
   return queryOptions({
     queryKey: ["experiment", experimentId, "results"],
-    queryFn: async ({ signal }): Promise<ExperimentData | null> => {
+    queryFn: async ({ signal }): Promise<ShownResults | null> => {
       try {
         const request = { signal, params: { path: { experiment_id: experimentId } } };
         // The client's types forget that a pair is a pair.
-        return (await readBody(api.GET("/api/v1/experiments/{experiment_id}/results", request))) as ExperimentData;
+        return (await readBody(api.GET("/api/v1/experiments/{experiment_id}/results", request))) as ShownResults;
       } catch (error) {
         if (error instanceof ApiError && (error.status === 404 || error.status === 409)) return null;
         throw error;
