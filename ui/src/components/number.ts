@@ -165,6 +165,13 @@ export function formatShare(value: number): string {
   return `${formatDecimals(percent, Math.abs(percent) >= 10 ? 0 : countDecimals(percent, 2))} %`.replace(".0 %", " %");
 }
 
+export function formatShareParts(estimate: ValueWithInterval): FormattedEstimate {
+  if (!Number.isFinite(estimate.value)) return { value: DASH, unit: "", interval: "" };
+  const ends = intervalOf(estimate);
+  const interval = ends ? `[${formatShare(ends[0])}, ${formatShare(ends[1])}]` : "";
+  return { value: formatShare(estimate.value), unit: "", interval };
+}
+
 /** Return what stands behind the number: the method, the count and the confidence. */
 export function describeMethod(estimate: Estimate): string {
   const count = `${estimate.count} ${estimate.level}${estimate.count === 1 ? "" : "s"}`;
