@@ -48,7 +48,8 @@ def job_sections(entry: Entry) -> JobSections:
 
 def kind_cards(stored: Iterable[str] = ()) -> tuple[KindCard, ...]:
     """Return a card for every kind that is installed, and for those that only stored experiments have."""
-    installed = kind_names()
+    # First what every agent runs.
+    installed = sorted(kind_names(), key=lambda name: not workload_class(name).is_allowed_by_default)
     missing = sorted(set(stored) - set(installed))
     return (
         *(_card(name) for name in installed),

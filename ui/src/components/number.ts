@@ -165,11 +165,14 @@ export function formatShare(value: number): string {
   return `${formatDecimals(percent, Math.abs(percent) >= 10 ? 0 : countDecimals(percent, 2))} %`.replace(".0 %", " %");
 }
 
+/** Return a share in percent, as `Quantity` writes it. */
 export function formatShareParts(estimate: ValueWithInterval): FormattedEstimate {
-  if (!Number.isFinite(estimate.value)) return { value: DASH, unit: "", interval: "" };
-  const ends = intervalOf(estimate);
-  const interval = ends ? `[${formatShare(ends[0])}, ${formatShare(ends[1])}]` : "";
-  return { value: formatShare(estimate.value), unit: "", interval };
+  if (!Number.isFinite(estimate.value)) return { value: DASH, unit: "%", interval: "" };
+  // Each by its own digits: the ends of an interval around 0 lie near it, and are not 0.
+  const [value, low, high] = [estimate.value, ...(intervalOf(estimate) ?? [])].map((one) =>
+    formatShare(one).replace(" %", ""),
+  );
+  return { value: value ?? DASH, unit: "%", interval: high === undefined ? "" : `[${low ?? DASH}, ${high}]` };
 }
 
 /** Return what stands behind the number: the method, the count and the confidence. */

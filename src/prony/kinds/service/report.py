@@ -58,14 +58,17 @@ class ServiceReport(Report):
         for word, options in (("setting", work.settings), ("option", work.options), ("prompts", work.prompts)):
             told += [(f"{word} {name}", str(value)) for name, value in options.items()]
         written = load.model_dump(mode="json", exclude_defaults=True)
-        told += [(f"load {name}", str(value)) for name, value in (written or {"closed": "one user"}).items()]
+        # A closed load that says nothing has one user.
+        said = {name: "one user" if value == {} else str(value) for name, value in (written or {"closed": {}}).items()}
+        told += [(f"load {name}", value) for name, value in said.items()]
         return (*result_sections(entry), Section(title=SETTINGS, facts=tuple(told)))
 
     def programs(self, entry: Entry) -> tuple[Fact, ...]:
         found = entry.result.service
         if found is None:
             return ()
-        return (("Service", f"{found.name} {found.version}".strip() or None), ("Endpoint", found.endpoint or None))
+        told = (("Service", f"{found.name} {found.version}".strip()), ("Endpoint", found.endpoint))
+        return tuple((name, value) for name, value in told if value)
 
     def exports(self, recipe: Recipe) -> tuple[Named, ...]:
         """MLPerf's logs are of its own scenarios, and of no other load."""

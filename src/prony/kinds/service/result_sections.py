@@ -13,22 +13,21 @@ _CLIENTS = ("run", "asked", "delivered", "sent late p99, max", "read late p99", 
 
 
 def result_sections(entry: Entry) -> tuple[Section, ...]:
-    """Return what was measured of one load; the latencies stand open."""
-    made = (_latencies(entry), _causes(entry), _clients(entry), _members(entry), _service(entry))
+    """Return what was measured of one load; latencies and figures stand open."""
+    made = (_latencies(entry), _figures(entry), _causes(entry), _clients(entry), _members(entry), _service(entry))
     return tuple(one for one in made if one is not None)
 
 
 def _latencies(entry: Entry) -> Section | None:
-    figures = [(line.name, *line.cells, line.note) for line in load_tables.figure_lines(entry)]
-    tables = (
-        SectionTable(
-            headings=("metric", *load_tables.PERCENTILES), rows=_rows(load_tables.latency_lines(entry)),
-            numeric=tuple(range(1, 7)),
-        ),
-        SectionTable(headings=("metric", "value", "interval", "method"), rows=tuple(figures), numeric=(1, 2)),
-    )  # fmt: skip
-    full = tuple(one for one in tables if one.rows)
-    return Section(title="Latency, ms", tables=full, is_open=True) if full else None
+    headings, rows = ("metric", *load_tables.PERCENTILES), _rows(load_tables.latency_lines(entry))
+    table = SectionTable(headings=headings, rows=rows, numeric=tuple(range(1, len(headings))))
+    return Section(title="Latency, ms", tables=(table,), is_open=True) if rows else None
+
+
+def _figures(entry: Entry) -> Section | None:
+    rows = tuple((line.name, *line.cells, line.note) for line in load_tables.figure_lines(entry))
+    table = SectionTable(headings=("metric", "value", "interval", "method"), rows=rows, numeric=(1, 2))
+    return Section(title="Figures of the load", tables=(table,), is_open=True) if rows else None
 
 
 def _causes(entry: Entry) -> Section | None:

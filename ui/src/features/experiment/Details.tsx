@@ -57,7 +57,7 @@ function SectionCard({ section }: { section: Section }) {
     );
   return (
     <Card title={title}>
-      <div className="stack wide section">
+      <div className="stack wide">
         {note !== "" && <p>{note}</p>}
         {facts.length > 0 && <Facts of={facts.map(([name, value]) => [name, value ?? "unknown"] as const)} />}
         {tables.map((table, index) => (
@@ -74,7 +74,7 @@ function SectionCard({ section }: { section: Section }) {
 function TextTable({ of: table, label }: { of: SectionTable; label: string }) {
   const sideOf = (place: number): string | undefined => (table.numeric.includes(place) ? "end" : undefined);
   return (
-    <div className="scroll" tabIndex={0} role="region" aria-label={label}>
+    <div className="scroll text-table" tabIndex={0} role="region" aria-label={label}>
       <table>
         <thead>
           <tr>

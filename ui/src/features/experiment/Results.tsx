@@ -55,7 +55,11 @@ function Numbers({ data }: { data: ShownResults }) {
           rowHeight={44}
         />
       </Card>
-      <Gates experimentId={data.experiment.id} outcomes={data.gates} />
+      <Gates
+        experimentId={data.experiment.id}
+        outcomes={data.gates}
+        metric={columns.find((one) => one.is_headline)?.key}
+      />
       {data.sweep?.curves.map((curve, index) => (
         <Card
           key={index}
