@@ -22,13 +22,13 @@ _FIGURE_TITLES: dict[FigureType, str] = {
 
 def show_results(data: ExperimentData) -> ShownResults:
     """Return the results with their columns, programs and exports, as the kinds of their jobs say."""
-    shown = {entry.job.workload.kind: shown_kind(entry.job.workload.kind).report for entry in data.entries}
-    exports = [one for report in shown.values() for one in report.exports(data.experiment.recipe)]
+    kinds = dict.fromkeys(entry.job.workload.kind for entry in data.entries)
+    exports = [one for name in kinds for one in shown_kind(name).report.exports(data.experiment.recipe)]
     fields = {name: getattr(data, name) for name in ExperimentData.model_fields}
     return ShownResults.model_construct(
         **fields,
         columns=result_columns(data),
-        programs={entry.job.id: shown[entry.job.workload.kind].programs(entry) for entry in data.entries},
+        programs={one.job.id: shown_kind(one.job.workload.kind).report.programs(one) for one in data.entries},
         exports=tuple(dict.fromkeys(exports)),
     )
 

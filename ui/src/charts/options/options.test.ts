@@ -15,7 +15,6 @@ import type { Drawing } from "./drawing";
 import { findChangedFacts } from "./facts";
 import { buildHeatCells } from "./heat";
 import { drawHistory } from "./history";
-import { drawLines } from "./lines";
 import { drawPareto } from "./pareto";
 import { drawSparkline } from "./sparkline";
 import { drawStarts } from "./starts";
@@ -278,29 +277,6 @@ describe("what a job did over time", () => {
     ]);
     expect(line.markPoint?.data).toMatchObject([{ coord: [1, 3], value: 2 }]);
     expect(drawing.table.rows).toEqual([["0", "yes", "6", "2", "1.00 ms", "3.00 ms"]]);
-  });
-
-  it("gives each metric a panel and each set of labels a line of its own, runs alike", () => {
-    const line = (metric: string, split: string, repetition: number) => ({
-      metric,
-      unit: "",
-      labels: { split },
-      rank: null,
-      repetition,
-      steps: [0, 1],
-      values: [2, 1],
-      total: 2,
-    });
-    const lines = [line("loss", "train", 0), line("loss", "train", 1), line("loss", "test", 0), line("f1", "test", 0)];
-    const drawing = drawLines({ job_id: "j", title: "t", lines }, THEME);
-    expect(drawing.option.grid).toHaveLength(2);
-    expect(listSeries(drawing).map((one) => one.name)).toEqual([
-      "split=train",
-      "split=train",
-      "split=test",
-      "split=test",
-    ]);
-    expect(drawing.table.rows[0]).toEqual(["loss", "split=train", "0", "2", "2.00", "1.00", "1.00", "2.00"]);
   });
 
   it("gives each counter a panel of its own and keeps the gaps between runs", () => {
