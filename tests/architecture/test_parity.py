@@ -39,8 +39,9 @@ PARTS: dict[str, str] = {
     "experiments": "submit experiments=page listing=search overview experiment=get modify delete "
     "cancel_experiment=cancel retry_experiment=retry rerun watch results report export=download",
     "analyses": "comparison gates sweep_report=sweep matrix",
-    "jobs": "jobs=page job=get cancel retry batch logs result samples telemetry distribution timeline starts counters",
-    "recipes": "check schema examples catalogue compatibility",
+    "jobs": "jobs=page job=get cancel retry batch logs result samples telemetry distribution timeline starts lines "
+    "sections counters",
+    "recipes": "check schema examples kinds catalogue compatibility",
     "scripts": "keep_scripts=keep scripts=fetch",
     "schedules": "add_schedule=add schedules=page schedule=get fires pause_schedule=pause resume_schedule=resume "
     "run_schedule=run remove_schedule=remove",
@@ -159,7 +160,10 @@ NO_COMMAND: dict[str, str] = {
     "distribution": DRAWN,
     "timeline": DRAWN,
     "starts": DRAWN,
+    "lines": DRAWN,
     "counters": DRAWN,
+    "sections": "prony report writes every section of every job",
+    "kinds": "forms and filters of the web pages; prony schema prints the keys of every kind",
     "health": "for probes of load balancers and clusters, which speak HTTP",
     "events": "for pages that stay open; prony watch follows one experiment",
     "stats": "for dashboards, which speak HTTP; prony queue and prony list are for people",

@@ -3,43 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from chaos.fleet import fleet, wait_for
 
-OUTSIDE = Path(__file__).parent / "outside"
-RECIPE = """
-name: hashes
-workload: {kind: hashing, size: 4096}
-matrix:
-  workload.algorithm: [sha256, md5]
-measure: {repeats: 7}
-gates: ["hash_ms.p50 <= 60000"]
-"""
+from .package import RECIPE, install_package, prony
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The path on which an interpreter finds the package and what it brings."""
-    place = tmp_path_factory.mktemp("site")
-    info = place / "hashing-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: hashing\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[prony.kinds]\nhashing = hashing\n\n[prony.commands]\nhashing = hashing.command\n"
-    )
-    return os.pathsep.join((str(place), str(OUTSIDE)))
-
-
-def prony(*arguments: str, home: Path, path: str = "") -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PRONY_HOME": str(home), "PYTHONPATH": path, "COLUMNS": "200"}
-    command = [sys.executable, "-m", "prony", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=600)
+    return install_package(tmp_path_factory.mktemp("site"))
 
 
 @pytest.fixture(scope="module")

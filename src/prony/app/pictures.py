@@ -17,6 +17,7 @@ from prony.model.picture import (
     Distribution,
     Start,
     Starts,
+    StepLines,
     Stretch,
     Timeline,
     TimelineRun,
@@ -94,7 +95,7 @@ def starts(entry: Entry) -> Starts:
     from prony.analyse.runs import Columns, cold_durations_ms
 
     kind = shown_kind(entry.job.workload.kind).summary
-    if not kind.has_cold_starts:
+    if "starts" not in kind.figures:
         raise _nothing(entry, "starts: only a model is loaded by fresh processes of its own")
     import numpy as np
 
@@ -114,6 +115,12 @@ def starts(entry: Entry) -> Starts:
         for one in entry.result.repetitions
     )  # fmt: skip
     return Starts(job_id=entry.job.id, title=entry.job.title, runs=runs, estimates=_estimates(entry, _COLD))
+
+
+def lines(entry: Entry) -> StepLines:
+    """Show what was reported step by step; no line where nothing was."""
+    found = shown_kind(entry.job.workload.kind).report.curves(entry)
+    return StepLines(job_id=entry.job.id, title=entry.job.title, lines=tuple(found))
 
 
 def counters(entry: Entry, most: int, points: int) -> Counters:

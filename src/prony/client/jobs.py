@@ -12,8 +12,9 @@ from prony.client.request_shapes import ApiRequests
 from prony.client.resolve_id import exists
 from prony.errors import InputError, NotFoundError, TransportError
 from prony.model.experiment_data import Entry
-from prony.model.picture import Counters, Distribution, Starts, Timeline
+from prony.model.picture import Counters, Distribution, Starts, StepLines, Timeline
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, JobState, Page, QueuedJob
+from prony.model.section import JobSections
 
 
 class LogPiece(NamedTuple):
@@ -128,6 +129,14 @@ class RemoteJobs:
     def starts(self, job_id: str) -> Starts:
         """Return cold against warm."""
         return self._requests.get(Starts, "jobs", job_id, "starts")
+
+    def lines(self, job_id: str) -> StepLines:
+        """Return what was reported step by step."""
+        return self._requests.get(StepLines, "jobs", job_id, "lines")
+
+    def sections(self, job_id: str) -> JobSections:
+        """Return what the kind of the workload shows of a result beside its numbers."""
+        return self._requests.get(JobSections, "jobs", job_id, "sections")
 
     def counters(self, job_id: str, *, most: int = 12, points: int = 400) -> Counters:
         """Return what the machine did beside the run, thinned."""

@@ -10,6 +10,7 @@ from prony.client.connection import Call, Content
 from prony.client.request_shapes import ApiRequests
 from prony.errors import TransportError
 from prony.model.check import Catalogue, Examples, RecipeCheck
+from prony.model.kind_card import Kinds
 from prony.model.queue import Compatibility, Submission
 
 
@@ -44,6 +45,10 @@ class RemoteRecipes:
     def examples(self) -> Examples:
         """Return the example recipes of the server."""
         return self._requests.get(Examples, "recipes", "examples")
+
+    def kinds(self) -> Kinds:
+        """Return the kinds of workload that the server knows, each with its form."""
+        return self._requests.get(Kinds, "kinds")
 
     def catalogue(self) -> Catalogue:
         """Return the names that a recipe may use there."""

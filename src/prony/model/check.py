@@ -70,10 +70,17 @@ class Named(Noun):
 
 
 class Catalogue(Noun):
-    """The names that this Prony knows; which of them an agent can run is told by its abilities."""
+    """The names that this Prony knows; which of them an agent can run is told by its abilities.
+
+    `by_path` are the same by the place in a recipe where they may stand; `comparison_rules` and `axes` may be asked for
+    in a comparison and in a matrix.
+    """
 
     models: tuple[Named, ...]
     engines: tuple[Named, ...]
     services: tuple[Named, ...]
     drivers: tuple[Named, ...]
     tasks: tuple[Named, ...]
+    by_path: dict[str, tuple[Named, ...]] = {}
+    comparison_rules: tuple[Named, ...] = ()
+    axes: tuple[str, ...] = ()

@@ -19,7 +19,8 @@ Sort = Literal["newest", "oldest", "name", "lowest", "highest"]
 
 
 class Filters(Noun):
-    """Words of `search` must each occur in the id, the name, a label or who submitted it; a label is `key=value`."""
+    """Words of `search` must each occur in the id, the name, a label or who submitted it; a label is `key=value`;
+    several kinds have commas between them."""
 
     search: str = ""
     state: ExperimentState | None = None
@@ -65,13 +66,15 @@ class ExperimentRow(Noun):
 
 class Listing(Noun):
     """`total` are all that the filters leave, and `states` how many of these are in which state, whatever state was
-    asked for. `labels` are those that may be asked for, as `key=value`, the most used first."""
+    asked for. `labels` are those that may be asked for, as `key=value`, the most used first; `kinds` likewise, those
+    that are installed or that an experiment has."""
 
     items: tuple[ExperimentRow, ...]
     next: str | None = None
     total: int
     states: dict[ExperimentState, int] = {}
     labels: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
 
 
 class FailedGates(Noun):

@@ -113,6 +113,32 @@ class CounterLine(Noun):
     value: tuple[float | None, ...]
 
 
+class StepLine(Noun):
+    """What was reported step by step under one name, set of labels and rank in one run; `total` is how many numbers
+    there were, of which `steps` and `values` are all or an even choice."""
+
+    metric: str
+    unit: str
+    labels: dict[str, str]
+    rank: int | None
+    repetition: int
+    steps: tuple[float, ...]
+    values: tuple[float, ...]
+    total: int
+
+    @property
+    def series(self) -> str:
+        """What tells it from other lines of its metric; runs are drawn alike."""
+        named = [f"{key}={value}" for key, value in self.labels.items()]
+        return ", ".join(named + ([] if self.rank is None else [f"rank {self.rank}"]))
+
+
+class StepLines(Noun):
+    job_id: str
+    title: str
+    lines: tuple[StepLine, ...]
+
+
 class Stretch(Noun):
     repetition: int
     begin_s: float

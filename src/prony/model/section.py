@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from prony.model.base import Noun
+
+# A fact is a name and a value; None is a value that is unknown.
+Fact = tuple[str, str | None]
+# Charts of one job's samples, by the operation that has their numbers.
+FigureType = Literal["distribution", "timeline", "starts", "lines"]
 
 
 class ColumnSpec(NamedTuple):
@@ -18,8 +23,40 @@ class ColumnSpec(NamedTuple):
     importance: int
 
 
+class SectionTable(Noun):
+    """A table of texts under a title of its own; `numeric` are the places of the columns that hold numbers."""
+
+    title: str = ""
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: tuple[int, ...] = ()
+
+
+class SectionFigure(Noun):
+    """A chart, drawn from the numbers of the operation that its type names."""
+
+    type: FigureType
+    title: str
+
+
 class Section(Noun):
-    """A titled list of facts, as a report, the API and the web pages show them; None is a fact that is unknown."""
+    """A titled part of what a report, the API and the web pages show of one job.
+
+    `note` is a sentence that stands first; `is_open`: a document shows it at once and not on a click.
+    """
 
     title: str
-    facts: tuple[tuple[str, str | None], ...] = ()
+    note: str = ""
+    facts: tuple[Fact, ...] = ()
+    tables: tuple[SectionTable, ...] = ()
+    figures: tuple[SectionFigure, ...] = ()
+    is_open: bool = False
+
+
+class JobSections(Noun):
+    """All sections of one job, those with figures of its samples first."""
+
+    job_id: str
+    title: str
+    kind: str
+    sections: tuple[Section, ...]

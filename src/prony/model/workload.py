@@ -58,6 +58,8 @@ class Workload(Noun):
     runs_in_place: ClassVar[bool] = False
     # The columns that its samples have beside repetition, index and phase.
     sample_columns: ClassVar[tuple[str, ...]] = ("begin_ns", "end_ns")
+    # Which of its fields hold a name of the catalogue, and of which list there.
+    named_fields: ClassVar[Mapping[str, str]] = MappingProxyType({})
     # Where its recipe says how many agents run a job together, and how many processes each has.
     agents_path: ClassVar[str] = "load.clients.agents"
     processes_path: ClassVar[str] = "load.clients.processes"

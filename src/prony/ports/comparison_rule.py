@@ -10,7 +10,12 @@ if TYPE_CHECKING:
 
 
 class ComparisonRule(Protocol):
-    """A function behind an entry point of `prony.comparison_rules`, whose name is what `prony compare --rule` takes."""
+    """What an entry point of `prony.comparison_rules` names; its name is what `prony compare --rule` takes.
+
+    `about` says in few words how it decides.
+    """
+
+    about: str
 
     def __call__(self, baseline: Entry, candidate: Entry) -> tuple[Contrast, ...]:
         """Judge one pair of jobs.

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, cast
 
 from prony.errors import InputError
-from prony.model.section import ColumnSpec, Section
+from prony.model.section import ColumnSpec, Fact, FigureType, Section
 from prony.model.workload import MissingWorkload, Workload, kind_package, kind_packages, workload_schema
 
 if TYPE_CHECKING:
@@ -26,10 +26,13 @@ if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
+    from prony.model.check import Named
     from prony.model.device import AbilityReport, Environment
     from prony.model.estimate import Summary
     from prony.model.experiment_data import Entry, ExperimentData
     from prony.model.job import Job
+    from prony.model.kind_card import KindForm
+    from prony.model.picture import StepLine
     from prony.model.recipe import Recipe
     from prony.model.result import Failure, Repetition, Result
     from prony.report.html.tags import Html
@@ -193,7 +196,9 @@ class Summarise(ABC):
         del key
         return entry.job.workload.subject
 
-    has_cold_starts: bool = False
+    # The charts that the web pages draw of a job's samples: `drawn_metrics` and `sample_values` are for a
+    # distribution, `tracks` for a timeline, `Report.curves` for lines.
+    figures: tuple[FigureType, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -219,6 +224,9 @@ class Report:
 
     # Beside the metrics that a summary names itself, which every table shows.
     columns: tuple[ColumnSpec, ...] = ()
+    # The form for a new recipe, and the file of an example to begin with, as the web pages offer them.
+    form: KindForm | None = None
+    example: str = ""
     # How such numbers are made, as the method of a report tells it.
     method: tuple[str, ...] = (
         "Each run has one number of each metric, and intervals come from the spread between runs.",
@@ -246,10 +254,20 @@ class Report:
         del entries
         return []
 
-    def curves(self, entry: Entry) -> list[dict[str, Any]]:
-        """Return what was told step by step, as a report in JSON has it."""
+    def curves(self, entry: Entry) -> list[StepLine]:
+        """Return what was told step by step, as reports and the web pages draw it."""
         del entry
         return []
+
+    def programs(self, entry: Entry) -> tuple[Fact, ...]:
+        """Return what was measured, in few words, as it stands beside the machine: a program and its version."""
+        del entry
+        return ()
+
+    def exports(self, recipe: Recipe) -> tuple[Named, ...]:
+        """Return the formats that samples of such a recipe can be exported in, and what each is."""
+        del recipe
+        return ()
 
     def settings(self, workload: Any) -> dict[str, str]:
         """Return what was asked for, by the names of the columns of a CSV file."""
@@ -339,8 +357,12 @@ class _MissingSummary(Summarise):
 class _MissingReport(Report):
     def sections(self, entry: Entry) -> tuple[Section, ...]:
         kind = entry.job.workload.kind
-        told = f"The kind of workload {kind!r} is not installed here: install what brings it to see its own sections."
-        return (Section(title="Not installed", facts=(("note", told),)), *super().sections(entry))
+        return (Section(title="Not installed", note=describe_missing(kind)), *super().sections(entry))
+
+
+def describe_missing(kind: str) -> str:
+    """Say that a kind is not installed here, and what to do."""
+    return f"The kind of workload {kind!r} is not installed here: install what brings it to see its own sections."
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ _MEASURED: tuple[tuple[str, str, int], ...] = (
 )
 _TOLD = 80  # the importance of what a script tells; each after the first is less important
 _UNITS = ("ns", "us", "ms", "s", "mib", "j", "w")
-_SHARES = ("error_rate", "goodput_share")
+SHARES = ("error_rate", "goodput_share")
 _EFFECTIVE: tuple[tuple[str, str, int], ...] = (
     ("precision", "precision", 58),
     ("threads", "threads", 20),
@@ -99,7 +99,7 @@ def table(data: ExperimentData) -> Table:
     for place, key in enumerate(_own_metrics(data)):
         scale, cells[key] = _measure_column(data, key)
         importance = _TOLD if place else 100
-        columns.append(Column(key, _heading(key), importance - place, unit=scale.symbol, is_headline=place == 0))
+        columns.append(Column(key, metric_heading(key), importance - place, unit=scale.symbol, is_headline=place == 0))
     for key, heading, importance in _EFFECTIVE:
         asked, made = cells.get(f"workload.{key}"), _effective(data, key)
         if made and not _says_the_same(asked, made):
@@ -125,7 +125,7 @@ def _own_metrics(data: ExperimentData) -> list[str]:
     return [key for key in keys if key not in named and key.removesuffix(".p50") not in named]
 
 
-def _heading(key: str) -> str:
+def metric_heading(key: str) -> str:
     """Return what a script calls it, without a unit that the column has anyway."""
     parts = key_of(key)
     name, _, unit = parts.metric.rpartition("_")
@@ -162,7 +162,7 @@ def _measure_column(data: ExperimentData, key: str) -> tuple[number.Scale, dict[
         if (estimate := entry_fields.estimate(one.summary, key)) is not None
     }
     scale = number.common_scale(found.values())
-    write = _share_cell if key in _SHARES else _cell
+    write = _share_cell if key in SHARES else _cell
     made = {job_id: write(estimate, scale) for job_id, estimate in found.items()}
     if made:
         made |= {one.job.id: _absent(one, key) for one in data.entries if one.job.id not in made}

@@ -83,7 +83,7 @@ def _complete(path: str, method: str, operation: Described) -> None:
 
 
 _TAGGED = frozenset(
-    {"experiments", "experiment", "jobs", "job", "agents", "agent", "queue", "stats", "examples", "catalogue"}
+    {"experiments", "experiment", "jobs", "job", "agents", "agent", "queue", "stats", "examples", "catalogue", "kinds"}
 )
 
 

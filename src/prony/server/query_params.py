@@ -56,7 +56,7 @@ class ExperimentsAsked(PageAsked):
 class ListingAsked(PageAsked):
     search: Plain = Field(default="", description="words that the id, the name, a label or the submitter must have")
     state: ExperimentState | None = None
-    kind: Plain | None = Field(default=None, description="of the workload, as in `model`")
+    kind: Plain | None = Field(default=None, description="of the workload, as in `model`; several with commas between")
     label: Plain | None = Field(default=None, description="`key=value`")
     grade: Grade | None = Field(default=None, description="of the worst verdict")
     gates: GateState | None = None

@@ -6,7 +6,7 @@ import base64
 import binascii
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -29,7 +29,7 @@ from prony.errors import InputError
 from prony.model.experiment import ExperimentState
 from prony.model.gate_outcome import GateState
 from prony.model.listing import ExperimentRow, Filters, Headline, Sort
-from prony.model.metric import metric_of
+from prony.model.metric import METRICS, Better, key_of
 from prony.model.queue import JobState
 from prony.store import history_tables, listing_tables, schedules, tables, unqueued
 from prony.store.codecs import read_labels
@@ -93,6 +93,11 @@ def labels(connection: Connection) -> tuple[str, ...]:
     return tuple(one for one, _ in counted.most_common(_MOST_LABELS))
 
 
+def kinds(connection: Connection) -> tuple[str, ...]:
+    """Return the kinds of workload that experiments have."""
+    return tuple(connection.execute(select(_L.c.kind).distinct().order_by(_L.c.kind)).scalars())
+
+
 def failed_gates(connection: Connection, since: datetime, limit: int) -> Sequence[Row[Any]]:
     """Return experiments whose gates failed and of whose name none has passed since, the newest first."""
     later, judged = _E.alias(), _L.alias()
@@ -118,26 +123,43 @@ def show_rows(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[Experim
     seen = {row.id: row for row in connection.execute(select(_SEEN).where(_SEEN.c.id.in_(ids)))}
     counts = unqueued.counts_of(connection, ids)
     trends = _trends(connection, [row.best_job_id for row in seen.values() if row.best_job_id])
-    return tuple(_show_row(row, seen[row.id], counts[row.id], trends) for row in rows)
+    better = _directions(connection, seen.values())
+    return tuple(_show_row(row, _headline(seen[row.id], better), seen[row.id], counts[row.id], trends) for row in rows)
 
 
 def _show_row(
-    row: Row[Any], seen: Row[Any], counts: dict[JobState, int], trends: Mapping[str, tuple[float, ...]]
+    row: Row[Any],
+    headline: Headline | None,
+    seen: Row[Any],
+    counts: dict[JobState, int],
+    trends: Mapping[str, tuple[float, ...]],
 ) -> ExperimentRow:
     return ExperimentRow(
         id=row.id, name=row.name, kind=row.kind, state=row.state, created_at=row.created_at, ended_at=row.ended_at,
         submitted_by=row.submitted_by, labels=read_labels(row.labels), job_count=row.job_count, counts=counts,
-        grade=seen.worst_grade, gates=row.gates, headline=_headline(seen), trend=trends.get(seen.best_job_id, ()),
+        grade=seen.worst_grade, gates=row.gates, headline=headline, trend=trends.get(seen.best_job_id, ()),
     )  # fmt: skip
 
 
-def _headline(seen: Row[Any]) -> Headline | None:
+def _directions(connection: Connection, seen: Iterable[Row[Any]]) -> dict[str, Better]:
+    """Return by job which way its headline is better: what is not in the glossary its own summary says."""
+    named = {row.best_job_id: key_of(row.headline_metric).metric for row in seen if row.headline_metric is not None}
+    own = [job_id for job_id, name in named.items() if name not in METRICS]
+    found: dict[str, Better] = {job_id: METRICS[name].better for job_id, name in named.items() if name in METRICS}
+    if own:
+        for row in connection.execute(select(_R.c.job_id, _R.c.summary).where(_R.c.job_id.in_(own), _R.c.stands)):
+            metric = json.loads(row.summary).get("metrics", {}).get(named[row.job_id], {})
+            found[row.job_id] = metric.get("better", "neither")
+    return found
+
+
+def _headline(seen: Row[Any], better: Mapping[str, Better]) -> Headline | None:
     if seen.headline_value is None or seen.headline_metric is None:
         return None
     return Headline(
         job_id=seen.best_job_id, title=seen.headline_title, metric=seen.headline_metric, value=seen.headline_value,
         low=seen.headline_low, high=seen.headline_high, unit=seen.headline_unit,
-        better=metric_of(seen.headline_metric).better,
+        better=better.get(seen.best_job_id, "neither"),
     )  # fmt: skip
 
 
@@ -168,8 +190,10 @@ def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
         found.append(or_(*(func.lower(place).contains(word, autoescape=True) for place in places)))
     if filters.label is not None:
         found.append(_L.c.labels.contains(f"\n{filters.label}\n", autoescape=True))
-    plain = ((_E.c.state, filters.state), (_L.c.kind, filters.kind), (_L.c.gates, filters.gates))
+    plain = ((_E.c.state, filters.state), (_L.c.gates, filters.gates))
     found += [place == str(wanted) for place, wanted in plain if wanted is not None]
+    if filters.kind is not None:
+        found.append(_L.c.kind.in_(filters.kind.split(",")))
     if filters.grade is not None:
         found.append(_E.c.id.in_(select(_SEEN.c.id).where(_SEEN.c.worst_grade == filters.grade)))
     if filters.schedule is not None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from prony.agent.server_client import ServerClient
-from prony.compat.ai_factory.comparison_rule import fixed_contrasts
+from prony.compat.ai_factory.comparison_rule import fixed_limits
 from prony.compat.ai_factory.dialect import AiFactoryDialect
 from prony.compat.ai_factory.exporter import write
 from prony.compat.ai_factory.importer import AiFactoryImporter
@@ -34,7 +34,7 @@ from prony.ports.importer import Importer
 DIALECTS: tuple[Dialect, ...] = (AiFactoryDialect(), BenchmarkAiDialect())
 IMPORTERS: tuple[Importer, ...] = (AiFactoryImporter(),)
 EXPORTERS: tuple[Exporter, ...] = (write,)
-RULES: tuple[ComparisonRule, ...] = (fixed_contrasts,)
+RULES: tuple[ComparisonRule, ...] = (fixed_limits,)
 FACES: tuple[Face, ...] = (SarkFace(),)
 FACE_OPTIONS: tuple[FaceOptions, ...] = (SarkOptions(),)
 LINKS: tuple[AgentLink, ...] = (SarkAgentLink(),)

@@ -37,7 +37,7 @@ def stepped(full: ExperimentData, tmp_path: Path) -> ExperimentData:
 
 def test_a_curve_has_the_steps_of_one_metric_set_of_labels_rank_and_run(stepped: ExperimentData) -> None:
     found = curves(stepped.entries[0])
-    assert [(one.metric, one.line, one.repetition, one.total) for one in found] == [
+    assert [(one.metric, one.series, one.repetition, one.total) for one in found] == [
         ("loss", "split=train", 0, 10), ("loss", "split=te<st", 0, 10),
         ("loss", "split=train", 1, 10), ("loss", "split=te<st", 1, 10),
         ("speed", "rank 0", 0, 3), ("speed", "rank 1", 0, 3), ("speed", "rank 0", 1, 3), ("speed", "rank 1", 1, 3),

@@ -15,6 +15,24 @@ export function recentQuery() {
   });
 }
 
+/** The kinds of workload that the server knows, each with its form. */
+export function kindsQuery() {
+  return queryOptions({
+    queryKey: ["kinds"],
+    queryFn: ({ signal }) => readBody(api.GET("/api/v1/kinds", { signal })),
+    staleTime: 60_000,
+  });
+}
+
+/** The names that may stand in a recipe, a comparison or a matrix. */
+export function namesQuery() {
+  return queryOptions({
+    queryKey: ["catalogue"],
+    queryFn: ({ signal }) => readBody(api.GET("/api/v1/recipes/names", { signal })),
+    staleTime: Infinity,
+  });
+}
+
 /** The recipes that come with Prony, whole. */
 export function examplesQuery() {
   return queryOptions({

@@ -671,7 +671,8 @@ export interface paths {
         };
         /**
          * Get every result
-         * @description Jobs, results, summaries and machines: all that a report is made of, but the samples.
+         * @description Jobs, results, summaries and machines: all that a report is made of, but the samples; and the columns, programs
+         *     and exports that the kind of the workload brings.
          *
          *     Role: viewer.
          */
@@ -838,6 +839,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{job_id}/lines": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Numbers step by step
+         * @description What a job reported step by step: a line for each metric, set of labels, rank and run.
+         *
+         *     Role: viewer.
+         */
+        get: operations["lines"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job_id}/logs": {
         parameters: {
             query?: never;
@@ -918,6 +941,28 @@ export interface paths {
          *     Role: viewer.
          */
         get: operations["samples"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job_id}/sections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A result in sections
+         * @description What the kind of the workload shows of a result beside its numbers: facts, tables, and which charts there are.
+         *
+         *     Role: viewer.
+         */
+        get: operations["sections"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1008,6 +1053,28 @@ export interface paths {
          *     Role: submitter.
          */
         post: operations["batch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/kinds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Kinds of workload
+         * @description Those that are installed, each with its form for a new recipe; and those that only stored experiments have.
+         *
+         *     Role: viewer.
+         */
+        get: operations["kinds"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1321,7 +1388,8 @@ export interface paths {
         };
         /**
          * Names for a recipe
-         * @description Models of the zoo, engines, services, drivers and tasks that this Prony knows by name.
+         * @description Models of the zoo, engines, services, drivers and tasks that this Prony knows by name, each list also by the
+         *     places in a recipe where its names may stand; rules of a comparison, and words for the axes of a matrix.
          *
          *     Role: viewer.
          */
@@ -2149,8 +2217,28 @@ export interface components {
         /**
          * Catalogue
          * @description The names that this Prony knows; which of them an agent can run is told by its abilities.
+         *
+         *     `by_path` are the same by the place in a recipe where they may stand; `comparison_rules` and `axes` may be asked for
+         *     in a comparison and in a matrix.
          */
         Catalogue: {
+            /**
+             * Axes
+             * @default []
+             */
+            axes: string[];
+            /**
+             * By Path
+             * @default {}
+             */
+            by_path: {
+                [key: string]: components["schemas"]["Named"][];
+            };
+            /**
+             * Comparison Rules
+             * @default []
+             */
+            comparison_rules: components["schemas"]["Named"][];
             /** Drivers */
             drivers: components["schemas"]["Named"][];
             /** Engines */
@@ -3235,19 +3323,6 @@ export interface components {
              */
             submitted_by: string;
         };
-        /** ExperimentData */
-        ExperimentData: {
-            calibration?: components["schemas"]["Calibration"] | null;
-            /** Entries */
-            entries: components["schemas"]["Entry"][];
-            experiment: components["schemas"]["Experiment"];
-            /**
-             * Gates
-             * @default []
-             */
-            gates: components["schemas"]["GateOutcome"][];
-            sweep?: components["schemas"]["SweepReport"] | null;
-        };
         /**
          * ExperimentRow
          * @description `trend` are the headlines of the newest results of the same series, the oldest first; `gates` is None where
@@ -3432,6 +3507,49 @@ export interface components {
              */
             lacks: components["schemas"]["Lack"][];
             state: components["schemas"]["AgentState"];
+        };
+        /**
+         * FormField
+         * @description One question, and where in the recipe the answer is written.
+         *
+         *     Several answers, separated by commas, are a matrix where `takes_several` is true. An answer that equals `default` is
+         *     not written: the recipe means it anyway. `choices` are the answers there are; without any, the names that the
+         *     catalogue has for `path` are offered.
+         */
+        FormField: {
+            /**
+             * Choices
+             * @default []
+             */
+            choices: components["schemas"]["Named"][];
+            /** Default */
+            default?: string | null;
+            /**
+             * Help
+             * @default
+             */
+            help: string;
+            /**
+             * Is Choice
+             * @default false
+             */
+            is_choice: boolean;
+            /**
+             * Is Text
+             * @default true
+             */
+            is_text: boolean;
+            /** Label */
+            label: string;
+            /** Path */
+            path: string;
+            /**
+             * Takes Several
+             * @default false
+             */
+            takes_several: boolean;
+            /** Value */
+            value: string;
         };
         /**
          * GateOutcome
@@ -3899,10 +4017,71 @@ export interface components {
             queued: components["schemas"]["QueuedJob"];
         };
         /**
+         * JobSections
+         * @description All sections of one job, those with figures of its samples first.
+         */
+        JobSections: {
+            /** Job Id */
+            job_id: string;
+            /** Kind */
+            kind: string;
+            /** Sections */
+            sections: components["schemas"]["Section"][];
+            /** Title */
+            title: string;
+        };
+        /**
          * JobState
          * @enum {string}
          */
         JobState: "waiting" | "leased" | "complete" | "partial" | "failed" | "cancelled";
+        /**
+         * KindCard
+         * @description `has_load`: its jobs put load on something, so that they have curves and are followed second by second; `example`
+         *     is the file of a recipe to begin with; `note` says what is missing where it is not installed.
+         */
+        KindCard: {
+            /**
+             * Example
+             * @default
+             */
+            example: string;
+            form?: components["schemas"]["KindForm"] | null;
+            /**
+             * Has Load
+             * @default false
+             */
+            has_load: boolean;
+            /**
+             * Is Installed
+             * @default true
+             */
+            is_installed: boolean;
+            /** Name */
+            name: string;
+            /**
+             * Note
+             * @default
+             */
+            note: string;
+        };
+        /**
+         * KindForm
+         * @description Questions whose answers make a recipe; `label` says what is measured, `name` is the recipe's to begin with.
+         */
+        KindForm: {
+            /** Fields */
+            fields: components["schemas"]["FormField"][];
+            /** Label */
+            label: string;
+            /** Name */
+            name: string;
+        };
+        /** Kinds */
+        Kinds: {
+            /** Items */
+            items: components["schemas"]["KindCard"][];
+        };
         /**
          * Lack
          * @description One thing that a device has not: what was wanted of which fact, and what it has instead.
@@ -4049,11 +4228,17 @@ export interface components {
         /**
          * Listing
          * @description `total` are all that the filters leave, and `states` how many of these are in which state, whatever state was
-         *     asked for. `labels` are those that may be asked for, as `key=value`, the most used first.
+         *     asked for. `labels` are those that may be asked for, as `key=value`, the most used first; `kinds` likewise, those
+         *     that are installed or that an experiment has.
          */
         Listing: {
             /** Items */
             items: components["schemas"]["ExperimentRow"][];
+            /**
+             * Kinds
+             * @default []
+             */
+            kinds: string[];
             /**
              * Labels
              * @default []
@@ -5974,6 +6159,34 @@ export interface components {
             version: number;
         };
         /**
+         * ResultColumn
+         * @description A column of numbers: the key of its estimates, what people call it, and how a number of it is written.
+         */
+        ResultColumn: {
+            /**
+             * Better
+             * @enum {string}
+             */
+            better: "lower" | "higher" | "neither";
+            /**
+             * Format
+             * @default number
+             * @enum {string}
+             */
+            format: "number" | "share";
+            /**
+             * Is Headline
+             * @default false
+             */
+            is_headline: boolean;
+            /** Key */
+            key: string;
+            /** Label */
+            label: string;
+            /** Unit */
+            unit: string;
+        };
+        /**
          * ResultState
          * @enum {string}
          */
@@ -6308,6 +6521,77 @@ export interface components {
             probe: string;
         };
         /**
+         * Section
+         * @description A titled part of what a report, the API and the web pages show of one job.
+         *
+         *     `note` is a sentence that stands first; `is_open`: a document shows it at once and not on a click.
+         */
+        Section: {
+            /**
+             * Facts
+             * @default []
+             */
+            facts: [
+                string,
+                string | null
+            ][];
+            /**
+             * Figures
+             * @default []
+             */
+            figures: components["schemas"]["SectionFigure"][];
+            /**
+             * Is Open
+             * @default false
+             */
+            is_open: boolean;
+            /**
+             * Note
+             * @default
+             */
+            note: string;
+            /**
+             * Tables
+             * @default []
+             */
+            tables: components["schemas"]["SectionTable"][];
+            /** Title */
+            title: string;
+        };
+        /**
+         * SectionFigure
+         * @description A chart, drawn from the numbers of the operation that its type names.
+         */
+        SectionFigure: {
+            /** Title */
+            title: string;
+            /**
+             * Type
+             * @enum {string}
+             */
+            type: "distribution" | "timeline" | "starts" | "lines";
+        };
+        /**
+         * SectionTable
+         * @description A table of texts under a title of its own; `numeric` are the places of the columns that hold numbers.
+         */
+        SectionTable: {
+            /** Headings */
+            headings: string[];
+            /**
+             * Numeric
+             * @default []
+             */
+            numeric: number[];
+            /** Rows */
+            rows: string[][];
+            /**
+             * Title
+             * @default
+             */
+            title: string;
+        };
+        /**
          * Seeds
          * @description One for each thing that is left to chance, so that one can change while the others stay.
          */
@@ -6549,6 +6833,43 @@ export interface components {
             value: number;
         };
         /**
+         * ShownResults
+         * @description `columns` begin with those to show where there is room for a few; `programs` are what was measured, by the id of
+         *     a job; `exports` are the formats that its samples can be had in, beside those of every experiment.
+         */
+        ShownResults: {
+            calibration?: components["schemas"]["Calibration"] | null;
+            /**
+             * Columns
+             * @default []
+             */
+            columns: components["schemas"]["ResultColumn"][];
+            /** Entries */
+            entries: components["schemas"]["Entry"][];
+            experiment: components["schemas"]["Experiment"];
+            /**
+             * Exports
+             * @default []
+             */
+            exports: components["schemas"]["Named"][];
+            /**
+             * Gates
+             * @default []
+             */
+            gates: components["schemas"]["GateOutcome"][];
+            /**
+             * Programs
+             * @default {}
+             */
+            programs: {
+                [key: string]: [
+                    string,
+                    string | null
+                ][];
+            };
+            sweep?: components["schemas"]["SweepReport"] | null;
+        };
+        /**
          * Software
          * @description What runs on it; hashed into `software_id`.
          */
@@ -6738,6 +7059,40 @@ export interface components {
             oldest_lease_s?: number | null;
             /** Oldest Waiting S */
             oldest_waiting_s?: number | null;
+        };
+        /**
+         * StepLine
+         * @description What was reported step by step under one name, set of labels and rank in one run; `total` is how many numbers
+         *     there were, of which `steps` and `values` are all or an even choice.
+         */
+        StepLine: {
+            /** Labels */
+            labels: {
+                [key: string]: string;
+            };
+            /** Metric */
+            metric: string;
+            /** Rank */
+            rank: number | null;
+            /** Repetition */
+            repetition: number;
+            /** Steps */
+            steps: number[];
+            /** Total */
+            total: number;
+            /** Unit */
+            unit: string;
+            /** Values */
+            values: number[];
+        };
+        /** StepLines */
+        StepLines: {
+            /** Job Id */
+            job_id: string;
+            /** Lines */
+            lines: components["schemas"]["StepLine"][];
+            /** Title */
+            title: string;
         };
         /** Stretch */
         Stretch: {
@@ -7165,7 +7520,6 @@ export type Example = components['schemas']['Example'];
 export type Examples = components['schemas']['Examples'];
 export type Expected = components['schemas']['Expected'];
 export type Experiment = components['schemas']['Experiment'];
-export type ExperimentData = components['schemas']['ExperimentData'];
 export type ExperimentRow = components['schemas']['ExperimentRow'];
 export type ExperimentState = components['schemas']['ExperimentState'];
 export type ExperimentView = components['schemas']['ExperimentView'];
@@ -7174,6 +7528,7 @@ export type Failure = components['schemas']['Failure'];
 export type FinishAnswer = components['schemas']['FinishAnswer'];
 export type Fire = components['schemas']['Fire'];
 export type Fit = components['schemas']['Fit'];
+export type FormField = components['schemas']['FormField'];
 export type GateOutcome = components['schemas']['GateOutcome'];
 export type GateReport = components['schemas']['GateReport'];
 export type GateState = components['schemas']['GateState'];
@@ -7195,7 +7550,11 @@ export type Job = components['schemas']['Job'];
 export type JobBatch = components['schemas']['JobBatch'];
 export type JobBatchAnswer = components['schemas']['JobBatchAnswer'];
 export type JobDetail = components['schemas']['JobDetail'];
+export type JobSections = components['schemas']['JobSections'];
 export type JobState = components['schemas']['JobState'];
+export type KindCard = components['schemas']['KindCard'];
+export type KindForm = components['schemas']['KindForm'];
+export type Kinds = components['schemas']['Kinds'];
 export type Lack = components['schemas']['Lack'];
 export type Launch = components['schemas']['Launch'];
 export type Lease = components['schemas']['Lease'];
@@ -7279,6 +7638,7 @@ export type Repetition = components['schemas']['Repetition'];
 export type Replay = components['schemas']['Replay'];
 export type Reported = components['schemas']['Reported'];
 export type Result = components['schemas']['Result'];
+export type ResultColumn = components['schemas']['ResultColumn'];
 export type ResultState = components['schemas']['ResultState'];
 export type Role = components['schemas']['Role'];
 export type Schedule = components['schemas']['Schedule'];
@@ -7289,6 +7649,9 @@ export type ScriptServer = components['schemas']['ScriptServer'];
 export type ScriptSource = components['schemas']['ScriptSource'];
 export type ScriptWorkload = components['schemas']['ScriptWorkload'];
 export type Search = components['schemas']['Search'];
+export type Section = components['schemas']['Section'];
+export type SectionFigure = components['schemas']['SectionFigure'];
+export type SectionTable = components['schemas']['SectionTable'];
 export type Seeds = components['schemas']['Seeds'];
 export type Segment = components['schemas']['Segment'];
 export type Sensitivity = components['schemas']['Sensitivity'];
@@ -7298,6 +7661,7 @@ export type ServiceFacts = components['schemas']['ServiceFacts'];
 export type ServiceWorkload = components['schemas']['ServiceWorkload'];
 export type Severity = components['schemas']['Severity'];
 export type SharePoint = components['schemas']['SharePoint'];
+export type ShownResults = components['schemas']['ShownResults'];
 export type Software = components['schemas']['Software'];
 export type Spread = components['schemas']['Spread'];
 export type Stage = components['schemas']['Stage'];
@@ -7305,6 +7669,8 @@ export type Start = components['schemas']['Start'];
 export type Starts = components['schemas']['Starts'];
 export type State = components['schemas']['State'];
 export type Stats = components['schemas']['Stats'];
+export type StepLine = components['schemas']['StepLine'];
+export type StepLines = components['schemas']['StepLines'];
 export type Stretch = components['schemas']['Stretch'];
 export type Submission = components['schemas']['Submission'];
 export type Summary = components['schemas']['Summary'];
@@ -10388,7 +10754,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ExperimentData"];
+                    "application/json": components["schemas"]["ShownResults"];
                 };
             };
             /** @description Unauthorized */
@@ -10992,6 +11358,82 @@ export interface operations {
             };
         };
     };
+    lines: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StepLines"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a fault of the server, or it cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     logs: {
         parameters: {
             query?: {
@@ -11258,6 +11700,82 @@ export interface operations {
                 };
                 content: {
                     "application/vnd.apache.parquet": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a fault of the server, or it cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sections: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobSections"];
                 };
             };
             /** @description Unauthorized */
@@ -11625,6 +12143,74 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a fault of the server, or it cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    kinds: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description the ETag of what you have */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description changes when the answer does */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Kinds"];
+                };
+            };
+            /** @description what you have is what there is */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12464,7 +13050,7 @@ export interface operations {
                 gates?: components["schemas"]["GateState"] | null;
                 /** @description of the worst verdict */
                 grade?: components["schemas"]["Grade"] | null;
-                /** @description of the workload, as in `model` */
+                /** @description of the workload, as in `model`; several with commas between */
                 kind?: string | null;
                 /** @description `key=value` */
                 label?: string | null;

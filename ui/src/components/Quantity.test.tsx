@@ -18,6 +18,11 @@ describe("a quantity", () => {
     expect(screen.getByTitle("median; 10 runs; 95 % interval")).toBeDefined();
   });
 
+  it("is a percentage where it is a share, and the ends of its interval are not rounded to it", () => {
+    const share = fakeEstimate({ value: 0, low: 0, high: 0.0084, unit: "1" });
+    expect(renderText(<Quantity of={share} asShare />)).toBe("0%[0, 0.84]");
+  });
+
   it("says that it is suspect or void, in a word and not by colour alone, and is silent where it is valid", () => {
     render(<Quantity of={fakeEstimate()} grade="suspect" />);
     expect(screen.getByText("suspect:")).toBeDefined();

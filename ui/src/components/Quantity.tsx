@@ -2,7 +2,7 @@
 import type { Estimate, Grade } from "@/api/schema";
 
 import { GradeMark } from "./Badge";
-import { DASH, describeMethod, formatEstimateParts, type Scale } from "./number";
+import { DASH, describeMethod, formatEstimateParts, formatShareParts, type Scale } from "./number";
 
 type QuantityValue = Pick<Estimate, "value" | "unit"> & Partial<Estimate>;
 
@@ -13,15 +13,17 @@ export function Quantity(props: {
   big?: boolean;
   withInterval?: boolean;
   missing?: string;
+  /** Write it as a percentage. */
+  asShare?: boolean;
 }) {
-  const { of: estimate, scale, grade, big = false, withInterval = true, missing } = props;
+  const { of: estimate, scale, grade, big = false, withInterval = true, missing, asShare = false } = props;
   if (!estimate)
     return (
       <span className="muted" title={missing}>
         {DASH}
       </span>
     );
-  const { value, unit, interval } = formatEstimateParts(estimate, scale);
+  const { value, unit, interval } = asShare ? formatShareParts(estimate) : formatEstimateParts(estimate, scale);
   return (
     <span className={big ? "quantity big" : "quantity"} title={describeQuantity(estimate)}>
       {grade && grade !== "valid" && <GradeMark grade={grade} />}

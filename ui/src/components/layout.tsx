@@ -50,8 +50,9 @@ export function Card(props: {
 export function Facts({ of: facts }: { of: readonly (readonly [string, ReactNode])[] }) {
   return (
     <dl className="facts">
-      {facts.map(([name, value]) => (
-        <div key={name} style={{ display: "contents" }}>
+      {facts.map(([name, value], index) => (
+        // A name may come twice, with another value.
+        <div key={`${index} ${name}`} style={{ display: "contents" }}>
           <dt>{name}</dt>
           <dd>{value}</dd>
         </div>

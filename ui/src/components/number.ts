@@ -165,6 +165,16 @@ export function formatShare(value: number): string {
   return `${formatDecimals(percent, Math.abs(percent) >= 10 ? 0 : countDecimals(percent, 2))} %`.replace(".0 %", " %");
 }
 
+/** Return a share in percent, as `Quantity` writes it. */
+export function formatShareParts(estimate: ValueWithInterval): FormattedEstimate {
+  if (!Number.isFinite(estimate.value)) return { value: DASH, unit: "%", interval: "" };
+  // Each by its own digits: the ends of an interval around 0 lie near it, and are not 0.
+  const [value, low, high] = [estimate.value, ...(intervalOf(estimate) ?? [])].map((one) =>
+    formatShare(one).replace(" %", ""),
+  );
+  return { value: value ?? DASH, unit: "%", interval: high === undefined ? "" : `[${low ?? DASH}, ${high}]` };
+}
+
 /** Return what stands behind the number: the method, the count and the confidence. */
 export function describeMethod(estimate: Estimate): string {
   const count = `${estimate.count} ${estimate.level}${estimate.count === 1 ? "" : "s"}`;

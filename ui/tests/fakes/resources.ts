@@ -7,7 +7,9 @@ import type {
   Experiment,
   ExperimentRow,
   ExperimentView,
+  FormField,
   Glance,
+  KindCard,
   LotFit,
   QueuedJob,
   Recipe,
@@ -212,6 +214,41 @@ export function fakeExample(over: Partial<Example> = {}): Example {
   };
 }
 
+export function fakeField(path: string, over: Partial<FormField> = {}): FormField {
+  return {
+    path,
+    label: path.split(".").at(-1) ?? path,
+    value: "",
+    help: "",
+    default: null,
+    takes_several: false,
+    is_text: true,
+    is_choice: false,
+    choices: [],
+    ...over,
+  };
+}
+
+/** A kind that no page has ever heard of. */
+export function fakeKind(over: Partial<KindCard> = {}): KindCard {
+  return {
+    name: "hashing",
+    is_installed: true,
+    note: "",
+    has_load: false,
+    example: "",
+    form: {
+      label: "how fast bytes are hashed",
+      name: "my-hash",
+      fields: [
+        fakeField("workload.algorithm", { label: "Algorithms", value: "sha256", takes_several: true }),
+        fakeField("measure.repeats", { label: "Runs", value: "5", is_text: false }),
+      ],
+    },
+    ...over,
+  };
+}
+
 export function fakeCatalogue(over: Partial<Catalogue> = {}): Catalogue {
   const listNames = (name: string) => [{ name, about: "" }];
   return {
@@ -220,6 +257,9 @@ export function fakeCatalogue(over: Partial<Catalogue> = {}): Catalogue {
     models: listNames("zoo:tiny"),
     services: listNames("redis"),
     tasks: [],
+    by_path: { "workload.engine": listNames("onnxruntime"), "workload.driver": listNames("openai-chat") },
+    comparison_rules: [{ name: "prony", about: "intervals and tests" }],
+    axes: ["device", "engine"],
     ...over,
   };
 }

@@ -9,7 +9,9 @@ from datetime import timedelta
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.state import FleetState, KnownAgent, PendingLot
 from prony.app.fleet.wait_reasons import explain_lot
+from prony.app.shown_results import kind_cards
 from prony.model.agent import AgentState
+from prony.model.kind_card import Kinds
 from prony.model.listing import AgentTrouble, FailedGates, Filters, Glance, Listing, Sort
 from prony.model.queue import (
     JobState,
@@ -18,6 +20,7 @@ from prony.model.queue import (
     Queue,
     Stats,
 )
+from prony.ports.workload import kind_names
 from prony.store import agents as agent_rows
 from prony.store import alarms, experiments, listing, lot_rows, queue, series
 from prony.store.database import Connection
@@ -97,9 +100,15 @@ class Queries:
             states = listing.states(connection, filters)
             total = sum(states.values()) if filters.state is None else states.get(filters.state, 0)
             items, labels = listing.show_rows(connection, rows), listing.labels(connection)
-            return Listing(items=items, next=following, total=total, states=states, labels=labels)
+            kinds = tuple(dict.fromkeys((*kind_names(), *listing.kinds(connection))))
+            return Listing(items=items, next=following, total=total, states=states, labels=labels, kinds=kinds)
 
         return await self._context.read(ask)
+
+    async def kinds(self) -> Kinds:
+        """Return what pages offer of every kind of workload, those that only stored experiments have too."""
+        stored = await self._context.read(listing.kinds)
+        return Kinds(items=await asyncio.to_thread(kind_cards, stored))
 
     async def overview(self) -> Glance:
         stats, since = await self.stats(), self._context.clock.now() - _NEWS

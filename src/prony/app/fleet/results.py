@@ -11,13 +11,16 @@ from pathlib import Path
 
 from prony.app import experiment_data, pictures
 from prony.app.fleet.context import FleetContext
+from prony.app.shown_results import job_sections, show_results
 from prony.errors import ConflictError, NotFoundError
 from prony.instruments.samples import SAMPLES, TELEMETRY
 from prony.model.comparison import Comparison, Terms
-from prony.model.experiment_data import Entry, ExperimentData
+from prony.model.experiment_data import Entry
 from prony.model.gate_outcome import GateReport
 from prony.model.matrix import MatrixReport, MatrixTerms
-from prony.model.picture import Counters, Distribution, Starts, Timeline
+from prony.model.picture import Counters, Distribution, Starts, StepLines, Timeline
+from prony.model.section import JobSections
+from prony.model.shown_results import ShownResults
 from prony.model.sweep import SweepReport
 from prony.store import transfer
 from prony.store.folder import read_nouns
@@ -30,8 +33,13 @@ class Results:
         self._context = context
         self._printing = asyncio.Lock()
 
-    async def experiment_data(self, experiment_id: str) -> ExperimentData:
-        return await asyncio.to_thread(experiment_data.read_experiment_data, self._context.store, experiment_id)
+    async def shown(self, experiment_id: str) -> ShownResults:
+        """Return every result of an experiment, with what a page needs to show results of their kinds."""
+
+        def show() -> ShownResults:
+            return show_results(experiment_data.read_experiment_data(self._context.store, experiment_id))
+
+        return await asyncio.to_thread(show)
 
     async def report(self, experiment_id: str, report_format: str, *, strict: bool = False) -> str | bytes:
         from prony.app.analysed_experiment import analyse_experiment
@@ -112,6 +120,15 @@ class Results:
     async def starts(self, job_id: str) -> Starts:
         entry = await self.get(job_id)
         return await asyncio.to_thread(pictures.starts, entry)
+
+    async def lines(self, job_id: str) -> StepLines:
+        entry = await self.get(job_id)
+        return await asyncio.to_thread(pictures.lines, entry)
+
+    async def sections(self, job_id: str) -> JobSections:
+        """Return what the kind of a job says of its result beside the numbers."""
+        entry = await self.get(job_id)
+        return await asyncio.to_thread(job_sections, entry)
 
     async def counters(self, job_id: str, *, most: int, points: int) -> Counters:
         entry = await self.get(job_id)

@@ -17,8 +17,20 @@ from prony.model.metric import key_of, metric_of
 _METHOD = "one number against one; fixed limit"
 
 
-def fixed_contrasts(baseline: Entry, candidate: Entry) -> tuple[Contrast, ...]:
-    """Return a contrast for each limit; those that a side has no number for are insufficient."""
+class FixedLimits:
+    """The rule of AI Factory."""
+
+    about = "fixed limits"
+
+    def __call__(self, baseline: Entry, candidate: Entry) -> tuple[Contrast, ...]:
+        """Return a contrast for each limit; those that a side has no number for are insufficient."""
+        return _contrasts(baseline, candidate)
+
+
+fixed_limits = FixedLimits()
+
+
+def _contrasts(baseline: Entry, candidate: Entry) -> tuple[Contrast, ...]:
     workload = baseline.job.workload
     if workload.headline is None:
         raise InputError(

@@ -7,7 +7,9 @@ from collections.abc import Collection, Sequence
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.estimate import Estimate
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.section import Section
+from prony.model.kind_card import FormField, KindForm
+from prony.model.result import OutputCheck
+from prony.model.section import Fact, Section, SectionTable
 from prony.ports.workload import SETTINGS, Drawings, Page, Report
 from prony.report import compare, entry_fields, number
 from prony.report.findings import join_names
@@ -18,11 +20,29 @@ from prony.report.plots import job
 from prony.report.plots import jobs as plots
 from prony.report.plots.series import Run, runs
 
+FORM = KindForm(
+    label="a model on an engine",
+    name="my-model",
+    fields=(
+        FormField(path="workload.model", label="Model", value="zoo:mobilenet-v2", is_choice=True),
+        FormField(path="workload.engine", label="Engines", value="onnxruntime", takes_several=True),
+        FormField(path="workload.unit", label="Unit", value="cpu", help="cpu, cuda, …", default="cpu"),
+        FormField(
+            path="workload.batch_size", label="Batch sizes", value="1", help="several are a job each", default="1",
+            takes_several=True, is_text=False,
+        ),
+        FormField(path="measure.runs", label="Inferences in a run", value="50", is_text=False),
+        FormField(path="measure.repeats", label="Runs", value="5", help="fresh processes; five or more", is_text=False),
+    ),
+)  # fmt: skip
+
 
 class ModelReport(Report):
     """What reports show of models."""
 
     method = HOW
+    form = FORM
+    example = "quickstart.yaml"
 
     def sections(self, entry: Entry) -> tuple[Section, ...]:
         asked, effective = entry.job.work(ModelWorkload), entry.result.effective
@@ -45,7 +65,16 @@ class ModelReport(Report):
                 ("nodes by provider", coverage or None),
             ]
             told += list(effective.details.items())
-        return (Section(title=SETTINGS, facts=tuple(told)),)
+        more = (_inputs(entry), _output_check(entry.result.check))
+        return (Section(title=SETTINGS, facts=tuple(told)), *(one for one in more if one is not None))
+
+    def programs(self, entry: Entry) -> tuple[Fact, ...]:
+        effective, model = entry.result.effective, entry.result.model
+        told: list[Fact] = []
+        if effective is not None:
+            engine = f"{effective.engine} {effective.engine_version}"
+            told.append(("Engine", f"{engine} on {effective.device}, {effective.precision}"))
+        return (*told, *(() if model is None else (("Model", model.source), ("Its SHA-256", model.sha256))))
 
     def settings(self, workload: ModelWorkload) -> dict[str, str]:
         return {
@@ -74,6 +103,45 @@ class ModelReport(Report):
             if len({one.job.work(ModelWorkload).batch_size for _, one in rated}) > 1:
                 told.append(_most(model, rated))
         return told
+
+
+def _inputs(entry: Entry) -> Section | None:
+    """Return what the model is, and what it was fed."""
+    model = entry.result.model
+    rows = tuple(
+        (one.name, one.dtype, " × ".join(map(str, one.shape)) or "scalar", one.shape_source, one.values_source)
+        for one in entry.result.inputs
+    )
+    if model is None and not rows:
+        return None
+    about: tuple[Fact, ...] = ()
+    if model is not None:
+        types = ", ".join(f"{name} ({count})" for name, count in model.weight_types.items())
+        about = (
+            ("source", model.source), ("format", model.format), ("size", number.plain(model.size_bytes, "B")),
+            ("parameters", None if model.parameters is None else f"{model.parameters:,}"),
+            ("opset", None if model.opset is None else str(model.opset)), ("weight types", types or None),
+            ("files", ", ".join(model.files)), ("sha256", model.sha256),
+        )  # fmt: skip
+    headings = ("input", "type", "shape", "where the shape came from", "where the values came from")
+    fed = (SectionTable(headings=headings, rows=rows),) if rows else ()
+    return Section(title="Model and inputs", facts=about, tables=fed)
+
+
+def _output_check(check: OutputCheck | None) -> Section | None:
+    if check is None:
+        return None
+    of_range = check.max_error_of_range
+    unknown = None if check.compared else "not compared"
+    same = "this job is the reference" if check.is_reference else ("yes" if check.compared else "no")
+    facts: tuple[Fact, ...] = (
+        ("all outputs finite", "yes" if check.finite else "no"), ("outputs", str(check.outputs)),
+        ("reference", check.reference), ("compared with it", same),
+        ("largest error", unknown if check.max_abs_error is None else number.plain(check.max_abs_error)),
+        ("largest error of range", unknown if of_range is None else number.share(of_range)),
+        ("cosine", unknown if check.cosine is None else f"{check.cosine:.6f}"), ("note", check.note or "none"),
+    )  # fmt: skip
+    return Section(title="Output check", facts=facts)
 
 
 def _together(entries: Sequence[Entry], samples: dict[str, list[Run]]) -> Html:

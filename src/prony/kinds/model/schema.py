@@ -60,6 +60,7 @@ class ModelWorkload(Workload):
     sample_noun: ClassVar[str] = "inference"
     unit_noun: ClassVar[str] = "items"
     is_allowed_by_default: ClassVar[bool] = True
+    named_fields: ClassVar[Mapping[str, str]] = {"model": "models", "engine": "engines"}
     wrong_section: ClassVar[str] = "`load` is for services: a model's `measure` says how much is measured"
 
     kind: Literal["model"] = Field(description="which kind of workload this is")

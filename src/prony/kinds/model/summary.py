@@ -71,7 +71,7 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
 class ModelSummary(Summarise):
     """Results of models to numbers."""
 
-    has_cold_starts = True
+    figures = ("distribution", "timeline", "starts")
 
     def summarise(
         self, job: Job, result: Result, samples: pl.DataFrame, *, environment: Environment | None = None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prony.instruments.samples import SAMPLES
 from prony.model.experiment_data import Entry
+from prony.model.picture import StepLine
 from prony.report import entry_fields
 from prony.report.html.tags import Html
 from prony.report.plots import figure as draw
@@ -23,33 +23,7 @@ _MOST_CURVES = 400
 _MOST_PANELS = 6
 
 
-@dataclass(frozen=True)
-class Curve:
-    """`total` is how many were told, of which `steps` and `values` are all or an even choice."""
-
-    metric: str
-    unit: str
-    labels: dict[str, str]
-    rank: int | None
-    repetition: int
-    steps: tuple[float, ...]
-    values: tuple[float, ...]
-    total: int
-
-    @property
-    def line(self) -> str:
-        """What tells it from other lines of its metric; runs are drawn alike."""
-        named = [f"{key}={value}" for key, value in self.labels.items()]
-        return ", ".join(named + ([] if self.rank is None else [f"rank {self.rank}"]))
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "metric": self.metric, "unit": self.unit, "labels": self.labels, "rank": self.rank,
-            "repetition": self.repetition, "steps": self.steps, "values": self.values, "total": self.total,
-        }  # fmt: skip
-
-
-def curves(entry: Entry) -> list[Curve]:
+def curves(entry: Entry) -> list[StepLine]:
     """Return every curve of at least two steps, metric by metric in the order in which they were first told."""
     import polars as pl
 
@@ -64,13 +38,13 @@ def curves(entry: Entry) -> list[Curve]:
     return sorted(found, key=lambda one: order.index(one.metric))
 
 
-def _curve(part: pl.DataFrame) -> Curve:
+def _curve(part: pl.DataFrame) -> StepLine:
     import numpy as np
 
     ordered = part.sort("step", maintain_order=True)
     chosen = np.unique(np.linspace(0, ordered.height - 1, min(MOST_POINTS, ordered.height)).round().astype(int))
     name, labels, rank, repetition = (ordered[key][0] for key in ("name", "labels", "rank", "repetition"))
-    return Curve(
+    return StepLine(
         metric=name, unit=next((unit for unit in ordered["unit"] if unit), ""),
         labels=json.loads(labels) if labels else {}, rank=rank, repetition=int(repetition),
         steps=tuple(ordered["step"].to_numpy()[chosen].tolist()),
@@ -79,17 +53,17 @@ def _curve(part: pl.DataFrame) -> Curve:
 
 
 @draw.with_style
-def over_steps(entry: Entry, found: Sequence[Curve]) -> Html | None:
+def over_steps(entry: Entry, found: Sequence[StepLine]) -> Html | None:
     """Draw value against step, a panel for each metric and a colour for each set of labels and rank."""
     names = list(dict.fromkeys(one.metric for one in found))[:_MOST_PANELS]
     if not names:
         return None
-    lines = list(dict.fromkeys(one.line for one in found))
+    lines = list(dict.fromkeys(one.series for one in found))
     figure, panels = draw.canvas(draw.NARROW, 0.7 + 1.1 * len(names), 6, panels=len(names))
     for axes, name in zip(panels, names, strict=True):
         mine = [one for one in found if one.metric == name]
         for one in mine:
-            colour = draw.COLOURS[lines.index(one.line) % len(draw.COLOURS)]
+            colour = draw.COLOURS[lines.index(one.series) % len(draw.COLOURS)]
             axes.plot(one.steps, one.values, color=colour, linewidth=1.0, alpha=0.7)
         unit = mine[0].unit
         axes.set_title(f"{draw.shorten(name)}{f', {unit}' if unit else ''}", loc="left", pad=3)

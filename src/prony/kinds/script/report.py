@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from prony.kinds.script.curves import curves, over_steps
 from prony.kinds.script.schema import ScriptWorkload
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.section import Section
+from prony.model.picture import StepLine
+from prony.model.section import Fact, Section
 from prony.ports.workload import SETTINGS, Drawings, Report
 from prony.report.html.job import BESIDE
 from prony.report.html.method import HOW
@@ -20,6 +20,7 @@ class ScriptReport(Report):
     """What reports show of scripts."""
 
     method = HOW
+    example = "script.yaml"
 
     def sections(self, entry: Entry) -> tuple[Section, ...]:
         """Return what was executed; values of variables may be secret and are left out."""
@@ -38,11 +39,16 @@ class ScriptReport(Report):
             told += [("not honoured", note) for note in did.notes]
         return (Section(title=SETTINGS, facts=tuple(told)),)
 
+    def programs(self, entry: Entry) -> tuple[Fact, ...]:
+        did = entry.result.script
+        told = () if did is None else (("Program", did.program), ("Launcher", did.launcher))
+        return tuple((name, value) for name, value in told if value)
+
     def draw(self, data: ExperimentData, apart: Collection[str]) -> Drawings:
         return Drawings(apart={entry.job.id: _draw(entry) for entry in data.entries if entry.job.id in apart})
 
-    def curves(self, entry: Entry) -> list[dict[str, Any]]:
-        return [one.as_json() for one in curves(entry)]
+    def curves(self, entry: Entry) -> list[StepLine]:
+        return curves(entry)
 
 
 def _draw(entry: Entry) -> Html:

@@ -162,6 +162,8 @@ def _read_script_samples(job: Job, samples: pl.DataFrame, metric: str | None) ->
 class ScriptSummary(Summarise):
     """Results of scripts to numbers."""
 
+    figures = ("distribution", "timeline", "lines")
+
     def summarise(
         self, job: Job, result: Result, samples: pl.DataFrame, *, environment: Environment | None = None
     ) -> Summary:

@@ -4,24 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from prony.kinds.service.result_sections import result_sections
 from prony.kinds.service.schema import ServiceWorkload
+from prony.model.check import Named
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.section import Section
+from prony.model.kind_card import FormField, KindForm
+from prony.model.recipe import Recipe
+from prony.model.section import Fact, Section
 from prony.ports.workload import SETTINGS, Drawings, Page, Report
 from prony.report import entry_fields
 from prony.report.html import load as html_load
 from prony.report.html.job import BESIDE
 from prony.report.html.method import HOW_LOAD
-from prony.report.html.tags import Html, add_caption, join_html, tag
+from prony.report.html.tags import Html, add_caption, tag
 from prony.report.load_findings import load_findings
 from prony.report.plots import job
 from prony.report.plots.load_series import LoadRun
+
+EXPORTED = (
+    Named(name="requests-jsonl", about="every request as a line of JSON"),
+    Named(name="csv", about="every request as a row of CSV"),
+    Named(name="hdr", about="latencies for HdrHistogram's tools"),
+    Named(name="mlperf", about="the two logs of MLPerf's load generator"),
+)
+FORM = KindForm(
+    label="a server under load",
+    name="my-endpoint",
+    fields=(
+        FormField(path="workload.endpoint", label="Address", value="http://127.0.0.1:8000"),
+        FormField(path="workload.driver", label="Speaks", value="openai-chat", is_choice=True),
+        FormField(
+            path="load.closed.concurrency", label="Users at once", value="1, 2, 4, 8", help="several are a sweep",
+            takes_several=True, is_text=False,
+        ),
+        FormField(path="load.duration", label="For how long", value="30s", is_text=False),
+        FormField(path="load.repeats", label="Runs", value="3", is_text=False),
+    ),
+)  # fmt: skip
 
 
 class ServiceReport(Report):
     """What reports show of loads."""
 
     method = HOW_LOAD
+    form = FORM
+    example = "llm-endpoint.yaml"
 
     def sections(self, entry: Entry) -> tuple[Section, ...]:
         """Return what was loaded and how, as the recipe says; secrets are names of variables there, never values."""
@@ -31,8 +58,21 @@ class ServiceReport(Report):
         for word, options in (("setting", work.settings), ("option", work.options), ("prompts", work.prompts)):
             told += [(f"{word} {name}", str(value)) for name, value in options.items()]
         written = load.model_dump(mode="json", exclude_defaults=True)
-        told += [(f"load {name}", str(value)) for name, value in (written or {"closed": "one user"}).items()]
-        return (Section(title=SETTINGS, facts=tuple(told)),)
+        # A closed load that says nothing has one user.
+        said = {name: "one user" if value == {} else str(value) for name, value in (written or {"closed": {}}).items()}
+        told += [(f"load {name}", value) for name, value in said.items()]
+        return (*result_sections(entry), Section(title=SETTINGS, facts=tuple(told)))
+
+    def programs(self, entry: Entry) -> tuple[Fact, ...]:
+        found = entry.result.service
+        if found is None:
+            return ()
+        told = (("Service", f"{found.name} {found.version}".strip()), ("Endpoint", found.endpoint))
+        return tuple((name, value) for name, value in told if value)
+
+    def exports(self, recipe: Recipe) -> tuple[Named, ...]:
+        """MLPerf's logs are of its own scenarios, and of no other load."""
+        return tuple(one for one in EXPORTED if one.name != "mlperf" or recipe.load.mlperf is not None)
 
     def draw(self, data: ExperimentData, apart: Collection[str]) -> Drawings:
         loaded = html_load.load_samples(data)
@@ -57,7 +97,7 @@ def _load_plots(entry: Entry, runs: list[LoadRun]) -> Html:
         shown.append(add_caption(*BESIDE, beside))
     if not runs and not entry_fields.has_failed(entry):
         shown.append(tag("p", f"No requests could be read in {entry.folder}.", class_="muted"))
-    return join_html((tag("div", *shown, class_="pair"), html_load.job_tables(entry)))
+    return tag("div", *shown, class_="pair")
 
 
 PART = ServiceReport()

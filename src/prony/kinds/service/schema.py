@@ -35,6 +35,7 @@ class ServiceWorkload(Workload):
     sample_noun: ClassVar[str] = "request"
     unit_noun: ClassVar[str] = "requests"
     runs_in_place: ClassVar[bool] = True
+    named_fields: ClassVar[Mapping[str, str]] = {"service": "services", "driver": "drivers", "task": "tasks"}
 
     kind: Literal["service"] = Field(description="which kind of workload this is")
     service: str | None = Field(

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 class ServiceSummary(Summarise):
     """Results of loads to numbers."""
 
+    figures = ("distribution", "timeline")
+
     def summarise(
         self, job: Job, result: Result, samples: pl.DataFrame, *, environment: Environment | None = None
     ) -> Summary:

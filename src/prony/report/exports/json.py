@@ -76,7 +76,7 @@ def _job(entry: Entry) -> dict[str, Any]:
         },
         "result": result.model_dump(mode="json", exclude={"job_id", "experiment_id", "state"}),
         "sections": [one.model_dump(mode="json") for one in shown.sections(entry)],
-        "curves": shown.curves(entry),
+        "curves": [one.model_dump(mode="json") for one in shown.curves(entry)],
         "environment": entry.environment.model_dump(mode="json"),
     }
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import METRICS, key_of
-from prony.model.result import OutputCheck
+from prony.model.section import Section, SectionTable
 from prony.ports.workload import shown_kind
 from prony.report import entry_fields, number
 from prony.report.html import runs as html_runs
@@ -106,17 +106,31 @@ def _metric_name(entry: Entry, key: str) -> str:
 
 
 def _behind(entry: Entry) -> Html:
+    sections = shown_kind(entry.job.workload.kind).report.sections(entry)
     blocks = (
         ("All numbers", _numbers(entry)),
-        *((one.title, pairs(one.facts)) for one in shown_kind(entry.job.workload.kind).report.sections(entry)),
-        ("Model and inputs", _inputs(entry)),
-        ("Output check", _check(entry.result.check)),
+        *((one.title, _section(one)) for one in sections if not one.is_open),
         ("Repetitions", html_runs.repetitions(entry)),
         ("Memory by phase", html_runs.memory(entry)),
         ("Noise while measuring", html_runs.noise(entry)),
         ("Spread, steady state and outliers", html_runs.spread(entry)),
     )
-    return join_html(fold(title, block) for title, block in blocks if block is not None)
+    shown = [join_html((tag("h4", one.title), _section(one))) for one in sections if one.is_open]
+    return join_html((*shown, *(fold(title, block) for title, block in blocks if block is not None)))
+
+
+def _section(one: Section) -> Html:
+    tables = [
+        join_html((tag("h4", table.title) if table.title else None, _table(table)))
+        for table in one.tables
+        if table.rows
+    ]
+    note = tag("p", one.note) if one.note else None
+    return join_html((note, pairs(one.facts) if one.facts else None, *tables))
+
+
+def _table(table: SectionTable) -> Html:
+    return grid(table.headings, table.rows, numeric=table.numeric)
 
 
 def _numbers(entry: Entry) -> Html | None:
@@ -129,39 +143,3 @@ def _numbers(entry: Entry) -> Html | None:
         for one in entry.summary.missing
     ]
     return grid(["metric", "value", "interval", "method, count, confidence"], rows, numeric=(1, 2)) if rows else None
-
-
-def _inputs(entry: Entry) -> Html | None:
-    model = entry.result.model
-    about = None
-    if model is not None:
-        types = ", ".join(f"{name} ({count})" for name, count in model.weight_types.items())
-        about = pairs([
-            ("source", model.source), ("format", model.format), ("size", number.plain(model.size_bytes, "B")),
-            ("parameters", None if model.parameters is None else f"{model.parameters:,}"),
-            ("opset", None if model.opset is None else str(model.opset)), ("weight types", types or None),
-            ("files", ", ".join(model.files)), ("sha256", model.sha256),
-        ])  # fmt: skip
-    rows = [[one.name, one.dtype, " × ".join(map(str, one.shape)) or "scalar", one.shape_source, one.values_source]
-            for one in entry.result.inputs]  # fmt: skip
-    fed = (
-        grid(["input", "type", "shape", "where the shape came from", "where the values came from"], rows)
-        if rows
-        else None
-    )
-    return join_html((about, fed)) if about or fed else None
-
-
-def _check(check: OutputCheck | None) -> Html | None:
-    if check is None:
-        return None
-    of_range = check.max_error_of_range
-    unknown = None if check.compared else "not compared"
-    same = "this job is the reference" if check.is_reference else ("yes" if check.compared else "no")
-    return pairs([
-        ("all outputs finite", "yes" if check.finite else "no"), ("outputs", str(check.outputs)),
-        ("reference", check.reference), ("compared with it", same),
-        ("largest error", unknown if check.max_abs_error is None else number.plain(check.max_abs_error)),
-        ("largest error of range", unknown if of_range is None else number.share(of_range)),
-        ("cosine", unknown if check.cosine is None else f"{check.cosine:.6f}"), ("note", check.note or "none"),
-    ])  # fmt: skip

@@ -1,12 +1,11 @@
-"""Render loads as part of an HTML page: percentiles, figures, failures, clients and the sweep."""
+"""Render loads as part of an HTML page: percentiles, seconds and the sweep."""
 
 from __future__ import annotations
 
-from prony.model.clients import ClientSide
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.report import entry_fields, load_tables, number
+from prony.report import entry_fields, load_tables
 from prony.report.html.sweep import sweep_blocks
-from prony.report.html.tags import Html, add_caption, fold, grid, join_html, pairs, section, tag
+from prony.report.html.tags import Html, add_caption, section
 from prony.report.plots import load
 from prony.report.plots.load_series import LoadRun, load_runs
 
@@ -38,63 +37,5 @@ def job_plots(entry: Entry, runs: list[LoadRun]) -> list[Html]:
     return [] if drawn is None else [drawn]
 
 
-def job_tables(entry: Entry) -> Html:
-    """Return the tables of one load: latencies, figures, causes, and the clients."""
-    latencies = [[line.name, *line.cells] for line in load_tables.latency_lines(entry)]
-    figures = [[line.name, *line.cells, line.note] for line in load_tables.figure_lines(entry)]
-    causes = [[line.name, *line.cells] for line in load_tables.cause_lines(entry)]
-    names = load_tables.cause_names(entry)
-    return join_html((
-        tag("h4", "Latency, ms"),
-        grid(["metric", *load_tables.PERCENTILES], latencies, numeric=range(1, 7)) if latencies else None,
-        grid(["metric", "value", "interval", "method"], figures, numeric=(1, 2)) if figures else None,
-        fold("How requests ended", grid(["run", *names], causes, numeric=range(1, len(names) + 1)))
-        if causes else None,
-        fold("The clients", _clients(entry)), _members(entry), _service(entry),
-    ))  # fmt: skip
-
-
 def _drawn(title: str, text: str, drawing: Html | None) -> Html | None:
     return None if drawing is None else add_caption(title, text, drawing)
-
-
-def _clients(entry: Entry) -> Html:
-    rows = [[str(one.index), *_side(one.client)] for one in entry.result.repetitions if one.client is not None]
-    headings = ["run", "asked", "delivered", "sent late p99, max", "read late p99", "loop late p99", "CPU of each",
-                "connections"]  # fmt: skip
-    return grid(headings, rows, numeric=(0,)) if rows else tag("p", "Nothing is known of them.")
-
-
-def _members(entry: Entry) -> Html | None:
-    rows = [[line.name, *line.cells] for line in load_tables.member_lines(entry)]
-    return fold("The agents that sent it together", grid(load_tables.MEMBERS, rows, numeric=(1, 2))) if rows else None
-
-
-def _side(side: ClientSide) -> list[str]:
-    rate, users = side.asked_rate_per_s, side.asked_concurrency
-    asked = f"{rate:.4g} /s" if rate is not None else (number.DASH if users is None else f"{users} users")
-    got, flying = side.delivered_rate_per_s, side.delivered_concurrency
-    delivered = f"{got:.4g} /s" if got is not None else (number.DASH if flying is None else f"{flying:.4g} in flight")
-    opened = f"{side.connections_opened} of {side.connections_asked}" if side.connections_asked is not None else ""
-    return [
-        asked, delivered, f"{_ms(side.sent_late_p99_ms)}, {_ms(side.sent_late_max_ms)}", _ms(side.kernel_lag_p99_ms),
-        _ms(side.loop_lag_p99_ms), ", ".join(number.share(one) for one in side.cpu_shares) or number.DASH,
-        opened or number.DASH,
-    ]  # fmt: skip
-
-
-def _ms(value: float | None) -> str:
-    return number.DASH if value is None else number.plain(value, "ms")
-
-
-def _service(entry: Entry) -> Html | None:
-    facts = entry.result.service
-    if facts is None:
-        return None
-    told: list[tuple[str, str | None]] = [
-        ("service", facts.name or None), ("version", facts.version or None), ("endpoint", facts.endpoint or None),
-        ("command", " ".join(facts.command) or None),
-    ]  # fmt: skip
-    told += [(f"setting {name}", value) for name, value in facts.settings.items()]
-    told += list(facts.notes.items())
-    return fold("The service, as it told itself", pairs(told))

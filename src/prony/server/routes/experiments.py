@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from prony.model.experiment_data import ExperimentData
 from prony.model.queue import ExperimentView, Modification, Page, Submission
+from prony.model.shown_results import ShownResults
 from prony.server.events import EventStream
 from prony.server.openapi import Described, binary, header_of, text
 from prony.server.operation import Operation, fleet_of, waits_of, while_asked, who_of
@@ -130,12 +130,11 @@ async def watch(request: Request, experiment_id: Id) -> Response:
     return EventStream(first, source, waits_of(request))
 
 
-@router.get(
-    "/{experiment_id}/results", operation_id="results", response_model=ExperimentData, summary="Get every result"
-)
+@router.get("/{experiment_id}/results", operation_id="results", response_model=ShownResults, summary="Get every result")
 async def results(request: Request, experiment_id: Id) -> Response:
-    """Jobs, results, summaries and machines: all that a report is made of, but the samples."""
-    return respond_measurements(await fleet_of(request).results.experiment_data(experiment_id))
+    """Jobs, results, summaries and machines: all that a report is made of, but the samples; and the columns, programs
+    and exports that the kind of the workload brings."""
+    return respond_measurements(await fleet_of(request).results.shown(experiment_id))
 
 
 @router.get(

@@ -8,7 +8,8 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from prony.model.picture import Counters, Distribution, Starts, Timeline
+from prony.model.picture import Counters, Distribution, Starts, StepLines, Timeline
+from prony.model.section import JobSections
 from prony.server.operation import Operation, fleet_of
 from prony.server.query_params import CountersAsked, DistributionAsked, Id, TimelineAsked
 from prony.server.responses import respond_measurements
@@ -36,6 +37,18 @@ async def timeline(request: Request, job_id: Id, query: Annotated[TimelineAsked,
 async def starts(request: Request, job_id: Id) -> Response:
     """Of each fresh process of a model: its load, its first inference, and the median of its warm ones."""
     return respond_measurements(await fleet_of(request).results.starts(job_id))
+
+
+@router.get("/{job_id}/lines", operation_id="lines", response_model=StepLines, summary="Numbers step by step")
+async def lines(request: Request, job_id: Id) -> Response:
+    """What a job reported step by step: a line for each metric, set of labels, rank and run."""
+    return respond_measurements(await fleet_of(request).results.lines(job_id))
+
+
+@router.get("/{job_id}/sections", operation_id="sections", response_model=JobSections, summary="A result in sections")
+async def sections(request: Request, job_id: Id) -> Response:
+    """What the kind of the workload shows of a result beside its numbers: facts, tables, and which charts there are."""
+    return respond_measurements(await fleet_of(request).results.sections(job_id))
 
 
 @router.get(

@@ -8,12 +8,17 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from prony.analyse.axes import WORDS
 from prony.app.services import drivers, tasks
 from prony.model.check import Catalogue, Examples, Named, RecipeCheck
+from prony.model.comparison import OWN_RULE
+from prony.model.kind_card import Kinds
 from prony.model.queue import Submission
 from prony.model.recipe import json_schema
+from prony.model.workload import workload_schema
 from prony.plugins.models.zoo.cards import ZOO
 from prony.ports import plugins
+from prony.ports.workload import kind_names
 from prony.recipe.example_recipes import examples as shelf
 from prony.server.openapi import text
 from prony.server.operation import Operation, fleet_of, while_asked
@@ -45,14 +50,38 @@ async def examples(request: Request) -> Response:
     return respond_tagged(request, Examples(items=shelf()))
 
 
+@router.get("/kinds", operation_id="kinds", response_model=Kinds, summary="Kinds of workload")
+async def kinds(request: Request) -> Response:
+    """Those that are installed, each with its form for a new recipe; and those that only stored experiments have."""
+    return respond_tagged(request, await fleet_of(request).queries.kinds())
+
+
 @router.get("/recipes/names", operation_id="catalogue", response_model=Catalogue, summary="Names for a recipe")
 async def catalogue(request: Request) -> Response:
-    """Models of the zoo, engines, services, drivers and tasks that this Prony knows by name."""
+    """Models of the zoo, engines, services, drivers and tasks that this Prony knows by name, each list also by the
+    places in a recipe where its names may stand; rules of a comparison, and words for the axes of a matrix."""
     found = Catalogue(
         models=tuple(Named(name=f"zoo:{card.name}", about=card.description) for card in ZOO.values()),
         engines=tuple(Named(name=name) for name in sorted(plugins.find_plugins(plugins.ENGINES))),
         services=tuple(Named(name=name) for name in sorted(plugins.find_plugins(plugins.SERVICES))),
         drivers=tuple(Named(name=one.name, about=one.about) for one in drivers()),
         tasks=tuple(Named(name=one.name, about=one.about) for one in tasks()),
+        comparison_rules=_comparison_rules(),
+        axes=WORDS,
     )
-    return respond_tagged(request, found)
+    return respond_tagged(request, found.model_copy(update={"by_path": _by_path(found)}))
+
+
+def _by_path(found: Catalogue) -> dict[str, tuple[Named, ...]]:
+    named = {field: of for kind in kind_names() for field, of in workload_schema(kind).named_fields.items()}
+    return {f"workload.{field}": getattr(found, of) for field, of in named.items()}
+
+
+def _comparison_rules() -> tuple[Named, ...]:
+    others = {
+        name: plugins.load(plugins.COMPARISON_RULES, name) for name in plugins.find_plugins(plugins.COMPARISON_RULES)
+    }
+    return (
+        Named(name=OWN_RULE, about="intervals and tests"),
+        *(Named(name=name, about=rule.about) for name, rule in others.items()),
+    )

@@ -11,6 +11,7 @@ from prony.model.job import Job
 from prony.model.metric import Metric
 from prony.model.result import Result
 from prony.ports.workload import Summarise
+from prony.stats.quantiles import Array
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,6 +21,8 @@ METRIC = Metric(name="hash_ms", unit="ms", better="lower", meaning="wall time of
 
 class HashingSummary(Summarise):
     """Results to numbers."""
+
+    figures = ("distribution", "lines")
 
     def summarise(
         self, job: Job, result: Result, samples: pl.DataFrame, *, environment: Environment | None = None
@@ -32,6 +35,15 @@ class HashingSummary(Summarise):
             metrics={METRIC.name: METRIC}, headline="hash_ms.p50",
             used=tuple(one.index for one in result.repetitions), verdict=Verdict(grade=Grade.VALID),
         )  # fmt: skip
+
+    def drawn_metrics(self, job: Job, summary: Summary) -> tuple[str, ...]:
+        del job, summary
+        return (METRIC.name,)
+
+    def sample_values(self, job: Job, result: Result, samples: pl.DataFrame, metric: str) -> dict[int, Array]:
+        del job, result, metric
+        taken_ms = ((samples["end_ns"] - samples["begin_ns"]) / 1e6).to_numpy()
+        return {int(index): taken_ms[place : place + 1] for place, index in enumerate(samples["repetition"])}
 
 
 PART = HashingSummary()

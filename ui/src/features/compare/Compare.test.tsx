@@ -2,6 +2,7 @@ import { screen, within } from "@testing-library/react";
 import { beforeEach, describe, expect, it } from "vitest";
 
 import { fakeComparison, fakeContrast, fakeDistribution, fakeMatch } from "../../../tests/fakes/analysis";
+import { fakeCatalogue } from "../../../tests/fakes/resources";
 import { fakeServer } from "../../../tests/server";
 import { visit } from "../../../tests/visit";
 
@@ -10,6 +11,19 @@ const server = fakeServer();
 beforeEach(() => {
   server.current.answer("GET", "/api/v1/experiments", { items: [], next: null });
   server.current.answer("GET", "/api/v1/jobs/{job_id}/distribution", fakeDistribution());
+});
+
+it("offers the rules that the server has, its own without a name in the address", async () => {
+  const rules = [
+    { name: "prony", about: "intervals and tests" },
+    { name: "other", about: "fixed limits" },
+  ];
+  server.current.answer("GET", "/api/v1/recipes/names", fakeCatalogue({ comparison_rules: rules }));
+  const { user, address } = await visit("/compare");
+  await user.selectOptions(await screen.findByLabelText("Rule"), await screen.findByText("fixed limits (other)"));
+  expect(address()).toBe("/compare?rule=other");
+  await user.selectOptions(screen.getByLabelText("Rule"), "intervals and tests");
+  expect(address()).toBe("/compare");
 });
 
 describe("a comparison", () => {

@@ -31,7 +31,7 @@ export function MatchView({ match, threshold }: { match: Match; threshold: numbe
       <DistributionOverlay match={match} />
       <Card title="What differs" flush={match.differences.length > 0}>
         {match.differences.length === 0 ? (
-          <p className="muted">Nothing that is known: the same machine, model, settings and software.</p>
+          <p className="muted">Nothing that is known: the same machine, work, settings and software.</p>
         ) : (
           <Differences of={match.differences} />
         )}

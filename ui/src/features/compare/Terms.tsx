@@ -1,18 +1,21 @@
 // The settings of a comparison, kept in the URL.
+import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 
+import { namesQuery } from "@/api/queries";
 import { DeferredTextField, SelectField } from "@/components/Field";
 
-import type { CompareSearch } from "./search";
-
-const RULES = [
-  { value: "prony", label: "intervals and tests" },
-  { value: "ai-factory", label: "fixed limits (ai-factory)" },
-];
+import type { CompareSearch, Rule } from "./search";
 
 export function Terms() {
   const search = useSearch({ from: "/compare" });
   const navigate = useNavigate({ from: "/compare" });
+  // The first is the server's own, and the one that holds where none is asked for.
+  const [own, ...others] = useQuery(namesQuery()).data?.comparison_rules ?? [];
+  const rules = [
+    ...(own ? [{ value: own.name, label: own.about }] : []),
+    ...others.map(({ name, about }) => ({ value: name, label: `${about} (${name})` })),
+  ];
   const change = (over: Partial<CompareSearch>): void => {
     void navigate({ search: (before) => ({ ...before, ...over }), replace: true });
   };
@@ -38,9 +41,9 @@ export function Terms() {
       />
       <SelectField
         label="Rule"
-        value={search.rule ?? "prony"}
-        options={RULES}
-        onChange={(rule) => change({ rule: rule === "ai-factory" ? "ai-factory" : undefined })}
+        value={search.rule ?? own?.name ?? ""}
+        options={rules}
+        onChange={(rule) => change({ rule: rule === own?.name ? undefined : (rule as Rule) })}
       />
       <label className="row tick">
         <input

@@ -1,5 +1,8 @@
 // The search parameters of the comparison page.
+import type { operations } from "@/api/schema";
 import { dropUndefined, parseChoice, parseFlag, parseText, type Search } from "@/components/search";
+
+export type Rule = NonNullable<operations["comparison"]["parameters"]["query"]["rule"]>;
 
 export interface CompareSearch {
   /** Experiments or jobs with commas between; the first is the baseline. */
@@ -8,7 +11,7 @@ export interface CompareSearch {
   across?: string | undefined;
   threshold?: string | undefined;
   anyway?: true | undefined;
-  rule?: "prony" | "ai-factory" | undefined;
+  rule?: Rule | undefined;
   /** Which of the matches is looked at closely. */
   match?: string | undefined;
   view?: "histogram" | "ecdf" | undefined;
@@ -22,7 +25,8 @@ export function parseCompareSearch(search: Search): CompareSearch {
     across: parseText(search.across),
     threshold: parseText(search.threshold),
     anyway: parseFlag(search.anyway),
-    rule: parseChoice(search.rule, ["prony", "ai-factory"]),
+    // The server has the list, and refuses what is not on it.
+    rule: parseText(search.rule) as Rule | undefined,
     match: parseText(search.match),
     view: parseChoice(search.view, ["histogram", "ecdf"]),
     sample: parseText(search.sample),

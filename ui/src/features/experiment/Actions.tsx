@@ -1,5 +1,5 @@
 // The actions on an experiment: run again, cancel, retry, compare, export, delete.
-import { useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
@@ -9,6 +9,7 @@ import { ConfirmButton, Dialog } from "@/components/Dialog";
 import { useAction } from "@/components/toasts";
 
 import { isOver } from "./liveExperiment";
+import { resultsQuery } from "./queries";
 
 export function Actions({ view }: { view: ExperimentView }) {
   const { experiment, counts } = view;
@@ -96,19 +97,10 @@ const REPORTS: readonly (readonly [string, string, string])[] = [
   ["github", "md", "Summary for a pull request"],
 ];
 
-const REQUESTS: readonly (readonly [string, string])[] = [
-  ["requests-jsonl", "every request as a line of JSON"],
-  ["csv", "every request as a row of CSV"],
-  ["hdr", "latencies for HdrHistogram's tools"],
-  ["mlperf", "the two logs of MLPerf's load generator"],
-];
-
 function ExportDialog({ of: experiment, onClose }: { of: ExperimentView["experiment"]; onClose: () => void }) {
   const act = useAction();
-  const { id: experimentId, recipe } = experiment;
-  // MLPerf's logs are of its own scenarios, and of no other load.
-  const requests =
-    recipe.workload.kind === "service" ? REQUESTS.filter(([format]) => format !== "mlperf" || recipe.load.mlperf) : [];
+  const { id: experimentId } = experiment;
+  const exports = useQuery(resultsQuery(experimentId)).data?.exports ?? [];
   const save = (path: string, name: string): void => void act(() => downloadFile(path, name), `${name} is saved`);
   return (
     <Dialog title="Export" onClose={onClose}>
@@ -144,7 +136,7 @@ function ExportDialog({ of: experiment, onClose }: { of: ExperimentView["experim
             <span className="muted">{about}</span>
           </li>
         ))}
-        {requests.map(([format, about]) => (
+        {exports.map(({ name: format, about }) => (
           <li key={format}>
             <button
               type="button"

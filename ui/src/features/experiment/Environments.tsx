@@ -6,7 +6,7 @@ import { Card, Facts, Labels } from "@/components/layout";
 import { formatValue } from "@/components/number";
 import { EmptyState, QueryContent } from "@/components/states";
 
-import { resultsQuery } from "./queries";
+import { type Fact, resultsQuery } from "./queries";
 
 export function Environments({ experimentId }: { experimentId: string }) {
   const results = useQuery(resultsQuery(experimentId));
@@ -30,7 +30,14 @@ export function Environments({ experimentId }: { experimentId: string }) {
         return (
           <div className="stack wide">
             {[...byMachine].map(([id, found]) =>
-              found[0] ? <Machine key={id} entry={found[0]} jobs={found.length} /> : null,
+              found[0] ? (
+                <Machine
+                  key={id}
+                  entry={found[0]}
+                  jobs={found.length}
+                  programs={data?.programs[found[0].job.id] ?? []}
+                />
+              ) : null,
             )}
           </div>
         );
@@ -39,10 +46,9 @@ export function Environments({ experimentId }: { experimentId: string }) {
   );
 }
 
-function Machine({ entry, jobs }: { entry: Entry; jobs: number }) {
+function Machine({ entry, jobs, programs }: { entry: Entry; jobs: number; programs: readonly Fact[] }) {
   const { device, state, git, labels } = entry.environment;
   const { hardware, software } = device;
-  const { effective, model } = entry.result;
   return (
     <Card
       title={hardware.cpu.model ?? hardware.cpu.architecture}
@@ -77,24 +83,7 @@ function Machine({ entry, jobs }: { entry: Entry; jobs: number }) {
             ["Python", software.python],
             ["Prony", software.prony],
             ...(software.gpu_driver ? [["GPU driver", software.gpu_driver] as const] : []),
-            ...(effective
-              ? [
-                  [
-                    "Engine",
-                    `${effective.engine} ${effective.engine_version} on ${effective.device}, ${effective.precision}`,
-                  ] as const,
-                ]
-              : []),
-            ...(model
-              ? [
-                  [
-                    "Model",
-                    <span key="model" title={model.sha256}>
-                      {model.source}
-                    </span>,
-                  ] as const,
-                ]
-              : []),
+            ...programs.map(([name, value]) => [name, value ?? "unknown"] as const),
             ...(git
               ? [
                   [

@@ -4,6 +4,7 @@ import "./experiment.css";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 
+import { kindsQuery } from "@/api/queries";
 import type { ExperimentView } from "@/api/schema";
 import { StateBadge } from "@/components/Badge";
 import { Card, Labels, Page } from "@/components/layout";
@@ -14,6 +15,7 @@ import { Duration, RelativeTime } from "@/components/time";
 
 import { Actions } from "./Actions";
 import { RunningJobs } from "./RunningJobs";
+import { Details } from "./Details";
 import { Environments } from "./Environments";
 import { JobGrid } from "./JobGrid";
 import { Logs } from "./Logs";
@@ -29,6 +31,7 @@ const TABS: readonly Tab<Part>[] = [
   { key: "results", label: "Results" },
   { key: "jobs", label: "Jobs" },
   { key: "samples", label: "Samples" },
+  { key: "details", label: "Details" },
   { key: "telemetry", label: "Telemetry" },
   { key: "logs", label: "Logs" },
   { key: "environment", label: "Environment" },
@@ -95,11 +98,7 @@ function ExperimentPage({ view, live }: { view: ExperimentView; live: LiveExperi
             </div>
             <Progress counts={counts} total={experiment.job_count} />
             <RunningJobs live={live} />
-            {experiment.recipe.workload.kind === "service" && (
-              <Link to="/load" search={{ ids: experiment.id }}>
-                Its load, second by second
-              </Link>
-            )}
+            <LoadLink experiment={experiment} />
           </div>
         </Card>
       )}
@@ -115,6 +114,18 @@ function ExperimentPage({ view, live }: { view: ExperimentView; live: LiveExperi
   );
 }
 
+/** Where jobs put load on something, it can be followed. */
+function LoadLink({ experiment }: { experiment: ExperimentView["experiment"] }) {
+  const kinds = useQuery(kindsQuery()).data?.items ?? [];
+  const hasLoad = kinds.some((one) => one.name === experiment.recipe.workload.kind && one.has_load);
+  if (!hasLoad) return null;
+  return (
+    <Link to="/load" search={{ ids: experiment.id }}>
+      Its load, second by second
+    </Link>
+  );
+}
+
 function TabContent({ part, view, live }: { part: Part; view: ExperimentView; live: LiveExperiment }) {
   const { experiment } = view;
   switch (part) {
@@ -124,6 +135,8 @@ function TabContent({ part, view, live }: { part: Part; view: ExperimentView; li
       return <JobGrid live={live} />;
     case "samples":
       return <Samples experimentId={experiment.id} />;
+    case "details":
+      return <Details experimentId={experiment.id} />;
     case "telemetry":
       return <Telemetry experimentId={experiment.id} />;
     case "logs":

@@ -12,7 +12,14 @@ import { gatesQuery } from "./queries";
 
 const TONES = { passed: "good", failed: "bad", "cannot tell": "warn" } as const;
 
-export function Gates({ experimentId, outcomes }: { experimentId: string; outcomes: readonly GateOutcome[] }) {
+interface Props {
+  experimentId: string;
+  outcomes: readonly GateOutcome[];
+  /** A number that there is, to show how a gate is written. */
+  metric?: string | undefined;
+}
+
+export function Gates({ experimentId, outcomes, metric = "throughput_per_s" }: Props) {
   const [gate, setGate] = useState("");
   const [strict, setStrict] = useState(false);
   const isAsked = gate !== "" || strict;
@@ -31,7 +38,7 @@ export function Gates({ experimentId, outcomes }: { experimentId: string; outcom
           <DeferredTextField
             label="Try more gates on these numbers"
             value={gate}
-            placeholder="inference_ms.p99 <= 20; …"
+            placeholder={`${metric} <= 20; …`}
             onChange={setGate}
           />
           <label className="row tick">

@@ -109,6 +109,9 @@ function JobDetails({ job }: { job: QueuedJob }) {
           <Link from="/experiments/$experimentId" search={(before) => ({ ...before, part: "samples", job: job.id })}>
             Its samples
           </Link>
+          <Link from="/experiments/$experimentId" search={(before) => ({ ...before, part: "details", job: job.id })}>
+            Its details
+          </Link>
           <Link from="/experiments/$experimentId" search={(before) => ({ ...before, part: "logs", job: job.id })}>
             Its log
           </Link>

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
-import type { Entry, Estimate, ExperimentData, ExperimentView } from "@/api/schema";
+import type { Entry, Estimate, ExperimentView, ResultColumn, ShownResults } from "@/api/schema";
 import { SweepChart } from "@/charts/SweepChart";
 import { StateBadge, VerdictBadge } from "@/components/Badge";
 import { Card } from "@/components/layout";
@@ -11,12 +11,15 @@ import { Quantity } from "@/components/Quantity";
 import { EmptyState, QueryContent } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
 
-import { chooseColumns, columnHeading } from "./columns";
 import { Gates } from "./Gates";
 import { resultsQuery } from "./queries";
 import { Reasons } from "./Reasons";
 import { Sides } from "./Sides";
 import { isOver } from "./liveExperiment";
+
+// What does not fit on a screen beside the others is in the reports.
+const MOST_COLUMNS = 5;
+const MOST_HEADLINES = 4;
 
 export function Results({ view }: { view: ExperimentView }) {
   const results = useQuery(resultsQuery(view.experiment.id));
@@ -37,22 +40,26 @@ export function Results({ view }: { view: ExperimentView }) {
   );
 }
 
-function Numbers({ data }: { data: ExperimentData }) {
-  const { entries } = data;
+function Numbers({ data }: { data: ShownResults }) {
+  const { entries, columns } = data;
   return (
     <div className="stack wide">
-      {entries.length === 1 && entries[0] && <Headlines entry={entries[0]} />}
+      {entries.length === 1 && entries[0] && <Headlines entry={entries[0]} columns={columns} />}
       {data.experiment.recipe.duet && <Sides experimentId={data.experiment.id} />}
       <Card title="Numbers" flush>
         <Table
           rows={entries}
-          columns={buildColumns(entries)}
+          columns={buildColumns(entries, columns.slice(0, MOST_COLUMNS))}
           keyOf={(entry) => entry.job.id}
           label="Numbers of every job"
           rowHeight={44}
         />
       </Card>
-      <Gates experimentId={data.experiment.id} outcomes={data.gates} />
+      <Gates
+        experimentId={data.experiment.id}
+        outcomes={data.gates}
+        metric={columns.find((one) => one.is_headline)?.key}
+      />
       {data.sweep?.curves.map((curve, index) => (
         <Card
           key={index}
@@ -71,15 +78,19 @@ function Numbers({ data }: { data: ExperimentData }) {
   );
 }
 
-function Headlines({ entry }: { entry: Entry }) {
-  const keys = chooseColumns([entry]).slice(0, 4);
+function Headlines({ entry, columns }: { entry: Entry; columns: readonly ResultColumn[] }) {
   return (
     <div className="headlines">
-      {keys.map((key) => (
+      {columns.slice(0, MOST_HEADLINES).map(({ key, label, format }) => (
         <div key={key} className="card">
           <div className="body">
-            <div className="muted small">{columnHeading(key)}</div>
-            <Quantity of={entry.summary.estimates[key]} grade={entry.summary.verdict.grade} big />
+            <div className="muted small">{label}</div>
+            <Quantity
+              of={entry.summary.estimates[key]}
+              grade={entry.summary.verdict.grade}
+              asShare={format === "share"}
+              big
+            />
           </div>
         </div>
       ))}
@@ -87,7 +98,7 @@ function Headlines({ entry }: { entry: Entry }) {
   );
 }
 
-function buildColumns(entries: readonly Entry[]): Column<Entry>[] {
+function buildColumns(entries: readonly Entry[], columns: readonly ResultColumn[]): Column<Entry>[] {
   const first: Column<Entry> = {
     key: "title",
     heading: "Job",
@@ -110,10 +121,10 @@ function buildColumns(entries: readonly Entry[]): Column<Entry>[] {
       </span>
     ),
   };
-  return [first, verdict, ...chooseColumns(entries).map((key) => buildNumberColumn(key, entries))];
+  return [first, verdict, ...columns.map((one) => buildNumberColumn(one, entries))];
 }
 
-function buildNumberColumn(key: string, entries: readonly Entry[]): Column<Entry> {
+function buildNumberColumn({ key, label, better, format }: ResultColumn, entries: readonly Entry[]): Column<Entry> {
   const found = entries.flatMap(({ summary }): Estimate[] => {
     const estimate = summary.estimates[key];
     return estimate ? [estimate] : [];
@@ -121,8 +132,8 @@ function buildNumberColumn(key: string, entries: readonly Entry[]): Column<Entry
   const scale = chooseScale(found);
   return {
     key,
-    heading: columnHeading(key),
+    heading: <span title={better === "neither" ? key : `${key}, ${better} is better`}>{label}</span>,
     end: true,
-    cell: ({ summary }) => <Quantity of={summary.estimates[key]} scale={scale} />,
+    cell: ({ summary }) => <Quantity of={summary.estimates[key]} scale={scale} asShare={format === "share"} />,
   };
 }

@@ -70,7 +70,7 @@ function describeEvent(event: Partial<Event>): string {
     return parts.join(" · ");
   }
   const { kind = "", phase = "", message = "", done = 0, total = 0 } = event;
-  // While a model is fetched the count is one of bytes.
+  // While something is fetched the count is one of bytes.
   if (kind === "prepare")
     return `${message || "preparing"}${total > 0 ? ` · ${formatValue(done, "B")} of ${formatValue(total, "B")}` : ""}`;
   return [`${phase || kind}${total > 0 ? `${phase ? "," : ""} ${done} of ${total}` : ""}`, message]

@@ -1,8 +1,11 @@
-// A job's samples: their distribution, their course over time, cold and warm starts, and counters.
+// The figures of a job's samples, as the sections of its kind name them; and the counters of the machine.
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 
+import type { JobSections, SectionFigure } from "@/api/schema";
 import { DistributionChart } from "@/charts/DistributionChart";
+import { LinesChart } from "@/charts/LinesChart";
 import { StartsChart } from "@/charts/StartsChart";
 import { TelemetryChart } from "@/charts/TelemetryChart";
 import { TimelineChart } from "@/charts/TimelineChart";
@@ -11,7 +14,7 @@ import { formatCount } from "@/components/number";
 import { EmptyState, QueryContent } from "@/components/states";
 
 import { JobChooser } from "./JobChooser";
-import { countersQuery, distributionQuery, startsQuery, timelineQuery } from "./queries";
+import { countersQuery, distributionQuery, linesQuery, sectionsQuery, startsQuery, timelineQuery } from "./queries";
 
 const route = getRouteApi("/experiments/$experimentId");
 
@@ -23,18 +26,67 @@ interface JobProps {
 export function Samples({ experimentId }: { experimentId: string }) {
   return (
     <JobChooser experimentId={experimentId}>
-      {(jobId) => (
-        <div className="stack wide">
-          <DistributionCard key={`spread ${jobId}`} experimentId={experimentId} jobId={jobId} />
-          <TimelineCard experimentId={experimentId} jobId={jobId} />
-          <StartsCard experimentId={experimentId} jobId={jobId} />
-        </div>
-      )}
+      {(jobId) => <Figures experimentId={experimentId} jobId={jobId} />}
     </JobChooser>
   );
 }
 
-function DistributionCard({ experimentId, jobId }: JobProps) {
+interface FigureProps extends JobProps {
+  title: string;
+}
+
+const FIGURES: Record<SectionFigure["type"], (props: FigureProps) => ReactNode> = {
+  distribution: DistributionCard,
+  timeline: TimelineCard,
+  starts: StartsCard,
+  lines: LinesCard,
+};
+
+function Figures({ experimentId, jobId }: JobProps) {
+  const query = useQuery(sectionsQuery(experimentId, jobId));
+  return (
+    <QueryContent query={query} what="Asking what can be drawn">
+      {({ sections }) => {
+        const figures = sections.flatMap((one) => one.figures);
+        if (figures.length === 0) return <NoFigures sections={sections} />;
+        return (
+          <div className="stack wide">
+            {figures.map(({ type, title }, index) => {
+              const Figure = FIGURES[type];
+              return <Figure key={`${index} ${jobId}`} experimentId={experimentId} jobId={jobId} title={title} />;
+            })}
+          </div>
+        );
+      }}
+    </QueryContent>
+  );
+}
+
+function NoFigures({ sections }: { sections: JobSections["sections"] }) {
+  const notes = sections.map((one) => one.note).filter(Boolean);
+  return (
+    <Card>
+      <EmptyState
+        title="No figure can be drawn of this job"
+        actions={
+          <Link
+            className="button"
+            from="/experiments/$experimentId"
+            search={(before) => ({ ...before, part: "details" })}
+          >
+            See its details
+          </Link>
+        }
+      >
+        {notes.map((note) => (
+          <p key={note}>{note}</p>
+        ))}
+      </EmptyState>
+    </Card>
+  );
+}
+
+function DistributionCard({ experimentId, jobId, title }: FigureProps) {
   const { metric, view = "histogram" } = route.useSearch();
   const navigate = route.useNavigate();
   const query = useQuery(distributionQuery(experimentId, jobId, metric));
@@ -42,7 +94,7 @@ function DistributionCard({ experimentId, jobId }: JobProps) {
     <QueryContent query={query} what="Counting samples">
       {(found) => (
         <Card
-          title="Distribution"
+          title={title}
           actions={
             <>
               <select
@@ -79,21 +131,32 @@ function DistributionCard({ experimentId, jobId }: JobProps) {
   );
 }
 
-function TimelineCard({ experimentId, jobId }: JobProps) {
+function TimelineCard({ experimentId, jobId, title }: FigureProps) {
   const query = useQuery(timelineQuery(experimentId, jobId));
   return (
-    <Card title="Over time">
+    <Card title={title}>
       <QueryContent query={query}>{(found) => <TimelineChart timeline={found} />}</QueryContent>
     </Card>
   );
 }
 
-function StartsCard({ experimentId, jobId }: JobProps) {
+function StartsCard({ experimentId, jobId, title }: FigureProps) {
   const query = useQuery(startsQuery(experimentId, jobId));
   if (query.data?.runs.length === 0 || query.error) return null;
   return (
-    <Card title="Cold against warm">
+    <Card title={title}>
       <QueryContent query={query}>{(found) => <StartsChart starts={found} />}</QueryContent>
+    </Card>
+  );
+}
+
+function LinesCard({ experimentId, jobId, title }: FigureProps) {
+  const query = useQuery(linesQuery(experimentId, jobId));
+  // Most jobs that may report steps report none.
+  if (query.data?.lines.length === 0) return null;
+  return (
+    <Card title={title}>
+      <QueryContent query={query}>{(found) => <LinesChart lines={found} />}</QueryContent>
     </Card>
   );
 }

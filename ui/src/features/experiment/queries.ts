@@ -2,7 +2,10 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, ApiError, readBody } from "@/api/client";
-import type { Comparison, ExperimentData } from "@/api/schema";
+import type { Comparison, JobSections, ShownResults } from "@/api/schema";
+
+/** A name and a value; null is unknown. */
+export type Fact = ShownResults["programs"][string][number];
 
 export function experimentQuery(experimentId: string) {
   return queryOptions({
@@ -18,11 +21,11 @@ export function experimentQuery(experimentId: string) {
 export function resultsQuery(experimentId: string) {
   return queryOptions({
     queryKey: ["experiment", experimentId, "results"],
-    queryFn: async ({ signal }): Promise<ExperimentData | null> => {
+    queryFn: async ({ signal }): Promise<ShownResults | null> => {
       try {
         const request = { signal, params: { path: { experiment_id: experimentId } } };
         // The client's types forget that a pair is a pair.
-        return (await readBody(api.GET("/api/v1/experiments/{experiment_id}/results", request))) as ExperimentData;
+        return (await readBody(api.GET("/api/v1/experiments/{experiment_id}/results", request))) as ShownResults;
       } catch (error) {
         if (error instanceof ApiError && (error.status === 404 || error.status === 409)) return null;
         throw error;
@@ -74,6 +77,26 @@ export function startsQuery(experimentId: string, jobId: string) {
     queryKey: ["experiment", experimentId, "starts", jobId],
     queryFn: ({ signal }) =>
       readBody(api.GET("/api/v1/jobs/{job_id}/starts", { signal, params: { path: { job_id: jobId } } })),
+  });
+}
+
+export function linesQuery(experimentId: string, jobId: string) {
+  return queryOptions({
+    queryKey: ["experiment", experimentId, "lines", jobId],
+    queryFn: ({ signal }) =>
+      readBody(api.GET("/api/v1/jobs/{job_id}/lines", { signal, params: { path: { job_id: jobId } } })),
+  });
+}
+
+/** What the kind of the workload shows of a job beside its numbers. */
+export function sectionsQuery(experimentId: string, jobId: string) {
+  return queryOptions({
+    queryKey: ["experiment", experimentId, "sections", jobId],
+    // The client's types forget that a pair is a pair.
+    queryFn: async ({ signal }) =>
+      (await readBody(
+        api.GET("/api/v1/jobs/{job_id}/sections", { signal, params: { path: { job_id: jobId } } }),
+      )) as JobSections,
   });
 }
 

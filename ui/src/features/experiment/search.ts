@@ -1,7 +1,7 @@
 // The search parameters of the experiment page.
 import { dropUndefined, parseChoice, parseText, type Search } from "@/components/search";
 
-export const PARTS = ["results", "jobs", "samples", "telemetry", "logs", "environment", "recipe"] as const;
+export const PARTS = ["results", "jobs", "samples", "details", "telemetry", "logs", "environment", "recipe"] as const;
 export const VIEWS = ["histogram", "ecdf"] as const;
 
 export type Part = (typeof PARTS)[number];

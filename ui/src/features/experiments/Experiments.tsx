@@ -4,13 +4,14 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useDeferredValue, useEffect, useMemo, useState } from "react";
 
 import { api, readBody } from "@/api/client";
+import type { Listing } from "@/api/schema";
 import { ExperimentTable } from "@/charts/ExperimentTable";
 import { Card, Page } from "@/components/layout";
 import { formatCount } from "@/components/number";
 import { EmptyState, Failure, Loading } from "@/components/states";
 import type { Sorting } from "@/components/Table";
 
-import { GATES, GRADES, KINDS, type ListSearch, STATES } from "./search";
+import { GATES, GRADES, type ListSearch, STATES } from "./search";
 
 const route = getRouteApi("/experiments");
 const PAGE = 200;
@@ -55,7 +56,7 @@ export function Experiments() {
   const isFiltered = Object.keys(asked).some((key) => key !== "sort");
   return (
     <Page title="Experiments" about={first && `${formatCount(first.total)} ${isFiltered ? "found" : "kept"}`}>
-      <Filters asked={asked} ask={ask} labels={first?.labels ?? []} states={first?.states ?? {}} />
+      <Filters asked={asked} ask={ask} listing={first} />
       {listing.error && <Failure error={listing.error} onRetry={() => void listing.refetch()} />}
       {!first && !listing.error && <Loading what="Asking for experiments" />}
       {first && rows.length === 0 && (
@@ -111,11 +112,11 @@ function NoExperiments({ isFiltered, clear }: { isFiltered: boolean; clear: () =
 interface FilterProps {
   asked: ListSearch;
   ask: (change: Partial<ListSearch>) => void;
-  labels: readonly string[];
-  states: Partial<Record<string, number>>;
+  listing: Listing | undefined;
 }
 
-function Filters({ asked, ask, labels, states }: FilterProps) {
+function Filters({ asked, ask, listing }: FilterProps) {
+  const { labels = [], kinds = [], states = {} } = listing ?? {};
   return (
     <div className="row filters" role="search">
       <SearchBox
@@ -130,19 +131,29 @@ function Filters({ asked, ask, labels, states }: FilterProps) {
         counts={states}
         onChange={(state) => ask({ state })}
       />
-      <FilterSelect label="Kind" value={asked.kind} options={KINDS} onChange={(kind) => ask({ kind })} />
+      <FilterSelect
+        label="Kind"
+        value={asked.kind}
+        options={withChosen(kinds, asked.kind)}
+        onChange={(kind) => ask({ kind })}
+      />
       <FilterSelect label="Verdict" value={asked.grade} options={GRADES} onChange={(grade) => ask({ grade })} />
       <FilterSelect label="Gates" value={asked.gates} options={GATES} onChange={(gates) => ask({ gates })} />
       {(labels.length > 0 || asked.label) && (
         <FilterSelect
           label="Label"
           value={asked.label}
-          options={asked.label && !labels.includes(asked.label) ? [asked.label, ...labels] : labels}
+          options={withChosen(labels, asked.label)}
           onChange={(label) => ask({ label })}
         />
       )}
     </div>
   );
+}
+
+/** What the address asks for can be seen, though the server may not offer it. */
+function withChosen(options: readonly string[], chosen: string | undefined): readonly string[] {
+  return chosen && !options.includes(chosen) ? [chosen, ...options] : options;
 }
 
 /** What is typed is asked for when the typing rests, so that each letter is no request of its own. */

@@ -2,7 +2,6 @@
 import { dropUndefined, parseChoice, parseText, type Search } from "@/components/search";
 
 export const STATES = ["pending", "running", "complete", "partial", "failed", "cancelled"] as const;
-export const KINDS = ["model", "service", "script", "hardware"] as const;
 export const GRADES = ["valid", "suspect", "void"] as const;
 export const GATES = ["passed", "failed", "cannot tell"] as const;
 export const SORTS = ["newest", "oldest", "name", "lowest", "highest"] as const;
@@ -10,7 +9,7 @@ export const SORTS = ["newest", "oldest", "name", "lowest", "highest"] as const;
 export interface ListSearch {
   search?: string | undefined;
   state?: (typeof STATES)[number] | undefined;
-  kind?: (typeof KINDS)[number] | undefined;
+  kind?: string | undefined;
   label?: string | undefined;
   grade?: (typeof GRADES)[number] | undefined;
   gates?: (typeof GATES)[number] | undefined;
@@ -21,7 +20,7 @@ export function parseListSearch(search: Search): ListSearch {
   return dropUndefined({
     search: parseText(search.search),
     state: parseChoice(search.state, STATES),
-    kind: parseChoice(search.kind, KINDS),
+    kind: parseText(search.kind),
     label: parseText(search.label),
     grade: parseChoice(search.grade, GRADES),
     gates: parseChoice(search.gates, GATES),

@@ -24,21 +24,21 @@ describe("who can run what", () => {
   it("has a column for every workload and every engine on every unit that anybody has", () => {
     const { abilities, has } = buildAbilityMatrix([
       fakeAgent("a", {
-        kinds: ["model", "service"],
+        kinds: ["hashing", "sorting"],
         engine: "onnxruntime",
         "engine.onnxruntime": "1.2",
         "engine.onnxruntime.unit": ["cpu", "cuda"],
       }),
-      fakeAgent("b", { kinds: "model" }),
+      fakeAgent("b", { kinds: "hashing" }),
     ]);
     expect(abilities.map((one) => one.label)).toEqual([
-      "model",
-      "service",
+      "hashing",
+      "sorting",
       "onnxruntime on cpu",
       "onnxruntime on cuda",
     ]);
     expect(has.get("a")?.get("onnxruntime on cuda")).toBe("1.2");
-    expect([...(has.get("b")?.keys() ?? [])]).toEqual(["kind model"]);
+    expect([...(has.get("b")?.keys() ?? [])]).toEqual(["kind hashing"]);
   });
 
   it("has a column for every service that anybody can start, and the reason of who cannot", () => {

@@ -5,7 +5,8 @@ import { queryOptions, useQuery, type UseQueryResult } from "@tanstack/react-que
 import { getRouteApi, Link } from "@tanstack/react-router";
 
 import { api, ApiError, readBody } from "@/api/client";
-import type { SweepReport } from "@/api/schema";
+import { kindsQuery } from "@/api/queries";
+import type { KindCard, SweepReport } from "@/api/schema";
 import { ExperimentPicker } from "@/components/ExperimentPicker";
 import { DeferredTextField } from "@/components/Field";
 import { Card, Page } from "@/components/layout";
@@ -28,18 +29,22 @@ function sweepQuery(ids: string, slo: string | undefined) {
   });
 }
 
-/** The newest loads, to choose from; a job of kind `service` is one. */
-const loadsQuery = queryOptions({
-  queryKey: ["listing", "loads"],
-  queryFn: ({ signal }) =>
-    readBody(api.GET("/api/v1/listing", { params: { query: { kind: "service", limit: 30 } }, signal })),
-});
+/** The newest experiments of these kinds, to choose from. */
+function loadsQuery(kinds: readonly KindCard[]) {
+  const kind = kinds.map((one) => one.name).join(",");
+  return queryOptions({
+    queryKey: ["listing", "loads", kind],
+    queryFn: ({ signal }) => readBody(api.GET("/api/v1/listing", { params: { query: { kind, limit: 30 } }, signal })),
+    enabled: kind !== "",
+  });
+}
 
 export function Load() {
   const { ids = "", slo } = route.useSearch();
   const navigate = route.useNavigate();
   const chosen = splitNames(ids);
-  const loads = useQuery(loadsQuery);
+  const kinds = (useQuery(kindsQuery()).data?.items ?? []).filter((one) => one.has_load);
+  const loads = useQuery(loadsQuery(kinds));
   const sweep = useQuery(sweepQuery(ids, slo));
   const running = (loads.data?.items ?? []).filter(
     (one) => chosen.includes(one.id) && (one.state === "running" || one.state === "pending"),
@@ -64,19 +69,7 @@ export function Load() {
           <QueryContent query={loads}>
             {({ items }) =>
               items.length === 0 ? (
-                <EmptyState
-                  title="No load yet"
-                  actions={
-                    <Link to="/run" search={{ example: "llm-endpoint.yaml" }} className="button primary">
-                      Load a server
-                    </Link>
-                  }
-                >
-                  <p>
-                    A recipe whose workload is of kind <span className="mono">service</span> loads a server; several
-                    levels of load make a curve.
-                  </p>
-                </EmptyState>
+                <NoLoad kinds={kinds} />
               ) : (
                 <ul className="lines">
                   {items.map((one) => (
@@ -101,6 +94,25 @@ export function Load() {
       ))}
       {chosen.length > 0 && <Curves sweep={sweep} ids={chosen} isRunning={running.length > 0} />}
     </Page>
+  );
+}
+
+function NoLoad({ kinds }: { kinds: readonly KindCard[] }) {
+  const example = kinds.find((one) => one.example !== "")?.example;
+  return (
+    <EmptyState
+      title="No load yet"
+      actions={
+        <Link to="/run" search={example ? { example } : {}} className="button primary">
+          Load a server
+        </Link>
+      }
+    >
+      <p>
+        A recipe whose workload is of kind <span className="mono">{kinds.map((one) => one.name).join(" or ")}</span>{" "}
+        loads a server; several levels of load make a curve.
+      </p>
+    </EmptyState>
   );
 }
 

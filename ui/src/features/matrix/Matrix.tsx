@@ -3,6 +3,7 @@ import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 
 import { api, readBody } from "@/api/client";
+import { namesQuery } from "@/api/queries";
 import type { MatrixReport } from "@/api/schema";
 import { HeatMap } from "@/charts/HeatMap";
 import { ParetoChart } from "@/charts/ParetoChart";
@@ -15,23 +16,6 @@ import { EmptyState, QueryContent } from "@/components/states";
 import type { MatrixSearch } from "./search";
 import { CostTable } from "./CostTable";
 
-const AXES = [
-  "device",
-  "engine",
-  "model",
-  "service",
-  "unit",
-  "precision",
-  "batch",
-  "threads",
-  "concurrency",
-  "rate",
-  "version",
-  "name",
-  "experiment",
-  "cpu",
-  "gpu",
-];
 const AGAINST = [
   { value: "", label: "cost, else power" },
   { value: "cost", label: "cost" },
@@ -51,6 +35,7 @@ export function Matrix() {
   const search = useSearch({ from: "/matrix" });
   const navigate = useNavigate({ from: "/matrix" });
   const matrix = useQuery(matrixQuery(search));
+  const axes = useQuery(namesQuery()).data?.axes ?? [];
   const change = (over: Partial<MatrixSearch>): void =>
     void navigate({ search: (before) => ({ ...before, ...over }), replace: true });
   return (
@@ -69,13 +54,13 @@ export function Matrix() {
             <DeferredTextField
               label="Rows"
               value={search.rows ?? "device"}
-              suggestions={AXES}
+              suggestions={axes}
               onChange={(rows) => change({ rows: rows || undefined })}
             />
             <DeferredTextField
               label="Columns"
               value={search.columns ?? "engine"}
-              suggestions={AXES}
+              suggestions={axes}
               onChange={(columns) => change({ columns: columns || undefined })}
             />
             <DeferredTextField

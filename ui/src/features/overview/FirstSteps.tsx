@@ -66,8 +66,8 @@ export function FirstSteps({ glance }: { glance: Glance }) {
           <Card title={<Step number={2} done={false} text="A first measurement" />}>
             <div className="stack">
               <p>
-                The demo measures two small models on two engines, in fresh processes, cold and warm. It takes a minute
-                or two{agents > 0 ? "." : " once an agent has come."}
+                The demo measures the same work on two engines, in fresh processes, cold and warm. It takes a minute or
+                two{agents > 0 ? "." : " once an agent has come."}
               </p>
               {demo && (
                 <details>

@@ -1,17 +1,20 @@
-// Forms for common recipes; the answers become a recipe's text that the user can read and change.
+// Forms for common recipes, one for each kind of workload that has one; the answers become a recipe's text that the
+// user can read and change.
 import { useQuery } from "@tanstack/react-query";
 import { type SyntheticEvent, useId, useState } from "react";
 
+import { kindsQuery, namesQuery } from "@/api/queries";
+import type { FormField, KindForm } from "@/api/schema";
 import { Dialog } from "@/components/Dialog";
 import { SelectField, TextField } from "@/components/Field";
+import { QueryContent } from "@/components/states";
 
-import { namesQuery } from "./queries";
-import { buildRecipe, type Form, MODEL, SERVICE } from "./recipe";
+import { buildRecipe } from "./recipe";
 
-const KINDS = [
-  { value: "model", label: "a model on an engine" },
-  { value: "service", label: "a server under load" },
-];
+interface FormOfKind {
+  kind: string;
+  form: KindForm;
+}
 
 export function Forms({ onWrite }: { onWrite: (text: string) => void }) {
   const [open, setOpen] = useState(false);
@@ -20,22 +23,14 @@ export function Forms({ onWrite }: { onWrite: (text: string) => void }) {
       <button type="button" className="button" onClick={() => setOpen(true)}>
         Fill in a form
       </button>
-      {open && <RecipeForm onClose={() => setOpen(false)} onWrite={onWrite} />}
+      {open && <FormDialog onClose={() => setOpen(false)} onWrite={onWrite} />}
     </>
   );
 }
 
-function RecipeForm({ onClose, onWrite }: { onClose: () => void; onWrite: (text: string) => void }) {
-  const [form, setForm] = useState<Form>(MODEL);
-  const names = useQuery(namesQuery).data;
+function FormDialog({ onClose, onWrite }: { onClose: () => void; onWrite: (text: string) => void }) {
+  const kinds = useQuery(kindsQuery());
   const id = useId();
-  const buildOptions = (of: { name: string; about: string }[] | undefined) =>
-    (of ?? []).map(({ name, about }) => ({ value: name, label: about ? `${name}: ${about}` : name }));
-  const submit = (event: SyntheticEvent): void => {
-    event.preventDefault();
-    onWrite(buildRecipe(form));
-    onClose();
-  };
   return (
     <Dialog
       title="A recipe by answers"
@@ -46,93 +41,88 @@ function RecipeForm({ onClose, onWrite }: { onClose: () => void; onWrite: (text:
         </button>
       }
     >
-      <form id={id} className="stack" onSubmit={submit}>
-        <SelectField
-          label="What is measured"
-          value={form.kind}
-          options={KINDS}
-          onChange={(kind) => setForm(kind === "model" ? MODEL : SERVICE)}
-        />
-        <TextField label="Name" required value={form.name} onChange={(name) => setForm({ ...form, name })} />
-        {form.kind === "model" ? (
-          <div className="fields">
-            <SelectField
-              label="Model"
-              value={form.model}
-              options={buildOptions(names?.models)}
-              onChange={(model) => setForm({ ...form, model })}
-            />
-            <TextField
-              label="Engines"
-              required
-              value={form.engines}
-              help={(names?.engines ?? []).map((one) => one.name).join(", ")}
-              onChange={(engines) => setForm({ ...form, engines })}
-            />
-            <TextField
-              label="Unit"
-              required
-              value={form.unit}
-              help="cpu, cuda, …"
-              onChange={(unit) => setForm({ ...form, unit })}
-            />
-            <TextField
-              label="Batch sizes"
-              required
-              value={form.batches}
-              help="several are a job each"
-              onChange={(batches) => setForm({ ...form, batches })}
-            />
-            <TextField
-              label="Inferences in a run"
-              required
-              value={form.runs}
-              onChange={(runs) => setForm({ ...form, runs })}
-            />
-            <TextField
-              label="Runs"
-              required
-              value={form.repeats}
-              help="fresh processes; five or more"
-              onChange={(repeats) => setForm({ ...form, repeats })}
-            />
-          </div>
-        ) : (
-          <div className="fields">
-            <TextField
-              label="Address"
-              required
-              value={form.endpoint}
-              onChange={(endpoint) => setForm({ ...form, endpoint })}
-            />
-            <SelectField
-              label="Speaks"
-              value={form.driver}
-              options={buildOptions(names?.drivers)}
-              onChange={(driver) => setForm({ ...form, driver })}
-            />
-            <TextField
-              label="Users at once"
-              required
-              value={form.users}
-              help="several are a sweep"
-              onChange={(users) => setForm({ ...form, users })}
-            />
-            <TextField
-              label="For how long"
-              required
-              value={form.duration}
-              onChange={(duration) => setForm({ ...form, duration })}
-            />
-            <TextField
-              label="Runs"
-              required
-              value={form.repeats}
-              onChange={(repeats) => setForm({ ...form, repeats })}
-            />
-          </div>
+      <QueryContent query={kinds} what="Asking for the forms">
+        {({ items }) => (
+          <RecipeForm
+            id={id}
+            forms={items.flatMap(({ name, form }) => (form ? [{ kind: name, form }] : []))}
+            onWrite={(text) => {
+              onWrite(text);
+              onClose();
+            }}
+          />
         )}
-      </form>
+      </QueryContent>
     </Dialog>
   );
+}
+
+interface RecipeFormProps {
+  id: string;
+  forms: readonly FormOfKind[];
+  onWrite: (text: string) => void;
+}
+
+function RecipeForm({ id, forms, onWrite }: RecipeFormProps) {
+  const [kind, setKind] = useState(forms[0]?.kind);
+  // What was typed, by the kind and the path: each form keeps its own.
+  const [typed, setTyped] = useState<Readonly<Record<string, string>>>({});
+  const chosen = forms.find((one) => one.kind === kind);
+  if (!chosen) return <p>No kind of workload that is installed here has a form.</p>;
+  const { form } = chosen;
+  const read = (path: string, otherwise: string): string => typed[`${chosen.kind} ${path}`] ?? otherwise;
+  const write = (path: string, text: string): void => setTyped({ ...typed, [`${chosen.kind} ${path}`]: text });
+  const name = read("name", form.name);
+  const submit = (event: SyntheticEvent): void => {
+    event.preventDefault();
+    const answers = form.fields.map((field) => ({ field, text: read(field.path, field.value) }));
+    onWrite(buildRecipe(chosen.kind, name, answers));
+  };
+  return (
+    <form id={id} className="stack" onSubmit={submit}>
+      <SelectField
+        label="What is measured"
+        value={chosen.kind}
+        options={forms.map((one) => ({ value: one.kind, label: one.form.label }))}
+        onChange={setKind}
+      />
+      <TextField label="Name" required value={name} onChange={(text) => write("name", text)} />
+      <div className="fields questions">
+        {form.fields.map((field) => (
+          <Question
+            key={`${chosen.kind} ${field.path}`}
+            field={field}
+            value={read(field.path, field.value)}
+            onChange={(text) => write(field.path, text)}
+          />
+        ))}
+      </div>
+    </form>
+  );
+}
+
+interface QuestionProps {
+  field: FormField;
+  value: string;
+  onChange: (text: string) => void;
+}
+
+function Question({ field, value, onChange }: QuestionProps) {
+  const known = useQuery(namesQuery()).data?.by_path[field.path] ?? [];
+  const choices = field.choices.length > 0 ? field.choices : known;
+  if (field.is_choice) {
+    const options = choices.map(({ name, about }) => ({ value: name, label: about ? `${name}: ${about}` : name }));
+    const isKnown = options.some((one) => one.value === value);
+    return (
+      <SelectField
+        label={field.label}
+        value={value}
+        options={isKnown ? options : [{ value, label: value }, ...options]}
+        {...(field.help ? { help: field.help } : {})}
+        onChange={onChange}
+      />
+    );
+  }
+  const help = field.help || choices.map((one) => one.name).join(", ");
+  return <TextField label={field.label} required value={value} {...(help ? { help } : {})} onChange={onChange} />;
 }

@@ -1,7 +1,7 @@
 import { screen, within } from "@testing-library/react";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
-import { fakeCatalogue, fakeCheck, fakeExample, fakeLot, fakeView } from "../../../tests/fakes/resources";
+import { fakeCatalogue, fakeCheck, fakeExample, fakeKind, fakeLot, fakeView } from "../../../tests/fakes/resources";
 import { fakeServer } from "../../../tests/server";
 import { visit } from "../../../tests/visit";
 
@@ -11,6 +11,7 @@ beforeEach(() => {
   server.current
     .answer("GET", "/api/v1/recipes/examples", { items: [fakeExample()] })
     .answer("GET", "/api/v1/recipes/names", fakeCatalogue())
+    .answer("GET", "/api/v1/kinds", { items: [fakeKind(), fakeKind({ name: "sorting", form: null })] })
     .answer("GET", "/api/v1/recipes/schema", { properties: { name: { type: "string" } } });
 });
 
@@ -81,13 +82,14 @@ describe("a recipe that is being written", () => {
     server.current.answer("POST", "/api/v1/recipes/check", fakeCheck());
     const { user } = await visit("/run");
     await user.click(await screen.findByRole("button", { name: "Fill in a form" }));
-    const batches = screen.getByLabelText("Batch sizes");
-    await user.clear(batches);
-    await user.type(batches, "1, 8");
+    const algorithms = await screen.findByLabelText("Algorithms");
+    await user.clear(algorithms);
+    await user.type(algorithms, "sha256, md5");
+    expect(screen.getAllByRole("option", { name: "how fast bytes are hashed" })).toHaveLength(1);
     await user.click(screen.getByRole("button", { name: "Write the recipe" }));
     await vi.waitFor(() => expect(server.current.requestsTo("POST", "/api/v1/recipes/check")).toHaveLength(1));
     expect(server.current.requestsTo("POST", "/api/v1/recipes/check")[0]?.body).toMatchObject({
-      text: expect.stringContaining("workload.batch_size: [1, 8]") as string,
+      text: "name: my-hash\nworkload:\n  kind: hashing\nmatrix:\n  workload.algorithm: [sha256, md5]\nmeasure:\n  repeats: 5\n",
     });
   });
 });

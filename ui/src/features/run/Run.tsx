@@ -6,7 +6,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 
 import { api, readBody } from "@/api/client";
-import { examplesQuery } from "@/api/queries";
+import { examplesQuery, namesQuery } from "@/api/queries";
 import { SelectField } from "@/components/Field";
 import { Card, Page } from "@/components/layout";
 import { Failure, Loading } from "@/components/states";
@@ -16,7 +16,7 @@ import type { Names } from "./assist";
 import { detectFormat, type Format, FORMATS } from "./format";
 import { Forms } from "./Forms";
 import { Preview } from "./Preview";
-import { checkQuery, type Draft, namesQuery, schemaQuery, submitDraft } from "./queries";
+import { checkQuery, type Draft, schemaQuery, submitDraft } from "./queries";
 
 const Editor = lazy(() => import("./Editor").then(({ Editor: found }) => ({ default: found })));
 const route = getRouteApi("/run");
@@ -148,18 +148,14 @@ function useInitialDraft(example: string | undefined, from: string | undefined):
 }
 
 function useNames(): Names {
-  const found = useQuery(namesQuery).data;
-  return useMemo(() => {
-    const buildSuggestions = (names: { name: string; about: string }[] | undefined) =>
-      (names ?? []).map(({ name, about }) => ({ name, about, detail: "" }));
-    return {
-      "workload.model": buildSuggestions(found?.models),
-      "workload.engine": buildSuggestions(found?.engines),
-      "workload.service": buildSuggestions(found?.services),
-      "workload.driver": buildSuggestions(found?.drivers),
-      "workload.task": buildSuggestions(found?.tasks),
-    };
-  }, [found]);
+  const found = useQuery(namesQuery()).data?.by_path;
+  return useMemo(
+    () =>
+      Object.fromEntries(
+        Object.entries(found ?? {}).map(([path, names]) => [path, names.map((one) => ({ ...one, detail: "" }))]),
+      ),
+    [found],
+  );
 }
 
 /** The draft as it was when nobody had typed for a moment. */

@@ -8,17 +8,17 @@ import type { SchemaNode } from "./schema";
 const SCHEMA: SchemaNode = {
   properties: {
     name: { type: "string", description: "what it is called" },
-    workload: { oneOf: [{ $ref: "#/$defs/Model" }, { $ref: "#/$defs/Service" }], description: "what is measured" },
+    workload: { oneOf: [{ $ref: "#/$defs/Hashing" }, { $ref: "#/$defs/Sorting" }], description: "what is measured" },
   },
   $defs: {
-    Model: {
+    Hashing: {
       properties: {
-        kind: { const: "model" },
+        kind: { const: "hashing" },
         engine: { type: "string", description: "what runs it" },
         check: { type: "boolean" },
       },
     },
-    Service: { properties: { kind: { const: "service" }, driver: { type: "string" } } },
+    Sorting: { properties: { kind: { const: "sorting" }, driver: { type: "string" } } },
   },
 };
 const NAMES = {
@@ -41,11 +41,11 @@ function listOffers(format: "yaml" | "json", marked: string): string[] {
 
 describe("what an editor offers", () => {
   it("is keys of the kind that is written, in YAML and in JSON alike", () => {
-    expect(listOffers("yaml", "workload:\n  kind: service\n  dr|")).toContain("workload:\n  kind: service\n  driver: ");
-    expect(listOffers("json", '{"workload": {"kind": "service", "dr|')).toContain(
-      '{"workload": {"kind": "service", "driver": ',
+    expect(listOffers("yaml", "workload:\n  kind: sorting\n  dr|")).toContain("workload:\n  kind: sorting\n  driver: ");
+    expect(listOffers("json", '{"workload": {"kind": "sorting", "dr|')).toContain(
+      '{"workload": {"kind": "sorting", "driver": ',
     );
-    expect(listOffers("json", '{"workload": {"kind": "service", |}}').some((text) => text.includes("engine"))).toBe(
+    expect(listOffers("json", '{"workload": {"kind": "sorting", |}}').some((text) => text.includes("engine"))).toBe(
       false,
     );
     expect(listOffers("json", "{|}")).toEqual(['{"name": }', '{"workload": }']);
@@ -53,28 +53,30 @@ describe("what an editor offers", () => {
 
   it("replaces the quotes that are there already", () => {
     expect(listOffers("json", '{"na|"}')).toContain('{"name": }');
-    expect(listOffers("json", '{"workload": {"kind": "mo|"}}')).toContain('{"workload": {"kind": "model"}}');
+    expect(listOffers("json", '{"workload": {"kind": "ha|"}}')).toContain('{"workload": {"kind": "hashing"}}');
   });
 
   it("is values, quoted where the format wants that", () => {
-    expect(listOffers("yaml", "workload:\n  kind: model\n  engine: |")).toEqual([
-      "workload:\n  kind: model\n  engine: onnxruntime",
-      'workload:\n  kind: model\n  engine: "zoo:x"',
+    expect(listOffers("yaml", "workload:\n  kind: hashing\n  engine: |")).toEqual([
+      "workload:\n  kind: hashing\n  engine: onnxruntime",
+      'workload:\n  kind: hashing\n  engine: "zoo:x"',
     ]);
-    expect(listOffers("json", '{"workload": {"kind": "model", "engine": |}}')[0]).toBe(
-      '{"workload": {"kind": "model", "engine": "onnxruntime"}}',
+    expect(listOffers("json", '{"workload": {"kind": "hashing", "engine": |}}')[0]).toBe(
+      '{"workload": {"kind": "hashing", "engine": "onnxruntime"}}',
     );
-    expect(listOffers("json", '{"workload": {"kind": "model", "check": |}}')).toEqual([
-      '{"workload": {"kind": "model", "check": true}}',
-      '{"workload": {"kind": "model", "check": false}}',
+    expect(listOffers("json", '{"workload": {"kind": "hashing", "check": |}}')).toEqual([
+      '{"workload": {"kind": "hashing", "check": true}}',
+      '{"workload": {"kind": "hashing", "check": false}}',
     ]);
   });
 
   it("goes by where one writes, over several lines, lists and what is closed already", () => {
     const text =
-      '{\n  "name": "a, {b}: \\"c\\"",\n  "workload": {\n    "kind": "model",\n    "engine": ["onnxruntime", |]\n  }\n}';
+      '{\n  "name": "a, {b}: \\"c\\"",\n  "workload": {\n    "kind": "hashing",\n    "engine": ["onnxruntime", |]\n  }\n}';
     expect(listOffers("json", text)).toHaveLength(2);
-    expect(listOffers("json", '{"workload": {"kind": "model"}, |}').some((one) => one.includes('"name": '))).toBe(true);
+    expect(listOffers("json", '{"workload": {"kind": "hashing"}, |}').some((one) => one.includes('"name": '))).toBe(
+      true,
+    );
   });
 
   it("is nothing in a comment", () => {
@@ -84,8 +86,8 @@ describe("what an editor offers", () => {
 
 describe("what an editor explains", () => {
   it.each([
-    ["yaml", "workload:\n  kind: model\n  engine: x\n"],
-    ["json", '{"workload": {"kind": "model", "engine": "x"}}'],
+    ["yaml", "workload:\n  kind: hashing\n  engine: x\n"],
+    ["json", '{"workload": {"kind": "hashing", "engine": "x"}}'],
   ] as const)("is the key under the pointer, in %s", (format, text) => {
     const found = explainKey(text, text.indexOf("engine") + 2, SCHEMA, SYNTAX[format]);
     expect(found?.help).toMatchObject({ name: "engine", about: "what runs it", detail: "string" });
@@ -94,8 +96,8 @@ describe("what an editor explains", () => {
   });
 
   it("depends on the kind, however that is written", () => {
-    expect(findKind("kind: model")).toBe("model");
-    expect(findKind('{"kind" : "service"}')).toBe("service");
+    expect(findKind("kind: hashing")).toBe("hashing");
+    expect(findKind('{"kind" : "sorting"}')).toBe("sorting");
     expect(findKind("name: x")).toBeNull();
   });
 });

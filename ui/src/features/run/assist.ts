@@ -7,7 +7,7 @@ import { locateInJson, quoteForJson } from "./json";
 import { type CursorContext, findKey, locateInYaml } from "./yaml";
 import { findHelp, listKeys, listValues, type SchemaNode, type Suggestion } from "./schema";
 
-/** Names that a value may have beyond what the schema lists, by its dotted path: engines, models, drivers. */
+/** Names that a value may have beyond what the schema lists, by its dotted path. */
 export type Names = Record<string, readonly Suggestion[]>;
 
 interface FormatSyntax {

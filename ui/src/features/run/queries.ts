@@ -13,12 +13,6 @@ export const schemaQuery = queryOptions({
   staleTime: Infinity,
 });
 
-export const namesQuery = queryOptions({
-  queryKey: ["catalogue"],
-  queryFn: ({ signal }) => readBody(api.GET("/api/v1/recipes/names", { signal })),
-  staleTime: Infinity,
-});
-
 export interface Draft {
   text: string;
   format: Format;

@@ -1,87 +1,49 @@
-// Builds a recipe's text from the answers of a form.
-export interface ModelForm {
-  kind: "model";
-  name: string;
-  model: string;
-  engines: string;
-  unit: string;
-  batches: string;
-  runs: string;
-  repeats: string;
+// Builds a recipe's text from the answers to the questions of a form.
+import type { FormField } from "@/api/schema";
+
+export interface Answer {
+  field: FormField;
+  text: string;
 }
 
-export interface ServiceForm {
-  kind: "service";
-  name: string;
-  endpoint: string;
-  driver: string;
-  users: string;
-  duration: string;
-  repeats: string;
+/** A mapping of a recipe, or a value as it is written. */
+type RecipeNode = string | Map<string, RecipeNode>;
+
+export function buildRecipe(kind: string, name: string, answers: readonly Answer[]): string {
+  const root = new Map<string, RecipeNode>([["workload", new Map([["kind", quoteWord(kind)]])]]);
+  const matrix: string[] = [];
+  for (const { field, text } of answers) {
+    const values = field.takes_several ? splitAnswers(text) : [text.trim()];
+    const written = values.map((value) => (field.is_text ? quoteWord(value) : value));
+    if (values.length > 1) matrix.push(`  ${field.path}: [${written.join(", ")}]`);
+    else if (values[0] && values[0] !== field.default) setValue(root, field.path.split("."), written[0] ?? "");
+  }
+  const [workload = "", ...others] = [...root].map(([key, node]) => writeSection(key, node));
+  const axes = matrix.length > 0 ? [["matrix:", ...matrix].join("\n")] : [];
+  return `${[`name: ${quoteWord(name)}`, workload, ...axes, ...others].join("\n")}\n`;
 }
 
-export type Form = ModelForm | ServiceForm;
-
-export const MODEL: ModelForm = {
-  kind: "model",
-  name: "my-model",
-  model: "zoo:mobilenet-v2",
-  engines: "onnxruntime",
-  unit: "cpu",
-  batches: "1",
-  runs: "50",
-  repeats: "5",
-};
-export const SERVICE: ServiceForm = {
-  kind: "service",
-  name: "my-endpoint",
-  endpoint: "http://127.0.0.1:8000",
-  driver: "openai-chat",
-  users: "1, 2, 4, 8",
-  duration: "30s",
-  repeats: "3",
-};
-
-export function buildRecipe(form: Form): string {
-  return form.kind === "model" ? buildModelRecipe(form) : buildServiceRecipe(form);
+function setValue(node: Map<string, RecipeNode>, path: readonly string[], value: string): void {
+  const [key = "", ...rest] = path;
+  if (rest.length === 0) {
+    node.set(key, value);
+    return;
+  }
+  const known = node.get(key);
+  const inner = known instanceof Map ? known : new Map<string, RecipeNode>();
+  node.set(key, inner);
+  setValue(inner, rest, value);
 }
 
-function buildModelRecipe(form: ModelForm): string {
-  const engines = splitAnswers(form.engines);
-  const batches = splitAnswers(form.batches);
-  const matrix = [
-    ...(engines.length > 1 ? [`  workload.engine: [${engines.map(quoteWord).join(", ")}]`] : []),
-    ...(batches.length > 1 ? [`  workload.batch_size: [${batches.join(", ")}]`] : []),
-  ];
-  return joinLines([
-    `name: ${quoteWord(form.name)}`,
-    "workload:",
-    "  kind: model",
-    `  model: ${quoteWord(form.model)}`,
-    ...(engines.length === 1 ? [`  engine: ${quoteWord(engines[0] ?? "")}`] : []),
-    ...(form.unit && form.unit !== "cpu" ? [`  unit: ${quoteWord(form.unit)}`] : []),
-    ...(batches.length === 1 && batches[0] !== "1" ? [`  batch_size: ${batches[0] ?? "1"}`] : []),
-    ...(matrix.length > 0 ? ["matrix:", ...matrix] : []),
-    "measure:",
-    `  runs: ${form.runs}`,
-    `  repeats: ${form.repeats}`,
-  ]);
+/** A section has a line for each key; what is nested deeper stands in braces. */
+function writeSection(key: string, node: RecipeNode): string {
+  if (typeof node === "string") return `${key}: ${node}`;
+  return [`${key}:`, ...[...node].map(([name, inner]) => `  ${name}: ${writeInline(inner)}`)].join("\n");
 }
 
-function buildServiceRecipe(form: ServiceForm): string {
-  const users = splitAnswers(form.users);
-  return joinLines([
-    `name: ${quoteWord(form.name)}`,
-    "workload:",
-    "  kind: service",
-    `  endpoint: ${quoteWord(form.endpoint)}`,
-    `  driver: ${quoteWord(form.driver)}`,
-    ...(users.length > 1 ? ["matrix:", `  load.closed.concurrency: [${users.join(", ")}]`] : []),
-    "load:",
-    ...(users.length > 1 ? [] : [`  closed: {concurrency: ${users[0] ?? "1"}}`]),
-    `  duration: ${form.duration}`,
-    `  repeats: ${form.repeats}`,
-  ]);
+function writeInline(node: RecipeNode): string {
+  if (typeof node === "string") return node;
+  return `{${[...node].map(([name, inner]) => `${name}: ${writeInline(inner)}`).join(", ")}}`;
 }
 
 function splitAnswers(answer: string): string[] {
@@ -96,8 +58,4 @@ function quoteWord(word: string): string {
   return /^[A-Za-z][\w.-]*$/.test(word) && !/^(true|false|null|yes|no|on|off)$/i.test(word)
     ? word
     : JSON.stringify(word);
-}
-
-function joinLines(lines: readonly string[]): string {
-  return `${lines.join("\n")}\n`;
 }

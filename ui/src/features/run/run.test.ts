@@ -1,27 +1,28 @@
 import { describe, expect, it } from "vitest";
 
+import { fakeField } from "../../../tests/fakes/resources";
 import { detectFormat } from "./format";
 import { findKey, locateInYaml } from "./yaml";
 import { markProblems } from "./problems";
-import { buildRecipe, MODEL, SERVICE } from "./recipe";
+import { type Answer, buildRecipe } from "./recipe";
 import { findHelp, listKeys, listValues, type SchemaNode } from "./schema";
 
 const SCHEMA: SchemaNode = {
   properties: {
     name: { type: "string", description: "what it is called" },
-    workload: { oneOf: [{ $ref: "#/$defs/Model" }, { $ref: "#/$defs/Service" }], description: "what is measured" },
+    workload: { oneOf: [{ $ref: "#/$defs/Hashing" }, { $ref: "#/$defs/Sorting" }], description: "what is measured" },
     matrix: { patternProperties: { "^workload\\..+$": { description: "the values of one axis" } } },
   },
   $defs: {
-    Model: {
+    Hashing: {
       properties: {
-        kind: { const: "model" },
+        kind: { const: "hashing" },
         engine: { type: "string", examples: ["onnxruntime"], description: "what runs it" },
         check: { type: "boolean" },
       },
     },
-    Service: {
-      properties: { kind: { const: "service" }, driver: { type: "string" }, mode: { enum: ["a", "b"], default: "a" } },
+    Sorting: {
+      properties: { kind: { const: "sorting" }, driver: { type: "string" }, mode: { enum: ["a", "b"], default: "a" } },
     },
   },
 };
@@ -36,9 +37,9 @@ describe("where one writes", () => {
     ["na|", "", null, "na"],
     ["name: x\nworkload:\n  ki|", "workload", null, "ki"],
     ["workload:\n  kind: mo|", "workload", "kind", "mo"],
-    ["workload:\n  kind: model\nmea|", "", null, "mea"],
-    ["workload: {kind: model, en|", "workload", null, "en"],
-    ["workload: {kind: model, engine: on|", "workload", "engine", "on"],
+    ["workload:\n  kind: hashing\nmea|", "", null, "mea"],
+    ["workload: {kind: hashing, en|", "workload", null, "en"],
+    ["workload: {kind: hashing, engine: on|", "workload", "engine", "on"],
     ["load:\n  closed: {concurrency: 8}\n  du|", "load", null, "du"],
     ["measure:\n  until: {ci: 2%, ma|", "measure.until", null, "ma"],
     ["alarms:\n  - name: slow\n    wh|", "alarms", null, "wh"],
@@ -57,7 +58,7 @@ describe("where one writes", () => {
 describe("what may stand there", () => {
   it("offers the keys of the kind that is written, and of all where none is", () => {
     const names = (kind: string | null) => listKeys(SCHEMA, ["workload"], kind).map((one) => one.name);
-    expect(names("service")).toEqual(["kind", "driver", "mode"]);
+    expect(names("sorting")).toEqual(["kind", "driver", "mode"]);
     expect(names(null)).toEqual(["kind", "engine", "check", "driver", "mode"]);
     expect(listKeys(SCHEMA, []).map((one) => one.name)).toEqual(["name", "workload", "matrix"]);
     expect(listKeys(SCHEMA, ["nothing"])).toEqual([]);
@@ -65,18 +66,18 @@ describe("what may stand there", () => {
 
   it("offers values: words, examples, yes and no", () => {
     const values = (key: string, kind: string) => listValues(SCHEMA, ["workload"], key, kind).map((one) => one.name);
-    expect(values("kind", "")).toEqual(["model", "service"]);
-    expect(values("engine", "model")).toEqual(["onnxruntime"]);
-    expect(values("mode", "service")).toEqual(["a", "b"]);
-    expect(values("check", "model")).toEqual(["true", "false"]);
+    expect(values("kind", "")).toEqual(["hashing", "sorting"]);
+    expect(values("engine", "hashing")).toEqual(["onnxruntime"]);
+    expect(values("mode", "sorting")).toEqual(["a", "b"]);
+    expect(values("check", "hashing")).toEqual(["true", "false"]);
   });
 
   it("says what a key means", () => {
-    expect(findHelp(SCHEMA, ["workload", "engine"], "model")).toMatchObject({
+    expect(findHelp(SCHEMA, ["workload", "engine"], "hashing")).toMatchObject({
       about: "what runs it",
       detail: "string",
     });
-    expect(findHelp(SCHEMA, ["workload", "mode"], "service")?.detail).toContain('default "a"');
+    expect(findHelp(SCHEMA, ["workload", "mode"], "sorting")?.detail).toContain('default "a"');
     expect(findHelp(SCHEMA, ["matrix", "workload.batch_size"])?.about).toBe("the values of one axis");
     expect(findHelp(SCHEMA, ["nobody"])).toBeNull();
   });
@@ -107,18 +108,37 @@ describe("texts", () => {
   it("are known by their look", () => {
     expect(detectFormat('{"name": "x"}')).toBe("json");
     expect(detectFormat('[info]\ntask_name = "x"\n[hardware]\n')).toBe("toml");
-    expect(detectFormat("# a = b\nname: x\nworkload:\n  kind: model\n")).toBe("yaml");
+    expect(detectFormat("# a = b\nname: x\nworkload:\n  kind: hashing\n")).toBe("yaml");
     expect(detectFormat("")).toBe("yaml");
   });
 
-  it("are written from the form, quoted where YAML would read something else", () => {
-    expect(buildRecipe(MODEL)).toBe(
-      'name: my-model\nworkload:\n  kind: model\n  model: "zoo:mobilenet-v2"\n  engine: onnxruntime\nmeasure:\n  runs: 50\n  repeats: 5\n',
+  it("are written from the answers, quoted where YAML would read something else", () => {
+    const answers = [
+      answer("workload.algorithm", "sha256"),
+      answer("workload.file", "zoo:big"),
+      answer("workload.size", "1", { default: "1", is_text: false }),
+      answer("measure.repeats", "5", { is_text: false }),
+    ];
+    expect(buildRecipe("hashing", "my-hash", answers)).toBe(
+      'name: my-hash\nworkload:\n  kind: hashing\n  algorithm: sha256\n  file: "zoo:big"\nmeasure:\n  repeats: 5\n',
     );
-    expect(buildRecipe({ ...MODEL, engines: "onnxruntime, openvino", batches: "1,8" })).toContain(
-      "matrix:\n  workload.engine: [onnxruntime, openvino]\n  workload.batch_size: [1, 8]\n",
+    expect(buildRecipe("hashing", "no", [])).toBe('name: "no"\nworkload:\n  kind: hashing\n');
+  });
+
+  it("have a matrix of the questions with several answers, before the other sections", () => {
+    const several = [
+      answer("workload.algorithm", "sha256, md5", { takes_several: true }),
+      answer("load.closed.concurrency", "1,8", { takes_several: true, is_text: false }),
+      answer("load.duration", "30s", { is_text: false }),
+    ];
+    expect(buildRecipe("hashing", "x", several)).toContain(
+      "matrix:\n  workload.algorithm: [sha256, md5]\n  load.closed.concurrency: [1, 8]\nload:\n  duration: 30s\n",
     );
-    expect(buildRecipe(SERVICE)).toContain("load.closed.concurrency: [1, 2, 4, 8]");
-    expect(buildRecipe({ ...SERVICE, users: "3", name: "no" })).toMatch(/^name: "no"[^]*closed: \{concurrency: 3\}/);
+    const one = [answer("load.closed.concurrency", "3", { takes_several: true, is_text: false })];
+    expect(buildRecipe("hashing", "x", one)).toContain("load:\n  closed: {concurrency: 3}\n");
   });
 });
+
+function answer(path: string, text: string, over: Partial<Answer["field"]> = {}): Answer {
+  return { field: { ...fakeField(path), ...over }, text };
+}

@@ -22,7 +22,7 @@ export function locateInYaml(text: string, at: number): CursorContext {
   return locateInLine(line.slice(begin), path, key, start + begin);
 }
 
-/** Go through the rest of the line, where `{kind: model, ...}` may nest keys. */
+/** Go through the rest of the line, where `{kind: hashing, ...}` may nest keys. */
 function locateInLine(rest: string, path: string[], key: string | null, from: number): CursorContext {
   const outer: { path: string[]; key: string | null }[] = [];
   let here = { path, key };

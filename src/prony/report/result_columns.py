@@ -1,0 +1,71 @@
+"""Choose the columns of numbers that the web pages show of an experiment's results."""
+
+from __future__ import annotations
+
+from prony.model.estimate import headline_of
+from prony.model.experiment_data import Entry, ExperimentData
+from prony.model.metric import METRICS, key_of
+from prony.model.shown_results import ResultColumn
+from prony.ports.workload import shown_kind
+from prony.report import entry_fields
+from prony.report.table import SHARES, metric_heading
+
+# The metrics of the glossary that say most, in the order of their worth.
+_KNOWN: dict[str, str] = {
+    "inference_ms.p50": "Inference p50",
+    "inference_ms.p99": "Inference p99",
+    "highest_load.p50": "Load held",
+    "e2e_ms.p50": "End to end p50",
+    "e2e_ms.p99": "End to end p99",
+    "throughput_per_s.p50": "Throughput",
+    "error_rate.mean": "Errors",
+    "goodput_per_s.p50": "Goodput",
+    "output_tokens_per_s.p50": "Output tokens",
+    "ttft_ms.p50": "First token p50",
+    "ttft_ms.p99": "First token p99",
+    "itl_ms.p50": "Between tokens p50",
+    "cold_start_ms.p50": "Cold start",
+    "memory_mib.p50": "Memory",
+    "energy_j.p50": "Energy",
+}
+
+
+def result_columns(data: ExperimentData) -> tuple[ResultColumn, ...]:
+    """Return the columns in which any job has a number: those of its kind and its own, or else the usual ones."""
+    own: dict[str, str] = {}
+    for entry in data.entries:
+        for key, label in _own_columns(entry).items():
+            own.setdefault(key, label)
+    labels = own or {
+        key: label for key, label in _KNOWN.items() if any(key in one.summary.estimates for one in data.entries)
+    }
+    headlines = {headline_of(one.summary, one.job.workload.kind) for one in data.entries}
+    return tuple(_column(data, key, label, is_headline=key in headlines) for key, label in labels.items())
+
+
+def _own_columns(entry: Entry) -> dict[str, str]:
+    """Return the labels of what only jobs of this kind have by the keys of their estimates, the headline's first."""
+    estimates = entry.summary.estimates
+    said = {_whole_key(entry, one.key): one.heading for one in shown_kind(entry.job.workload.kind).report.columns}
+    told = {key: metric_heading(key) for key in entry_fields.own_keys(entry.summary)}
+    found = {key: label for key, label in (told | said).items() if key in estimates}
+    first = headline_of(entry.summary, entry.job.workload.kind)
+    order = [*([first] if first in found else []), *(key for key in said if key in found), *found]
+    return {key: found[key] for key in dict.fromkeys(order) if key is not None}
+
+
+def _whole_key(entry: Entry, key: str) -> str:
+    """Return the key of the estimate that stands for a metric without a statistic."""
+    names = (key, f"{key}.p50", f"{key}.mean")
+    return next((name for name in names if name in entry.summary.estimates), key)
+
+
+def _column(data: ExperimentData, key: str, label: str, *, is_headline: bool) -> ResultColumn:
+    entry = next(one for one in data.entries if key in one.summary.estimates)
+    name = key_of(key).metric
+    metric = entry.summary.metrics.get(name) or METRICS.get(name)
+    return ResultColumn(
+        key=key, label=label, unit=entry.summary.estimates[key].unit,
+        better="neither" if metric is None else metric.better, format="share" if name in SHARES else "number",
+        is_headline=is_headline,
+    )  # fmt: skip
