@@ -122,8 +122,13 @@ class TestEveryDriver:
         options = case.driver.Options()
         assert case.driver.Options.model_validate_json(options.model_dump_json()) == options
 
-    def test_may_finish_without_having_begun(self, case: Case) -> None:
-        case.driver().finish()
+    def test_may_finish_without_having_begun_and_asks_nobody(self, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked: list[object] = []
+        monkeypatch.setattr(socket.socket, "connect", lambda _, address: asked.append(address))
+        driver = case.driver()
+        driver.finish()
+        driver.finish()
+        assert asked == []
 
 
 class TestEveryDriverThatCanPrepareAlone:

@@ -204,6 +204,7 @@ class TestReports:
         sark.lists.lpush("results", report)
         sark.until(lambda: sum(_dropped(sark).values()) == 1)
         sark.until(lambda: sark.lists.llen("results") == 0)
+        assert sark.get("results/files")["files"] == []
 
     @pytest.mark.parametrize("changes", [{"status": "Odd"}, {"InferenceMsMedian": "fast"}, {"LoadMsMedian": -1}])
     def test_a_report_that_cannot_be_read_is_a_failure_that_is_tried_again(

@@ -158,6 +158,10 @@ def test_a_slip_is_told_and_enter_goes_back(person: Person) -> None:
     person.sees("7 is none of them")
     person.types("\n")
     person.sees("What shall be done")
+    person.sees("Number or word:")
+    person.types("q\n")
+    assert person.ends() == 0
+    assert "Traceback" not in person.seen
 
 
 def test_what_a_command_refuses_is_told_and_the_menu_stays(person: Person) -> None:
@@ -172,6 +176,9 @@ def test_what_a_command_refuses_is_told_and_the_menu_stays(person: Person) -> No
     person.sees("no recipe at nowhere.yaml")
     person.sees("exit code 2")
     person.sees("Number or word:")
+    person.types("q\n")
+    assert person.ends() == 0
+    assert "Traceback" not in person.seen
 
 
 def test_ctrl_d_leaves_cleanly(person: Person) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
 import subprocess
 import sys
@@ -155,9 +156,25 @@ def test_a_line_for_people_is_one_line() -> None:
 
 
 def test_a_log_that_nobody_reads_any_more_stops_nothing() -> None:
-    out = io.StringIO()
+    class FullOnce(io.StringIO):
+        failures = 0
+
+        def write(self, text: str) -> int:
+            if not self.failures:
+                self.failures += 1
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(text)
+
+    out = FullOnce()
+    log = Log(out=out)
+    log.info("nobody hears")
+    log.info("somebody hears again")
+    assert out.failures == 1
+    [line] = out.getvalue().splitlines()
+    assert line.endswith("somebody hears again")
     out.close()
-    Log(out=out).info("nobody hears")
+    log.info("nobody hears")
+    assert out.closed
 
 
 # What it needs

@@ -74,7 +74,9 @@ def test_one_job_is_shown_with_every_attempt(server: Canned, capsys: pytest.Capt
 
 
 def test_a_label_without_a_value_is_refused(server: Canned, capsys: pytest.CaptureFixture[str]) -> None:
-    prony(capsys, "jobs", "--label", "who", code=2)
+    assert main(["jobs", "--label", "who"]) == 2
+    assert "who" in capsys.readouterr().err
+    assert server.requests == []
 
 
 def test_the_queue_tells_what_each_lot_wants_and_why_it_waits(
@@ -237,7 +239,8 @@ def test_a_program_that_watches_gets_the_exit_code_of_a_run(
 ) -> None:
     server.at("GET /experiments/e1", document(last.model_dump_json()))
     server.at("GET /experiments/e1/events", stream(("snapshot", snapshot(last))))
-    prony(capsys, "watch", "e1", "--json", code=code)
+    (line,) = prony(capsys, "watch", "e1", "--json", code=code).splitlines()
+    assert json.loads(line)["kind"] == "snapshot"
 
 
 # Submitting

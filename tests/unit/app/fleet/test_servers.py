@@ -231,6 +231,7 @@ async def test_cancelling_at_one_is_heard_at_the_other(pair: Pair) -> None:
         return (await fake_agent.progress(lease)).cancel
 
     await until(is_told)
+    assert (await fake_agent.beat(lease.id)).cancel == (lease.id,)
 
 
 async def test_a_watcher_at_one_sees_what_happens_at_the_other(pair: Pair) -> None:
@@ -302,6 +303,8 @@ async def test_notes_that_are_not_ours_make_nobody_deaf(pair: Pair) -> None:
     await two.until(
         lambda: any(pending.lot.experiment_id == view.experiment.id for pending in two.fleet.state.lots.values())
     )
+    lease = await (await two.agent()).lease()
+    assert lease.job.experiment_id == view.experiment.id
 
 
 async def test_heartbeats_at_one_keep_a_lease_that_the_other_lent(pair: Pair) -> None:
