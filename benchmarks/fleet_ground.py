@@ -78,6 +78,13 @@ def prony_server(home: Path, database: str = "", options: Sequence[str] = ()) ->
     """Run a server in a process of its own while the block runs; `options` are further ones of its command."""
     command = [sys.executable, "-m", "prony", "server", "--port", "0", "--no-auth", "--log-level", "warning", *options]
     command += ["--database", database] if database else []
+    with server_process(command, home) as serving:
+        yield serving
+
+
+@contextmanager
+def server_process(command: Sequence[str], home: Path) -> Iterator[Serving]:
+    """Run a command that serves, and says where in the home's `server.json`, while the block runs."""
     home.parent.mkdir(parents=True, exist_ok=True)
     log = home.with_suffix(".log")
     with log.open("wb") as out:
