@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from argparse import ArgumentParser
 from pathlib import Path
 
 ALL = (
@@ -19,6 +20,7 @@ ALL = (
     "fleet_many_agents",
     "fleet_events",
     "fleet_growth",
+    "server_operations",
     "sark_jobs",
     "load_generator",
     "emit",
@@ -27,9 +29,11 @@ ALL = (
 )
 
 
-def main(names: list[str]) -> int:
+def main(arguments: list[str]) -> int:
+    parser = ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of: {', '.join(ALL)}; default: all")
     missed = []
-    for name in names or list(ALL):
+    for name in parser.parse_args(arguments).names or list(ALL):
         module = importlib.import_module(f"benchmarks.{name}")
         print(f"\n== {name}: {(module.__doc__ or '').splitlines()[0]}\n", flush=True)
         done = subprocess.run(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,6 +42,11 @@ def run(command: Sequence[str], **environment: str) -> Cost:
         sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stderr[-2000:]}")
     cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
     return Cost(wall_s, cpu_s, done.stdout)
+
+
+def describe(doc: str | None) -> ArgumentParser:
+    """Return a parser whose `--help` says what the program measures."""
+    return ArgumentParser(description=doc, formatter_class=RawDescriptionHelpFormatter)
 
 
 @contextmanager

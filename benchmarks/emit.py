@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable
 
-from benchmarks.bench import scratch
+from benchmarks.bench import describe, scratch
 from prony.emit import FILE, emit
 
 CALLS = 20_000
@@ -18,6 +18,7 @@ BOUND_US = 20.0
 
 
 def main() -> int:
+    describe(__doc__).parse_args()
     with scratch() as folder:
         emitted, printed = folder / "emitted", folder / "printed"
         emitted.touch()

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.agents_simulated import Agent, Lease, Results, Wire, gathered, offer_of_this_machine
-from benchmarks.bench import scratch
+from benchmarks.bench import describe, scratch
 from benchmarks.fleet_ground import (
     SPREAD_HEAD,
     databases,
@@ -100,6 +100,7 @@ async def post_events(agent: Agent, lease: Lease) -> dict[int, float]:
 
 
 def main() -> int:
+    describe(__doc__).parse_args()
     say_machine()
     print(f"{'event to client, ms':20}{'count':>6}{SPREAD_HEAD}")
     missed = False

@@ -67,41 +67,47 @@ async def prony_s(url: str, results: Results, offer: dict[str, object], *, slots
         await asyncio.gather(*works, return_exceptions=True)
 
 
-def systems(folder: Path, urls: dict[str, str], in_memory: str, on_disk: str) -> list[System]:
+def systems(folder: Path, urls: dict[str, str], in_memory: str, on_disk: str, jobs: int) -> list[System]:
+    few = min(FEW, jobs)
     results, offer = Results.made(folder), offer_of_this_machine(folder)
 
     def prony(database: str) -> Callable[[int, int], float]:
-        def seconds(slots: int, jobs: int) -> float:
+        def seconds(slots: int, count: int) -> float:
             with prony_server(folder / f"home-{database}-{slots}", fresh(urls[database])) as server:
-                return run_loop(lambda: prony_s(server.url, results, offer, slots=slots, jobs=jobs))
+                return run_loop(lambda: prony_s(server.url, results, offer, slots=slots, jobs=count))
 
         return seconds
 
     def rq(url: str, worker: str) -> Callable[[int, int], float]:
-        return lambda slots, jobs: rq_s(url, slots=slots, jobs=jobs, worker=worker)
+        return lambda slots, count: rq_s(url, slots=slots, jobs=count, worker=worker)
 
     return [
-        System("prony, SQLite", "every step", JOBS, prony(SQLITE)),
-        System("prony, PostgreSQL", "every step", JOBS, prony(POSTGRES)),
-        System(RQ, "nothing", JOBS, rq(in_memory, _FORKS)),
-        System("RQ, appendfsync", "every step", FEW, rq(on_disk, _FORKS)),
-        System("RQ SimpleWorker", "nothing", JOBS, rq(in_memory, _STAYS)),
-        System("RQ SimpleWorker, appendfsync", "every step", FEW, rq(on_disk, _STAYS)),
-        System("Celery", "nothing", JOBS, lambda slots, jobs: celery_s(in_memory, slots=slots, jobs=jobs)),
+        System("prony, SQLite", "every step", jobs, prony(SQLITE)),
+        System("prony, PostgreSQL", "every step", jobs, prony(POSTGRES)),
+        System(RQ, "nothing", jobs, rq(in_memory, _FORKS)),
+        System("RQ, appendfsync", "every step", few, rq(on_disk, _FORKS)),
+        System("RQ SimpleWorker", "nothing", jobs, rq(in_memory, _STAYS)),
+        System("RQ SimpleWorker, appendfsync", "every step", few, rq(on_disk, _STAYS)),
+        System("Celery", "nothing", jobs, lambda slots, count: celery_s(in_memory, slots=slots, jobs=count)),
         # It tells the broker that a job is done before it runs it: one that is at hand in a crash is lost.
-        System("Celery, appendfsync", "but jobs at hand", FEW, lambda s, jobs: celery_s(on_disk, slots=s, jobs=jobs)),
+        System("Celery, appendfsync", "but jobs at hand", few, lambda s, count: celery_s(on_disk, slots=s, jobs=count)),
     ]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", default="", help="systems whose name holds this, and RQ")
-    only = parser.parse_args().only
+    parser.add_argument("--jobs", type=int, default=JOBS, help="of each system; fewer where a Redis waits for its disk")
+    options = parser.parse_args()
     say_machine()
     print(f"{'slots':>5}  {'':30}{'durable':18}{'jobs':>5}{'jobs/s':>8}{'of RQ':>8}")
     missed = False
     with scratch() as folder, databases() as urls, redis_server() as memory, redis_server(*_ON_DISK) as disk:
-        chosen = [one for one in systems(folder, urls, memory, disk) if only in one.name or one.name == RQ]
+        chosen = [
+            one
+            for one in systems(folder, urls, memory, disk, options.jobs)
+            if options.only in one.name or one.name == RQ
+        ]
         for slots in SLOTS:
             rates = {one.name: one.jobs / one.seconds(slots, one.jobs) for one in chosen}
             for one in chosen:

@@ -12,7 +12,7 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks.bench import HAND_LOOP, in_turns, ratio_text, run, scratch, zoo_file
+from benchmarks.bench import HAND_LOOP, describe, in_turns, ratio_text, run, scratch, zoo_file
 from prony.runner.child.wire import ChildOrder
 from prony.runner.host import EngineHost, Watch
 
@@ -37,6 +37,7 @@ def by_prony(host: EngineHost, model: Path, runs: int, samples: Path) -> float:
 
 
 def main() -> int:
+    describe(__doc__).parse_args()
     print(f"one thread, {PAIRS} pairs of fresh processes in turns; median of medians, ratio as median [range]\n")
     print(f"{'model':14}{'by hand':>12}{'Prony':>12}{'added':>11}   ratio")
     missed = False

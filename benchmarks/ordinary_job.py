@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from benchmarks.bench import HAND_LOOP, Cost, exec_command, in_turns, job, run, scratch, zoo_file
+from benchmarks.bench import HAND_LOOP, Cost, describe, exec_command, in_turns, job, run, scratch, zoo_file
 
 TURNS = 7
 
@@ -37,6 +37,7 @@ def openvino_app(model: Path) -> Cost | None:
 
 
 def main() -> int:
+    describe(__doc__).parse_args()
     with scratch() as folder:
         model = zoo_file("mobilenet-v2", folder)
         works: dict[str, Callable[[], Cost | None]] = {

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.bench import scratch
+from benchmarks.bench import describe, scratch
 from benchmarks.fleet_ground import Serving, prony_server, say_machine
 
 from dumont.crew import crew  # isort: skip - of tests/, which fleet_ground adds to the path
@@ -92,6 +92,7 @@ def measure(stage: Stage) -> Measured:
 
 
 def main() -> int:
+    describe(__doc__).parse_args()
     say_machine()
     print(f"{JOBS} jobs of one Dumont      {'cpu, s':>8}{'a job, ms':>11}{'wall, s':>9}{'idle as long, s':>17}")
     worst = 0.0

@@ -95,7 +95,7 @@ def measure(serving: Serving, question: Question, rounds: int, count: int) -> di
 
     for way in WAYS:
         run_loop(lambda way=way: ask_many(serving, question, way, 10 * TOGETHER))  # type: ignore[misc]
-    in_turns(rounds, *(lambda way=way: one_round(way) for way in WAYS))  # type: ignore[misc]
+    in_turns(rounds, *(lambda way=way: one_round(way) for way in WAYS))
     return found
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from benchmarks.bench import in_turns, ratio_text, run, scratch
+from benchmarks.bench import describe, in_turns, ratio_text, run, scratch
 
 TURNS = 21
 BOUND = 8.0
 
 
 def main() -> int:
+    describe(__doc__).parse_args()
     prony = str(Path(sys.executable).with_name("prony"))
     with scratch() as folder:
         home = str(folder / "home")

@@ -9,7 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from benchmarks.bench import HAND_LOOP, Cost, exec_command, in_turns, job, ratio_text, run, scratch, zoo_file
+from benchmarks.bench import HAND_LOOP, Cost, describe, exec_command, in_turns, job, ratio_text, run, scratch, zoo_file
 
 JOBS, TURNS = 60, 5
 
@@ -27,6 +27,7 @@ def by_interpreters(model: Path) -> Cost:
 
 
 def main() -> int:
+    describe(__doc__).parse_args()
     walls: dict[str, list[float]] = {"prony": [], "fresh": []}
     with scratch() as folder:
         model = zoo_file("tiny", folder)
