@@ -1,5 +1,6 @@
 # make demo   set up and run the main job end to end        make check  format, lint, types, contracts, tests
 # make test   set up, bring torch and servers, test all     make bench  the figures of docs/performance.md
+# make coverage   test all, and measure what the tests reach
 # make ui     build the web pages (Node.js 20.19 or newer)  make screenshots  pictures of every page into docs/images
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
@@ -14,12 +15,13 @@ TORCH_VERSION ?= 2.13.0
 # Two workers a core, for half of the time a test waits for processes that it started; but never more than six.
 WORKERS ?= $(shell n=$$(nproc 2>/dev/null || sysctl -n hw.ncpu); [ $$n -gt 3 ] && echo 6 || echo $$((2 * n)))
 # A file is one worker's, so that what its tests share is made once; the long ones first, as tests/conftest.py says.
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST_OPTIONS := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest $(PYTEST_OPTIONS)
 
 SITE := src/prony/server/site
 UI_SOURCES := $(shell find ui/src ui/public -type f 2>/dev/null) ui/index.html ui/vite.config.ts ui/package-lock.json
 
-.PHONY: setup demo test extras test-busy test-slow check format lint types contracts bench bench-peers torch servers vllm clean
+.PHONY: setup demo test extras coverage test-busy test-slow check format lint types contracts bench bench-peers torch servers vllm clean
 .PHONY: ui ui-types ui-check screenshots
 
 setup: $(STAMP) $(SITE)/.built
@@ -76,6 +78,10 @@ ROUNDS ?= 20
 FILES ?=
 test-busy: setup
 	$(BIN)/python tests/repeat_busy.py --rounds $(ROUNDS) --workers $(WORKERS) $(FILES)
+
+# Lines and branches that the tests reach, in every process: fails under 90 %. FILES= measures those alone.
+coverage: setup extras
+	$(BIN)/python -m tools.measure_coverage $(PYTEST_OPTIONS) $(FILES)
 
 # What takes minutes each. What it needs and does not find is told and skipped.
 test-slow: setup

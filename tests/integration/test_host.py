@@ -114,7 +114,7 @@ def test_a_stop_hands_over_what_was_measured(perform: Callable[..., Answer]) -> 
 def test_a_stop_waits_for_an_inference_that_takes_longer_than_the_grace(
     perform: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("prony.runner.host._GRACE_NS", SECOND // 10)
+    monkeypatch.setattr("prony.runner.host._GRACE_NS", SECOND * 4 // 10)  # an inference takes 0.5 s
     answer = perform("each:slow", stop_in="measure")
     assert answer.failure is None
     assert answer.done is not None
