@@ -85,7 +85,9 @@ class ModelPolicy:
             return
         try:
             place = path.expanduser().resolve()
-            inside = any(place.is_relative_to(folder.resolve()) for folder in self.folders)
+            # From Python 3.13 on, links in a circle are no error: they are left in the path.
+            is_circle = any(part.is_symlink() for part in (place, *place.parents))
+            inside = not is_circle and any(place.is_relative_to(folder.resolve()) for folder in self.folders)
         except (OSError, RuntimeError, ValueError):  # too long, closed, links in a circle, a NUL, no such user
             inside = False
         if not inside:
