@@ -25,6 +25,15 @@ _HEADERS: dict[int, dict[str, str]] = {
 }
 
 
+# Python 3.13 has new words for these; what a client sees does not depend on the server's Python.
+_PHRASES = {
+    413: "Request Entity Too Large",
+    414: "Request-URI Too Long",
+    416: "Requested Range Not Satisfiable",
+    422: "Unprocessable Entity",
+}
+
+
 class RequestError(InputError):
     """The request itself is wrong; `field` is the dotted path of the part that is."""
 
@@ -66,11 +75,16 @@ class ClientGoneError(Exception):
     """Whoever asked is not there any more: nobody is left to be told anything."""
 
 
+def status_phrase(status: int) -> str:
+    """Return the words of an HTTP status."""
+    return _PHRASES.get(status) or HTTPStatus(status).phrase
+
+
 def problem_of(error: PronyError) -> Problem:
     status = error.status if isinstance(error, RequestError) else http_status(error)
     return Problem(
         type=f"urn:prony:{error.code}",
-        title=HTTPStatus(status).phrase,
+        title=status_phrase(status),
         status=status,
         code=error.code,
         detail=error.message,
@@ -132,6 +146,6 @@ def _hint(kind: str, path: str) -> str:
 def describe_refusal(status: int) -> dict[str, Any]:
     """Return how OpenAPI tells of a refusal."""
     return {
-        "description": HTTPStatus(status).phrase,
+        "description": status_phrase(status),
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }

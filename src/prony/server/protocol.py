@@ -7,7 +7,6 @@ for ever, and answers one that it cannot read as plain text.
 from __future__ import annotations
 
 import asyncio
-from http import HTTPStatus
 from typing import Any, ClassVar
 
 import httptools
@@ -15,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from prony.server.connections import Connections, descriptor_limits
 from prony.server.middleware import HEADERS
-from prony.server.problems import RequestError, refusal
+from prony.server.problems import RequestError, refusal, status_phrase
 
 MOST_HEAD = 64 * 1024
 # Trailers and chunk extensions of one body, beyond the plain framing of its chunks.
@@ -225,7 +224,7 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         self._give_up_answers()
         response = refusal(error, {"Connection": "close"})
-        head = [f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}\r\n".encode()]
+        head = [f"HTTP/1.1 {error.status} {status_phrase(error.status)}\r\n".encode()]
         pairs: list[Any] = [*self.server_state.default_headers, *HEADERS.items(), *response.raw_headers]
         head += [b"%s: %s\r\n" % pair for pair in pairs]
         self.transport.write(b"".join([*head, b"\r\n", bytes(response.body)]))

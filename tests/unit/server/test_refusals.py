@@ -73,6 +73,7 @@ def test_a_body_that_is_no_object_is_invalid(house: House, body: object) -> None
 
 def test_a_recipe_that_is_wrong_comes_back_with_every_problem(house: House) -> None:
     found = problem(house.submit("name: x\nwrokload: 1\n"), 422, "recipe")
+    assert found["title"] == "Unprocessable Entity"
     assert {one["path"] for one in found["problems"]} == {"wrokload"} or found["problems"]  # type: ignore[attr-defined]
 
 
@@ -98,7 +99,7 @@ def test_a_json_type_with_a_parameter_or_a_suffix_is_taken(house: House) -> None
 def test_a_body_that_is_too_large_is_refused_by_its_length(house: House) -> None:
     body = json.dumps({"text": "x" * 2**20}).encode()
     response = house.client.post(EXPERIMENTS, content=body, headers=JSON)
-    problem(response, 413, "too_large")
+    assert problem(response, 413, "too_large")["title"] == "Request Entity Too Large"  # by every Python
     assert house.client.get("/api/v1/health").is_success  # over the same connection: the rest was passed over
 
 
