@@ -24,7 +24,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from prony.app.access import require_agent
-from prony.app.fleet import Fleet, FleetSettings
+from prony.app.fleet.context import FleetSettings
+from prony.app.fleet.fleet import Fleet
 from prony.errors import NotFoundError, PronyError
 from prony.model.access import AuditEntry, Principal
 from prony.model.agent import Heartbeat, HeartbeatAnswer
