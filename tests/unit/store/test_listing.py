@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 
 from prony.errors import InputError
 from prony.model.estimate import Grade
@@ -53,6 +53,23 @@ def three(store: Store) -> Store:
     keep(store, "two", minutes=1, sizes=(2, 4), name="Other", recipe=other, submitted_by="Ada")
     keep(store, "six", minutes=2, sizes=(), state=ExperimentState.FAILED)
     return store
+
+
+def test_a_headline_that_no_glossary_has_is_better_as_its_own_summary_says(store: Store) -> None:
+    keep(store, "one", sizes=(8,))
+    own = '{"metrics": {"score": {"name": "score", "unit": "", "better": "higher", "meaning": "its own"}}}'
+    with writing(store.engine) as connection:
+        connection.execute(update(tables.result).values(headline_metric="score.p50", summary=own))
+    (row,) = rows(store)
+    assert row.headline is not None
+    assert (row.headline.metric, row.headline.better) == ("score.p50", "higher")
+
+
+def test_several_kinds_are_asked_for_with_commas_between_them(three: Store) -> None:
+    with reading(three.engine) as connection:
+        assert listing.kinds(connection) == ("model",)
+    assert found(three, Filters(kind="model,script")) == ["six", "two", "one"]
+    assert found(three, Filters(kind="script")) == []
 
 
 def test_a_row_has_the_number_that_stands_for_the_experiment(three: Store) -> None:
