@@ -19,8 +19,8 @@ from benchmarks.noise_families import runs as runs_of
 from prony.analyse.history.confirmation import AGAIN, MORE, PAIRS, answer, last_good
 from prony.analyse.history.detect import Rules
 from prony.analyse.history.level_track import Decision, LevelTrack, follow
+from prony.stats.changes import robust_sd
 from prony.stats.quantiles import Array
-from prony.stats.scores import robust_sd
 
 RULES = Rules()
 _NEAR = 5

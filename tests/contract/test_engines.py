@@ -251,7 +251,7 @@ class TestOnnxRuntime:
         import onnxruntime
 
         from prony.plugins.engines.onnxruntime import OnnxSession
-        from prony.plugins.engines.onnxruntime_units import CPU, ProviderUnit
+        from prony.plugins.engines.onnxruntime_providers import CPU, ProviderUnit
 
         path = str(dense_onnx(tmp_path / "dense.onnx"))
         opened = onnxruntime.InferenceSession(path, providers=[CPU])

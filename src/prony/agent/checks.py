@@ -11,11 +11,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from prony.agent.agent import Owner
 from prony.agent.identity import Slot
-from prony.agent.main_loop import Owner
 from prony.agent.server_client import Refused, ServerClient, server_date
 from prony.agent.spool import LEAST_FREE_BYTES
-from prony.app.engines import inspect_engines
+from prony.app.abilities import inspect_engines
 from prony.errors import PronyError, TransportError
 
 _ASKED = 5

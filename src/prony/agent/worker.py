@@ -1,16 +1,21 @@
-"""Carry out one lease at a time, or hand the job back when this device cannot run it."""
+"""Carry out one lease at a time, or hand the job back when this device cannot run it.
+
+Track the agent's state and the allowed transitions between states.
+
+Fetch a script's folder from the server into this agent's cache, by its checksum.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
 
-from prony.agent.attempt import Attempt, Why
-from prony.agent.condition import Condition
+from prony.agent.attempt import Attempt, Why, address_towards
 from prony.agent.finalize_attempt import Ending, decline_work, seal
-from prony.agent.gang import address_towards
 from prony.agent.logs import Log
 from prony.agent.metrics import Metrics
-from prony.agent.scripts import fetch_scripts
 from prony.agent.server_client import Refused, ask_again_for
 from prony.agent.settings import AgentSettings
 from prony.agent.spool import Meta, Spool, Work
@@ -18,10 +23,54 @@ from prony.agent.stopping import Stopping, cancel_tasks
 from prony.agent.uploader import Uploader
 from prony.errors import InputError, PronyError, TransportError
 from prony.model.agent import AgentState
+from prony.model.job import Job
 from prony.model.lease import Lease
 from prony.model.result import Failure, Result, ResultState
+from prony.model.states import AGENT, check
 from prony.ports.agent_link import ServerLink
+from prony.runner.script_folders import REFERENCE, unpack_scripts
 from prony.store.home import Home
+
+
+class Condition:
+    """The agent's state as it sees itself. One that drains stays so until it may go on, whatever it runs."""
+
+    def __init__(self, told: Callable[[AgentState, AgentState], None] = lambda *_: None) -> None:
+        self.state = AgentState.ACTIVE
+        self._told = told
+
+    def to(self, state: AgentState) -> None:
+        """Move, or refuse; what an agent that drains does does not change that it drains."""
+        if state is self.state or (self.is_draining and state in (AgentState.BUSY, AgentState.CLEANUP)):
+            return
+        check(AGENT, "this agent", self.state, state)
+        before, self.state = self.state, state
+        self._told(before, state)
+
+    def rest(self) -> None:
+        """Be ready for the next job, unless there is to be none."""
+        if not self.is_draining:
+            self.to(AgentState.ACTIVE)
+
+    @property
+    def is_draining(self) -> bool:
+        return self.state is AgentState.DRAINING
+
+
+_FETCH_S = 60.0
+
+
+async def fetch_scripts(job: Job, link: ServerLink, home: Home) -> None:
+    """Have the folder of a script here, if it has one that travels; what cannot be had is raised."""
+    found = REFERENCE.fullmatch(job.workload.folder or "")
+    if found is None or (home.cache / "scripts" / found[1]).is_dir():
+        return
+    (home.cache / "scripts").mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".coming-", dir=home.cache / "scripts") as scratch:
+        tar = Path(scratch) / "scripts.tar"
+        await ask_again_for(lambda: link.scripts(found[1], tar), _FETCH_S)
+        await asyncio.to_thread(unpack_scripts, tar, found[1], home.cache)
+
 
 _HURRY_S = 2.0
 _HAND_BACK_S = 5.0

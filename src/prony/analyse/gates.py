@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 
 from prony.analyse.wording import plain
 from prony.model.estimate import Estimate, Grade, Missing, Summary, Verdict, verdict_on
-from prony.model.gate import Gate, parse_gate
-from prony.model.gate_outcome import GateOutcome, GateState
+from prony.model.gate import Gate, GateOutcome, GateState, parse_gate
 from prony.model.metric import key_of
 
 # By how much a metric of this job got worse since its reference (0.03 is 3 %), or why nobody can say.

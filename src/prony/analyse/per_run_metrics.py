@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from prony.analyse.estimate_set import EstimateSet
-from prony.analyse.estimates import single_estimates
+from prony.analyse.estimates import EstimateSet, single_estimates
 from prony.analyse.runs import NS_PER_MS, Run
 from prony.analyse.selection import Selection
 from prony.model.result import Phase, Repetition

@@ -11,8 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from prony.app import experiment_data, results
-from prony.app.check_jobs import check_alone, check_names, new_id
-from prony.app.check_target import check_target
+from prony.app.check_jobs import check_alone, check_names, check_target, new_id
 from prony.app.local_experiments import LocalAnalyses, LocalExperiments
 from prony.instruments.device import detect
 from prony.load.processes import Clients
@@ -206,7 +205,7 @@ class Bench:
 
     def engines(self, names: Sequence[str] = ()) -> list[EngineReport]:
         """Start every engine, or those named, and report what each can do here."""
-        from prony.app.engines import inspect_engines
+        from prony.app.abilities import inspect_engines
 
         return inspect_engines(self.home, names)
 
@@ -220,7 +219,7 @@ class Bench:
         say: Callable[[str], None],
     ) -> EngineReport:
         """Give an engine, or one version of it, an environment of its own, and report what it can do there."""
-        from prony.app.engines import inspect_version
+        from prony.app.abilities import inspect_version
         from prony.runner.engines import add
 
         add(name, self.home.engines, version=version, python=python, requirements=requirements, say=say)
@@ -228,7 +227,7 @@ class Bench:
 
     def engine_versions(self) -> list[EngineReport]:
         """Report the versions of engines that have an environment beside the usual one."""
-        from prony.app.engines import inspect_version
+        from prony.app.abilities import inspect_version
         from prony.runner.engines import versions
 
         return [inspect_version(self.home, name, version) for name, version in versions(self.home.engines)]

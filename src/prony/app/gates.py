@@ -12,8 +12,7 @@ from prony.errors import InputError
 from prony.model.estimate import Estimate, Grade, Summary, metric_in, verdict_on
 from prony.model.experiment import ExperimentState
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.gate import parse_gate, trouble_of_kind
-from prony.model.gate_outcome import GateOutcome, GateReport
+from prony.model.gate import GateOutcome, GateReport, parse_gate, trouble_of_kind
 from prony.model.result import ResultState
 from prony.model.workload import Workload
 from prony.stats.shift import ratio

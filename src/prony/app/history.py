@@ -32,8 +32,7 @@ from prony.store.database import Connection
 
 if TYPE_CHECKING:
     from prony.analyse.history.changes_found import HistoryChanges
-    from prony.analyse.history.level_track import LevelTrack
-    from prony.analyse.history.numbers import JudgedNumbers
+    from prony.analyse.history.level_track import JudgedNumbers, LevelTrack
     from prony.stats.shift import Shift
 
 
@@ -50,8 +49,7 @@ def judge(connection: Connection, series_id: str) -> Judgement:
     """Judge what is new of a series; all of it where results came between others, went, or were decided upon."""
     from prony.analyse.history.changes_found import decisions, list_changes
     from prony.analyse.history.detect import Rules
-    from prony.analyse.history.level_track import follow
-    from prony.analyse.history.numbers import select_numbers
+    from prony.analyse.history.level_track import follow, select_numbers
 
     series, kept = rows.one(connection, series_id)
     points, known = rows.points(connection, series_id), rows.changes(connection, series_id)
@@ -78,7 +76,7 @@ def keep(connection: Connection, judgement: Judgement) -> tuple[Change, ...]:
 
 
 def _kept_decision(fresh: Change, known: Change | None) -> Change:
-    from prony.analyse.history.sentences import restate_change
+    from prony.analyse.history.changes_found import restate_change
 
     decided = (ChangeState.ACKNOWLEDGED, ChangeState.CONFIRMED, ChangeState.REJECTED)
     if known is None or known.state not in decided or fresh.state in (*decided, ChangeState.RESOLVED):
@@ -121,11 +119,9 @@ def _taken_up(kept: str | None, found: JudgedNumbers) -> LevelTrack | None:
 
 def history(connection: Connection, series_id: str, metric: str | None = None) -> History:
     """Return one series; under another metric than its own it is judged for this answer alone."""
-    from prony.analyse.history.changes_found import list_changes
+    from prony.analyse.history.changes_found import history_sentence, list_changes
     from prony.analyse.history.detect import Rules
-    from prony.analyse.history.level_track import follow
-    from prony.analyse.history.numbers import select_numbers
-    from prony.analyse.history.sentences import history_sentence
+    from prony.analyse.history.level_track import follow, select_numbers
 
     series, _ = rows.one(connection, series_id)
     points, baseline = rows.points(connection, series_id), rows.baseline(connection, series_id)
@@ -156,8 +152,8 @@ def _about(metric: str, points: Sequence[Point]) -> Metric:
 
 def _segments(found: JudgedNumbers) -> tuple[Segment, ...]:
     from prony.analyse.history.detect import Rules
-    from prony.analyse.history.numbers import level_of
-    from prony.stats.segments import segments
+    from prony.analyse.history.level_track import level_of
+    from prony.stats.changes import segments
 
     return tuple(
         Segment(
@@ -304,7 +300,7 @@ def note(connection: Connection, change_id: str, told: str) -> Change | None:
 
 
 def _decide(connection: Connection, found: Change, state: ChangeState, more: dict[str, Any]) -> Change:
-    from prony.analyse.history.sentences import restate_change
+    from prony.analyse.history.changes_found import restate_change
 
     points = rows.points(connection, found.series_id)
     last = points[-1].job_id if points else None

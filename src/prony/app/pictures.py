@@ -40,7 +40,7 @@ _COLD = ("load_ms", "first_inference_ms", "cold_start_ms", "inference_ms")
 
 def distribution(entry: Entry, metric: str | None, bins: int) -> Distribution:
     """Put every sample that counts into bins, run by run."""
-    from prony.analyse.pictures.shapes import drawn_run, edges_of, shares
+    from prony.analyse.pictures import drawn_run, edges_of, shares
 
     kind = shown_kind(entry.job.workload.kind).summary
     known = kind.drawn_metrics(entry.job, entry.summary)
@@ -67,7 +67,7 @@ def distribution(entry: Entry, metric: str | None, bins: int) -> Distribution:
 
 def timeline(entry: Entry, most: int) -> Timeline:
     """Show what was measured as time went by, warm-up with it."""
-    from prony.analyse.pictures.shapes import buckets, width_of
+    from prony.analyse.pictures import buckets, width_of
 
     kind = shown_kind(entry.job.workload.kind).summary
     metric = _chosen(entry, None, kind.drawn_metrics(entry.job, entry.summary))

@@ -28,8 +28,7 @@ def connect(options: Namespace, *, attempts: int = 4) -> Client:
     """Return a client of the server that was named, or else of the one that runs on this machine in the same home."""
     from prony.client import Client
     from prony.client.owner import find_owner_token
-    from prony.store.home import home
-    from prony.store.serving import running_server
+    from prony.store.home import home, running_server
 
     url = address(options) or running_server(home())
     if url is None:
@@ -56,8 +55,7 @@ def open_bench(options: Namespace) -> Iterator[UseCases]:
 
 def is_served() -> bool:
     """Does a server run in this home, as far as the file that it leaves there tells?"""
-    from prony.store.home import home
-    from prony.store.serving import running_server
+    from prony.store.home import home, running_server
 
     return running_server(home()) is not None
 

@@ -1,9 +1,14 @@
-"""Submit a recipe to a server, and follow it to its end like one that runs here."""
+"""Submit a recipe to a server, and follow it to its end like one that runs here.
+
+Bring the folder of scripts that a recipe names to where it will run.
+"""
 
 from __future__ import annotations
 
+import tempfile
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prony.cli.arguments import RunOutput
@@ -12,7 +17,6 @@ from prony.cli.finish_run import finish_there
 from prony.cli.output import print_json, print_note, print_text
 from prony.cli.remote import again, connect
 from prony.cli.run_here import tell_notes
-from prony.cli.upload_scripts import upload_scripts
 from prony.cli.watch import follow
 from prony.errors import InputError
 from prony.model.queue import ExperimentView, Submission
@@ -20,7 +24,40 @@ from prony.ports.workload import kind_of
 
 if TYPE_CHECKING:
     from prony.client import Client
+    from prony.ports.use_cases import UseCases
     from prony.recipe import LoadedRecipe
+
+
+_PIECE = 2**20
+
+
+def upload_scripts(bench: UseCases, loaded: LoadedRecipe) -> list[str]:
+    """Bring the folder that a script's recipe names; return what to set in the recipe, or nothing."""
+    from prony.runner.script_folders import REFERENCE, directory_of, pack_folder
+
+    work = loaded.recipe.workload
+    if "workload.directory" in loaded.recipe.matrix.axes:
+        raise InputError(
+            "the matrix varies workload.directory, and one folder travels with a recipe",
+            hint="name a folder that holds all of them, and vary workload.command",
+            code="recipe",
+        )
+    if work.folder is None or REFERENCE.fullmatch(work.folder):
+        return []
+    base = loaded.path.parent if loaded.path is not None else Path.cwd()
+    folder = directory_of(work.folder, base)
+    with tempfile.TemporaryDirectory(prefix="prony-scripts-") as scratch:
+        tar = Path(scratch) / "scripts.tar"
+        sha256 = pack_folder(folder, tar)
+        bench.scripts.keep(sha256, _pieces(tar if tar.exists() else folder))
+    return [f"workload.directory=sha256:{sha256}"]
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
+
 
 _MOST = 100
 AGENTS_MACHINE = "the agent's machine"

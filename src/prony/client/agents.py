@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from prony.client import wire
 from prony.client.connection import Call, Content
-from prony.client.request_shapes import ApiRequests
-from prony.client.resolve_id import only_match
+from prony.client.request_shapes import ApiRequests, only_match
 from prony.model.agent import (
     Agent,
     AgentState,

@@ -9,9 +9,8 @@ from typing import Self
 
 from prony.client.agents import RemoteAgents, RemoteLeases
 from prony.client.alarms import RemoteAlarms
-from prony.client.analyses import RemoteAnalyses
 from prony.client.connection import Connection
-from prony.client.experiments import RemoteExperiments
+from prony.client.experiments import RemoteAnalyses, RemoteExperiments
 from prony.client.histories import RemoteHistories
 from prony.client.jobs import RemoteJobs
 from prony.client.recipes import RemoteRecipes, RemoteScripts

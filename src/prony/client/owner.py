@@ -7,9 +7,8 @@ import secrets
 from prony.client.connection import Connection
 from prony.client.wire import base_of
 from prony.model.loopback import is_loopback_url
-from prony.store.home import Home
+from prony.store.home import Home, running_server
 from prony.store.owner_token import read_owner_token
-from prony.store.serving import running_server
 
 
 def find_owner_token(url: str, home: Home, *, attempts: int = 4) -> str | None:

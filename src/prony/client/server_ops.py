@@ -8,10 +8,10 @@ from prony.client import wire
 from prony.client.connection import Call
 from prony.client.request_shapes import ApiRequests
 from prony.client.watching import changes
-from prony.model.about import About
 from prony.model.access import AuditEntry, LoginLink, MadeToken, NewToken, Token
 from prony.model.event import Changed
 from prony.model.gang import ClockReading
+from prony.model.listing import About
 from prony.model.queue import Health, Page, Queue, Stats
 
 

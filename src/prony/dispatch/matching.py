@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from prony.dispatch.facts import facts_of
 from prony.model.agent import Fact
-from prony.model.fact_condition import Comparison, Value, comparison
+from prony.model.fact import Comparison, Value, comparison
 from prony.model.job import Job
 from prony.model.place import Demand, Lack, Place, Wanted
 from prony.ports.workload import kind_of

@@ -24,10 +24,9 @@ from prony.load.connection import ConnectionPool
 from prony.load.limits import raise_files
 from prony.load.open_loop import OpenLoop
 from prony.load.orders import ClientOrder
-from prony.load.poll import Poll
+from prony.load.poll import Poll, come_first
 from prony.load.sender import Sender
 from prony.load.stamps import Warmth
-from prony.load.timer import come_first
 
 _IN, _OUT = 0, 1
 

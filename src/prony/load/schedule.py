@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from prony.errors import InputError
-from prony.load import arrivals, trace
+from prony.load import arrivals
+from prony.load import arrivals as trace
 from prony.load.arrivals import Gaps, RateSegment
 from prony.load.mlperf import Rules, rules
 from prony.ports.driver import Stamps

@@ -184,7 +184,7 @@ class Summarise(ABC):
         return {}
 
     def tracks(self, job: Job, result: Result, samples: pl.DataFrame) -> list[Any]:
-        """Return the runs in time (`analyse.pictures.runs.Track`), those that have samples, in order."""
+        """Return the runs in time (`analyse.pictures.Track`), those that have samples, in order."""
         del job, result, samples
         return []
 

@@ -15,17 +15,14 @@ from prony.model.recipe import Matrix, Recipe
 from prony.recipe.dialects import recognise
 from prony.recipe.dialects.translated_document import Translation
 from prony.recipe.dotted_paths import fill_from_matrix, flatten_nests
-from prony.recipe.expand import expand, recipe_pieces
+from prony.recipe.expand import expand, matrix_problems, recipe_pieces
 from prony.recipe.formats import SUFFIXES, Format, format_of, parse
 from prony.recipe.limits import LARGEST_BYTES
-from prony.recipe.matrix import matrix_problems
 from prony.recipe.overrides import overridden
 from prony.recipe.positions import Marks, Parsed
 from prony.recipe.problems import Problem, recipe_error
-from prony.recipe.reject_unrepresentable import sound
 from prony.recipe.schema_lookup import nearest
-from prony.recipe.validate import check_document
-from prony.recipe.where import where_problems
+from prony.recipe.validate import check_document, sound, where_problems
 
 
 @dataclass(frozen=True)

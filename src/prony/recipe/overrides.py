@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from prony.errors import InputError, RecipeError
-from prony.model.fact_condition import looks_like_comparison
+from prony.model.fact import looks_like_comparison
 from prony.recipe.positions import Keys, Mark, Parsed, value_at, with_value
 from prony.recipe.problems import Problem
 from prony.recipe.schema_lookup import Node, follow, is_nullable, is_plain_text

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.estimate import Estimate, Grade
-from prony.model.experiment_data import Entry, ExperimentData
+from prony.model.experiment_data import AnalysedExperiment, Entry, ExperimentData
 from prony.model.sweep import SweepReport
 from prony.ports.workload import shown_kind
 from prony.report import compare, cost_tables, entry_fields, history_tables, number, sweep_tables

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.calibration import Calibration
+from prony.model.experiment_data import AnalysedExperiment
 from prony.report import comparison, number, sweep_tables
 
 _QUANTILES = (

@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 from prony.model.job import Job
 from prony.ports.models import ModelPolicy, scheme_of
 from prony.ports.workload import kind_of
-from prony.runner.scripts.packing import REFERENCE
+from prony.runner.script_folders import REFERENCE
 
 _CERTIFICATES = ("ca", "sslrootcert")
 # What stands between the words of a configuration or a command line.

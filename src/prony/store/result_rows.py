@@ -20,7 +20,8 @@ from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.result import ResultState
 from prony.model.states import EXPERIMENT, check
-from prony.store import history_tables, listing_tables, tables
+from prony.store import history_tables, tables
+from prony.store import tables as listing_tables
 from prony.store.codecs import Values, experiment_of, experiment_row, job_row, listed_row
 from prony.store.home import safe_id
 from prony.store.process_owner import this_process

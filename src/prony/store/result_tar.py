@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from prony.errors import InputError, StoreError
-from prony.store.manifest import files_of
+from prony.store.bundle import files_of
 
 MOST_FILES = 10_000
 MOST_BYTES = 8 * 2**30

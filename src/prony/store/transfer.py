@@ -16,12 +16,11 @@ from prony.model.estimate import Summary
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.store import delete_tree
-from prony.store.bundle import EXPERIMENT, JOBS, Bundle, read_bundle
+from prony.store.bundle import EXPERIMENT, JOBS, MANIFEST, Bundle, Manifest, checksums, files_of, read_bundle
 from prony.store.codecs import Record, experiment_row
 from prony.store.folder import JOB, FolderContents, check_damage
 from prony.store.home import Home
 from prony.store.lock import hold_file_lock
-from prony.store.manifest import MANIFEST, Manifest, checksums, files_of
 from prony.store.store import Store
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from prony.agent import reporter as module
 from prony.agent.logs import Log
-from prony.agent.reporter import Reporter
-from prony.agent.runner_log import MOST_CHARACTERS, RunnerLog
+from prony.agent.reporter import MOST_CHARACTERS, Reporter, RunnerLog
 from prony.agent.server_client import ServerClient
 from prony.agent.spool import Spool, Work
 from prony.client.wire import delays

@@ -15,10 +15,10 @@ import pytest
 from prony import agent
 from prony.agent import capabilities
 from prony.agent.capabilities import CapabilityScanner
-from prony.agent.condition import Condition
 from prony.agent.logs import Log
 from prony.agent.metrics import KNOWN, Metrics, serve_metrics
 from prony.agent.settings import DEFAULT_SERVER, AgentSettings, model_policy, token_from
+from prony.agent.worker import Condition
 from prony.errors import ConflictError, InputError, StoreError
 from prony.model.agent import AgentState
 from prony.model.device import EngineReport

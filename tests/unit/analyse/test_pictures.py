@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from prony.analyse.load.summary import summarise_load
-from prony.analyse.pictures.runs import Track
-from prony.analyse.pictures.shapes import buckets, edges_of, shares, width_of
+from prony.analyse.pictures import Track, buckets, edges_of, shares, width_of
 from prony.app import pictures
 from prony.errors import NotFoundError
-from prony.instruments.reply_digests import Digests
+from prony.instruments.requests import Digests
 from prony.model.experiment_data import Entry
 from prony.ports.driver import Cause
 from prony.stats.quantiles import Array

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from store.nouns import experiment, jobs, write_folder
 
-from prony.app.compare import compare
+from prony.app.analyses import compare
 from prony.app.results import summary_of
 from prony.errors import InputError, NotFoundError
 from prony.model.comparison import Conclusion, Terms

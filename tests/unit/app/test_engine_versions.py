@@ -3,7 +3,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from prony.app.engines import inspect_version
+from prony.app.abilities import inspect_version
 from prony.runner import engines
 from prony.store.home import Home
 

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from prony.model.fact import FACTS, advice, comparing
-from prony.model.fact_condition import SIGNS, Value, comparison, looks_like_comparison
+from prony.model.fact import FACTS, SIGNS, Value, advise_fact, comparing, comparison, looks_like_comparison
 
 ORDERS: dict[str, Any] = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 EVERY = {**ORDERS, "==": operator.eq, "!=": operator.ne}
@@ -207,8 +206,8 @@ def test_a_name_tells_how_its_values_compare(name: str, kind: str | None) -> Non
     ],
 )
 def test_the_nearest_name_is_told(name: str, said: str) -> None:
-    assert advice(name) == said
+    assert advise_fact(name) == said
 
 
 def test_where_nothing_is_near_every_name_is_told() -> None:
-    assert advice("zzz").startswith("known: os, os.version, ")
+    assert advise_fact("zzz").startswith("known: os, os.version, ")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from prony.instruments import sensors
+from prony.instruments import counters
 from prony.instruments.preflight import AT_ONCE, WATCHED, judge, look, quick_state
-from prony.instruments.preflight.gpu import judge_gpus
-from prony.instruments.preflight.linux_state import disk_free_mib, see
+from prony.instruments.preflight.checks import judge_gpus
+from prony.instruments.preflight.machine_state import disk_free_mib, see
 from prony.model.device import Condition
 
 from .machines import laptop, phone, planted, xeon
@@ -52,15 +52,15 @@ def test_a_quota_below_the_cpus_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_a_disks_sensor_is_not_the_cpus(tmp_path: Path) -> None:
-    heat = sensors.heat(laptop(tmp_path))
-    assert heat == sensors.Heat(93.0, 7.0)
+    heat = counters.heat(laptop(tmp_path))
+    assert heat == counters.Heat(93.0, 7.0)
 
 
 def test_a_board_tells_its_heat_by_zones(tmp_path: Path) -> None:
     zone = "sys/class/thermal/thermal_zone0"
     trips: dict[str, str | int] = {f"{zone}/trip_point_0_type": "critical", f"{zone}/trip_point_0_temp": 110000}
     root = planted(phone(tmp_path), {f"{zone}/type": "cpu-0-0", f"{zone}/temp": 45500, **trips})
-    assert sensors.heat(root) == sensors.Heat(45.5, 64.5)
+    assert counters.heat(root) == counters.Heat(45.5, 64.5)
 
 
 @pytest.mark.parametrize(("share", "status"), [(0.0, "pass"), (0.04, "pass"), (0.10, "warn"), (0.30, "block")])

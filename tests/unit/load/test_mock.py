@@ -22,7 +22,7 @@ import httpx
 import pytest
 
 from prony.errors import CapacityError, InputError
-from prony.load.mock.faults import Faults
+from prony.load.mock.respond import Faults
 from prony.load.mock.start import Mock, Options, duration_ns, serve, share
 
 MS = 1_000_000

@@ -10,13 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prony.load.mock import ground_truth, timer
-from prony.load.mock.faults import Faults, halves
 from prony.load.mock.ground_truth import Truth
-from prony.load.mock.respond import Works
+from prony.load.mock.respond import Faults, Works, halves
 from prony.load.mock.script import LAST_CHUNK, chunk
 from prony.load.mock.start import Options
 from prony.load.mock.timer import Wheel
-from prony.load.timer import Timer
+from prony.load.poll import Timer
 
 MS = 1_000_000
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prony.errors import InputError, NotFoundError
-from prony.load.trace import Trace, read
+from prony.load.arrivals import Trace, read
 
 S = 10**9
 BURSTGPT = """Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type

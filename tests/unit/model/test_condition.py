@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from prony.model.condition import WORDS, Condition
+from prony.model.alarm import WORDS, Condition
 
 
 @pytest.mark.parametrize(("text", "kind"), WORDS.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prony.model.condition import Condition
+from prony.model.alarm import Condition
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.comparison import Compared, Comparison, Conclusion, Contrast, Effect, Match, Terms
 from prony.model.estimate import Grade, Verdict
-from prony.model.experiment_data import ExperimentData
+from prony.model.experiment_data import AnalysedExperiment, ExperimentData
 from prony.model.history import Change, ChangeState, History, Level, Point, Segment, Series, SeriesState
 from prony.model.matrix import Price, Worth
 

@@ -7,8 +7,7 @@ import re
 
 import pytest
 
-from prony.model.analysed_experiment import AnalysedExperiment
-from prony.model.experiment_data import ExperimentData
+from prony.model.experiment_data import AnalysedExperiment, ExperimentData
 from prony.report import render
 from prony.report.findings import findings
 from prony.report.history_tables import change_lines, lines

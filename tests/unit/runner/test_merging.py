@@ -11,8 +11,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prony.instruments.reply_digests import Digests
-from prony.instruments.requests import Taken, request_frame
+from prony.instruments.requests import Digests, Taken, request_frame
 from prony.instruments.samples import telemetry_frame
 from prony.kinds.service.merge import Rows, merged_rows
 from prony.model.clients import ClientSide, Timing

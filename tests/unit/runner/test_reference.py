@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from prony.kinds.model.runner.check_outputs import is_reference, reference_engine, reference_engines
 from prony.ports import plugins
-from prony.runner.reference import is_reference, reference_engine, reference_engines
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from prony.runner.scrape import Page, numbers
+from prony.runner.load_telemetry import Page, numbers
 
 PAGE = """\
 # HELP vllm:num_requests_running Number of requests.

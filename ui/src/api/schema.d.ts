@@ -5274,6 +5274,32 @@ export interface components {
             uncertainty_ns: number;
         };
         /**
+         * Timing
+         * @description Due instants by cron, on the wall of a zone, and what becomes of those that nobody was there for.
+         */
+        prony__model__cron__Timing: {
+            /**
+             * Cron
+             * @description five fields (minute, hour, day, month, weekday) or @daily and its like
+             * @example 0 3 * * *
+             */
+            cron: string;
+            /**
+             * Missed
+             * @description what runs for times at which no server was up: skip (nothing), once or all
+             * @default once
+             * @enum {string}
+             */
+            missed: "skip" | "once" | "all";
+            /**
+             * Zone
+             * @description the time zone whose wall clock decides, as in Europe/Paris
+             * @default UTC
+             * @example Europe/Paris
+             */
+            zone: string;
+        };
+        /**
          * Level
          * @description Where results lie: the median, and the interval of it where there are enough.
          */
@@ -5359,32 +5385,6 @@ export interface components {
             p50?: components["schemas"]["Estimate"] | null;
             p99?: components["schemas"]["Estimate"] | null;
             throughput?: components["schemas"]["Estimate"] | null;
-        };
-        /**
-         * Timing
-         * @description Due instants by cron, on the wall of a zone, and what becomes of those that nobody was there for.
-         */
-        prony__model__timing__Timing: {
-            /**
-             * Cron
-             * @description five fields (minute, hour, day, month, weekday) or @daily and its like
-             * @example 0 3 * * *
-             */
-            cron: string;
-            /**
-             * Missed
-             * @description what runs for times at which no server was up: skip (nothing), once or all
-             * @default once
-             * @enum {string}
-             */
-            missed: "skip" | "once" | "all";
-            /**
-             * Zone
-             * @description the time zone whose wall clock decides, as in Europe/Paris
-             * @default UTC
-             * @example Europe/Paris
-             */
-            zone: string;
         };
         /** Queue */
         Queue: {
@@ -5624,7 +5624,7 @@ export interface components {
              */
             place: components["schemas"]["Place"];
             /** @description on a server: when it is submitted again, by itself */
-            schedule?: components["schemas"]["prony__model__timing__Timing"] | null;
+            schedule?: components["schemas"]["prony__model__cron__Timing"] | null;
             /**
              * Workload
              * @description what is measured, chosen by `kind`
@@ -6021,7 +6021,7 @@ export interface components {
             recipe: string;
             state: components["schemas"]["ScheduleState"];
             submission: components["schemas"]["Submission"];
-            timing: components["schemas"]["prony__model__timing__Timing"];
+            timing: components["schemas"]["prony__model__cron__Timing"];
         };
         /**
          * ScheduleState
@@ -7260,11 +7260,11 @@ export type Problem = components['schemas']['Problem'];
 export type Progress = components['schemas']['Progress'];
 export type ProgressAnswer = components['schemas']['ProgressAnswer'];
 export type PronyModelClientsTiming = components['schemas']['prony__model__clients__Timing'];
+export type PronyModelCronTiming = components['schemas']['prony__model__cron__Timing'];
 export type PronyModelHistoryLevel = components['schemas']['prony__model__history__Level'];
 export type PronyModelHistoryNoise = components['schemas']['prony__model__history__Noise'];
 export type PronyModelResultNoise = components['schemas']['prony__model__result__Noise'];
 export type PronyModelSweepLevel = components['schemas']['prony__model__sweep__Level'];
-export type PronyModelTimingTiming = components['schemas']['prony__model__timing__Timing'];
 export type Queue = components['schemas']['Queue'];
 export type QueuedJob = components['schemas']['QueuedJob'];
 export type RankEnd = components['schemas']['RankEnd'];

@@ -9,9 +9,9 @@ import math
 from typing import Literal
 
 from prony.analyse.history.detect import Rules
+from prony.stats.changes import middle, robust_sd
 from prony.stats.permutation import permutation_p, sign_flip_p
 from prony.stats.quantiles import Array
-from prony.stats.scores import middle, robust_sd
 from prony.stats.shift import paired_shift, shift
 
 # How many pairs are run at first, and how many more where these leave it open.

@@ -10,17 +10,16 @@ import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from prony.model.alarm import Alarm, Happening, Severity
-from prony.model.condition import Kind
+from prony.model.alarm import Alarm, Happening, Kind, Severity
 from prony.model.estimate import Grade, Summary, verdict_on
 from prony.model.experiment import Experiment
-from prony.model.gate_outcome import GateOutcome, GateState
+from prony.model.gate import GateOutcome, GateState
 from prony.model.history import OPEN, Change, ChangeState
 from prony.model.queue import JobState
 from prony.model.schedule import Fire, Schedule
 from prony.store import alarms as rows
 from prony.store import notices
-from prony.store.about import about
+from prony.store.alarms import about
 from prony.store.database import Connection
 from prony.store.writer import Transaction
 

@@ -15,7 +15,7 @@ from prony.app.fleet.events import ChangeNotice, Events
 from prony.app.fleet.gangs import Gangs
 from prony.app.fleet.state import FleetState, HeldLease, KnownAgent, PendingLot
 from prony.app.fleet.transitions import Transitions
-from prony.dispatch.retry import LONGEST_PAUSE_S
+from prony.dispatch.outcomes import LONGEST_PAUSE_S
 from prony.errors import NotFoundError
 from prony.model.access import Principal
 from prony.model.job import Job

@@ -15,7 +15,7 @@ from prony.errors import ConflictError, NotFoundError
 from prony.instruments.samples import SAMPLES, TELEMETRY
 from prony.model.comparison import Comparison, Terms
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.gate_outcome import GateReport
+from prony.model.gate import GateReport
 from prony.model.matrix import MatrixReport, MatrixTerms
 from prony.model.picture import Counters, Distribution, Starts, Timeline
 from prony.model.sweep import SweepReport
@@ -34,7 +34,7 @@ class Results:
         return await asyncio.to_thread(experiment_data.read_experiment_data, self._context.store, experiment_id)
 
     async def report(self, experiment_id: str, report_format: str, *, strict: bool = False) -> str | bytes:
-        from prony.app.analysed_experiment import analyse_experiment
+        from prony.app.analyses import analyse_experiment
         from prony.report import render
 
         is_pdf = report_format == "pdf"
@@ -56,7 +56,7 @@ class Results:
             return await asyncio.to_thread(print_pdf, page.encode() if isinstance(page, str) else page)
 
     async def compare(self, names: Sequence[str], terms: Terms) -> Comparison:
-        from prony.app.compare import compare
+        from prony.app.analyses import compare
 
         return await asyncio.to_thread(compare, self._context.store, names, terms)
 
@@ -81,7 +81,7 @@ class Results:
         )
 
     async def matrix(self, experiment_ids: Sequence[str], terms: MatrixTerms) -> MatrixReport:
-        from prony.app.matrix import matrix_over
+        from prony.app.analyses import matrix_over
 
         return await asyncio.to_thread(matrix_over, self._context.store, experiment_ids, terms)
 
@@ -140,7 +140,7 @@ class Results:
             raise ConflictError(f"experiment {experiment_id} is {state}", hint="wait for it, or cancel it")
 
     def _export(self, experiment_id: str, export_format: str) -> Path:
-        from prony.app.exports import export_loads
+        from prony.app.interchange import export_loads
 
         with tempfile.TemporaryDirectory(prefix="prony-export-") as scratch:
             folder = Path(scratch) / experiment_id

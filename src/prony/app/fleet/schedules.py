@@ -30,9 +30,9 @@ from prony.app.fleet.submission import (
 )
 from prony.errors import ConflictError, InputError, PronyError
 from prony.model.access import Principal
+from prony.model.cron import Timing
 from prony.model.queue import Page, Submission
 from prony.model.schedule import Fire, NewSchedule, Schedule, ScheduleState
-from prony.model.timing import Timing
 from prony.store import schedules
 from prony.store.home import Home
 from prony.store.writer import Transaction

@@ -12,8 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from prony.app.check_jobs import check_names, new_id
-from prony.app.check_target import check_target
+from prony.app.check_jobs import check_names, check_target, new_id
 from prony.app.fleet.state import FleetState
 from prony.dispatch.matching import demand_of, lacks
 from prony.errors import CapacityError, InputError, PronyError

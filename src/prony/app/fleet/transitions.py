@@ -7,8 +7,7 @@ from typing import Any
 from prony.app.fleet.alarm_engine import AlarmEngine, experiment_ended
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.state import FleetState
-from prony.dispatch.outcomes import after_loss
-from prony.dispatch.retry import pause_s
+from prony.dispatch.outcomes import after_loss, pause_s
 from prony.model.experiment import ExperimentState
 from prony.model.queue import JobState
 from prony.model.result import Failure

@@ -13,8 +13,8 @@ from prony.ports import plugins
 from prony.ports.agent_link import AgentLink, CommandAnswer
 
 if TYPE_CHECKING:
+    from prony.agent.agent import Owner
     from prony.agent.logs import Log
-    from prony.agent.main_loop import Owner
     from prony.agent.settings import AgentSettings
 
 _LEVELS = ("debug", "info", "warning", "error")
@@ -119,7 +119,7 @@ def command(options: Namespace) -> int:
 
 
 def _start(options: Namespace) -> int:
-    from prony.agent.main_loop import live
+    from prony.agent.agent import live
 
     live(_owner(options), _log(options))
     return 0
@@ -142,8 +142,7 @@ def _info(options: Namespace) -> int:
         document["compute_units"] = [unit.model_dump(mode="json") for unit in units]
         print_json(document | {"home": str(place.root)})
         return 0
-    from prony.cli.abilities import show_abilities, show_facts
-    from prony.cli.device import show_device
+    from prony.cli.device import show_abilities, show_device, show_facts
 
     if offered.device is not None:
         show_device(offered.device, units, str(place.root))
@@ -207,8 +206,8 @@ def _print_answer(answer: CommandAnswer, *, as_json: bool) -> int:
 
 
 def _enroll(options: Namespace) -> int:
+    from prony.agent.agent import enroll
     from prony.agent.logs import Log
-    from prony.agent.main_loop import enroll
     from prony.cli.output import print_json, print_text
 
     owner = _owner(options)
@@ -222,7 +221,7 @@ def _enroll(options: Namespace) -> int:
 
 
 def _owner(options: Namespace) -> Owner:
-    from prony.agent.main_loop import Owner
+    from prony.agent.agent import Owner
     from prony.agent.settings import token_from
     from prony.store.home import home
 

@@ -24,7 +24,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.histories import one_series
+    from prony.cli.columns import one_series
     from prony.cli.output import print_answer
     from prony.cli.remote import open_bench
     from prony.model.history import NewBaseline

@@ -44,8 +44,7 @@ def command(options: Namespace) -> int:
 
 
 def _here(options: Namespace) -> RecipeCheck:
-    from prony.app.check_jobs import check_names
-    from prony.app.check_target import check_target
+    from prony.app.check_jobs import check_names, check_target
     from prony.model.check import Planned, RecipeCheck
     from prony.ports.workload import kind_of
     from prony.recipe import load
@@ -81,7 +80,7 @@ def _there(options: Namespace) -> RecipeCheck:
 
 
 def _show_there(found: RecipeCheck) -> None:
-    from prony.cli.compatibility_table import show_fits
+    from prony.cli.columns import show_fits
     from prony.cli.output import print_text
 
     show_fits(found.lots, runnable=found.runnable)

@@ -87,7 +87,7 @@ def full_path(path: str) -> str:
 
 def _here(loaded: LoadedRecipe, options: Namespace) -> int:
     from prony.app.bench import Bench
-    from prony.cli.comparison import terms_of
+    from prony.cli.documents import terms_of
     from prony.cli.finish_run import finish
     from prony.cli.progress import following
 
@@ -103,10 +103,9 @@ def _here(loaded: LoadedRecipe, options: Namespace) -> int:
 
 
 def _there(loaded: LoadedRecipe, options: Namespace) -> int:
-    from prony.cli.comparison import terms_of
+    from prony.cli.documents import terms_of
     from prony.cli.remote import connect
-    from prony.cli.submit import see_through, submission_of
-    from prony.cli.upload_scripts import upload_scripts
+    from prony.cli.submit import see_through, submission_of, upload_scripts
     from prony.cli.watch import follow
 
     terms = terms_of(options)
@@ -120,7 +119,7 @@ def _there(loaded: LoadedRecipe, options: Namespace) -> int:
 
 
 def _print_comparison(found: Comparison, options: Namespace) -> int:
-    from prony.cli.comparison import show_comparison
+    from prony.cli.documents import show_comparison
     from prony.model.comparison import Conclusion
 
     show_comparison(found, as_json=options.json)

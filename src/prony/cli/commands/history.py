@@ -43,7 +43,7 @@ def command(options: Namespace) -> int:
 
 
 def _rebuild(bench: UseCases) -> None:
-    from prony.cli.histories import show_progress
+    from prony.cli.columns import show_progress
     from prony.cli.output import print_note
 
     count = bench.histories.rebuild(show_progress)
@@ -69,7 +69,7 @@ def _show(history: History, options: Namespace) -> int:
 
 
 def _list(found: Sequence[Series], options: Namespace) -> int:
-    from prony.cli.histories import SERIES, series_cells
+    from prony.cli.columns import SERIES, series_cells
     from prony.cli.output import print_columns, print_json, print_note
 
     if options.json:

@@ -43,7 +43,7 @@ def command(options: Namespace) -> int:
 
 def _here(options: Namespace) -> int:
     """Print the logs that lie beside the results of an experiment, or of one job of it."""
-    from prony.app.logs import log_files
+    from prony.app.local_experiments import log_files
     from prony.cli.output import print_note
     from prony.errors import InputError
     from prony.store.store import Store

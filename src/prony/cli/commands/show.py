@@ -31,8 +31,8 @@ def command(options: Namespace) -> int:
 def _report_damages(bench: UseCases, experiment_id: str) -> int:
     """Look at the sample files, which lie here; a server's lie elsewhere."""
     from prony.app.bench import Bench
-    from prony.app.damages import damages_of
-    from prony.cli.damages import report_damages
+    from prony.app.results import damages_of
+    from prony.cli.finish_run import report_damages
 
     assert isinstance(bench, Bench)  # it is this machine's where no server is named
     return report_damages(damages_of(bench.store, experiment_id))

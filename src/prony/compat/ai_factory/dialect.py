@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from prony.compat.ai_factory import dialect_nouns as nouns
-from prony.compat.ai_factory.dialect_clients import CLIENTS, Asking
-from prony.compat.ai_factory.dialect_services import model_of, set_service
+from prony.compat.ai_factory.dialect_sections import CLIENTS, Asking, model_of, set_service
 from prony.recipe.dialects.translated_document import Draft, Translation
 from prony.recipe.positions import Keys, Parsed, mark_of
 from prony.recipe.problems import recipe_error

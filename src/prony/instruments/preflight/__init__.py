@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from prony.instruments.noise import HostCounters, noise_between
-from prony.instruments.preflight import cpu, system
-from prony.instruments.preflight.gpu import judge_gpus, see_gpus
-from prony.instruments.preflight.linux_state import disk_free_mib, see
-from prony.instruments.preflight.verdicts import Value
+from prony.instruments.preflight import checks as cpu
+from prony.instruments.preflight import checks as system
+from prony.instruments.preflight.checks import Value, judge_gpus, see_gpus
+from prony.instruments.preflight.machine_state import disk_free_mib, see
 from prony.model.device import Condition, State
 from prony.ports.clock import Clock, SystemClock
 

@@ -15,7 +15,7 @@ from prony.report.html.job import BESIDE
 from prony.report.html.method import HOW
 from prony.report.html.tags import Html, add_caption, section, tag
 from prony.report.plots import job
-from prony.report.plots import jobs as plots
+from prony.report.plots import job as plots
 from prony.report.plots.series import Run, runs
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from prony.analyse.evidence import Evidence, Rule, note, percent, suspect, void
-from prony.analyse.rules import external_results, machine, repetition, steadiness
-from prony.analyse.rules.external_results import reporter_of
-from prony.analyse.verdict import verdict_of
+from prony.analyse import external_results, rules
+from prony.analyse import rules as repetition
+from prony.analyse import rules as steadiness
+from prony.analyse.external_results import reporter_of
+from prony.analyse.verdict import Evidence, Rule, note, percent, suspect, verdict_of, void
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.estimate import Reason, Verdict
 from prony.model.result import OutputCheck
@@ -111,8 +112,8 @@ RULES: tuple[Rule, ...] = (
     external_results.warmup_unknown,
     unit_unverified,
     external_results.machine_unwatched,
-    machine.check_contamination,
-    machine.check_counters,
+    rules.check_contamination,
+    rules.check_counters,
     different_answer,
     repetition.failed_repetitions,
     repetition.partial_result,
@@ -120,8 +121,8 @@ RULES: tuple[Rule, ...] = (
     steadiness.no_steady_state,
     steadiness.never_warm,
     repetition.wide_interval,
-    machine.check_throttling,
-    machine.too_short_for_the_clock,
+    rules.check_throttling,
+    rules.too_short_for_the_clock,
     other_precision,
     steadiness.steadiness_unjudged,
     steadiness.stopped_by_time,

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from prony.analyse.estimates import inference_estimates, missing_percentiles
-from prony.analyse.evidence import Evidence
+from prony.analyse.estimates import inference_estimates, missing_percentiles, sensitivity_of, spread_of
 from prony.analyse.external_results import reported_figures
 from prony.analyse.outliers import outliers
 from prony.analyse.per_run_metrics import cold_estimates, run_estimates
-from prony.analyse.pictures.runs import Track, sampled_metrics
+from prony.analyse.pictures import Track, sampled_metrics
 from prony.analyse.runs import NS_PER_MS, Columns, cold_durations_ms, measured_run
 from prony.analyse.selection import select
-from prony.analyse.sensitivity import sensitivity_of, spread_of
+from prony.analyse.verdict import Evidence
 from prony.errors import InputError
 from prony.kinds.model.rules import judge
 from prony.kinds.model.schema import ModelWorkload

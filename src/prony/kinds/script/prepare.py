@@ -12,7 +12,7 @@ from prony.model.container import WITH_APPTAINER
 from prony.model.job import Job
 from prony.ports.workload import Needs, Prepare
 from prony.runner.containers import find_engine, no_engine
-from prony.runner.scripts.packing import directory_of
+from prony.runner.script_folders import directory_of
 
 
 def _check(job: Job) -> None:

@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from prony.analyse.estimate_set import EstimateSet
-from prony.analyse.estimates import single_estimates
-from prony.analyse.evidence import Rule
+from prony.analyse import rules as machine
+from prony.analyse import rules as repetition
+from prony.analyse.estimates import EstimateSet, sensitivity_of, single_estimates
 from prony.analyse.per_run_metrics import energy_j
-from prony.analyse.pictures.runs import Track
-from prony.analyse.rules import machine, repetition
+from prony.analyse.pictures import Track
 from prony.analyse.runs import Run
 from prony.analyse.selection import Selection, select
-from prony.analyse.sensitivity import sensitivity_of
-from prony.analyse.verdict import verdict_of
+from prony.analyse.verdict import Rule, verdict_of
 from prony.errors import InputError
 from prony.kinds.script import rules
-from prony.kinds.script.evidence import ScriptEvidence
+from prony.kinds.script.rules import ScriptEvidence
 from prony.kinds.script.samples import Series, series_of
 from prony.kinds.script.schema import ScriptWorkload
 from prony.model.device import Environment

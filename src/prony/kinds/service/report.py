@@ -13,7 +13,7 @@ from prony.report.html import load as html_load
 from prony.report.html.job import BESIDE
 from prony.report.html.method import HOW_LOAD
 from prony.report.html.tags import Html, add_caption, join_html, tag
-from prony.report.load_findings import load_findings
+from prony.report.load_tables import load_findings
 from prony.report.plots import job
 from prony.report.plots.load_series import LoadRun
 

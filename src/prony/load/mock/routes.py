@@ -11,8 +11,7 @@ from urllib.parse import parse_qs
 
 from prony.errors import InputError
 from prony.load.mock import ollama, openai
-from prony.load.mock.connection import MockConnection, Plan
-from prony.load.mock.http import Request, answer
+from prony.load.mock.connection import MockConnection, Plan, Request, answer
 from prony.load.mock.respond import Spoken, Streamed, Whole, Works
 from prony.load.mock.script import Ask, Scripts, Voice
 from prony.load.mock.start import duration_ns

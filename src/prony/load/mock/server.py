@@ -19,9 +19,8 @@ from pathlib import Path
 
 from prony.errors import CapacityError, InputError, PronyError, exit_code
 from prony.load.mock.connection import MockConnection, MockContext, refuse
-from prony.load.mock.faults import Faults
 from prony.load.mock.ground_truth import Truth
-from prony.load.mock.respond import Works
+from prony.load.mock.respond import Faults, Works
 from prony.load.mock.routes import Routes
 from prony.load.mock.start import Options
 from prony.load.mock.timer import Wheel

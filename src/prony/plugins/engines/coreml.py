@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prony.errors import CapacityError, InputError, NotFoundError, SutError
-from prony.plugins.engines.precision import of_weights
+from prony.plugins.engines.tensors import of_weights
 from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
 
 # Unit -> (what Core ML may use, the device that must be there, how a person calls it, its name in campaigns).

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from prony.errors import InputError, NotFoundError
-from prony.plugins.models.companions import check_ending, companion_names
+from prony.plugins.models.blobs import check_ending, companion_names
 from prony.ports.models import FetchOptions, ModelFiles, ModelPolicy, Progress, policy_error
 from prony.runner.checksum import verify
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from prony.instruments import kernel, sensors
+from prony.instruments import counters, kernel
 from prony.instruments.counters import cpu_times, pressures_us
 
 _SECTOR_BYTES = 512
@@ -82,7 +82,7 @@ def _is_disk(name: str, root: Path) -> bool:
 
 def _cpu(root: Path) -> dict[str, float]:
     times = cpu_times(root).values()
-    frequency, heat = sensors.frequency_mhz(root), sensors.heat(root)
+    frequency, heat = counters.frequency_mhz(root), counters.heat(root)
     found: dict[str, float | None] = {
         "cpu_busy_s_total": sum(each.busy_s for each in times) if times else None,
         "cpu_iowait_s_total": sum(each.iowait_s for each in times) if times and sys.platform == "linux" else None,

@@ -9,7 +9,7 @@ from prony.plugins.services.asking import ask_json, lacks, pick_values
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services.ports import LOOPBACK
+from prony.runner.services.site import LOOPBACK
 
 PROGRAMS = ("chroma",)
 HOW = "pip install chromadb, in an environment of its own, and settings.program: ENVIRONMENT/bin/chroma"

@@ -14,7 +14,7 @@ from pydantic import Field
 from prony.load.endpoint import parse
 from prony.model.base import Noun
 from prony.model.workload import Scalar
-from prony.plugins.services import programs
+from prony.plugins.services import launch
 from prony.plugins.services.asking import SilentError, ask, lacks
 from prony.plugins.services.launch import text
 from prony.ports.driver import Endpoint
@@ -57,7 +57,7 @@ class Command:
         if "command" not in options.model_fields_set:
             return None
         program = _split(options.command)[0]
-        return None if "{" in program else programs.missing((), program, HOW)
+        return None if "{" in program else launch.missing((), program, HOW)
 
     def installation(self) -> Installation | None:
         """Only a recipe says what it is."""
@@ -66,7 +66,7 @@ class Command:
         options: CommandOptions = site.options
         program, *words = [_fill_word(word, site) for word in _split(options.command)]
         return Start(
-            command=[str(programs.require_program((), program, site.base)), *words],
+            command=[str(launch.require_program((), program, site.base)), *words],
             endpoint=parse(_fill_word(options.endpoint, site), site.base),
             environment=_environment(options, site),
             before=[[_fill_word(word, site) for word in shlex.split(line)] for line in options.before],

@@ -1,24 +1,72 @@
-"""Describe how a service is started: as a process on this machine or in a container."""
+"""Describe how a service is started: as a process on this machine or in a container.
+
+Find a server's program on this machine, or say how to install it.
+"""
 
 from __future__ import annotations
 
 import secrets
 import shlex
+import shutil
 import signal
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import Field
 
-from prony.errors import CapacityError
+from prony.errors import CapacityError, NotFoundError
 from prony.model.base import Noun
 from prony.model.workload import Scalar
-from prony.plugins.services import programs
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
 from prony.runner.containers import NO_ENGINE, engine_at_hand
-from prony.runner.services.ports import LOOPBACK
+from prony.runner.services.site import LOOPBACK
+
+
+def find_program(names: Iterable[str], given: str | None = None, base: Path = Path()) -> Path | None:
+    """Return the program that was given, or the first that PATH has or that lies beside this interpreter.
+
+    `given` is a path, relative to `base`, where it has a slash in it; else a name."""
+    if given is not None and "/" in given:
+        path = (base / Path(given).expanduser()).absolute()
+        return path if path.is_file() else None
+    for name in (given,) if given is not None else names:
+        # As the system finds it, and as a package put it beside the interpreter that runs Prony.
+        place = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
+        if place is not None:
+            return Path(place).absolute()
+    return None
+
+
+def missing(names: Iterable[str], given: str | None, how: str) -> str | None:
+    """Say that a program is not there and how to get it; None where it is, or where only the recipe's place tells."""
+    if given is not None and "/" in given and not Path(given).expanduser().is_absolute():
+        return None
+    names = tuple(names)
+    if find_program(names, given) is not None:
+        return None
+    if given is not None:
+        return f"there is no program {given}; to get one: {how}"
+    return f"no {' or '.join(names)} on PATH; to get one: {how}"
+
+
+def package_version(script: Path, package: str) -> str:
+    """Return the version of a Python package from the environment that its script lies in; empty where none tells."""
+    environment = script.resolve().parent.parent
+    for folder in environment.glob(f"lib/python*/site-packages/{package}-*.dist-info"):
+        return folder.name.removesuffix(".dist-info").rpartition("-")[2]
+    return ""
+
+
+def require_program(names: Iterable[str], given: str | None, base: Path) -> Path:
+    """Return where the program lies; it must be there."""
+    path = find_program(names, given, base)
+    if path is None:
+        name = given or " or ".join(names)
+        raise NotFoundError(f"there is no program {name}", hint="name it as settings.program", code="no_program")
+    return path
 
 
 class ServiceOptions(Noun):
@@ -82,7 +130,7 @@ def lacking(names: Sequence[str], options: ServiceOptions, how: str) -> str | No
     """Return why the server cannot be started here, or None."""
     if options.image is not None:
         return None if engine_at_hand() else NO_ENGINE
-    return programs.missing(names, options.program, how)
+    return missing(names, options.program, how)
 
 
 def installation_of(
@@ -94,11 +142,11 @@ def installation_of(
 ) -> Installation | None:
     """Return the program that PATH has, with the words that make it tell its version; `package` is the Python package
     that it is a script of, whose version is read and not asked for: it takes seconds to import."""
-    path = programs.find_program(names)
+    path = find_program(names)
     if path is None:
         return None
     if package:
-        version = programs.package_version(path, package)
+        version = package_version(path, package)
         return Installation(path, "package" if version else "program", version)
     return Installation(path, ask=[str(path), *ask] if ask else (), pattern=pattern)
 
@@ -114,7 +162,7 @@ def start_of(server: Server, site: ServiceSite) -> Start:
 
 
 def _native(server: Server, site: ServiceSite) -> Start:
-    path = server.path or programs.require_program(server.names, site.options.program, site.base)
+    path = server.path or require_program(server.names, site.options.program, site.base)
     return Start(
         command=[str(path), *server.words],
         endpoint=server.endpoint,

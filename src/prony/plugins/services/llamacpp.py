@@ -13,7 +13,7 @@ from prony.plugins.services.asking import SilentError, ask, ask_json, pick_value
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services.ports import LOOPBACK
+from prony.runner.services.site import LOOPBACK
 
 PROGRAMS = ("llama-server",)
 HOW = "brew install llama.cpp, or a release from https://github.com/ggml-org/llama.cpp/releases"

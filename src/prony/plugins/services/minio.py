@@ -14,7 +14,7 @@ from prony.plugins.services.launch import Server, ServiceOptions, bind, installa
 from prony.plugins.services.signing import cannot_store
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services.ports import LOOPBACK
+from prony.runner.services.site import LOOPBACK
 
 PROGRAMS = ("minio",)
 _BUILT = "arm64" if platform.machine().lower() in ("aarch64", "arm64") else "amd64"

@@ -12,12 +12,12 @@ from pydantic import Field
 
 from prony.model.quantity import SizeBytes
 from prony.model.workload import Scalar
-from prony.plugins.services import programs
+from prony.plugins.services import launch
 from prony.plugins.services.asking import SilentError, ask, lacks
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of, text
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services.ports import LOOPBACK
+from prony.runner.services.site import LOOPBACK
 
 PROGRAMS = ("nginx", "/usr/sbin/nginx")  # an ordinary user's PATH seldom has sbin
 HOW = "apt-get install nginx-light"
@@ -147,4 +147,4 @@ def _directive(value: Scalar) -> str:
 
 
 def _path(site: ServiceSite) -> Path | None:
-    return None if site.options.image else programs.require_program(PROGRAMS, site.options.program, site.base)
+    return None if site.options.image else launch.require_program(PROGRAMS, site.options.program, site.base)

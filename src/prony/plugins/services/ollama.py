@@ -16,7 +16,7 @@ from prony.plugins.services.asking import SilentError, ask, ask_json, lacks, pic
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services.ports import LOOPBACK
+from prony.runner.services.site import LOOPBACK
 
 PROGRAMS = ("ollama",)
 HOW = "curl -fsSL https://ollama.com/install.sh | sh, or settings.image: docker.io/ollama/ollama"

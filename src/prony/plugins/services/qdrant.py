@@ -12,7 +12,7 @@ from prony.plugins.services.asking import ask_json, lacks, pick_values
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of, text
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services.ports import LOOPBACK, free_ports
+from prony.runner.services.site import LOOPBACK, free_ports
 
 PROGRAMS = ("qdrant",)
 HOW = "unpack a release from https://github.com/qdrant/qdrant/releases, or settings.image: docker.io/qdrant/qdrant"

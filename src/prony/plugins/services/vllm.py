@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from prony.plugins.services import programs
+from prony.plugins.services import launch
 from prony.plugins.services.asking import ask_json, lacks, pick_values
 from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services.ports import LOOPBACK
+from prony.runner.services.site import LOOPBACK
 
 PROGRAMS = ("vllm",)
 HOW = "pip install vllm, in an environment of its own, and settings.python: ENVIRONMENT/bin/python"
@@ -59,7 +59,7 @@ class Vllm:
             metrics_path="/metrics",
             grace_s=20.0,
             shared=[folder] if folder.exists() else [],
-            path=None if options.image else programs.require_program(PROGRAMS, _program(options), site.base),
+            path=None if options.image else launch.require_program(PROGRAMS, _program(options), site.base),
         )
         return start_of(server, site)
 

@@ -11,9 +11,8 @@ from pydantic import Field
 
 from prony.errors import InputError
 from prony.model.base import Noun
-from prony.plugins.tasks.rows import rows_at, shuffle_rows
+from prony.plugins.tasks.rows import Turn, exchanges, rows_at, shuffle_rows, turns_of
 from prony.plugins.tasks.spread import Spread, drawn, lengths_or
-from prony.plugins.tasks.turns import Turn, exchanges, turns_of
 from prony.plugins.tokenizer import Tokenizer, tokenizer_at
 from prony.ports.driver import Prompt, Stamps
 

@@ -10,9 +10,8 @@ from pathlib import Path
 from prony.errors import InputError
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.ports import plugins
-from prony.ports.exporter import Exporter
+from prony.ports.exporter import ExportedLoad, Exporter
 from prony.report import entry_fields
-from prony.report.exported import ExportedLoad
 
 # What a person writes after --format, and the module whose `write` makes it; imported only when it is asked for.
 EXPORTS: dict[str, str] = {

@@ -6,9 +6,8 @@ import json
 import math
 from typing import Any
 
-from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.estimate import Estimate, Summary, Verdict, verdict_on
-from prony.model.experiment_data import Entry, ExperimentData
+from prony.model.experiment_data import AnalysedExperiment, Entry, ExperimentData
 from prony.model.metric import METRICS, key_of
 from prony.ports.workload import shown_kind
 from prony.report.findings import findings

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as Xml
 
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.gate_outcome import GateOutcome, GateState
+from prony.model.gate import GateOutcome, GateState
 from prony.model.result import Repetition
 from prony.model.shown import visible
 from prony.report import entry_fields, number

@@ -13,7 +13,7 @@ from prony.instruments.window import window_of
 from prony.model.experiment_data import Entry
 from prony.model.load import Mlperf
 from prony.model.metric import key_of
-from prony.report.exported import ExportedLoad
+from prony.ports.exporter import ExportedLoad
 from prony.report.plots.load_series import requests_of
 
 if TYPE_CHECKING:

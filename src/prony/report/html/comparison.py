@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from prony.model.comparison import Comparison, Conclusion, Contrast, Match
 from prony.report import comparison as shown
-from prony.report.html.page import page
-from prony.report.html.tags import Html, add_caption, fold, grid, scrolling, section, tag
+from prony.report.html.tags import Html, add_caption, fold, grid, page, scrolling, section, tag
 from prony.report.plots import figure as draw
 
 _COLOURS = {

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from prony.model.matrix import MatrixReport
 from prony.report import matrix_tables
-from prony.report.html.page import page
-from prony.report.html.tags import Child, Html, add_caption, grid, section, tag
+from prony.report.html.tags import Child, Html, add_caption, grid, page, section, tag
 from prony.report.plots import matrix
 
 _PARETO = (

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.device import Environment
-from prony.model.experiment_data import ExperimentData
+from prony.model.experiment_data import AnalysedExperiment, ExperimentData
 from prony.model.metric import metric_of
 from prony.model.quantity import duration_text, size_text
 from prony.ports.workload import shown_kind

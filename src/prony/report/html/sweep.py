@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from prony.model.sweep import Curve, Level, SweepReport
 from prony.report import sweep_tables
-from prony.report.html.page import page
-from prony.report.html.tags import Html, add_caption, fold, grid, section, tag
+from prony.report.html.tags import Html, add_caption, fold, grid, page, section, tag
 from prony.report.plots.sweep import against_load
 
 _ABOUT = (

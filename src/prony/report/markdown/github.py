@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prony.model.experiment_data import ExperimentData
-from prony.model.gate_outcome import GateOutcome, GateState
+from prony.model.gate import GateOutcome, GateState
 from prony.report.findings import findings
 from prony.report.gate_tables import HEADINGS, lines, summarise_gates
 from prony.report.markdown.experiment import results

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from prony.model.estimate import Grade
 from prony.model.history import History
 from prony.report.escaping import one_line
-from prony.report.html.page import page
-from prony.report.html.tags import Html, add_caption, section, tag
+from prony.report.html.tags import Html, add_caption, page, section, tag
 from prony.report.plots.figure import (
     ALARM,
     COLOURS,

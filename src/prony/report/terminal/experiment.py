@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.gate_outcome import GateOutcome, GateState
+from prony.model.gate import GateOutcome, GateState
 from prony.report import entry_fields, gate_tables
 from prony.report.escaping import one_line
 from prony.report.notes import Note, instrument, notes, sensitivity, whose

@@ -1,4 +1,7 @@
-"""Compare two sets of outputs and measure how far apart they are. Needs numpy only, to work beside any engine."""
+"""Compare two sets of outputs and measure how far apart they are. Needs numpy only, to work beside any engine.
+
+Save a model's outputs to a file and read them back, for comparison in another process.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from prony.errors import StoreError
 from prony.ports.engine import Array
 
 Outputs = Mapping[str, Array]
@@ -127,3 +131,27 @@ def _cosine(a: Array, b: Array) -> float | None:
     x, y = a / largest[0], b / largest[1]
     product = float(np.vdot(x, y).real / (np.linalg.norm(x) * np.linalg.norm(y)))
     return min(1.0, max(-1.0, product))
+
+
+# A model may call its output `file`, or whatever else numpy.savez has for an argument.
+_PREFIX = "output:"
+
+
+def keep(path: str, outputs: Mapping[str, Array]) -> None:
+    """Write outputs to an .npz file."""
+    named = {f"{_PREFIX}{name}": _plain(array) for name, array in outputs.items()}
+    try:
+        np.savez(path, **named)  # type: ignore[arg-type]
+    except OSError as exc:
+        raise StoreError(f"cannot keep the outputs in {path}: {exc}", hint="is the disk full or read-only?") from exc
+
+
+def read_outputs(path: str) -> dict[str, Array]:
+    """Read what `keep` wrote."""
+    with np.load(path) as file:
+        return {name.removeprefix(_PREFIX): file[name] for name in file}
+
+
+def _plain(array: Array) -> Array:
+    """Return text as numpy's own type: as objects it could only be kept by pickling."""
+    return array.astype(np.str_) if array.dtype.kind == "O" else array

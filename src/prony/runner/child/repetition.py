@@ -21,7 +21,7 @@ import numpy as np
 from prony.errors import PronyError, StoreError, whose_move
 from prony.instruments.memory import read_memory, reset_peak
 from prony.ports.engine import Engine, LoadOptions, Session
-from prony.runner.child import outputs as outputs_file
+from prony.runner.child import compare as outputs_file
 from prony.runner.child.inputs import MadeInput, make_inputs
 from prony.runner.child.loop import Call, Stamps, Stop, measure, warm_up
 from prony.runner.child.wire import PHASE_BYTES, ChildOrder, Wire

@@ -22,7 +22,8 @@ from typing import Any
 from prony.errors import CapacityError, PronyError, SutError
 from prony.ports.driver import Endpoint
 from prony.ports.service import Service, ServiceSite, Start
-from prony.runner.services import ports, process_tree, site
+from prony.runner.services import process_tree, site
+from prony.runner.services import site as ports
 from prony.runner.services.usage import Usage
 
 _TRIES = 5

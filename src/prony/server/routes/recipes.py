@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from prony.app.services import drivers, tasks
+from prony.app.abilities import drivers, tasks
 from prony.model.check import Catalogue, Examples, Named, RecipeCheck
 from prony.model.queue import Submission
 from prony.model.recipe import json_schema

@@ -13,8 +13,8 @@ import pytest
 from prony.agent.identity import Slot
 from prony.agent.logs import Log
 from prony.compat.sark.agent import link as sark_link
-from prony.compat.sark.agent.device import capabilities_of
 from prony.compat.sark.agent.link import SarkLink
+from prony.compat.sark.agent.orchestrator_client import capabilities_of
 from prony.compat.sark.agent.server import SarkServer, read_server
 from prony.compat.sark.nouns import WorkerResult
 from prony.errors import CapacityError, InputError, TransportError

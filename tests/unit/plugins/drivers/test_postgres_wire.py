@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from prony.errors import InputError
 from prony.plugins.drivers.postgres import messages
-from prony.plugins.drivers.postgres.auth import Login
+from prony.plugins.drivers.postgres.messages import Login
 from prony.plugins.drivers.postgres.wire import PostgresWire
 from prony.ports.driver import Cause
 

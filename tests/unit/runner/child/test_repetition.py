@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from prony.errors import StoreError
-from prony.runner.child.outputs import keep, read_outputs
+from prony.runner.child.compare import keep, read_outputs
 from prony.runner.child.repetition import _write_blocks
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.runner.services.ports import free_ports, is_foreign, is_taken, reserve_port, says_taken
+from prony.runner.services.site import free_ports, is_foreign, is_taken, reserve_port, says_taken
 
 
 def listening(port: int, *, reuse: bool) -> socket.socket:

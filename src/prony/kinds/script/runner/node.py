@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from prony.runner.services.ports import LOOPBACK, free_ports
+from prony.runner.services.site import LOOPBACK, free_ports
 
 INTERFACE = "GLOO_SOCKET_IFNAME"
 

@@ -16,7 +16,7 @@ from prony.kinds.script.schema import ScriptWorkload
 from prony.model.job import Job
 from prony.runner.context import RunContext
 from prony.runner.gang import Gang, gang_of, machine
-from prony.runner.services.ports import LOOPBACK, free_ports
+from prony.runner.services.site import LOOPBACK, free_ports
 
 Kind = Literal["measure", "warmup"]
 

@@ -17,7 +17,7 @@ from prony.kinds.script.runner import mpi
 from prony.kinds.script.runner import rank as rank_program
 from prony.kinds.script.runner.node import ALONE, INTERFACE, Node
 from prony.kinds.script.schema import Launch
-from prony.runner.services.ports import LOOPBACK
+from prony.runner.services.site import LOOPBACK
 
 StreamName = Literal["stdout", "stderr"]
 _RANK = str(Path(rank_program.__file__))

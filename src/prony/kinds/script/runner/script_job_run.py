@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from prony.errors import CapacityError, MeasurementError, PronyError
-from prony.kinds.script.runner import exit_reasons
+from prony.kinds.script.runner import execution
 from prony.kinds.script.runner.execution import Execution, ExecutionOutcome, Watch
 from prony.kinds.script.runner.node import ALONE, Node
 from prony.kinds.script.runner.nodes import Kind, Nodes, nodes_of
@@ -167,7 +167,7 @@ class ScriptJobRun:
         except PronyError as exc:
             return ExecutionOutcome(failure=failure_of(exc, phase="start"))
         except Stopped:
-            return ExecutionOutcome(failure=exit_reasons.script_cancelled())
+            return ExecutionOutcome(failure=execution.script_cancelled())
         for tail in served.tails:
             tail.follow(is_last=True)
         reading.rows += served.reading.rows

@@ -16,11 +16,10 @@ from pathlib import Path
 
 from prony.errors import InputError, MeasurementError, PronyError, SutError
 from prony.instruments.memory import give_back_memory
-from prony.instruments.reply_digests import Digests
 from prony.instruments.request_lines import frame_of
-from prony.instruments.requests import Taken, begin_ns, request_frame
+from prony.instruments.requests import Digests, Taken, begin_ns, request_frame
 from prony.instruments.window import Sent, find_window
-from prony.kinds.service.chosen import Chosen
+from prony.kinds.service.prepare import Chosen
 from prony.load.generator import LoadPlan, LostClientError, at_once, generate, processes_of
 from prony.load.live import Live
 from prony.load.outcome import LoadOutcome

@@ -9,7 +9,7 @@ from typing import Self
 
 from prony.errors import InputError, SutError
 from prony.plugins.drivers.postgres import messages
-from prony.plugins.drivers.postgres.auth import Login
+from prony.plugins.drivers.postgres.messages import Login
 from prony.plugins.drivers.sockets import connect, receive, show_endpoint
 from prony.ports.driver import Endpoint
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from prony.errors import InputError
 from prony.load.wire import Wire
 from prony.plugins.drivers.postgres import messages
-from prony.plugins.drivers.postgres.auth import Login
+from prony.plugins.drivers.postgres.messages import Login
 from prony.ports.driver import Cause
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from prony.errors import CapacityError
-from prony.plugins.models.kept import made_once
+from prony.plugins.models.blobs import made_once
 from prony.plugins.models.zoo import convert as converter
 from prony.plugins.models.zoo.cards import ZOO, ModelCard, card_of
 from prony.ports.models import FetchOptions, ModelFiles, Progress
@@ -36,7 +36,7 @@ class ZooSource:
 
     def _onnx(self, card: ModelCard, options: FetchOptions) -> Path:
         def write(part: Path) -> None:
-            from prony.plugins.models.zoo.build import write_onnx
+            from prony.plugins.models.zoo.architectures import write_onnx
 
             write_onnx(card, part)
 
