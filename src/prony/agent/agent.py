@@ -334,7 +334,7 @@ class Owner:
         return server
 
 
-def connect_slot(owner: Owner, slot: Slot, log: Log) -> AbstractAsyncContextManager[ServerLink]:
+def _connect_slot(owner: Owner, slot: Slot, log: Log) -> AbstractAsyncContextManager[ServerLink]:
     """Return the link to whom the slot serves."""
     if owner.settings.other_server is not None:
         return owner.settings.other_server.connect(slot, log)
@@ -350,7 +350,7 @@ def live(owner: Owner, log: Log) -> None:
 async def _live(owner: Owner, slot: Slot, log: Log) -> None:
     settings = owner.settings
     async with AsyncExitStack() as stack:
-        link = await stack.enter_async_context(connect_slot(owner, slot, log))
+        link = await stack.enter_async_context(_connect_slot(owner, slot, log))
         agent = Agent(slot, owner.home, link, settings, given=owner.token, log=log)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -371,7 +371,7 @@ def enroll(owner: Owner, log: Log) -> tuple[Slot, Enrolled]:
 
 
 async def _enroll(owner: Owner, slot: Slot, log: Log) -> Enrolled:
-    async with connect_slot(owner, slot, log) as link:
+    async with _connect_slot(owner, slot, log) as link:
         abilities = CapabilityScanner(owner.home, owner.settings)
         membership = AgentEnrolment(slot, link, abilities, owner.settings, given=owner.token, log=log)
         await membership.look()

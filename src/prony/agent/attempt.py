@@ -60,7 +60,7 @@ class Messenger:
 
     async def _go(self, meeting: Meeting) -> None:
         try:
-            clock = await _ask_until_answered(lambda: clock_of(self._link))
+            clock = await _ask_until_answered(lambda: _clock_of(self._link))
             met = await _ask_until_answered(lambda: self._link.meet(self._lease_id, meeting))
         except Refused as exc:  # the lease is over: the reporter hears that too, and has the runner stopped
             self._log.warning("the others are not met", meeting=meeting.name, reason=exc.error.message)
@@ -99,7 +99,7 @@ def address_towards(server: str) -> str:
         return ""
 
 
-async def clock_of(link: ServerLink) -> Offset:
+async def _clock_of(link: ServerLink) -> Offset:
     """Ask for the server's time again and again, and return what the quickest answer says."""
     trips = []
     for _ in range(_TRIPS):

@@ -60,7 +60,7 @@ class Condition:
 _FETCH_S = 60.0
 
 
-async def fetch_scripts(job: Job, link: ServerLink, home: Home) -> None:
+async def _fetch_scripts(job: Job, link: ServerLink, home: Home) -> None:
     """Have the folder of a script here, if it has one that travels; what cannot be had is raised."""
     found = REFERENCE.fullmatch(job.workload.folder or "")
     if found is None or (home.cache / "scripts" / found[1]).is_dir():
@@ -157,7 +157,7 @@ class Worker:
             result = await asyncio.to_thread(decline_work, work, lease.job, self.home, failure)
             return await self._pack_result(work, result, log)
         try:
-            await fetch_scripts(lease.job, self.link, self.home)
+            await _fetch_scripts(lease.job, self.link, self.home)
         except (Refused, InputError) as exc:  # asked again, the answer would be the same
             error = exc.error if isinstance(exc, Refused) else exc
             failure = Failure(code=error.code, message=error.message, hint=error.hint, phase="prepare", whose="input")
@@ -179,7 +179,7 @@ class Worker:
         return await self._pack_result(work, result, log, late=why is Why.LOST)
 
     async def _run_attempt(self, attempt: Attempt) -> Ending:
-        calibration_id = await asyncio.to_thread(latest_calibration, self.home, self.log)
+        calibration_id = await asyncio.to_thread(_latest_calibration, self.home, self.log)
         self._begun_s = asyncio.get_running_loop().time()
         draining = asyncio.create_task(self._watch_drain(attempt))
         try:
@@ -230,7 +230,7 @@ class Worker:
             self.log.debug("state", before=before.value, state=state.value)
 
 
-def latest_calibration(home: Home, log: Log) -> str | None:
+def _latest_calibration(home: Home, log: Log) -> str | None:
     """Return the id of this machine's newest calibration, if it was ever calibrated."""
     if not home.database.exists():
         return None

@@ -178,10 +178,10 @@ def bottleneck_of(parts: Sequence[tuple[Entry, pl.DataFrame | None]]) -> Bottlen
         *_client(seen, median.value if median is not None else None, is_open=is_open),
         *_machine(seen), *_server(seen),
     )  # fmt: skip
-    return choose_bottleneck(seen, clues)
+    return _choose_bottleneck(seen, clues)
 
 
-def choose_bottleneck(seen: Utilisation, clues: Sequence[Clue]) -> Bottleneck:
+def _choose_bottleneck(seen: Utilisation, clues: Sequence[Clue]) -> Bottleneck:
     """Choose among what is over its threshold: others, the client, the server's parts, then what both share."""
     over = {clue.series: clue for clue in clues if clue.is_over}
     for rule in _RULES:

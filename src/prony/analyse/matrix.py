@@ -28,7 +28,7 @@ from prony.ports.workload import shown_kind
 NOTHING = "–"
 
 
-def axis_value(entry: Entry, word: str) -> str | None:
+def _axis_value(entry: Entry, word: str) -> str | None:
     """Return what the job has under this word; None where it has nothing."""
     if word in _WORDS:
         found = _WORDS[word](entry)
@@ -46,12 +46,12 @@ def axis_value(entry: Entry, word: str) -> str | None:
     return None
 
 
-def settings_of(entry: Entry) -> dict[str, str]:
+def _settings_of(entry: Entry) -> dict[str, str]:
     """Return everything in which two jobs may differ, by its path."""
     document = entry.job.model_dump(mode="json", include={"workload", "load", "measure"})
     for key in ("repeats", "seeds", "slo"):
         document["load"].pop(key, None)
-    facts = {word: axis_value(entry, word) or NOTHING for word in ("device", "version")}
+    facts = {word: _axis_value(entry, word) or NOTHING for word in ("device", "version")}
     return facts | _flat(document)
 
 
@@ -194,7 +194,7 @@ def matrix_report(jobs: Sequence[Priced], terms: MatrixTerms) -> MatrixReport:
         raise InputError("no job has a result yet", hint="wait for it: prony list", code="no_result")
     first = jobs[0].entry
     own = {name: one for job in reversed(jobs) for name, one in job.entry.summary.metrics.items()}
-    key = metric_key(terms.metric or headline_of(first.summary, first.job.workload.kind) or "wall_s.p50", own)
+    key = _metric_key(terms.metric or headline_of(first.summary, first.job.workload.kind) or "wall_s.p50", own)
     metric = metric_of(key, own)
     places = _places(jobs, terms)
     cells = _mark_best([_cell(place, key) for place in places], metric.better)
@@ -206,7 +206,7 @@ def matrix_report(jobs: Sequence[Priced], terms: MatrixTerms) -> MatrixReport:
     )  # fmt: skip
 
 
-def metric_key(text: str, own: Mapping[str, Metric] = MappingProxyType({})) -> str:
+def _metric_key(text: str, own: Mapping[str, Metric] = MappingProxyType({})) -> str:
     """Return the key of a metric as a person writes it; without a statistic, its usual one."""
     parts = key_of(text)
     if parts.metric not in METRICS and parts.metric not in own:
@@ -220,7 +220,7 @@ def metric_key(text: str, own: Mapping[str, Metric] = MappingProxyType({})) -> s
 
 def _places(jobs: Sequence[Priced], terms: MatrixTerms) -> list[_Place]:
     found: dict[tuple[str, str], list[Priced]] = {}
-    values = {word: [axis_value(job.entry, word) for job in jobs] for word in (terms.rows, terms.columns)}
+    values = {word: [_axis_value(job.entry, word) for job in jobs] for word in (terms.rows, terms.columns)}
     for word, told in values.items():
         if all(value is None for value in told):
             hint = f"there are {', '.join(WORDS)}, labels.NAME, and the path of any setting, such as options.value_size"
@@ -269,7 +269,7 @@ def _cell(place: _Place, key: str) -> MatrixCell:
 
 def _differing(entries: Sequence[Entry]) -> list[str]:
     """Return in what jobs of one cell differ; nothing where one is the other measured again."""
-    settings = [settings_of(entry) for entry in entries]
+    settings = [_settings_of(entry) for entry in entries]
     paths = list(dict.fromkeys(path for one in settings for path in one))
     found = []
     for path in paths:
@@ -334,7 +334,7 @@ def _notes(cells: Sequence[MatrixCell], jobs: Sequence[Priced]) -> list[str]:
     works = list(dict.fromkeys(cell.work for cell in cells if cell.estimate is not None))
     if len(works) > 1:
         told.append(f"Not the same work everywhere ({len(works)} kinds): each competes only with its own kind.")
-    precisions = {axis_value(job.entry, "precision") for job in jobs} - {None}
+    precisions = {_axis_value(job.entry, "precision") for job in jobs} - {None}
     if len(precisions) > 1:
         told.append(
             f"Not all compute alike: {', '.join(sorted(map(str, precisions)))}. A faster answer may be another."

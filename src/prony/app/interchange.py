@@ -22,13 +22,13 @@ from prony.store.store import Store
 
 def bring_in(store: Store, path: Path) -> tuple[Experiment, ...]:
     """Keep what a folder holds: an export or a result of ours, or whatever an importer finds in it."""
-    importer = next((one for one in known_importers() if one.fits(path)), None)
+    importer = next((one for one in _known_importers() if one.fits(path)), None)
     if importer is not None:
         return importer.bring_in(store, path)
     return (transfer.import_(store, path, summarise=results.summary_of),)
 
 
-def known_importers() -> list[Importer]:
+def _known_importers() -> list[Importer]:
     """Load every importer."""
     return list(plugins.create_all(plugins.IMPORTERS).values())
 
@@ -37,11 +37,11 @@ def export_loads(data: ExperimentData, export_format: str, to: Path) -> tuple[Pa
     """Write every load of an experiment into a folder; return the files. Damaged samples are an error first."""
     for entry in data.entries:
         check_damage(entry.folder, entry.job, entry.result)
-    written = written_recipe(data.experiment)
+    written = _written_recipe(data.experiment)
     return export(data, export_format, to, lambda entry: _read_load(entry, written, data.experiment.dialect))
 
 
-def written_recipe(experiment: Experiment) -> Mapping[str, Any]:
+def _written_recipe(experiment: Experiment) -> Mapping[str, Any]:
     """Return the document of a recipe in another program's dialect as it was written; empty where it is Prony's."""
     if not experiment.dialect:
         return {}

@@ -99,7 +99,7 @@ def lot_cells(view: LotView) -> Cells:
     )
 
 
-def fit_cells(fit: Fit) -> Cells:
+def _fit_cells(fit: Fit) -> Cells:
     return _show_headline(
         fit.agent_name, fit.state, "yes" if fit.fits else "no", "; ".join(str(lack) for lack in fit.lacks) or "-"
     )
@@ -191,7 +191,7 @@ def show_fits(lots: Sequence[LotFit], *, runnable: bool) -> None:
     for lot in lots:
         print_text(f"{lot.jobs} job{'' if lot.jobs == 1 else 's'}: {wants(lot.demand)}")
         if lot.agents:
-            print_columns(FIT, [fit_cells(fit) for fit in lot.agents])
+            print_columns(FIT, [_fit_cells(fit) for fit in lot.agents])
     if not runnable:
         print_note("some jobs fit no agent: they would wait until one comes that fits")
 

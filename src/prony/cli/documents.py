@@ -43,7 +43,7 @@ def add_format(parser: ArgumentParser) -> None:
     parser.add_argument("--out", "-o", type=Path, help="file to write; - for standard output")
 
 
-def format_of(options: Namespace) -> str:
+def _format_of(options: Namespace) -> str:
     """Return the format: as it was asked for, or as the name of the file tells; a table has no file."""
     if options.json:
         return "json"
@@ -53,7 +53,7 @@ def format_of(options: Namespace) -> str:
 
 def show(found: R, options: Namespace, name: str, faces: Faces[R]) -> int:
     """Print it, or write it where it is asked for."""
-    form = format_of(options)
+    form = _format_of(options)
     if form == "table" and options.out is None:
         faces.table(found, terminal())
     elif form == "json":
@@ -66,7 +66,7 @@ def show(found: R, options: Namespace, name: str, faces: Faces[R]) -> int:
 def _write(document: str, options: Namespace, name: str) -> None:
     """Write it; HTML that nobody said where to put lies in the home, because a terminal shows it badly."""
     out: Path | None = options.out
-    if out is None and format_of(options) == "html":
+    if out is None and _format_of(options) == "html":
         from prony.client.download_experiment import keep_report
 
         print_note(f"report: {keep_report(name, document.encode())}")

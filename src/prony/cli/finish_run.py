@@ -69,10 +69,10 @@ def finish(
 
         add_summary(render(data, "github", strict=output.strict))
     code = _exit_code(data, failed)
-    return code or (0 if gates_pass(data, strict=output.strict) else 1)
+    return code or (0 if _gates_pass(data, strict=output.strict) else 1)
 
 
-def gates_pass(data: ExperimentData, *, strict: bool) -> bool:
+def _gates_pass(data: ExperimentData, *, strict: bool) -> bool:
     """Say in one line how the gates stand; `strict` fails those that cannot be judged too."""
     found = GateReport(experiment_id=data.experiment.id, strict=strict, outcomes=data.gates)
     if found.outcomes:

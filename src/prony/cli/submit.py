@@ -74,7 +74,7 @@ def submit(loaded: LoadedRecipe, overrides: Sequence[str], output: RunOutput, op
         tell_notes((*view.experiment.notes, *prepare.notes(loaded.jobs("run"), AGENTS_MACHINE)))
         if not options.detach:
             return see_through(client, view, output, options)
-        schedule = note_schedule(client, view, options)
+        schedule = _note_schedule(client, view, options)
     if output.as_json:
         print_json(view.model_dump(mode="json") | schedule)
     else:
@@ -91,14 +91,14 @@ def submission_of(loaded: LoadedRecipe, overrides: Sequence[str], *, priority: i
 
 def see_through(client: Client, view: ExperimentView, output: RunOutput, options: Namespace) -> int:
     """Follow an experiment that was just made to its end; return the exit code."""
-    schedule = note_schedule(client, view, options)
+    schedule = _note_schedule(client, view, options)
     for model in _paths(view):
         print_note(f"note: {model} is a path: it must lie on the agents too, and they must allow it; zoo: and https:// "
                    "work everywhere")  # fmt: skip
     return finish_there(follow(client, view.experiment.id, cancels=True), output, options, beside=schedule)
 
 
-def note_schedule(client: Client, view: ExperimentView, options: Namespace) -> dict[str, Any]:
+def _note_schedule(client: Client, view: ExperimentView, options: Namespace) -> dict[str, Any]:
     """Say which schedule was made with an experiment, where one was; return it as `--json` tells it."""
     if view.experiment.schedule_id is None:
         return {}

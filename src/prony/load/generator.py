@@ -109,7 +109,7 @@ def generate(
 def _write(ground: LoadPlan) -> list[ClientOrder]:
     """Write the files of all processes; return their orders."""
     schedule, requests = ground.schedule, ground.requests.requests
-    lines, most = lines_asked(schedule), most_lines(schedule)
+    lines, most = lines_asked(schedule), _most_lines(schedule)
     processes = processes_of(schedule, ground.processes)
     share = ground.share or ClientShare(0, processes)
     check_lines(-(-most * processes // share.total), ground.endpoint)
@@ -191,7 +191,7 @@ def lines_asked(schedule: Schedule) -> int:
     return min(max(expected, 4), 256, schedule.most_in_flight or 256)
 
 
-def most_lines(schedule: Schedule) -> int:
+def _most_lines(schedule: Schedule) -> int:
     """Return how many connections there may be at once, as far as that is known beforehand."""
     if schedule.dues_ns is None:
         return max((step.users for step in schedule.steps), default=1) * schedule.burst
@@ -204,13 +204,13 @@ def processes_of(schedule: Schedule, asked: int | None, machines: int = 1) -> in
     # A process without a user, or without leave to have a request in flight, would have nothing to do.
     most = schedule.most_in_flight
     if schedule.dues_ns is None:
-        most = most_lines(schedule) // schedule.burst
+        most = _most_lines(schedule) // schedule.burst
     return max(1, processes if most is None else min(processes, most // machines))
 
 
 def default_processes(schedule: Schedule, cores: int) -> int:
     """One, unless more lines or requests are asked for than one process serves exactly."""
-    needed = math.ceil(max(most_lines(schedule) / _LINES_EACH, _rate(schedule) / _RATE_EACH))
+    needed = math.ceil(max(_most_lines(schedule) / _LINES_EACH, _rate(schedule) / _RATE_EACH))
     return max(1, min(max(cores - 1, 1), needed))
 
 

@@ -137,7 +137,7 @@ class Limits(Noun):
     )
 
 
-def check_sections(workload: Workload, measure: Measure, load: Load) -> None:
+def _check_sections(workload: Workload, measure: Measure, load: Load) -> None:
     """Refuse a section, or a key of `measure`, that a workload of this kind cannot honour."""
     if isinstance(workload, MissingWorkload):
         return
@@ -188,7 +188,7 @@ class Recipe(Noun):
 
     @model_validator(mode="after")
     def _own_section(self) -> Self:
-        check_sections(self.workload, self.measure, self.load)
+        _check_sections(self.workload, self.measure, self.load)
         if self.duet is not None and (self.measure.until is not None or self.load.search is not None):
             raise ValueError("a duet has a fixed number of pairs: `until` and `search` do not go with it")
         return self

@@ -39,7 +39,7 @@ def worth_headings() -> tuple[str, ...]:
 
 def worth_lines(report: MatrixReport) -> list[FigureLine]:
     """Return what each configuration costs; nothing where there is neither a price nor an energy counter."""
-    return [line for cell in report.cells for worth in cell.worths if (line := worth_line(name_cell(cell), worth))]
+    return [line for cell in report.cells for worth in cell.worths if (line := worth_line(_name_cell(cell), worth))]
 
 
 def worth_line(name: str, worth: Worth) -> FigureLine | None:
@@ -72,7 +72,7 @@ def against(report: MatrixReport) -> str:
     return "power" if report.pareto and report.pareto[0].against.unit == "W" else "cost"
 
 
-def name_cell(cell: MatrixCell) -> str:
+def _name_cell(cell: MatrixCell) -> str:
     return f"{cell.row} × {cell.column}"
 
 

@@ -23,7 +23,7 @@ class DamagedError(ValueError):
     """The bytes do not follow the wire format."""
 
 
-def varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
+def _varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """Return the unsigned number at `at`, and where the next thing begins."""
     value = 0
     for shift in range(0, 70, 7):
@@ -40,16 +40,16 @@ def varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
 def fields(data: Bytes, at: int, end: int) -> Iterator[Field]:
     """Yield the fields of the message between `at` and `end`."""
     while at < end:
-        tag, at = varint(data, at, end)
+        tag, at = _varint(data, at, end)
         number, kind = tag >> 3, tag & 7
         if number == 0:
             raise DamagedError("a field has number 0")
         if kind == 0:
-            value, at = varint(data, at, end)
+            value, at = _varint(data, at, end)
             yield number, value, -1
             continue
         if kind == 2:
-            length, at = varint(data, at, end)
+            length, at = _varint(data, at, end)
         elif kind in _FIXED_BYTES:
             length = _FIXED_BYTES[kind]
         else:
@@ -60,7 +60,7 @@ def fields(data: Bytes, at: int, end: int) -> Iterator[Field]:
         at += length
 
 
-def as_signed(value: int) -> int:
+def _as_signed(value: int) -> int:
     """Read an unsigned 64-bit number as two's complement, as protobuf's int64 is written."""
     return value - 2**64 if value >= 2**63 else value
 
@@ -68,7 +68,7 @@ def as_signed(value: int) -> int:
 def number(field: Field) -> int:
     if field[2] != -1:
         raise DamagedError(f"field {field[0]} is no number")
-    return as_signed(field[1])
+    return _as_signed(field[1])
 
 
 def span(field: Field) -> tuple[int, int]:
@@ -88,12 +88,12 @@ def text(data: Bytes, field: Field) -> str:
 def numbers(data: Bytes, field: Field) -> list[int]:
     """Read a repeated int64, of which each may stand alone or all be packed into one field."""
     if field[2] == -1:
-        return [as_signed(field[1])]
+        return [_as_signed(field[1])]
     at, end = span(field)
     found: list[int] = []
     while at < end:
-        value, at = varint(data, at, end)
-        found.append(as_signed(value))
+        value, at = _varint(data, at, end)
+        found.append(_as_signed(value))
     return found
 
 

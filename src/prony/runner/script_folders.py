@@ -50,7 +50,7 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def check_links(folder: Path) -> None:
+def _check_links(folder: Path) -> None:
     """Refuse a folder with a link that leads out of it: what lies there was never meant to travel."""
     root = folder.resolve()
     for path in _entries(folder):
@@ -197,7 +197,7 @@ def pack_folder(folder: Path, to: Path) -> str:
         to = folder
     else:
         if folder.is_dir():
-            check_links(folder)
+            _check_links(folder)
         with tarfile.open(to, "w", format=tarfile.PAX_FORMAT) as archive:
             for path in files_of(folder):
                 member = tarfile.TarInfo(path.relative_to(root_of(folder)).as_posix())

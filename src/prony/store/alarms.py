@@ -36,7 +36,7 @@ class Source:
 
 def add(connection: Connection, alarm: Alarm, source: Source) -> None:
     """Keep a new alarm; its name must be free."""
-    check_via(connection, alarm)
+    _check_via(connection, alarm)
     if not result_rows.insert_new(connection, _T, _row(alarm, source)):
         hint = f"give it another name, or `prony alarm remove {alarm.name}` first"
         raise ConflictError(f"an alarm {alarm.name!r} is there already", hint=hint)
@@ -44,14 +44,14 @@ def add(connection: Connection, alarm: Alarm, source: Source) -> None:
 
 def replace(connection: Connection, alarm: Alarm, source: Source) -> None:
     """Keep an alarm in the place of the one of its name, whose incidents stay."""
-    check_via(connection, alarm)
+    _check_via(connection, alarm)
     if not result_rows.insert_new(connection, _T, _row(alarm, source)):
         kept = find(connection, alarm.name)
         known = alarm.model_copy(update={"id": kept.id, "created_at": kept.created_at})
         connection.execute(update(_T).where(_T.c.id == kept.id).values(document=_document(known)))
 
 
-def check_via(connection: Connection, alarm: Alarm) -> None:
+def _check_via(connection: Connection, alarm: Alarm) -> None:
     """Refuse an alarm that counts on others which are not there."""
     known = set(connection.execute(select(_T.c.name).where(_T.c.name.in_(alarm.via))).scalars()) if alarm.via else set()
     for name in alarm.via:

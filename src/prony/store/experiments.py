@@ -37,10 +37,10 @@ def require(found: Row[Any] | None, experiment_id: str) -> Row[Any]:
 
 
 def view_of(connection: Connection, experiment_id: str) -> ExperimentView:
-    return views(connection, [row_of(connection, experiment_id)])[0]
+    return _views(connection, [row_of(connection, experiment_id)])[0]
 
 
-def views(connection: Connection, rows: Sequence[Row[Any]]) -> list[ExperimentView]:
+def _views(connection: Connection, rows: Sequence[Row[Any]]) -> list[ExperimentView]:
     ids = [row.id for row in rows]
     counts = job_view.counts_of(connection, ids)
     priorities = lot_rows.priorities(connection, ids)
@@ -79,7 +79,7 @@ def page(
     rows = connection.execute(query).all()
     shown = rows[:limit]
     following = _cursor(shown[-1]) if len(rows) > limit else None
-    return Page(items=tuple(views(connection, shown)), next=following)
+    return Page(items=tuple(_views(connection, shown)), next=following)
 
 
 def name_of(connection: Connection, experiment_id: str) -> str:

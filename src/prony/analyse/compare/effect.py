@@ -26,7 +26,7 @@ def effect_of(before: Sequence[float], after: Sequence[float], *, paired: bool =
 
     The same in every unit, and of a rate as of its inverse. `paired`: the runs with one index were made together.
     """
-    if trouble := trouble_with(before, after, paired=paired):
+    if trouble := _trouble_with(before, after, paired=paired):
         return trouble
     first, second = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     logs = np.log(first), np.log(second)
@@ -49,7 +49,7 @@ def rise_together(before: Sequence[float], after: Sequence[float]) -> bool:
     It does not look at how far apart the sides are, so it chooses between two tests without preferring an answer. Pairs
     of runs that have nothing in common have half the degrees of freedom and find less.
     """
-    if len(before) != len(after) or len(before) < FEWEST_PAIRS or trouble_with(before, after):
+    if len(before) != len(after) or len(before) < FEWEST_PAIRS or _trouble_with(before, after):
         return False
     scores = [cut_scores(np.log(np.asarray(side, dtype=np.float64))) for side in (before, after)]
     first, second = (one - np.mean(one) for one in scores)
@@ -57,7 +57,7 @@ def rise_together(before: Sequence[float], after: Sequence[float]) -> bool:
     return size > 0 and float(np.sum(first * second)) / size > _TOGETHER
 
 
-def trouble_with(before: Sequence[float], after: Sequence[float], *, paired: bool = False) -> str:
+def _trouble_with(before: Sequence[float], after: Sequence[float], *, paired: bool = False) -> str:
     """Return why these runs cannot be compared as a ratio; an empty text where they can."""
     for name, values in (("baseline", before), ("candidate", after)):
         odd = next((value for value in values if not math.isfinite(value) or value <= 0), None)

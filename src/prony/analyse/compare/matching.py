@@ -80,7 +80,7 @@ def check_across(across: Sequence[str], entries: Sequence[Entry]) -> None:
             raise InputError(f"no job here has {text!r}", hint=hint, code="unknown_path")
 
 
-def is_across(path: str, across: Sequence[str]) -> bool:
+def _is_across(path: str, across: Sequence[str]) -> bool:
     """Is a path of a cell one that may differ?"""
     groups, paths = _split_allowed(across)
     return _is_under(path, paths) or (path == "workload.model" and "model" in groups)
@@ -234,5 +234,5 @@ def _by_cell(side: Side, across: Sequence[str]) -> dict[str, Entry]:
 
 
 def _cell(entry: Entry, across: Sequence[str]) -> str:
-    kept = {path: value for path, value in entry.job.cell.items() if not is_across(path, across)}
+    kept = {path: value for path, value in entry.job.cell.items() if not _is_across(path, across)}
     return ", ".join(f"{path}={value}" for path, value in sorted(kept.items()))

@@ -34,7 +34,7 @@ _ANSWERS = {
 }
 
 
-def change_sentence(change: Change) -> str:
+def _change_sentence(change: Change) -> str:
     size = f"{change.effect:+.1%}"
     if change.low is not None and change.high is not None:
         size += f" [{change.low:+.1%}, {change.high:+.1%}]"
@@ -56,10 +56,10 @@ def restate_change(change: Change) -> Change:
         return change
     by_runs = [step for step in change.path if step.startswith(BY_RUNS[:2])]
     settled = change.model_copy(update={"settle": f"{_ANSWERS[change.state]}{': ' + by_runs[-1] if by_runs else ''}."})
-    return settled.model_copy(update={"sentence": change_sentence(settled)})
+    return settled.model_copy(update={"sentence": _change_sentence(settled)})
 
 
-def settle_text(change: Change, *, seen_before: bool = False) -> str:
+def _settle_text(change: Change, *, seen_before: bool = False) -> str:
     """Say what would change the verdict."""
     if seen_before:
         return "The series was at this level before and left it: runs of both versions side by side would tell which."
@@ -189,9 +189,9 @@ class _Teller:
             noise=_noise(before, after.size, finding.correlated), path=_path(finding),
             beside=self._beside(position, began, until),
         )  # fmt: skip
-        settle = settle_text(made, seen_before=finding.seen_before)
+        settle = _settle_text(made, seen_before=finding.seen_before)
         made = made.model_copy(update={"settle": settle})
-        return made.model_copy(update={"sentence": change_sentence(made)})
+        return made.model_copy(update={"sentence": _change_sentence(made)})
 
     def _state(self, finding: Finding, noticed: NoticedChange) -> ChangeState:
         is_sure = noticed in self.course.changes or noticed is self.course.drift

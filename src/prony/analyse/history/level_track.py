@@ -157,7 +157,7 @@ def select_numbers(points: Sequence[Point], metric: str, better: Better) -> Judg
     kept: list[tuple[Point, float]] = []
     void = absent = no_ratio = 0
     for point in sorted(points, key=lambda point: (point.measured_at, point.job_id)):
-        value = value_of(point, metric)
+        value = _value_of(point, metric)
         if point.grade is Grade.VOID:
             void += 1
         elif value is None or not math.isfinite(value):
@@ -172,7 +172,7 @@ def select_numbers(points: Sequence[Point], metric: str, better: Better) -> Judg
     return JudgedNumbers(tuple(point for point, _ in kept), values, turned, _note(void, absent, no_ratio))
 
 
-def value_of(point: Point, metric: str) -> float | None:
+def _value_of(point: Point, metric: str) -> float | None:
     return point.values.get(metric)
 
 

@@ -98,7 +98,7 @@ def token_latencies(requests: Requests) -> dict[str, Values]:
     begins = requests.numbers["begin_ns"]
     found = {
         "ttft_ms": Values((requests.first_stamps - begins)[streamed] / NS_PER_MS),
-        "itl_ms": Values(gaps_ns(requests, streamed) / NS_PER_MS),
+        "itl_ms": Values(_gaps_ns(requests, streamed) / NS_PER_MS),
     }
     content = requests.numbers["content_ns"]
     answered = streamed & (content > 0)
@@ -110,7 +110,7 @@ def token_latencies(requests: Requests) -> dict[str, Values]:
     return found
 
 
-def gaps_ns(requests: Requests, rows: Array) -> Array:
+def _gaps_ns(requests: Requests, rows: Array) -> Array:
     """Return the real gaps between the pieces with tokens of these requests."""
     whole = np.repeat(rows, requests.pieces)
     owner = np.repeat(np.arange(requests.count), requests.pieces)[whole]

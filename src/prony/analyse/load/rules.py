@@ -24,7 +24,7 @@ from prony.model.metric import METRICS, key_of
 from prony.ports.driver import Cause
 
 
-def outcome_of(run: Requests, mlperf: Mlperf, load: Load) -> MlperfOutcome:
+def _outcome_of(run: Requests, mlperf: Mlperf, load: Load) -> MlperfOutcome:
     """Judge all requests of a run; of the server scenario, the limits are those of the recipe's `slo`."""
     begins, ends = run.numbers["begin_ns"], run.numbers["end_ns"]
     if mlperf.scenario == "offline":
@@ -294,7 +294,7 @@ def rules_of_mlperf(evidence: LoadEvidence) -> Iterator[Reason]:
     mlperf = evidence.load.mlperf
     if mlperf is None:
         return
-    outcomes = [outcome_of(run, mlperf, evidence.load) for run in evidence.all_runs if run.count]
+    outcomes = [_outcome_of(run, mlperf, evidence.load) for run in evidence.all_runs if run.count]
     broken = list(dict.fromkeys(text for outcome in outcomes for text in outcome.reasons))
     if broken:
         yield suspect("mlperf_invalid", f"By MLPerf's rules of {mlperf.scenario} it is INVALID: {'; '.join(broken)}.")

@@ -56,7 +56,7 @@ _WANTED: dict[str, tuple[str, ...]] = {
 _MISSED = ("e2e_ms", "ttft_ms", "itl_ms", "tpot_ms")
 
 
-def load_estimates(runs: Sequence[Requests], slo: Mapping[str, float]) -> tuple[EstimateSet, list[Missing]]:
+def _load_estimates(runs: Sequence[Requests], slo: Mapping[str, float]) -> tuple[EstimateSet, list[Missing]]:
     """Return every estimate of a load, and the percentiles that its requests are too few for."""
     if not runs:
         return EstimateSet(), []
@@ -65,7 +65,7 @@ def load_estimates(runs: Sequence[Requests], slo: Mapping[str, float]) -> tuple[
     missing: list[Missing] = []
     for metric in dict.fromkeys(metric for one in sampled for metric in one):
         values = [one[metric] for one in sampled if metric in one]
-        found |= of_requests(metric, values)
+        found |= _of_requests(metric, values)
         missing += _missing(metric, values) if metric in _MISSED else []
     told = [rates(run, slo) for run in runs]
     for metric in dict.fromkeys(metric for one in told for metric in one):
@@ -78,7 +78,7 @@ def load_estimates(runs: Sequence[Requests], slo: Mapping[str, float]) -> tuple[
     return found | _by_operation(runs), missing
 
 
-def of_requests(metric: str, runs: Sequence[Values], operation: str = "") -> EstimateSet:
+def _of_requests(metric: str, runs: Sequence[Values], operation: str = "") -> EstimateSet:
     """Return the statistics of a metric that all runs have enough numbers for."""
     known = [values for values in runs if values.count]
     unit = METRICS[metric].unit
@@ -95,7 +95,7 @@ def of_requests(metric: str, runs: Sequence[Values], operation: str = "") -> Est
     return found
 
 
-def error_estimate(runs: Iterable[Requests], operation: str = "") -> EstimateSet:
+def _error_estimate(runs: Iterable[Requests], operation: str = "") -> EstimateSet:
     """Return the share of the window's requests that failed, with Wilson's interval: a count of all runs together."""
     total = failed = taken = 0
     for run in runs:
@@ -142,10 +142,10 @@ def _by_operation(runs: Sequence[Requests]) -> EstimateSet:
     found = EstimateSet()
     for name in names:
         mine = [(run, run.operations.index(name)) for run in runs if name in run.operations]
-        found |= of_requests("e2e_ms", [by_operation(run, code) for run, code in mine], name)
+        found |= _of_requests("e2e_ms", [by_operation(run, code) for run, code in mine], name)
         through = [rate for run, code in mine if (rate := operation_rate(run, code)) is not None]
         found |= single_estimates("throughput_per_s", through, "runs", full=False, operation=name)
-        found |= error_estimate(runs, name)
+        found |= _error_estimate(runs, name)
     return found
 
 
@@ -211,8 +211,8 @@ def summarise_runs(
     selection = _select_runs(job.load, repetitions, good, searched)
     used = tuple(good[repetition.index] for repetition in selection.used)
     judged = used if searched is not None else tuple(good.values())
-    figures, missing = load_estimates(used, job.load.slo)
-    figures |= error_estimate(judged) | (searched.figures if searched is not None else EstimateSet())
+    figures, missing = _load_estimates(used, job.load.slo)
+    figures |= _error_estimate(judged) | (searched.figures if searched is not None else EstimateSet())
     figures |= reported_figures(result.reported)
     measured = tuple(_build_run(run) for run in used)
     listed, outlier_count = outliers(measured, _METRIC)

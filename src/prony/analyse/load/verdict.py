@@ -26,7 +26,7 @@ _UNSURE = 0.10
 _LATE_MS = 1.0
 
 
-def unsure_clocks(evidence: LoadEvidence) -> Iterator[Reason]:
+def _unsure_clocks(evidence: LoadEvidence) -> Iterator[Reason]:
     """Stamps of different agents are laid on one clock, as well as that clock is known."""
     median = evidence.value("e2e_ms.p50")
     known = [(_wrong_ms(one), one.agent) for one in _members(evidence)]
@@ -44,7 +44,7 @@ def unsure_clocks(evidence: LoadEvidence) -> Iterator[Reason]:
         )
 
 
-def late_at_start(evidence: LoadEvidence) -> Iterator[Reason]:
+def _late_at_start(evidence: LoadEvidence) -> Iterator[Reason]:
     """A member that began late sent what was due meanwhile in a burst."""
     late = [(timing.late_ns / 1e6, one.agent) for one in _members(evidence) if (timing := one.timing) is not None]
     worst, agent = max(late, default=(0.0, ""))
@@ -56,7 +56,7 @@ def late_at_start(evidence: LoadEvidence) -> Iterator[Reason]:
         )
 
 
-def too_few(evidence: LoadEvidence) -> Iterator[Reason]:
+def _too_few(evidence: LoadEvidence) -> Iterator[Reason]:
     """A run in which a member is missing was another load."""
     wanted = evidence.load.clients.agents
     if wanted > 1 and any(len(side.members) < wanted for side in evidence.used_sides):
@@ -88,7 +88,7 @@ def cut_by_time(evidence: LoadEvidence) -> Iterator[Reason]:
     )
 
 
-def stopped_by_user(evidence: LoadEvidence) -> Iterator[Reason]:
+def _stopped_by_user(evidence: LoadEvidence) -> Iterator[Reason]:
     """Somebody stopped the only run there is: its rows give numbers, of less than was asked for."""
     stopped = [one for one in evidence.selection.used if one.stopped_by == "stop"]
     if not stopped:
@@ -149,7 +149,7 @@ def brought_in(evidence: LoadEvidence) -> Iterator[Reason]:
         )
 
 
-def own_processes(evidence: LoadEvidence) -> Iterator[Reason]:
+def _own_processes(evidence: LoadEvidence) -> Iterator[Reason]:
     """A latency that holds the start of a program is not the service's."""
     origin = evidence.result.origin
     if origin is not None and origin.has_own_processes:
@@ -193,7 +193,7 @@ def in_no_time(evidence: LoadEvidence) -> Iterator[Reason]:
         )
 
 
-def own_summary(evidence: LoadEvidence) -> Iterator[Reason]:
+def _own_summary(evidence: LoadEvidence) -> Iterator[Reason]:
     """Two figures for one thing: only one has requests behind it."""
     origin = evidence.result.origin
     if origin is not None and origin.differs:
@@ -225,21 +225,21 @@ RULES: tuple[Callable[[LoadEvidence], Iterator[Reason]], ...] = (
     rules.cut_requests,
     cut_by_time,
     users_apart,
-    stopped_by_user,
+    _stopped_by_user,
     silent_clients,
     rules.sent_late,
     rules.busy_client,
     rules.unwatched_client,
     rules.fewer_connections,
-    unsure_clocks,
-    late_at_start,
-    too_few,
+    _unsure_clocks,
+    _late_at_start,
+    _too_few,
     brought_in,
-    own_processes,
+    _own_processes,
     coarse_stamps,
     unread_lines,
     in_no_time,
-    own_summary,
+    _own_summary,
     made_up,
     rules.partial_result,
     rules.few_runs,

@@ -111,7 +111,7 @@ _PLATEAU = 0.05
 THROUGHPUT = "throughput_per_s.p50"
 
 
-def knee_claim(groups: Sequence[Group], noun: str) -> tuple[Claim, Knee | None]:
+def _knee_claim(groups: Sequence[Group], noun: str) -> tuple[Claim, Knee | None]:
     """Return where throughput stops growing with load, and the fit behind it."""
     counted = [group for group in groups if group.counting_jobs]
     if len(counted) < FEWEST_LEVELS:
@@ -164,7 +164,7 @@ def _knee_text(found: Knee, counted: Sequence[Group], noun: str) -> Claim:
     return Claim(state="cannot tell", text=text)
 
 
-def of_the_client(knee: Claim, levels: Sequence[Level], noun: str) -> str:
+def _of_the_client(knee: Claim, levels: Sequence[Level], noun: str) -> str:
     """Say of a knee that it is the client's, where the client was the limit at every level from there on; else ''."""
     begin = 0.0 if knee.estimate is None or knee.estimate.low is None else knee.estimate.low
     beyond = [level for level in levels if level.load >= begin and not level.excluded]
@@ -186,7 +186,7 @@ def _remains(found: Knee) -> str:
     return f"{found.remains:.1%} [{found.remains_low:.1%}, {found.remains_high:.1%}]"
 
 
-def limit_claim(groups: Sequence[Group], knee: Claim, noun: str) -> Claim:
+def _limit_claim(groups: Sequence[Group], knee: Claim, noun: str) -> Claim:
     """Return the most that goes through; it is a limit only where a knee was found."""
     counted = [group for group in groups if group.counting_jobs]
     shown = [(one, group) for group in counted if (one := group.estimate(THROUGHPUT)) is not None]
@@ -214,7 +214,7 @@ def _meets(one: Estimate, best: Estimate) -> bool:
     return one.high is not None and best.low is not None and one.high >= best.low
 
 
-def slo_claim(levels: Sequence[Level], slo: Mapping[str, float], noun: str) -> Claim | None:
+def _slo_claim(levels: Sequence[Level], slo: Mapping[str, float], noun: str) -> Claim | None:
     """Return the highest load up to which every level held every limit: none is skipped."""
     if not any("." in key for key in slo):
         return None
@@ -287,12 +287,14 @@ def _shared_slo(jobs: Sequence[LoadedJob]) -> dict[str, float]:
 
 def _curve(title: str, noun: str, groups: Sequence[Group], slo: Mapping[str, float]) -> Curve:
     levels = tuple(_level(group, slo) for group in groups)
-    knee, _ = knee_claim(groups, noun)
-    whose = of_the_client(knee, levels, noun)
-    knee, limit = (one.model_copy(update={"text": one.text + whose}) for one in (knee, limit_claim(groups, knee, noun)))
+    knee, _ = _knee_claim(groups, noun)
+    whose = _of_the_client(knee, levels, noun)
+    knee, limit = (
+        one.model_copy(update={"text": one.text + whose}) for one in (knee, _limit_claim(groups, knee, noun))
+    )
     return Curve(
         title=title, noun=noun, levels=levels, knee=knee, limit=limit,
-        slo=slo_claim(levels, slo, noun),
+        slo=_slo_claim(levels, slo, noun),
     )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ _MOST_NAMED = 3
 _KINDS_OF_CHANGE: dict[Kind, str] = {"suspect": "may be worse", "regression": "got worse"}
 
 
-def check_threshold(alarm: Alarm, recipe: str, summary: Summary, at: datetime) -> Happening | None:
+def _check_threshold(alarm: Alarm, recipe: str, summary: Summary, at: datetime) -> Happening | None:
     """Return that a number is beyond an alarm's threshold, or within it; None where it cannot be said."""
     condition = alarm.condition
     estimate = summary.estimates.get(condition.key)
@@ -217,7 +217,7 @@ class AlarmEngine:
         """Hold a result against the thresholds; what may not be quoted says nothing."""
         for alarm in self.alarms:
             if alarm.condition.kind == "threshold" and alarm.recipe in (None, recipe):
-                found = check_threshold(alarm, recipe, summary, at)
+                found = _check_threshold(alarm, recipe, summary, at)
                 if found is not None and _is_aimed_at(alarm, found, transaction.connection):
                     self._meet(transaction, alarm, _limit_subject(found))
 

@@ -89,7 +89,7 @@ def remove_alarm(transaction: Transaction, text: str) -> str:
 # Messages
 
 
-def close_ready_messages(transaction: Transaction, now: datetime) -> int:
+def _close_ready_messages(transaction: Transaction, now: datetime) -> int:
     """Turn what was gathered for long enough into deliveries; return how many messages that were."""
     found = notices.ready(transaction.connection, now.timestamp(), _MESSAGES_TOGETHER)
     for notice in found:
@@ -109,7 +109,7 @@ def _address(transaction: Transaction, alarm: Alarm, notice: notices.GatheredMes
     notices.address(transaction.connection, notice, whom, now)
 
 
-def claim_messages(transaction: Transaction, *, now: datetime, link: str) -> list[OutgoingMessage]:
+def _claim_messages(transaction: Transaction, *, now: datetime, link: str) -> list[OutgoingMessage]:
     """Take letters that are to be sent now."""
     claims = notices.claim(transaction.connection, now=now, until_s=now.timestamp() + CLAIM_S, limit=_MESSAGES_TOGETHER)
     return _build_messages(transaction, claims, now=now, link=link)
@@ -149,7 +149,7 @@ def _build_messages(
             notices.record(transaction.connection, one, Try(at=now, ok=False, said="given up"), again_s=None)
             continue
         alarm = rows.find(transaction.connection, one.notice.alarm_id)
-        message = write_message(alarm, one.notice, at=one.created_at, link=link)
+        message = _write_message(alarm, one.notice, at=one.created_at, link=link)
         found.append(OutgoingMessage(one, Notification(one.id, message, source.addresses[one.place], source.secret)))
     return found
 
@@ -172,7 +172,7 @@ def record_delivery(
     )
 
 
-def write_message(alarm: Alarm, notice: notices.GatheredMessages, *, at: datetime, link: str) -> Message:
+def _write_message(alarm: Alarm, notice: notices.GatheredMessages, *, at: datetime, link: str) -> Message:
     """Return one message for all that was gathered."""
     where = f"{link}/api/v1/alarms/{alarm.id}/incidents" if link else ""
     rest = notice.count - len(notice.items)
@@ -271,8 +271,8 @@ class Alarms:
 
         def act(transaction: Transaction) -> list[OutgoingMessage]:
             self._alarm_engine.remind(transaction, now)
-            close_ready_messages(transaction, now)
-            return claim_messages(transaction, now=now, link=self._context.settings.url)
+            _close_ready_messages(transaction, now)
+            return _claim_messages(transaction, now=now, link=self._context.settings.url)
 
         if await self._context.read(lambda connection: self._alarm_engine.has_work(connection, now)):
             for outgoing in await self._context.write(act):

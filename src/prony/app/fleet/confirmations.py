@@ -90,7 +90,7 @@ class Trial:
         return f"the same job {self.count} time{'' if self.count == 1 else 's'} more"
 
 
-def study_change(connection: Connection, change: Change, is_there: Callable[[str], bool | None]) -> Case | Refusal:
+def _study_change(connection: Connection, change: Change, is_there: Callable[[str], bool | None]) -> Case | Refusal:
     """Return what can be run for a change, or why nothing can.
 
     `is_there`: may an agent be given work? None where it is known no more.
@@ -141,7 +141,7 @@ def _engine(point: Point) -> tuple[str, str]:
     return name, version.partition("-")[0].partition("+")[0]
 
 
-def next_trial(case: Case, batches: Sequence[Batch]) -> Trial | Refusal:
+def _next_trial(case: Case, batches: Sequence[Batch]) -> Trial | Refusal:
     """Return the batch that comes after these, the first by default; or why there is none."""
     can_repeat = len(case.before) >= _LEAST_BEFORE
     if not batches and can_repeat and is_alone(case.change):
@@ -157,7 +157,7 @@ def next_trial(case: Case, batches: Sequence[Batch]) -> Trial | Refusal:
     return Trial(way, MORE if is_second else PAIRS)
 
 
-def plan_batch(case: Case, trial: Trial, *, now: datetime) -> Plan:
+def _plan_batch(case: Case, trial: Trial, *, now: datetime) -> Plan:
     """Return the experiment that runs a batch on the agent of the change, as one lot, in order."""
     identity = new_id(time.time(), chance=6)
     recipe = _trial_recipe(case, trial)
@@ -250,7 +250,7 @@ class Confirmations:
         ):
             return
         try:
-            plan = await asyncio.to_thread(plan_batch, case, trial, now=self._context.clock.now())
+            plan = await asyncio.to_thread(_plan_batch, case, trial, now=self._context.clock.now())
         except PronyError as exc:
             await self._context.write(partial(self._note_refusal, change=change, refusal=Refusal(exc.message)))
             return
@@ -261,14 +261,14 @@ class Confirmations:
             self._context.hook("confirming", change=change.id, experiment=plan.experiment.id, runs=trial.runs)
 
     def _study(self, change: Change, connection: Connection) -> tuple[Case, Trial, int] | Refusal:
-        case = study_change(connection, change, self._is_there)
+        case = _study_change(connection, change, self._is_there)
         if isinstance(case, Refusal):
             return case
         if not self._runs_kind(case.agent_id, case.job.workload.kind):
             # It may be another program's worker, which looks for jobs elsewhere: this one would wait for ever.
             return Refusal(f"agent {case.agent_id} is lent no {case.job.workload.kind} jobs by this server")
         batches = confirmations.of_change(connection, change.id)
-        trial = next_trial(case, batches)
+        trial = _next_trial(case, batches)
         return trial if isinstance(trial, Refusal) else (case, trial, len(batches))
 
     def _is_there(self, agent_id: str) -> bool | None:
@@ -355,7 +355,7 @@ class Confirmations:
         values = [value for one in alike for value in _values(transaction.connection, one, change.metric)]
         if len(values) < min(_LEAST, batch.runs):
             return self._fail(transaction, batch, f"only {len(values)} of {batch.runs} runs may be quoted")
-        case = study_change(transaction.connection, change, lambda _: True)
+        case = _study_change(transaction.connection, change, lambda _: True)
         if isinstance(case, Refusal):
             return self._fail(transaction, batch, case.reason)
         if not case.before:

@@ -58,10 +58,12 @@ def build_schedule(new: NewSchedule, read: ReadRecipe, home: Home, *, now: datet
     check_scripts(plan_experiment(read, dict, now=now, who=who).jobs, home)
     timing = Timing.model_validate(own | given)
     named = new.name or recipe.name
-    return schedule_of(named, recipe.name, timing, new.submission, now=now, who=who)
+    return _schedule_of(named, recipe.name, timing, new.submission, now=now, who=who)
 
 
-def schedule_of(name: str, recipe: str, timing: Timing, submission: Submission, *, now: datetime, who: str) -> Schedule:
+def _schedule_of(
+    name: str, recipe: str, timing: Timing, submission: Submission, *, now: datetime, who: str
+) -> Schedule:
     """Return a schedule that goes on from now."""
     return Schedule(
         id=new_id(time.time(), chance=4),
@@ -82,7 +84,7 @@ def keep_recipe_schedule(transaction: Transaction, plan: Plan, submission: Submi
     if recipe.schedule is None:
         return None
     who = plan.experiment.submitted_by
-    found = schedule_of(recipe.name, recipe.name, recipe.schedule, submission, now=now, who=who)
+    found = _schedule_of(recipe.name, recipe.name, recipe.schedule, submission, now=now, who=who)
     return schedules.replace(transaction.connection, found)
 
 
@@ -156,7 +158,7 @@ def plan_fire(schedule: Schedule, read: ReadRecipe, offers: Offers, *, now: date
     return found.of_schedule(schedule.id)
 
 
-def take_turn(
+def _take_turn(
     transaction: Transaction, schedule: Schedule, turn: Turn, made: Plan | PronyError | None, *, now: datetime
 ) -> Fire | None:
     """Carry out one turn; None where somebody else did, or the schedule was changed meanwhile."""
@@ -281,7 +283,7 @@ class Schedules:
             plan = await self._plan_of(found, now)
 
         def act(transaction: Transaction) -> Fire | None:
-            fire = take_turn(transaction, found, turn, plan, now=now)
+            fire = _take_turn(transaction, found, turn, plan, now=now)
             happening = check_missed_fires(found, fire) if fire is not None else None
             if happening is not None:
                 self._alarm_engine.report(transaction, happening)

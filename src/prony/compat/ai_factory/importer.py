@@ -65,7 +65,7 @@ class Benchmark:
         return found if isinstance(found, Mapping) else {}
 
 
-def benchmarks_in(path: Path) -> list[Path]:
+def _benchmarks_in(path: Path) -> list[Path]:
     """Return the folders of benchmarks: this one, or those inside of it or of its `results`; none where it is ours."""
     if not path.is_dir() or any((path / name).exists() for name in (EXPERIMENT, MANIFEST, JOB)):
         return []
@@ -141,10 +141,10 @@ class AiFactoryImporter:
     """All benchmarks of a folder are read before the first is kept."""
 
     def fits(self, path: Path) -> bool:
-        return bool(benchmarks_in(path))
+        return bool(_benchmarks_in(path))
 
     def bring_in(self, store: Store, path: Path) -> tuple[Experiment, ...]:
-        found = [read_benchmark(folder) for folder in benchmarks_in(path)]
+        found = [read_benchmark(folder) for folder in _benchmarks_in(path)]
         return tuple(_import_benchmark(store, benchmark) for benchmark in found)
 
 

@@ -40,7 +40,7 @@ _GPUS: dict[str, dict[str, int]] = {
 _WITHOUT = ("t", "m", "c", "r", "a", "x", "z", "i", "d", "h")
 
 
-def gpus_of(instance_type: str) -> int | None:
+def _gpus_of(instance_type: str) -> int | None:
     """Return the number of GPUs; None where it is not known."""
     family, _, size = instance_type.lower().removeprefix("ml.").partition(".")
     if family in _GPUS:
@@ -170,7 +170,7 @@ def _processes(draft: Draft, found: Descriptor) -> int | None:
     if written != "gpus":
         return int(written)
     keys, kind = ("hardware", "distributed", "processes_per_instance"), found.hardware.instance_type
-    gpus = gpus_of(kind)
+    gpus = _gpus_of(kind)
     if gpus is None:
         draft.refuse(keys, f"how many GPUs {kind} has is not known", 'write the number, as in "4"')
     elif gpus == 0:

@@ -119,31 +119,31 @@ class Topology:
     max_mhz: float | None
 
 
-def read_topology(root: Path = kernel.ROOT) -> Topology:
+def _read_topology(root: Path = kernel.ROOT) -> Topology:
     """Read it; what is not told (a guest sees little) is None."""
     online = kernel.cpu_list(kernel.text(root / _CPU / "online"))
     cores = _cores(root, online)
     strong, weak = _kinds(root, online)
-    frequencies = max_frequencies_khz(root, online)
+    frequencies = _max_frequencies_khz(root, online)
     nodes = kernel.cpu_list(kernel.text(root / "sys/devices/system/node/online"))
     return Topology(
         logical=len(online) or None,
         physical=len(set(cores.values())) if cores and len(cores) == len(online) else None,
         performance=len({cores.get(cpu, str(cpu)) for cpu in strong}) if weak else None,
         efficiency=len({cores.get(cpu, str(cpu)) for cpu in weak}) if weak else None,
-        caches=read_caches(root, (*strong, *weak)),
+        caches=_read_caches(root, (*strong, *weak)),
         numa_nodes=len(nodes) or None,
         max_mhz=max(frequencies.values()) / 1000 if frequencies else None,
     )
 
 
-def max_frequencies_khz(root: Path, cpus: tuple[int, ...]) -> dict[int, int]:
+def _max_frequencies_khz(root: Path, cpus: tuple[int, ...]) -> dict[int, int]:
     """Return the highest clock of each CPU that tells it."""
     found = {cpu: kernel.number(root / _CPU / f"cpu{cpu}/cpufreq/cpuinfo_max_freq") for cpu in cpus}
     return {cpu: khz for cpu, khz in found.items() if khz}
 
 
-def read_caches(root: Path, cpus: tuple[int, ...]) -> dict[str, int]:
+def _read_caches(root: Path, cpus: tuple[int, ...]) -> dict[str, int]:
     """Return the size of one cache of each level as the first of these CPUs sees it, and all of the last level's.
 
     Keys are `L1d_kib`, `L2_kib`, ...; `L3_total_kib` adds up the separate slices of a chiplet machine.
@@ -198,7 +198,7 @@ def _kinds(root: Path, cpus: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[in
     if strong and weak:
         return strong, weak
     capacities = {cpu: kernel.number(root / _CPU / f"cpu{cpu}/cpu_capacity") for cpu in cpus}
-    strengths = {cpu: value for cpu, value in capacities.items() if value} or max_frequencies_khz(root, cpus)
+    strengths = {cpu: value for cpu, value in capacities.items() if value} or _max_frequencies_khz(root, cpus)
     if len(strengths) != len(cpus) or not cpus:
         return cpus, ()
     # Three kinds (prime, big, little) count as two: only the least are the efficient ones.
@@ -244,7 +244,7 @@ def installed_mib(root: Path = kernel.ROOT) -> int | None:
 
 
 def _cpu(who: cpuinfo.Identity, root: Path, allowed: int) -> Cpu:
-    shape = read_topology(root)
+    shape = _read_topology(root)
     return Cpu(
         model=who.model,
         vendor=who.vendor,

@@ -22,7 +22,7 @@ _CPU = "sys/devices/system/cpu"
 def see(root: Path = kernel.ROOT) -> Values:
     """Look at everything that takes no time to look at."""
     if sys.platform != "linux" and root == kernel.ROOT:
-        return see_elsewhere()
+        return _see_elsewhere()
     return {**_load(root), **_clocks(root), **_power(root), **_memory(root), **_system(root)}
 
 
@@ -141,7 +141,7 @@ def _system(root: Path) -> Values:
     }
 
 
-def see_elsewhere() -> dict[str, Value]:
+def _see_elsewhere() -> dict[str, Value]:
     """Look at what psutil offers on every system; all else stays absent, and so unknown."""
     import psutil
 

@@ -52,7 +52,7 @@ def different_answer(evidence: Evidence) -> Iterator[Reason]:
         yield note("precision_visible", f"In precision {precision} {off}.")
 
 
-def other_precision(evidence: Evidence) -> Iterator[Reason]:
+def _other_precision(evidence: Evidence) -> Iterator[Reason]:
     """The engine computes in another precision than was asked for, or than the file holds."""
     effective = evidence.result.effective
     ran = _NAMES.get(effective.precision.lower()) if effective else None
@@ -96,7 +96,7 @@ def _file_precision(evidence: Evidence) -> str | None:
     return max(held, key=lambda name: (held[name], name)) if held else None
 
 
-def unit_unverified(evidence: Evidence) -> Iterator[Reason]:
+def _unit_unverified(evidence: Evidence) -> Iterator[Reason]:
     """A worker may compute elsewhere than it was asked to, and report success."""
     if (who := reporter_of(evidence)) is not None:
         unit = evidence.job.work(ModelWorkload).unit
@@ -110,7 +110,7 @@ RULES: tuple[Rule, ...] = (
     not_finite,
     external_results.no_samples,
     external_results.warmup_unknown,
-    unit_unverified,
+    _unit_unverified,
     external_results.machine_unwatched,
     rules.check_contamination,
     rules.check_counters,
@@ -123,7 +123,7 @@ RULES: tuple[Rule, ...] = (
     repetition.wide_interval,
     rules.check_throttling,
     rules.too_short_for_the_clock,
-    other_precision,
+    _other_precision,
     steadiness.steadiness_unjudged,
     steadiness.stopped_by_time,
     steadiness.page_cache_mixed,

@@ -55,7 +55,7 @@ class Series:
     runs: Mapping[int, float]
 
 
-def known_origins() -> tuple[str, ...]:
+def _known_origins() -> tuple[str, ...]:
     """Return the ways by which a number can come, those of modules that scripts may import among them."""
     return ("emit", *find_plugins(SHIMS), "json", "pattern", "prony")
 
@@ -68,7 +68,7 @@ def told_frame(repetition: int, phase: str, rows: Sequence[EmittedValue], node: 
     schema: Any = {
         "repetition": pl.Int32, "index": pl.Int32, "phase": pl.Enum(SAMPLE_PHASES), "node": pl.Int32, "at_ns": pl.Int64,
         "name": pl.String, "value": pl.Float64, "unit": pl.String, "step": pl.Float64, "rank": pl.Int32,
-        "labels": pl.String, "timestamp": pl.Float64, "origin": pl.Enum(known_origins()),
+        "labels": pl.String, "timestamp": pl.Float64, "origin": pl.Enum(_known_origins()),
     }  # fmt: skip
     columns = {
         "repetition": [repetition] * count, "index": range(count), "phase": [phase] * count,

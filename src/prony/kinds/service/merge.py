@@ -42,13 +42,13 @@ class _Run:
 
 def merge_load(parts: Sequence[PartFolder], job: Job) -> tuple[pl.DataFrame, list[Repetition]]:
     """Return the requests of all parts, and the runs that they make."""
-    rows = merged_rows([Rows(one_rows(part), part.offsets, part.processes) for part in parts])
+    rows = merged_rows([Rows(_one_rows(part), part.offsets, part.processes) for part in parts])
     indices = sorted({one.index for part in parts for one in part.result.repetitions})
     repetitions = [_repetition(index, parts, rows, job) for index in indices]
     return _with_phases(rows, repetitions, job), repetitions
 
 
-def one_rows(part: PartFolder) -> pl.DataFrame:
+def _one_rows(part: PartFolder) -> pl.DataFrame:
     """Return the requests of one part; none where it did not come so far."""
     return read_requests(part.path) if (part.path / SAMPLES).exists() and part.offsets else empty_frame()
 

@@ -47,7 +47,7 @@ def chosen(workload: ServiceWorkload) -> Chosen:
     settings: Any = None
     if workload.service is not None:
         service = plugins.load(plugins.SERVICES, workload.service)()
-        settings = options_of(service, workload.settings, "workload.settings")
+        settings = _options_of(service, workload.settings, "workload.settings")
     elif workload.endpoint is None:
         hint = "service: redis, or endpoint: http://host:8000 with a driver"
         raise InputError("a service workload needs a service or an endpoint", hint=hint, code="recipe")
@@ -55,17 +55,17 @@ def chosen(workload: ServiceWorkload) -> Chosen:
     if not name:
         raise InputError("no driver is named", hint="workload.driver: http", code="recipe")
     driver: Driver = plugins.load(plugins.DRIVERS, name)()
-    options = options_of(driver, workload.options, "workload.options")
+    options = _options_of(driver, workload.options, "workload.options")
     if not driver.asks:
         if workload.task is not None or workload.prompts:
             raise InputError(f"the driver {name} asks nothing of an LLM, so it takes no task", code="recipe")
         return Chosen(driver, options, service, settings)
     task: Task = plugins.load(plugins.TASKS, workload.task or _SYNTHETIC)()
-    prompts = options_of(task, workload.prompts, "workload.prompts")
+    prompts = _options_of(task, workload.prompts, "workload.prompts")
     return Chosen(driver, options, service, settings, task, prompts)
 
 
-def options_of(plugin: Driver | Task | Service, written: Mapping[str, Any], place: str) -> Any:
+def _options_of(plugin: Driver | Task | Service, written: Mapping[str, Any], place: str) -> Any:
     """Return the plug-in's options, checked as strictly as the recipe itself."""
     try:
         return plugin.Options.model_validate_json(json.dumps(written), strict=True)

@@ -106,7 +106,7 @@ class Later:
 
     def step(self, due_ns: int, now_ns: int) -> int:
         self._truth.late.append(now_ns - due_ns)
-        write_whole(self._line, self._bytes, self.fault)
+        _write_whole(self._line, self._bytes, self.fault)
         return 0
 
     def end(self, now_ns: int) -> None:
@@ -114,7 +114,7 @@ class Later:
         self._line.done()
 
 
-def write_whole(line: MockConnection, content: bytes, fault: str) -> None:
+def _write_whole(line: MockConnection, content: bytes, fault: str) -> None:
     """Write an answer that has a length; a fault breaks it in its middle."""
     if line.closed:
         return
@@ -151,7 +151,7 @@ class Whole:
             return
         works.truth.arrivals.append(at_ns)
         if fault:
-            write_whole(line, self._content(fault), fault)
+            _write_whole(line, self._content(fault), fault)
         else:
             line.write(self._bytes)
 

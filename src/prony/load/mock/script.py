@@ -85,7 +85,7 @@ def _count_reasoning(tokens: int, voice: Voice, options: Options) -> int:
     return min(options.reasoning, tokens) if voice.reasons else 0
 
 
-def chunk_count(tokens: int, voice: Voice, options: Options) -> int:
+def _chunk_count(tokens: int, voice: Voice, options: Options) -> int:
     """Return in how many chunks so many tokens come."""
     reasoning, size = _count_reasoning(tokens, voice, options), options.tokens_per_chunk
     return -(-reasoning // size) - (-(tokens - reasoning) // size)
@@ -93,7 +93,7 @@ def chunk_count(tokens: int, voice: Voice, options: Options) -> int:
 
 def spans_ns(tokens: int, voice: Voice, options: Options) -> tuple[int, int]:
     """Return how long an answer takes by the schedule: to its first chunk, and from there to its last."""
-    gaps = chunk_count(tokens, voice, options) - 1
+    gaps = _chunk_count(tokens, voice, options) - 1
     return options.ttft_ns, gaps * options.itl_ns + (options.stall_ns if gaps else 0)
 
 
@@ -155,7 +155,7 @@ class Scripts:
         return unit(self.voice.closing(ask), lead_size)
 
     def _units(self, ask: Ask, lead_size: int) -> tuple[Unit, ...]:
-        count = chunk_count(ask.tokens, self.voice, self._options)
+        count = _chunk_count(ask.tokens, self.voice, self._options)
         # A shorter answer is the beginning of the longest; only its last chunk may differ.
         last = self._unit(count - 1, ask.tokens, ask, lead_size)
         return (*self._longest(ask.with_usage, lead_size)[: count - 1], last)
@@ -163,7 +163,7 @@ class Scripts:
     def _all(self, with_usage: bool, lead_size: int) -> tuple[Unit, ...]:
         tokens = self._options.tokens
         ask = _plain(tokens, with_usage)
-        count = chunk_count(tokens, self.voice, self._options)
+        count = _chunk_count(tokens, self.voice, self._options)
         return tuple(self._unit(index, tokens, ask, lead_size) for index in range(count))
 
     def _unit(self, index: int, tokens: int, ask: Ask, lead_size: int) -> Unit:

@@ -42,7 +42,7 @@ def build_requests(wants: Wants, call: Call, body_of: Callable[[Prompt], Mapping
             expected=prompt.expected,
             about=Asked(call.streamed, prompt.input_tokens),
         )
-        for prompt, after in zip(wants.prompts, previous_turns(wants.prompts), strict=True)
+        for prompt, after in zip(wants.prompts, _previous_turns(wants.prompts), strict=True)
     ]
     notes = {"model": call.model, "prompts": str(len(requests)), "streamed": "yes" if call.streamed else "no"}
     return Prepared(requests, wire_of(call.version), keeps=Keeps.REPLY, notes=notes)
@@ -54,7 +54,7 @@ def counting(tokenizer: str | None, wants: Wants) -> Counts | None:
     return None if found is None else found.count
 
 
-def previous_turns(prompts: Sequence[Prompt]) -> list[int | None]:
+def _previous_turns(prompts: Sequence[Prompt]) -> list[int | None]:
     """Return, for each prompt, the one of the same session that must be answered before it."""
     last: dict[int, int] = {}
     before: list[int | None] = []

@@ -173,9 +173,9 @@ def units_of(provider: str) -> list[ProviderUnit]:
     if provider in REMOTE:
         return []
     known = [unit for unit in KNOWN if unit.provider == provider]
-    return known or [ProviderUnit(derived_name(provider), provider, f"{provider} of ONNX Runtime")]
+    return known or [ProviderUnit(_derived_name(provider), provider, f"{provider} of ONNX Runtime")]
 
 
-def derived_name(provider: str) -> str:
+def _derived_name(provider: str) -> str:
     """Return a unit's name for a provider that is not in the table: `FooBarExecutionProvider` is `foobar`."""
     return re.sub(r"[^a-z0-9]+", "-", provider.removesuffix("ExecutionProvider").lower()).strip("-")

@@ -52,7 +52,7 @@ def missing(names: Iterable[str], given: str | None, how: str) -> str | None:
     return f"no {' or '.join(names)} on PATH; to get one: {how}"
 
 
-def package_version(script: Path, package: str) -> str:
+def _package_version(script: Path, package: str) -> str:
     """Return the version of a Python package from the environment that its script lies in; empty where none tells."""
     environment = script.resolve().parent.parent
     for folder in environment.glob(f"lib/python*/site-packages/{package}-*.dist-info"):
@@ -146,7 +146,7 @@ def installation_of(
     if path is None:
         return None
     if package:
-        version = package_version(path, package)
+        version = _package_version(path, package)
         return Installation(path, "package" if version else "program", version)
     return Installation(path, ask=[str(path), *ask] if ask else (), pattern=pattern)
 

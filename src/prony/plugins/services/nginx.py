@@ -90,7 +90,7 @@ class Nginx:
     def start(self, site: ServiceSite) -> Start:
         options: NginxOptions = site.options
         configuration = site.folder / "nginx.conf"
-        configuration.write_text(write_configuration(site))
+        configuration.write_text(_write_configuration(site))
         files = site.folder / "files"
         files.mkdir()
         for name in ("file", "index.html"):
@@ -124,7 +124,7 @@ class Nginx:
         return {**told, **version}
 
 
-def write_configuration(site: ServiceSite) -> str:
+def _write_configuration(site: ServiceSite) -> str:
     """Return the text of its configuration."""
     options: NginxOptions = site.options
     root = f"root {site.folder}/files; index index.html;"

@@ -74,7 +74,7 @@ class ShareGpt:
         firsts = [found[0] for found in sessions(options, seeds["prompts"], base)]
         if tokenizer is not None and options.max_input_tokens is not None:
             limit = options.max_input_tokens
-            counts = tokenizer.counts([text_of(asked) for asked, _ in firsts])
+            counts = tokenizer.counts([_text_of(asked) for asked, _ in firsts])
             firsts = [first for first, size in zip(firsts, counts, strict=True) if size <= limit]
         firsts = firsts[:count]
         return prompts_of(firsts, [None] * len(firsts), options, tokenizer, Outputs(seeds["lengths"], lengths))
@@ -111,7 +111,7 @@ def sessions(options: ConversationsOptions, seed: int, base: Path) -> list[list[
     return good
 
 
-def text_of(messages: Sequence[Turn]) -> str:
+def _text_of(messages: Sequence[Turn]) -> str:
     return "\n\n".join(message["content"] for message in messages)
 
 
@@ -124,7 +124,7 @@ def prompts_of(
 ) -> list[Prompt]:
     """Return a prompt for each exchange; `members` are the sessions that they belong to."""
     own = None if tokenizer is None else tokenizer.counts([answer for _, answer in asked])
-    sizes = None if tokenizer is None else tokenizer.counts([text_of(messages) for messages, _ in asked])
+    sizes = None if tokenizer is None else tokenizer.counts([_text_of(messages) for messages, _ in asked])
     most = outputs.chosen(own, options.output_tokens, len(asked))
     return [
         Prompt(

@@ -24,13 +24,13 @@ Node = dict[str, Any]
 def read_strictly(kind: type[T], parsed: Parsed, hints: Mapping[str, str], what: str) -> T:
     """Read a document of another program; `hints` say what to write for keys that are no keys, by their names, and
     `what` is what it was taken for."""
-    found, problems = read_part(kind, parsed.document, (), parsed, hints)
+    found, problems = _read_part(kind, parsed.document, (), parsed, hints)
     if found is None:
         raise recipe_error([*parsed.problems, *problems], f"it was read as {what}")
     return found
 
 
-def read_part(
+def _read_part(
     kind: type[T], written: Any, place: Keys, parsed: Parsed, hints: Mapping[str, str] | None = None
 ) -> tuple[T | None, list[Problem]]:
     """Read what stands at a place of a document, or tell all that is wrong with it."""
@@ -197,7 +197,7 @@ class Draft:
 
     def read(self, kind: type[T], written: Any, place: Keys) -> T | None:
         """Read a part of the document strictly; None where it is wrong, and then its problems are told here."""
-        found, problems = read_part(kind, written, place, self.origin)
+        found, problems = _read_part(kind, written, place, self.origin)
         self.problems += problems
         return found
 

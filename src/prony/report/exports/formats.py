@@ -22,7 +22,7 @@ EXPORTS: dict[str, str] = {
 }
 
 
-def known_formats() -> tuple[str, ...]:
+def _known_formats() -> tuple[str, ...]:
     """Return the names of all formats, those of exporters that are installed last."""
     return (*EXPORTS, *plugins.find_plugins(plugins.EXPORTERS))
 
@@ -30,7 +30,7 @@ def known_formats() -> tuple[str, ...]:
 def check_format(written: str) -> str:
     """Return the name of a format as it is known here."""
     name = written.lower()
-    known = known_formats()
+    known = _known_formats()
     if name not in known:
         near = get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"

@@ -22,7 +22,7 @@ from prony.report.notes import Note, instrument, notes, whose
 from prony.report.table import Column, Row, table
 
 
-def comparison_section(analysis: AnalysedExperiment) -> Html | None:
+def _comparison_section(analysis: AnalysedExperiment) -> Html | None:
     """Tell how the sides of a duet stand: the ratios first, then every number."""
     found = analysis.comparison
     if found is None or not found.matches:
@@ -32,13 +32,13 @@ def comparison_section(analysis: AnalysedExperiment) -> Html | None:
     return section("sides", "The two sides", tag("p", found.sentence), drawing, *pairs, notes)
 
 
-def history_section(analysis: AnalysedExperiment) -> Html | None:
+def _history_section(analysis: AnalysedExperiment) -> Html | None:
     if not analysis.histories:
         return None
     return section("history", "In its history", *history_blocks(analysis.histories, analysis.experiment.id))
 
 
-def cost_section(analysis: AnalysedExperiment) -> Html | None:
+def _cost_section(analysis: AnalysedExperiment) -> Html | None:
     """Tell what it costs and how many watts it takes, where somebody knows."""
     rows = [[line.name, *line.cells] for line in cost_tables.lines(analysis)]
     if not rows:
@@ -49,7 +49,7 @@ def cost_section(analysis: AnalysedExperiment) -> Html | None:
     return section("cost", "Cost and energy", grid(heads, rows, numeric=range(2, len(heads))), *told, front)
 
 
-def axes_section(analysis: AnalysedExperiment) -> Html | None:
+def _axes_section(analysis: AnalysedExperiment) -> Html | None:
     """Show the numbers in rows and columns where jobs differ in two things."""
     found = analysis.matrix
     if found is None:
@@ -64,12 +64,12 @@ def render(data: ExperimentData) -> str:
     parts = [
         ("found", "Found", _show_findings(data)),
         ("gates", "Gates", _gates(data)),
-        ("sides", "The two sides", comparison_section(analysis)),
-        ("history", "History", history_section(analysis)),
+        ("sides", "The two sides", _comparison_section(analysis)),
+        ("history", "History", _history_section(analysis)),
         *((one.anchor, one.name, one.body) for one in drawn.pages if one.is_before_results),
         ("results", "Results", _results(data)),
-        ("axes", "Two axes", axes_section(analysis)),
-        ("cost", "Cost", cost_section(analysis)),
+        ("axes", "Two axes", _axes_section(analysis)),
+        ("cost", "Cost", _cost_section(analysis)),
         *((one.anchor, one.name, one.body) for one in drawn.pages if not one.is_before_results),
         ("jobs", "Jobs", section("jobs", "Each job", *articles(data, drawn.apart))),
         ("method", "Method", method(analysis)),

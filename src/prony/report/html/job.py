@@ -144,11 +144,11 @@ def articles(data: ExperimentData, drawn: Mapping[str, Html]) -> list[Html]:
     made = []
     for place, entry in enumerate(data.entries):
         plots = drawn.get(entry.job.id) if place < MOST_DRAWN else _not_drawn()
-        made.append(_article(entry, place, plots or telemetry_plot(entry)))
+        made.append(_article(entry, place, plots or _telemetry_plot(entry)))
     return made
 
 
-def telemetry_plot(entry: Entry) -> Html:
+def _telemetry_plot(entry: Entry) -> Html:
     """Return what the machine's own counters said, where a kind of workload draws nothing of its own."""
     plot = job.telemetry(entry)
     shown = () if plot is None else (add_caption(*BESIDE, plot),)

@@ -21,7 +21,7 @@ from prony.report.notes import instrument, notes, whose
 from prony.report.table import Cell, Column, table
 
 
-def analysis_lines(analysis: AnalysedExperiment) -> list[str]:
+def _analysis_lines(analysis: AnalysedExperiment) -> list[str]:
     """Return the sides of a duet, the history, and the numbers along two axes."""
     lines: list[str] = []
     if analysis.comparison is not None:
@@ -37,7 +37,7 @@ def analysis_lines(analysis: AnalysedExperiment) -> list[str]:
     return lines
 
 
-def cost_lines(analysis: AnalysedExperiment) -> list[str]:
+def _cost_lines(analysis: AnalysedExperiment) -> list[str]:
     """Return what it costs; nothing where nobody knows."""
     rows = cost_tables.lines(analysis)
     if not rows:
@@ -70,11 +70,11 @@ def render(data: ExperimentData) -> str:
     lines += ["## What was found", "", *(f"- {escape_markdown(sentence)}" for sentence in findings(data)), ""]
     if data.gates:
         lines += ["## Gates", "", *grid(gate_tables.HEADINGS, gate_tables.lines(data.gates))]
-    lines += analysis_lines(analysis)
+    lines += _analysis_lines(analysis)
     if data.sweep is not None:
         lines += sweep_lines(data.sweep)
     lines += ["## Results", "", *results(data), "", *_notes(data), ""]
-    lines += [*cost_lines(analysis), *_loads(data)]
+    lines += [*_cost_lines(analysis), *_loads(data)]
     lines += ["## How it was decided", "", *(f"- {escape_markdown(text)}" for text in decisions(analysis)), ""]
     lines += ["## Where and how", "", *_machines(data), "", *_recipe(data)]
     return "\n".join(lines) + "\n"

@@ -16,13 +16,13 @@ def render(data: ExperimentData) -> str:
     """Return the document; the worst gate decides the colour of its first box."""
     one = data.experiment
     found = [f"## {escape_markdown(one.name)}", ""]
-    found += gate_lines(data.gates)
+    found += _gate_lines(data.gates)
     found += [*(f"- {escape_markdown(sentence)}" for sentence in findings(data, gates=False)), ""]
     found += ["<details><summary>Numbers</summary>", "", *results(data), "", "</details>", ""]
     return "\n".join([*found, escape_markdown(f"{one.id} · {one.created_at:%Y-%m-%d %H:%M} UTC · {one.state}")]) + "\n"
 
 
-def gate_lines(outcomes: tuple[GateOutcome, ...]) -> list[str]:
+def _gate_lines(outcomes: tuple[GateOutcome, ...]) -> list[str]:
     """Return the gates in a box of the colour of the worst, and their table; nothing where there are none."""
     if not outcomes:
         return []

@@ -50,7 +50,7 @@ def compare(got: Outputs, reference: Outputs) -> dict[str, Any]:
         else:
             _one(name, ours, theirs, worst)
     return {
-        "finite": is_finite(got),
+        "finite": _is_finite(got),
         "compared": compared,
         "max_abs_error": worst.max_abs_error if compared else None,
         "max_error_of_range": worst.max_error_of_range if compared else None,
@@ -59,7 +59,7 @@ def compare(got: Outputs, reference: Outputs) -> dict[str, Any]:
     }
 
 
-def is_finite(outputs: Outputs) -> bool:
+def _is_finite(outputs: Outputs) -> bool:
     """Say whether every floating output is free of NaN and infinity."""
     return all(bool(np.isfinite(array).all()) for array in outputs.values() if array.dtype.kind in "fc")
 

@@ -53,7 +53,7 @@ def generator(seed: int, name: str) -> Generator:
     return Generator(PCG64([seed, int.from_bytes(digest[:8], "little")]))
 
 
-def check_dtype(spec: TensorSpec) -> None:
+def _check_dtype(spec: TensorSpec) -> None:
     """Refuse a type that has no representation here."""
     if spec.dtype == "str" or spec.dtype in CARRIERS:
         return
@@ -69,7 +69,7 @@ def check_dtype(spec: TensorSpec) -> None:
         )
 
 
-def convert_type(values: Array, dtype: str) -> Array:
+def _convert_type(values: Array, dtype: str) -> Array:
     """Return values in the type that is fed; bits where numpy lacks the type."""
     if dtype == "bfloat16":
         return to_bfloat16(values)
@@ -85,9 +85,9 @@ def fill(blank: Blank) -> Filled:
         for pattern, make in NAME_RULES:
             filled = make(blank) if pattern.search(name) else None
             if filled is not None:
-                return convert_type(np.broadcast_to(filled[0], blank.shape), blank.spec.dtype), filled[1]
+                return _convert_type(np.broadcast_to(filled[0], blank.shape), blank.spec.dtype), filled[1]
     values, source = _BY_KIND[blank.kind](blank)
-    return (values if blank.kind == "U" else convert_type(values, blank.spec.dtype)), source
+    return (values if blank.kind == "U" else _convert_type(values, blank.spec.dtype)), source
 
 
 def _fill_constant(value: float, reason: str) -> Callable[[Blank], Filled | None]:
@@ -135,7 +135,7 @@ NAME_RULES: tuple[tuple[re.Pattern[str], Callable[[Blank], Filled | None]], ...]
 )
 
 
-def looks_like_image(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
+def _looks_like_image(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
     """Say whether an input is a picture: four axes with channels second or last."""
     if len(shape) != 4:
         return False
@@ -146,7 +146,7 @@ def looks_like_image(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
 
 def _float(blank: Blank) -> Filled:
     wide = np.float64 if blank.spec.dtype == "float64" else np.float32
-    if looks_like_image(blank.spec, blank.shape):
+    if _looks_like_image(blank.spec, blank.shape):
         return np.asarray(blank.random.random(blank.shape, dtype=wide)), "seeded uniform 0..1, an image"
     return np.asarray(blank.random.standard_normal(blank.shape, dtype=wide)), "seeded standard normal"
 
@@ -161,7 +161,7 @@ def _integer(blank: Blank) -> Filled:
     if blank.spec.below is not None:
         below = min(blank.spec.below, int(info.max) + 1)
         return blank.random.integers(0, below, blank.shape), f"seeded 0..{below - 1}, {blank.spec.below_source}"
-    if info.bits == 8 and looks_like_image(blank.spec, blank.shape):
+    if info.bits == 8 and _looks_like_image(blank.spec, blank.shape):
         low, high = int(info.min), int(info.max)
         return blank.random.integers(low, high, blank.shape, endpoint=True), f"seeded {low}..{high}, an image"
     return blank.random.integers(0, ASSUMED_BELOW, blank.shape), f"seeded, assumed below {ASSUMED_BELOW}"
@@ -219,7 +219,7 @@ def make_inputs(
     """
     refuse_unknown("inputs.values", values, [spec.name for spec in specs], "input")
     for spec in specs:
-        check_dtype(spec)
+        _check_dtype(spec)
     wanted = {name: {key: value for key, value in given.items() if value is not None} for name, given in values.items()}
     files = {name: _read(name, given["file"]) for name, given in wanted.items() if "file" in given}
     sized = settle(
@@ -275,7 +275,7 @@ def _constant(blank: Blank, value: Any) -> Array:
     if blank.kind == "U":
         return np.full(blank.shape, value, dtype=object)
     _check_range(blank, value, value)
-    return np.asarray(convert_type(np.full(blank.shape, value), dtype))
+    return np.asarray(_convert_type(np.full(blank.shape, value), dtype))
 
 
 def _between(blank: Blank, low: float, high: float) -> Array:
@@ -284,8 +284,8 @@ def _between(blank: Blank, low: float, high: float) -> Array:
         raise InputError(f"inputs.values.{name}: low {low} and high {high} make no range for the type {dtype}")
     if blank.kind in "iu":
         _check_range(blank, low, high - 1)
-        return convert_type(blank.random.integers(int(low), int(high), blank.shape), dtype)
-    return convert_type(blank.random.uniform(low, high, blank.shape), dtype)
+        return _convert_type(blank.random.integers(int(low), int(high), blank.shape), dtype)
+    return _convert_type(blank.random.uniform(low, high, blank.shape), dtype)
 
 
 def _check_range(blank: Blank, low: float, high: float) -> None:

@@ -61,7 +61,7 @@ class _Open:
         return list(dict.fromkeys(dim for spec in self.specs for dim in spec.shape if isinstance(dim, str) and dim))
 
 
-def rule_of(axis: str) -> str | None:
+def _rule_of(axis: str) -> str | None:
     """Return the word of the rule that an axis name matches."""
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", axis).lower()
     return next((word for word, pattern, _ in AXIS_RULES if pattern.search(snake)), None)
@@ -90,7 +90,7 @@ def _check_names(work: _Open, shapes: Mapping[str, tuple[int, ...]]) -> None:
     refuse_unknown("inputs.axes", work.axes, work.names(), "dynamic axis")
     refuse_unknown("inputs.shapes", shapes, [spec.name for spec in work.specs], "input")
     for axis, size in work.axes.items():
-        if rule_of(axis) == BATCH and not _EXPRESSION.search(axis) and size != work.batch_size:
+        if _rule_of(axis) == BATCH and not _EXPRESSION.search(axis) and size != work.batch_size:
             raise InputError(
                 f"inputs.axes.{axis} is {size}, but batch_size is {work.batch_size}",
                 hint=f"leave {axis} out and write workload.batch_size: {size}",
@@ -117,7 +117,7 @@ def _take_shape(work: _Open, spec: TensorSpec, shape: tuple[int, ...]) -> None:
     )
     if not fits:
         raise InputError(
-            f"inputs.shapes.{spec.name} is {list(shape)}, but the model declares {format_shape(spec)}",
+            f"inputs.shapes.{spec.name} is {list(shape)}, but the model declares {_format_shape(spec)}",
             hint="keep the model's fixed sizes and give one number for each axis",
         )
     for dim, size in zip(spec.shape, shape, strict=True):
@@ -128,7 +128,7 @@ def _take_shape(work: _Open, spec: TensorSpec, shape: tuple[int, ...]) -> None:
 def _agree(work: _Open, spec: TensorSpec, axis: str, size: int) -> None:
     seen = work.by_name.get(axis)
     given = work.axes.get(axis, seen.value if seen else size)
-    if rule_of(axis) == BATCH and not _EXPRESSION.search(axis):
+    if _rule_of(axis) == BATCH and not _EXPRESSION.search(axis):
         given = work.batch_size
     if given != size:
         raise InputError(
@@ -138,7 +138,7 @@ def _agree(work: _Open, spec: TensorSpec, axis: str, size: int) -> None:
     work.by_name[axis] = Size(size, f"recipe: inputs.shapes.{spec.name}")
 
 
-def format_shape(spec: TensorSpec) -> str:
+def _format_shape(spec: TensorSpec) -> str:
     """Return a declared shape as a person would write it."""
     return "[" + ", ".join("?" if dim in (None, "") else str(dim) for dim in spec.shape) + "]"
 
@@ -173,7 +173,7 @@ def _axis(work: _Open, spec: TensorSpec, position: int) -> Size | None:
 
 
 def _is_batch(spec: TensorSpec, position: int, name: str) -> bool:
-    if name and not _EXPRESSION.search(name) and rule_of(name) == BATCH:
+    if name and not _EXPRESSION.search(name) and _rule_of(name) == BATCH:
         return True
     # One unnamed axis of floats may as well be a waveform: one sample would be timed as a whole inference.
     roomy = len(spec.shape) > 1 or "float" not in spec.dtype
@@ -189,7 +189,7 @@ def _find_by_name(work: _Open, name: str) -> Size | None:
 def _by_rule(work: _Open, name: str) -> Size | None:
     if _EXPRESSION.search(name):
         return _compute_axis(work, name)
-    word = rule_of(name)
+    word = _rule_of(name)
     if word is None:
         return None
     if word == BATCH:
@@ -203,8 +203,8 @@ def _by_rule(work: _Open, name: str) -> Size | None:
 def _total(work: _Open) -> Size:
     """Return past + sequence where the model has both, else the length of the sequence."""
     plain = [name for name in work.names() if not _EXPRESSION.search(name)]
-    past = next((name for name in plain if rule_of(name) == PAST), None)
-    sequence = next((name for name in plain if rule_of(name) == SEQUENCE), None)
+    past = next((name for name in plain if _rule_of(name) == PAST), None)
+    sequence = next((name for name in plain if _rule_of(name) == SEQUENCE), None)
     parts = [name for name in (past, sequence) if name is not None]
     values = [size.value for size in (_find_by_name(work, name) or _by_rule(work, name) for name in parts) if size]
     if values:
@@ -250,13 +250,13 @@ def _missing(work: _Open, spec: TensorSpec, position: int | None, found: Sequenc
     name = spec.shape[position]
     if isinstance(name, str) and not _MADE_UP.search(name.lower()):
         lines = f"    axes:\n      {name}: 128"
-        message = f"input {spec.name!r} {format_shape(spec)}: no size is known for axis {position}, {name!r}"
+        message = f"input {spec.name!r} {_format_shape(spec)}: no size is known for axis {position}, {name!r}"
     else:
         example = 224 if len(spec.shape) == 4 else 128
         shape = [size.value if size else example for size in found]
         lines = f"    shapes:\n      {spec.name}: {shape}"
         which = f"{name!r}" if name else "which has no name"
-        message = f"input {spec.name!r} {format_shape(spec)}: no size is known for axis {position}, {which}"
+        message = f"input {spec.name!r} {_format_shape(spec)}: no size is known for axis {position}, {which}"
     return InputError(message, hint=head + lines, code="unknown_size")
 
 
@@ -283,11 +283,13 @@ def _format_sizes(sizes: Sequence[Size]) -> str:
 def _sequence(work: _Open, shapes: Mapping[str, tuple[int, ...]]) -> int | None:
     """Return the length that inputs called `length` must tell: a sequence axis, else the second of two or three."""
     for name, size in work.by_name.items():
-        if rule_of(name) in (SEQUENCE, "samples") and not _EXPRESSION.search(name):
+        if _rule_of(name) in (SEQUENCE, "samples") and not _EXPRESSION.search(name):
             return size.value
     return next((shape[1] for shape in shapes.values() if len(shape) in (2, 3)), None)
 
 
 def _past(work: _Open) -> int:
-    past = (size.value for name, size in work.by_name.items() if rule_of(name) == PAST and not _EXPRESSION.search(name))
+    past = (
+        size.value for name, size in work.by_name.items() if _rule_of(name) == PAST and not _EXPRESSION.search(name)
+    )
     return next(past, 0)

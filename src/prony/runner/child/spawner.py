@@ -36,7 +36,7 @@ _ENTRY_BYTES = 8
 Stretch = tuple[int, int]  # address and length
 
 
-def resident_stretches() -> list[Stretch]:
+def _resident_stretches() -> list[Stretch]:
     """Return the parts of mapped files that are resident in this process; none where the system does not tell."""
     try:
         lines = Path("/proc/self/maps").read_bytes().decode(errors="replace").splitlines()
@@ -59,7 +59,7 @@ def _of_mapping(line: str, pagemap: FileIO) -> Iterator[Stretch]:
         yield begin + first * mmap.PAGESIZE, (beyond - first) * mmap.PAGESIZE
 
 
-def populate(stretches: list[Stretch]) -> None:
+def _populate(stretches: list[Stretch]) -> None:
     """Map these pages here too; what cannot be mapped is left for later."""
     if not stretches:
         return
@@ -133,7 +133,7 @@ class Spawner:
     def __init__(self, engine: Engine, wire: Wire) -> None:
         self.engine = engine
         self.wire = wire
-        self.imported = resident_stretches()
+        self.imported = _resident_stretches()
         self.child: int | None = None
         self.gate: int | None = None
 
@@ -190,7 +190,7 @@ class Spawner:
             os.setpgid(0, 0)  # so that the runner can end this child and whatever the engine started
             die_with_parent(parent=parent)
             os.close(self.wire.read_fd)
-            populate(self.imported)
+            _populate(self.imported)
             status = perform(self.engine, order, self.wire, gate=gate)
         finally:
             os._exit(status)  # no atexit of the spawner, no destructors of a vendor after the answer is out

@@ -108,7 +108,7 @@ def result_of(tar: Path, worker_id: str, device_name: str) -> WorkerResult:
     )
 
 
-def report_unstarted(job_id: str, campaign_id: str | None, worker_id: str, remark: str) -> WorkerResult:
+def _report_unstarted(job_id: str, campaign_id: str | None, worker_id: str, remark: str) -> WorkerResult:
     """Report a job that cannot even be begun here."""
     return WorkerResult(
         job_id=job_id, campaign_id=campaign_id, worker_id=worker_id, status="Failed", remark=remark,
@@ -318,7 +318,7 @@ class SarkLink:
         except (ValidationError, ValueError, PronyError) as exc:
             remark = exc.message if isinstance(exc, PronyError) else f"the job cannot be read: {exc}"
             self._log.warning("a job that cannot be run here", job_id=job_id, reason=remark)
-            await self._report(report_unstarted(job_id, told.get("campaign_id"), self._worker_id, remark))
+            await self._report(_report_unstarted(job_id, told.get("campaign_id"), self._worker_id, remark))
             return None
 
     def _job(self, job: CampaignJob) -> Job:
@@ -343,7 +343,7 @@ class SarkLink:
         try:
             return result_of(self._work(lease_id).tar, self._worker_id, self._device_name)
         except PronyError as exc:  # damaged on this disk: sent again and again it would get no better
-            return report_unstarted(
+            return _report_unstarted(
                 _job_id(lease_id), campaign_id, self._worker_id, f"the result is lost: {exc.message}"
             )
 

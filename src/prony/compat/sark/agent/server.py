@@ -42,7 +42,7 @@ class SarkServer:
         return SarkLink(self, slot, log)
 
     def check(self) -> list[Check]:
-        found = asyncio.run(check_sark(self))
+        found = asyncio.run(_check_sark(self))
         here, redis = "--sark says where it is; GET /api/health must answer 200", found.redis_error or "reachable"
         there = "--redis-host and --redis-port say where it is"
         return [
@@ -52,7 +52,7 @@ class SarkServer:
 
     def test(self) -> CommandAnswer:
         """Tell how the orchestrator and its Redis were reached; exit code 3 where one of them was not."""
-        found = asyncio.run(check_sark(self))
+        found = asyncio.run(_check_sark(self))
         redis = found.redis_error or f"reachable, {found.redis_round_trip_ms:.1f} ms away"
         lines = (f"orchestrator  {found.server}: {found.told}", f"redis         {found.redis}: {redis}")
         code = 0 if found.is_healthy else 1
@@ -87,7 +87,7 @@ class SarkConnection:
         return self.status == 200
 
 
-async def check_sark(sark: SarkServer) -> SarkConnection:
+async def _check_sark(sark: SarkServer) -> SarkConnection:
     """See whether an orchestrator and its Redis answer; no worker is registered and no job taken."""
     status, trip_ms, told = await _orchestrator(sark.url)
     redis_ms, redis_error = await _redis(sark)

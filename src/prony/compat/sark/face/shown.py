@@ -114,11 +114,11 @@ def shown_campaign(experiment: Row[Any], model_url: str, rows: Sequence[Row[Any]
         "job_breakdown": breakdown,
     }
     if is_over and experiment.ended_at is not None:
-        shown["results_file"] = f"outputs/{file_name(experiment.id, experiment.ended_at)}"
+        shown["results_file"] = f"outputs/{_file_name(experiment.id, experiment.ended_at)}"
     return shown
 
 
-def csv_rows(rows: Sequence[Row[Any]]) -> list[dict[str, Any]]:
+def _csv_rows(rows: Sequence[Row[Any]]) -> list[dict[str, Any]]:
     """Return the lines of a table, in the order in which results came; a job that ended without one has a line too."""
     ended = [(row.result_at or row.ended_at, row.number, row) for row in rows]
     return [_csv_row(row) for _, _, row in sorted(ended, key=lambda one: one[:2])]
@@ -135,7 +135,7 @@ def _csv_row(row: Row[Any]) -> dict[str, Any]:
     return told | own
 
 
-def file_name(campaign_id: str, ended_at: datetime) -> str:
+def _file_name(campaign_id: str, ended_at: datetime) -> str:
     """Return the name of a campaign's file, with the end of the campaign in this machine's own time."""
     return f"{campaign_id}_{ended_at.astimezone():%Y%m%d_%H%M%S}_results.csv"
 
@@ -184,7 +184,7 @@ class CampaignFiles:
 
         def ask(connection: Connection) -> str:
             campaigns.require(connection, campaign_id)
-            rows = csv_rows(campaigns.results(connection, campaign_id))
+            rows = _csv_rows(campaigns.results(connection, campaign_id))
             if not rows:
                 raise NotFoundError("No results available yet")
             return sark_csv(rows)
@@ -193,7 +193,7 @@ class CampaignFiles:
 
     async def every_csv(self) -> CsvFile:
         def ask(connection: Connection) -> str:
-            rows = csv_rows(campaigns.results(connection))
+            rows = _csv_rows(campaigns.results(connection))
             if not rows:
                 raise NotFoundError("No results available")
             return sark_csv(rows)
@@ -216,7 +216,7 @@ class CampaignFiles:
 
         def ask(connection: Connection) -> str:
             row = campaigns.one(connection, name.partition("_")[0])
-            if row is None or not _is_ended(row) or file_name(row.id, row.ended_at) != name:
+            if row is None or not _is_ended(row) or _file_name(row.id, row.ended_at) != name:
                 raise NotFoundError("File not found")
             return _written(connection, row)
 
@@ -228,11 +228,11 @@ def _is_ended(row: Row[Any]) -> bool:
 
 
 def _written(connection: Connection, row: Row[Any]) -> str:
-    return sark_csv(csv_rows(campaigns.results(connection, row.id)))
+    return sark_csv(_csv_rows(campaigns.results(connection, row.id)))
 
 
 def _build_row(row: Row[Any], text: str) -> dict[str, Any]:
-    name, size = file_name(row.id, row.ended_at), len(text.encode())
+    name, size = _file_name(row.id, row.ended_at), len(text.encode())
     return {
         "filename": name,
         "path": f"{_FOLDER}/{name}",

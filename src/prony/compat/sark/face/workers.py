@@ -104,10 +104,10 @@ def _read(text: str) -> Registration:
 
 
 def is_faulty(agent: Agent, *, now: datetime, silence_s: float) -> bool:
-    return agent.state in (AgentState.FAULTY, AgentState.LOST) or silence_of(agent, now) > silence_s
+    return agent.state in (AgentState.FAULTY, AgentState.LOST) or _silence_of(agent, now) > silence_s
 
 
-def silence_of(agent: Agent, now: datetime) -> float:
+def _silence_of(agent: Agent, now: datetime) -> float:
     return max(0.0, (now - agent.seen_at).total_seconds())
 
 
@@ -141,7 +141,7 @@ def shown_worker(agent: Agent, status: WorkerStatus) -> dict[str, Any]:
 
 
 def shown_health(agent: Agent, status: WorkerStatus, *, now: datetime, silence_s: float) -> dict[str, Any]:
-    silence = round(silence_of(agent, now), 3)
+    silence = round(_silence_of(agent, now), 3)
     return {
         "worker_id": agent.id,
         "status": status.value,

@@ -44,14 +44,14 @@ def is_reference(engine: str, unit: str, precision: str, path: Path) -> bool:
     return engine == reference_engine(path) and unit == "cpu" and precision in ("default", "fp32")
 
 
-def reference_order(order: ChildOrder, outputs: Path) -> ChildOrder:
+def _reference_order(order: ChildOrder, outputs: Path) -> ChildOrder:
     """Return the order that computes the reference: float32 on the CPU, nothing timed, no engine options."""
     return replace(
         order, op="outputs", unit="cpu", precision="fp32", options={}, samples="", outputs=str(outputs), profile=False
     )
 
 
-def own_check(done: Message, engine: str) -> OutputCheck:
+def _own_check(done: Message, engine: str) -> OutputCheck:
     return OutputCheck(
         finite=done["finite"],
         reference=f"{engine} fp32 on cpu",
@@ -62,17 +62,17 @@ def own_check(done: Message, engine: str) -> OutputCheck:
     )
 
 
-def unchecked_outputs(done: Message, note: str) -> OutputCheck:
+def _unchecked_outputs(done: Message, note: str) -> OutputCheck:
     return OutputCheck(finite=done["finite"], reference="", compared=False, outputs=done["outputs"], note=note)
 
 
-def compare_outputs(
+def _compare_outputs(
     done: Message, reference: Message, engine: str, outputs: Path, reference_outputs: Path
 ) -> OutputCheck:
     """Compare what two children saved."""
     fed, reference_fed = _fed_inputs(done), _fed_inputs(reference)
     if fed != reference_fed:
-        return unchecked_outputs(
+        return _unchecked_outputs(
             done, f"not compared: {engine} was fed other inputs ({reference_fed} instead of {fed})"
         )
     found = compare(read_outputs(str(outputs)), read_outputs(str(reference_outputs)))
@@ -116,15 +116,15 @@ class Checker:
         path = course.files.path
         engine = reference_engine(path)
         if not course.job.measure.check:
-            return unchecked_outputs(done, "not asked for")
+            return _unchecked_outputs(done, "not asked for")
         if engine is None:
-            return unchecked_outputs(done, f"no reference engine reads {path.suffix}")
+            return _unchecked_outputs(done, f"no reference engine reads {path.suffix}")
         if _is_reference(course):
-            return own_check(done, engine)
+            return _own_check(done, engine)
         found = self._reference(course, engine)
         if isinstance(found, str):
-            return unchecked_outputs(done, f"not compared: {found}")
-        return compare_outputs(done, found[0], engine, self.outputs(course), found[1])
+            return _unchecked_outputs(done, f"not compared: {found}")
+        return _compare_outputs(done, found[0], engine, self.outputs(course), found[1])
 
     def _reference(self, course: JobRun, engine: str) -> Reference | str:
         """Return the reference's answer and its outputs, or why there is none."""
@@ -137,7 +137,7 @@ class Checker:
 
     def _compute_reference(self, course: JobRun, engine: str) -> Reference | str:
         outputs = self._scratch / f"reference-{len(self._references)}.npz"
-        order = reference_order(course.order("outputs", index=0), outputs)
+        order = _reference_order(course.order("outputs", index=0), outputs)
         try:
             host = self._host_of(engine)
         except PronyError as exc:

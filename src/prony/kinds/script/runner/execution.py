@@ -38,7 +38,7 @@ _HINTS = {
 }
 
 
-def not_started(plan: Plan, rank: int, reason: str) -> Failure:
+def _not_started(plan: Plan, rank: int, reason: str) -> Failure:
     program = plan.processes[rank]["argv"][0]
     hint = "is it installed and on the path? a file beside the recipe needs workload.directory"
     return Failure(
@@ -50,17 +50,17 @@ def not_started(plan: Plan, rank: int, reason: str) -> Failure:
     )
 
 
-def timed_out(limit_s: float) -> Failure:
+def _timed_out(limit_s: float) -> Failure:
     message = f"the script did not end within {limit_s:g} s"
     return Failure(code="timeout", message=message, hint="raise limits.timeout, or let it do less", phase=_PHASE)
 
 
-def over_memory(used_mib: float, limit_mib: float) -> Failure:
+def _over_memory(used_mib: float, limit_mib: float) -> Failure:
     message = f"the script's processes used {used_mib:.0f} MiB, over the limit of {limit_mib:.0f} MiB"
     return Failure(code="memory_limit", message=message, hint="raise limits.memory", phase=_PHASE)
 
 
-def over_log(limit_mib: float) -> Failure:
+def _over_log(limit_mib: float) -> Failure:
     message = f"the script wrote more than {limit_mib:.0f} MiB of output"
     return Failure(code="log_limit", message=message, hint="let it print less, or into a file of its own", phase=_PHASE)
 
@@ -74,7 +74,7 @@ def lost() -> Failure:
     return Failure(code="warden_lost", message=message, phase=_PHASE, whose="prony")
 
 
-def ends_of(plan: Plan, told: Sequence[RankEnd]) -> tuple[list[RankEnd], str]:
+def _ends_of(plan: Plan, told: Sequence[RankEnd]) -> tuple[list[RankEnd], str]:
     """Return how each process ended, in that order, and why one could not begin; the ranks of a launcher wrote it
     down themselves."""
     if plan.endings is None:
@@ -82,7 +82,7 @@ def ends_of(plan: Plan, told: Sequence[RankEnd]) -> tuple[list[RankEnd], str]:
     return _read(plan.endings)
 
 
-def find_failure(
+def _find_failure(
     plan: Plan, ends: Sequence[RankEnd], reason: str, *, out_of_memory: bool, of_launcher: bool = False
 ) -> Failure | None:
     """Return why an execution failed: the first process that did is the reason for all others."""
@@ -92,7 +92,7 @@ def find_failure(
     is_ranked = not of_launcher and any(stream.rank is not None for stream in plan.streams)
     count = plan.world if is_ranked else 0
     what = f"rank {first.rank} of {count}" if count else f"the {'launcher' if of_launcher else 'script'}"
-    detail = last_words(plan.streams, first.rank if count else None)
+    detail = _last_words(plan.streams, first.rank if count else None)
     more = ("; the others were ended with it" if count > 1 else "") + _last_line(detail)
     name = signal.Signals(-first.status).name if -first.status in {*signal.Signals} else None
     if name is None:
@@ -114,7 +114,7 @@ def _last_line(detail: str) -> str:
     return f"; it said last: {lines[-1].strip()[:_LONGEST]}" if lines else ""
 
 
-def last_words(streams: Sequence[Stream], rank: int | None) -> str:
+def _last_words(streams: Sequence[Stream], rank: int | None) -> str:
     """Return the end of what a process wrote, its errors before its output."""
     own = sorted((one for one in streams if one.rank == rank), key=lambda one: one.name == "stdout")
     own += [one for one in streams if rank is not None and one.rank is None and one.name == "stderr"]
@@ -237,12 +237,12 @@ class Execution:
         if self._watch.stop_asked():
             return script_cancelled()
         if so_far_ns > limits.timeout:
-            return timed_out(limits.timeout / 1e9)
+            return _timed_out(limits.timeout / 1e9)
         if sum(tail.size for tail in self._tails) > _LOG_MOST:
-            return over_log(_LOG_MOST / 2**20)
+            return _over_log(_LOG_MOST / 2**20)
         used_mib = usage.rss_mib() if limits.memory is not None else None
         if limits.memory is not None and used_mib is not None and used_mib * 2**20 > limits.memory:
-            return over_memory(used_mib, limits.memory / 2**20)
+            return _over_memory(used_mib, limits.memory / 2**20)
         return self._watch.trouble()
 
     def _outcome(self, *, out_of_memory: bool) -> ExecutionOutcome:
@@ -250,18 +250,20 @@ class Execution:
         if ended is None:
             return ExecutionOutcome(failure=self._limit or lost())
         known = {key: ended[key] for key in ("begin_ns", "end_ns", "cpu_ns", "rss_peak_kib", "strays")}
-        ends, reason = ends_of(self._plan, self._exits)
+        ends, reason = _ends_of(self._plan, self._exits)
         found = ExecutionOutcome(ends=ends, **known)
         if failed is not None:
-            found.failure = not_started(self._plan, failed["rank"], failed["reason"])
+            found.failure = _not_started(self._plan, failed["rank"], failed["reason"])
         else:
-            found.failure = self._limit or find_failure(self._plan, ends, reason, out_of_memory=out_of_memory)
+            found.failure = self._limit or _find_failure(self._plan, ends, reason, out_of_memory=out_of_memory)
             # One that died before somebody wanted it to end is why: others of its kind have failed because of it.
             died = [end for end in ends if end.status != 0 and (end.end_ns or self._limit_ns) < self._limit_ns]
             if self._limit is not None and died:
-                found.failure = find_failure(self._plan, died, reason, out_of_memory=out_of_memory)
+                found.failure = _find_failure(self._plan, died, reason, out_of_memory=out_of_memory)
             if found.failure is None and self._plan.endings is not None:  # not one rank failed, or none began
-                found.failure = find_failure(self._plan, self._exits, "", out_of_memory=out_of_memory, of_launcher=True)
+                found.failure = _find_failure(
+                    self._plan, self._exits, "", out_of_memory=out_of_memory, of_launcher=True
+                )
         return found
 
     def _close(self, supervisor: subprocess.Popen[bytes]) -> None:

@@ -45,7 +45,7 @@ _REFERENCE = re.compile(r"\$?\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 _UNWANTED = {"PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__", "PRONY_TOKEN"}
 
 
-def expand_variables(text: str, variables: Mapping[str, str]) -> str:
+def _expand_variables(text: str, variables: Mapping[str, str]) -> str:
     """Return text with `$(NAME)` replaced by the variable; what is unknown stays, and `$$(NAME)` stands for itself."""
 
     def fill(match: re.Match[str]) -> str:
@@ -56,7 +56,7 @@ def expand_variables(text: str, variables: Mapping[str, str]) -> str:
     return _REFERENCE.sub(fill, text)
 
 
-def environment_of(own: Mapping[str, str], served: Mapping[str, str], *, shims: Path, place: Place) -> dict[str, str]:
+def _environment_of(own: Mapping[str, str], served: Mapping[str, str], *, shims: Path, place: Place) -> dict[str, str]:
     """Return the variables of a script: those of Prony, those that its metrics need, how it finds its server, and its
     own over all."""
     found = {name: value for name, value in os.environ.items() if name not in _UNWANTED}
@@ -66,7 +66,7 @@ def environment_of(own: Mapping[str, str], served: Mapping[str, str], *, shims: 
     found |= {FILE: str(place.emit_folder), "PYTHONPATH": os.pathsep.join(before), "PATH": os.pathsep.join(path)}
     found |= {DIRECTORY: str(place.folder), **served}
     for name, value in own.items():
-        found[name] = expand_variables(value, found)
+        found[name] = _expand_variables(value, found)
     if "PYTHONPATH" in own:
         found["PYTHONPATH"] = os.pathsep.join([str(shims), found["PYTHONPATH"]])
     return found
@@ -134,7 +134,7 @@ def variables_of(server: ScriptServer) -> dict[str, str]:
     return found | {f"INFERENCE_SERVER_PORT_{number}": str(port) for number, port in enumerate(others, start=1)}
 
 
-def check_ports(server: ScriptServer) -> None:
+def _check_ports(server: ScriptServer) -> None:
     """Refuse before anything is started where a port is taken."""
     for port in server.ports:
         if is_taken(port):
@@ -145,7 +145,7 @@ def check_ports(server: ScriptServer) -> None:
             )
 
 
-def started_as(
+def _started_as(
     command: list[str], server: ScriptServer, environment: Mapping[str, str], clear: Sequence[Sequence[str]] = ()
 ) -> Start:
     """Return the start of a server by a command."""
@@ -220,7 +220,7 @@ class Stage:
             self.digest = digest_of(self._root, self._files)
         self._find_engines()
         if self.work.server is not None:
-            check_ports(self.work.server)
+            _check_ports(self.work.server)
             self._of_server = fetch_sources(self.work.server.sources, self._around, progress)
         self._sources = fetch_sources(self.work.sources, self._around, progress)
         for thing in (*self._sources, *self._of_server):
@@ -261,7 +261,7 @@ class Stage:
     def variables(self, place: Place) -> dict[str, str]:
         """Return the environment of the script's processes."""
         served = variables_of(self.work.server) if self.work.server is not None else {}
-        own = environment_of(self.work.environment, served, shims=self._shims, place=place)
+        own = _environment_of(self.work.environment, served, shims=self._shims, place=place)
         if self._engine_of(self.work) is None:
             return {name: self._point_to(value, place.folder) if name in self.work.environment else value
                     for name, value in own.items()}  # fmt: skip
@@ -272,7 +272,7 @@ class Stage:
         """Return the words of the script: its own, or those that run them in a container."""
         engine = self._engine_of(self.work)
         if engine is None:
-            return [self._point_to(expand_variables(word, variables), place.folder) for word in self.work.words]
+            return [self._point_to(_expand_variables(word, variables), place.folder) for word in self.work.words]
         given = [FILE, DIRECTORY, "PYTHONPATH", *RANKS, *self.work.environment]
         given += variables_of(self.work.server) if self.work.server is not None else []
         shared = [(place.folder, str(place.folder), True), (place.logs, str(place.logs), True)]
@@ -310,29 +310,29 @@ class Stage:
     def _start(self, server: ScriptServer, site: ServiceSite, place: Place) -> Start:
         self._copy_scripts(site.folder)
         own = {DIRECTORY: str(site.folder)}
-        known = environment_of({}, own, shims=self._shims, place=place)
-        own |= {name: expand_variables(value, known | own) for name, value in server.environment.items()}
+        known = _environment_of({}, own, shims=self._shims, place=place)
+        own |= {name: _expand_variables(value, known | own) for name, value in server.environment.items()}
         engine = self._engine_of(server)
         if engine is None:
             laid(self._of_server, site.folder)
             words = [*words_of(server.command or []), *words_of(server.arguments)]
             own = {name: replace_source_paths(value, self._of_server, site.folder) for name, value in own.items()}
             command = [
-                replace_source_paths(expand_variables(word, known | own), self._of_server, site.folder)
+                replace_source_paths(_expand_variables(word, known | own), self._of_server, site.folder)
                 for word in words
             ]
-            return started_as(command, server, own)
+            return _started_as(command, server, own)
         shared = [(site.folder, str(site.folder), True), *_list_mounts(self._of_server)]
         box = self._box(server, known | own, site.folder, shared, list(own))
         name = f"prony-{secrets.token_hex(6)}"
-        return started_as(engine.argv(box, name), server, own, clear=engine.clearing(name))
+        return _started_as(engine.argv(box, name), server, own, clear=engine.clearing(name))
 
     def _box(
         self, one: ScriptWorkload | ScriptServer, variables: Mapping[str, str], folder: Path,
         shared: Sequence[tuple[Path, str, bool]], names: Sequence[str],
     ) -> Box:  # fmt: skip
         def fill(words: str | list[str] | None) -> list[str] | None:
-            return None if words is None else [expand_variables(word, variables) for word in words_of(words)]
+            return None if words is None else [_expand_variables(word, variables) for word in words_of(words)]
 
         return Box(
             image=one.image or "", command=fill(one.command), arguments=fill(one.arguments) or [],

@@ -144,7 +144,7 @@ class Login:
         if kind == _CLEAR:
             return self._password.encode() + b"\x00"
         if kind == _MD5:
-            return md5_password(self._user, self._password, demand) + b"\x00"
+            return _md5_password(self._user, self._password, demand) + b"\x00"
         if kind == _SASL:
             return self._begin(demand)
         if kind == _SASL_CONTINUE:
@@ -182,7 +182,7 @@ class Login:
             raise InputError("the server cannot prove that it knows the password")
 
 
-def md5_password(user: str, password: str, salt: bytes) -> bytes:
+def _md5_password(user: str, password: str, salt: bytes) -> bytes:
     inner = hashlib.md5((password + user).encode(), usedforsecurity=False).hexdigest()
     return b"md5" + hashlib.md5(inner.encode() + salt[:4], usedforsecurity=False).hexdigest().encode()
 

@@ -81,7 +81,7 @@ def classifier(graph: Graph, value: str, *, features: int, classes: int = 1000) 
     return graph.node("Gemm", flat, weight, bias, name="classifier", transB=1)
 
 
-def tiny_yolov2(graph: Graph) -> None:
+def _tiny_yolov2(graph: Graph) -> None:
     """Tiny YOLOv2 for the 20 classes of Pascal VOC: 5 boxes of 25 numbers for each of 13 x 13 cells."""
     value = graph.input("image", ("batch", 3, 416, 416))
     channels = (3, 16, 32, 64, 128, 256, 512, 1024, 1024)
@@ -106,7 +106,7 @@ _INVERTED = (
 )  # fmt: skip
 
 
-def mobilenet_v2(graph: Graph) -> None:
+def _mobilenet_v2(graph: Graph) -> None:
     """MobileNetV2 at width 1.0 for 224 x 224 pictures and 1000 classes."""
     value = graph.input("image", ("batch", 3, 224, 224))
     value = _relu6(graph, conv(graph, value, Shape(3, 32, stride=2), name="stem"))
@@ -141,7 +141,7 @@ def _inverted_residual(graph: Graph, value: str, shape: Shape, expansion: int, *
 _BOTTLENECKS = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
 
 
-def resnet_50(graph: Graph) -> None:
+def _resnet_50(graph: Graph) -> None:
     """ResNet-50 v1.5 (the stride sits in the 3 x 3 convolution) for 224 x 224 pictures and 1000 classes."""
     value = graph.input("image", ("batch", 3, 224, 224))
     value = graph.node("Relu", conv(graph, value, Shape(3, 64, kernel=7, stride=2), name="stem"), name="stem.relu")
@@ -208,16 +208,16 @@ def gelu(graph: Graph, value: str, *, name: str) -> str:
     return graph.node("Mul", graph.node("Mul", value, curve, name=f"{name}.mul"), graph.constant(0.5), name=name)
 
 
-def feed_forward(graph: Graph, value: str, width: int, *, name: str) -> str:
+def _feed_forward(graph: Graph, value: str, width: int, *, name: str) -> str:
     inner = gelu(graph, linear(graph, value, width, 4 * width, name=f"{name}.up"), name=f"{name}.gelu")
     return linear(graph, inner, 4 * width, width, name=f"{name}.down")
 
 
-def bert_mini(graph: Graph) -> None:
+def _bert_mini(graph: Graph) -> None:
     _bert(graph, BERT_MINI)
 
 
-def bert_base(graph: Graph) -> None:
+def _bert_base(graph: Graph) -> None:
     _bert(graph, BERT_BASE)
 
 
@@ -233,7 +233,7 @@ def _bert(graph: Graph, size: Size) -> None:
         attended = _self_attention(graph, value, bias, size, name=f"{name}.attention")
         value = graph.node("Add", value, attended, name=f"{name}.add0")
         value = norm(graph, value, size.width, name=f"{name}.norm0")
-        fed = feed_forward(graph, value, size.width, name=f"{name}.ffn")
+        fed = _feed_forward(graph, value, size.width, name=f"{name}.ffn")
         value = graph.node("Add", value, fed, name=f"{name}.add1")
         value = norm(graph, value, size.width, name=f"{name}.norm1")
     value = graph.output(value, "last_hidden_state", ("batch", "sequence", size.width))
@@ -291,7 +291,7 @@ def _attend(graph: Graph, parts: tuple[str, str, str], size: Size, *, bias: str 
     return graph.node("MatMul", weights, values, name=f"{name}.mixed")
 
 
-def gpt_step(graph: Graph) -> None:
+def _gpt_step(graph: Graph) -> None:
     """One step of a GPT decoder: a token and the keys and values of all before it in, logits and longer ones out."""
     size = GPT_STEP
     tokens = graph.input("input_ids", ("batch", 1), "int64")
@@ -337,7 +337,7 @@ def _decoder_layer(graph: Graph, value: str, past: tuple[str, str], size: Size, 
     flat = graph.node("Reshape", mixed, graph.constant([0, 1, size.width]), name=f"{name}.flat")
     attended = linear(graph, flat, size.width, size.width, name=f"{name}.output")
     value = graph.node("Add", value, attended, name=f"{name}.add0")
-    fed = feed_forward(graph, norm(graph, value, size.width, name=f"{name}.norm1"), size.width, name=f"{name}.ffn")
+    fed = _feed_forward(graph, norm(graph, value, size.width, name=f"{name}.norm1"), size.width, name=f"{name}.ffn")
     return graph.node("Add", value, fed, name=f"{name}.add1"), keys, values
 
 
@@ -345,12 +345,12 @@ BUILDERS: dict[str, Callable[[Graph], None]] = {
     "noop": noop,
     "tiny": tiny,
     "mlp": mlp,
-    "mobilenet-v2": mobilenet_v2,
-    "resnet-50": resnet_50,
-    "tiny-yolov2": tiny_yolov2,
-    "bert-mini": bert_mini,
-    "bert-base": bert_base,
-    "gpt-step": gpt_step,
+    "mobilenet-v2": _mobilenet_v2,
+    "resnet-50": _resnet_50,
+    "tiny-yolov2": _tiny_yolov2,
+    "bert-mini": _bert_mini,
+    "bert-base": _bert_base,
+    "gpt-step": _gpt_step,
 }
 
 

@@ -24,7 +24,7 @@ class ZooSource:
 
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
         card = card_of(reference.removeprefix("zoo:"))
-        ending = chosen_format(card, options.formats)
+        ending = _chosen_format(card, options.formats)
         progress(0, card.size_bytes)
         path = self._onnx(card, options)
         if ending != ".onnx":
@@ -44,7 +44,7 @@ class ZooSource:
 
     def _convert(self, card: ModelCard, source: Path, ending: str, options: FetchOptions) -> Path:
         def write(part: Path) -> None:
-            run_converter(source, part, python=options.python or sys.executable)
+            _run_converter(source, part, python=options.python or sys.executable)
 
         return made_once(_place(card, ending, options), write)
 
@@ -53,7 +53,7 @@ def _place(card: ModelCard, ending: str, options: FetchOptions) -> Path:
     return options.cache / "zoo" / f"{card.name}-{card.version}{ending}"
 
 
-def chosen_format(card: ModelCard, wanted: tuple[str, ...]) -> str:
+def _chosen_format(card: ModelCard, wanted: tuple[str, ...]) -> str:
     """Return .onnx, which every other format is made from, where the engine loads it; else the most wanted one."""
     if not wanted or ".onnx" in wanted:
         return ".onnx"
@@ -72,7 +72,7 @@ def _built_as(ending: str) -> list[str]:
     return [card.name for card in ZOO.values() if ending in card.formats]
 
 
-def run_converter(source: Path, target: Path, *, python: str) -> None:
+def _run_converter(source: Path, target: Path, *, python: str) -> None:
     """Run the converter under the engine's interpreter, which has the vendor's package where this one may not."""
     command = [python, converter.__file__, str(source), str(target)]
     try:

@@ -160,7 +160,7 @@ class Step:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
-def plan_steps(graph: OnnxGraph, constants: Mapping[str, Array], weights: Mapping[str, Array]) -> list[Step]:
+def _plan_steps(graph: OnnxGraph, constants: Mapping[str, Array], weights: Mapping[str, Array]) -> list[Step]:
     """Return the steps in order."""
     nodes = [node for node in graph.nodes if node.op_type != "Constant"]
     makers = {name: node for node in nodes for name in node.outputs}
@@ -219,7 +219,7 @@ def write_pt2(source: Path, target: Path) -> None:
     inlined = [value for node in graph.nodes if isinstance(value := node.attributes.get("value"), Tensor)]
     arrays = read_tensors(source, (*graph.initializers, *inlined))
     weights = {tensor.name: arrays[tensor.name] for tensor in graph.initializers}
-    steps = plan_steps(graph, {tensor.name: arrays[tensor.name] for tensor in inlined}, weights)
+    steps = _plan_steps(graph, {tensor.name: arrays[tensor.name] for tensor in inlined}, weights)
     unknown = {step.op_type for step in steps} - set(OPERATORS)
     if unknown:
         raise InputError(f"{', '.join(sorted(unknown))} has no counterpart here", hint="choose another engine")
