@@ -134,7 +134,7 @@ def test_the_page_about_plugins_tells_what_each_engine_loads_and_how_to_install_
     from prony.ports import plugins
 
     for name, *cells in (row for row in rows(section(page("plugins"), "## Engines"))[1:]):
-        engine = plugins.load(plugins.ENGINES, name.strip("`"))
+        engine = plugins.load_plugin(plugins.ENGINES, name.strip("`"))
         assert cells[0] == " ".join(f"`{ending}`" for ending in engine.formats)
         assert engine.extra == "" or cells[2] == f"`prony[{engine.extra}]`"
         assert engine.extra == "" or engine.extra in project()["optional-dependencies"]

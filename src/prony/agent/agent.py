@@ -16,7 +16,7 @@ from prony.agent.enrolment import AgentEnrolment
 from prony.agent.finalize_attempt import salvage
 from prony.agent.heartbeat import Heartbeats
 from prony.agent.identity import Slot, hold_slot
-from prony.agent.logs import Log
+from prony.agent.logs import AgentLog
 from prony.agent.metrics import serve_metrics
 from prony.agent.server_client import Refused, ServerClient, ask_again_for
 from prony.agent.settings import DEFAULT_SERVER, AgentSettings
@@ -42,11 +42,11 @@ _MOST_RIVALS = 5
 _MOST_BEATEN = 100
 
 
-class Agent:
+class AgentProcess:
     """One process that offers this device to one server, from `run` until it is asked to stop."""
 
     def __init__(
-        self, slot: Slot, home: Home, link: ServerLink, settings: AgentSettings, *, given: str | None, log: Log
+        self, slot: Slot, home: Home, link: ServerLink, settings: AgentSettings, *, given: str | None, log: AgentLog
     ) -> None:
         self.link = link
         self.log = log
@@ -309,7 +309,7 @@ class Agent:
 
 
 @dataclass(frozen=True)
-class Owner:
+class AgentOwner:
     """Where the agent is to live and whom it is to serve. `server` is None where the slot's own is meant."""
 
     home: Home
@@ -329,29 +329,29 @@ class Owner:
         server = self.base or (known.server if known else DEFAULT_SERVER)
         name, _, url = server.partition("+")
         if self.settings.other_server is None and url and name in plugins.find_plugins(plugins.AGENT_LINKS):
-            other: AgentLink = plugins.load(plugins.AGENT_LINKS, name)()
+            other: AgentLink = plugins.load_plugin(plugins.AGENT_LINKS, name)()
             raise ConflictError(f"the agent {slot.name} serves {other.title}", hint=f"{other.option} {url}")
         return server
 
 
-def _connect_slot(owner: Owner, slot: Slot, log: Log) -> AbstractAsyncContextManager[ServerLink]:
+def _connect_slot(owner: AgentOwner, slot: Slot, log: AgentLog) -> AbstractAsyncContextManager[ServerLink]:
     """Return the link to whom the slot serves."""
     if owner.settings.other_server is not None:
         return owner.settings.other_server.connect(slot, log)
     return ServerClient(owner.server_of(slot))
 
 
-def live(owner: Owner, log: Log) -> None:
+def live(owner: AgentOwner, log: AgentLog) -> None:
     """Be an agent until SIGTERM or SIGINT."""
     with hold_slot(owner.home, server=owner.base, name=owner.settings.name) as slot:
         asyncio.run(_live(owner, slot, log.bound(slot=slot.name)))
 
 
-async def _live(owner: Owner, slot: Slot, log: Log) -> None:
+async def _live(owner: AgentOwner, slot: Slot, log: AgentLog) -> None:
     settings = owner.settings
     async with AsyncExitStack() as stack:
         link = await stack.enter_async_context(_connect_slot(owner, slot, log))
-        agent = Agent(slot, owner.home, link, settings, given=owner.token, log=log)
+        agent = AgentProcess(slot, owner.home, link, settings, given=owner.token, log=log)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, agent.ask_to_stop)
@@ -364,13 +364,13 @@ async def _live(owner: Owner, slot: Slot, log: Log) -> None:
         await agent.run()
 
 
-def enroll(owner: Owner, log: Log) -> tuple[Slot, Enrolled]:
+def enroll(owner: AgentOwner, log: AgentLog) -> tuple[Slot, Enrolled]:
     """Enrol and write the identity down; return what the server answered. It is not waited for."""
     with hold_slot(owner.home, server=owner.base, name=owner.settings.name) as slot:
         return slot, asyncio.run(_enroll(owner, slot, log))
 
 
-async def _enroll(owner: Owner, slot: Slot, log: Log) -> Enrolled:
+async def _enroll(owner: AgentOwner, slot: Slot, log: AgentLog) -> Enrolled:
     async with _connect_slot(owner, slot, log) as link:
         abilities = CapabilityScanner(owner.home, owner.settings)
         membership = AgentEnrolment(slot, link, abilities, owner.settings, given=owner.token, log=log)

@@ -15,7 +15,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from prony.agent.finalize_attempt import Ending
-from prony.agent.logs import Log
+from prony.agent.logs import AgentLog
 from prony.agent.process import GRACE_S, RunnerProcess
 from prony.agent.reporter import Reporter, RunnerLog
 from prony.agent.server_client import Refused
@@ -39,7 +39,7 @@ _WAIT_S = 10.0
 class Messenger:
     """Goes to the server for one runner. `tell` writes a line to it."""
 
-    def __init__(self, link: ServerLink, lease_id: str, *, tell: Callable[[str], None], log: Log) -> None:
+    def __init__(self, link: ServerLink, lease_id: str, *, tell: Callable[[str], None], log: AgentLog) -> None:
         self._link = link
         self._lease_id = lease_id
         self._tell = tell
@@ -122,10 +122,10 @@ class Why(StrEnum):
     DRAINED = "drained"
 
 
-class Attempt:
+class RunningAttempt:
     """A lease while its job runs."""
 
-    def __init__(self, lease: Lease, work: Work, link: ServerLink, log: Log) -> None:
+    def __init__(self, lease: Lease, work: Work, link: ServerLink, log: AgentLog) -> None:
         self.lease = lease
         self.work = work
         self.why: Why | None = None

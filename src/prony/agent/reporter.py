@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from prony.agent.logs import Log
+from prony.agent.logs import AgentLog
 from prony.agent.server_client import Refused
 from prony.agent.spool import Work
 from prony.client.wire import delays
@@ -110,7 +110,7 @@ class Reporter:
     """Tells the server how one job gets on. `on_cancel` is called with True where the lease is not ours any more."""
 
     def __init__(
-        self, link: ServerLink, lease_id: str, journal: RunnerLog, *, on_cancel: Callable[[bool], None], log: Log
+        self, link: ServerLink, lease_id: str, journal: RunnerLog, *, on_cancel: Callable[[bool], None], log: AgentLog
     ) -> None:
         self._link = link
         self._lease_id = lease_id

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from prony.agent.logs import Log
-from prony.agent.metrics import Metrics
+from prony.agent.logs import AgentLog
+from prony.agent.metrics import AgentMetrics
 from prony.agent.server_client import Refused
 from prony.agent.spool import Meta, Spool, Work
 from prony.client.wire import delays
@@ -58,7 +58,7 @@ _MOST_REFUSALS = 5
 class Uploader:
     """Sends what lies in the spool. One at a time: who waits for `settled` finds it done, or the server away."""
 
-    def __init__(self, link: ServerLink, spool: Spool, *, metrics: Metrics, log: Log) -> None:
+    def __init__(self, link: ServerLink, spool: Spool, *, metrics: AgentMetrics, log: AgentLog) -> None:
         self._link = link
         self._spool = spool
         self._metrics = metrics
@@ -247,7 +247,7 @@ class Uploader:
         self._metrics.count("upload_retries_total")
         self._about(meta).warning("result not sent yet", reason=error.message, hint=error.hint)
 
-    def _about(self, meta: Meta) -> Log:
+    def _about(self, meta: Meta) -> AgentLog:
         return self._log.bound(job_id=meta.job_id, experiment_id=meta.experiment_id, attempt=meta.attempt)
 
     def _note(self, meta: Meta) -> None:

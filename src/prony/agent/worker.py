@@ -12,10 +12,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from prony.agent.attempt import Attempt, Why, address_towards
+from prony.agent.attempt import RunningAttempt, Why, address_towards
 from prony.agent.finalize_attempt import Ending, decline_work, seal
-from prony.agent.logs import Log
-from prony.agent.metrics import Metrics
+from prony.agent.logs import AgentLog
+from prony.agent.metrics import AgentMetrics
 from prony.agent.server_client import Refused, ask_again_for
 from prony.agent.settings import AgentSettings
 from prony.agent.spool import Meta, Spool, Work
@@ -26,13 +26,13 @@ from prony.model.agent import AgentState
 from prony.model.job import Job
 from prony.model.lease import Lease
 from prony.model.result import Failure, Result, ResultState
-from prony.model.states import AGENT, check
+from prony.model.states import AGENT, check_transition
 from prony.ports.agent_link import ServerLink
 from prony.runner.script_folders import REFERENCE, unpack_scripts
 from prony.store.home import Home
 
 
-class Condition:
+class AgentCondition:
     """The agent's state as it sees itself. One that drains stays so until it may go on, whatever it runs."""
 
     def __init__(self, told: Callable[[AgentState, AgentState], None] = lambda *_: None) -> None:
@@ -43,7 +43,7 @@ class Condition:
         """Move, or refuse; what an agent that drains does does not change that it drains."""
         if state is self.state or (self.is_draining and state in (AgentState.BUSY, AgentState.CLEANUP)):
             return
-        check(AGENT, "this agent", self.state, state)
+        check_transition(AGENT, "this agent", self.state, state)
         before, self.state = self.state, state
         self._told(before, state)
 
@@ -80,17 +80,17 @@ LEAVING = "the agent is being stopped"
 class Worker:
     """Carries out one lease at a time."""
 
-    def __init__(self, home: Home, link: ServerLink, settings: AgentSettings, spool: Spool, *, log: Log) -> None:
+    def __init__(self, home: Home, link: ServerLink, settings: AgentSettings, spool: Spool, *, log: AgentLog) -> None:
         self.home = home
         self.link = link
         self.settings = settings
         self.spool = spool
         self.log = log
         self.stopping = Stopping()
-        self.metrics = metrics = Metrics()
+        self.metrics = metrics = AgentMetrics()
         self.uploader = Uploader(link, spool, metrics=metrics, log=log)
-        self.condition = Condition(self._note_state)
-        self.attempt: Attempt | None = None
+        self.condition = AgentCondition(self._note_state)
+        self.attempt: RunningAttempt | None = None
         # Something could not be kept for want of room: its folder lies in the spool until there is some.
         self.has_leftovers = False
         self._begun_s = 0.0
@@ -143,7 +143,7 @@ class Worker:
 
     # Inside
 
-    async def _run_job(self, lease: Lease, work: Work, log: Log) -> Meta | None:
+    async def _run_job(self, lease: Lease, work: Work, log: AgentLog) -> Meta | None:
         """Have the result of a job on this disk; None where there is to be none."""
         kind = lease.job.workload.kind
         if kind not in self.settings.kinds:
@@ -163,7 +163,7 @@ class Worker:
             failure = Failure(code=error.code, message=error.message, hint=error.hint, phase="prepare", whose="input")
             result = await asyncio.to_thread(decline_work, work, lease.job, self.home, failure)
             return await self._pack_result(work, result, log)
-        self.attempt = Attempt(lease, work, self.link, log)
+        self.attempt = RunningAttempt(lease, work, self.link, log)
         log.info("job begins", title=lease.job.title, lease_id=lease.id)
         ending = await self._run_attempt(self.attempt)
         self.condition.to(AgentState.CLEANUP)
@@ -178,7 +178,7 @@ class Worker:
             return None
         return await self._pack_result(work, result, log, late=why is Why.LOST)
 
-    async def _run_attempt(self, attempt: Attempt) -> Ending:
+    async def _run_attempt(self, attempt: RunningAttempt) -> Ending:
         calibration_id = await asyncio.to_thread(_latest_calibration, self.home, self.log)
         self._begun_s = asyncio.get_running_loop().time()
         draining = asyncio.create_task(self._watch_drain(attempt))
@@ -195,7 +195,7 @@ class Worker:
             self.metrics.count("job_seconds_total", asyncio.get_running_loop().time() - self._begun_s)
             self.metrics.set("job_running_seconds", 0)
 
-    async def _watch_drain(self, attempt: Attempt) -> None:
+    async def _watch_drain(self, attempt: RunningAttempt) -> None:
         """Let a job end in its time once this agent is to stop, and stop it when that time is over."""
         await self.stopping.asked.wait()
         try:
@@ -206,7 +206,7 @@ class Worker:
         else:
             attempt.ask_to_stop(Why.DRAINED, grace_s=_HURRY_S)
 
-    async def _pack_result(self, work: Work, result: Result, log: Log, *, late: bool = False) -> Meta:
+    async def _pack_result(self, work: Work, result: Result, log: AgentLog, *, late: bool = False) -> Meta:
         meta = await asyncio.to_thread(self.spool.keep, work, late=late)
         self.metrics.count("jobs_total", state=result.state.value)
         code = result.failure.code if result.failure else None
@@ -230,7 +230,7 @@ class Worker:
             self.log.debug("state", before=before.value, state=state.value)
 
 
-def _latest_calibration(home: Home, log: Log) -> str | None:
+def _latest_calibration(home: Home, log: AgentLog) -> str | None:
     """Return the id of this machine's newest calibration, if it was ever calibrated."""
     if not home.database.exists():
         return None

@@ -15,7 +15,7 @@ from typing import Self
 
 import numpy as np
 
-from prony.analyse.runs import NS_PER_MS, PERCENTILES, Run
+from prony.analyse.runs import NS_PER_MS, PERCENTILES, MeasuredRun
 from prony.model.estimate import Estimate, Missing, Sensitivity, Spread
 from prony.model.metric import HEADLINE, LOAD_HEADLINE, METRICS, STATISTICS, key_text
 from prony.model.result import Repetition
@@ -50,7 +50,7 @@ _SINGULARS = {"p50": "median", "mean": "mean", "min": "minimum", "max": "maximum
 _FEWEST_FOR_MEAN = 50
 
 
-def inference_estimates(runs: Sequence[Run]) -> EstimateSet:
+def inference_estimates(runs: Sequence[MeasuredRun]) -> EstimateSet:
     """Return every statistic of `inference_ms` that all runs have enough samples for."""
     found = EstimateSet()
     for name in STATISTICS:
@@ -58,7 +58,7 @@ def inference_estimates(runs: Sequence[Run]) -> EstimateSet:
     return found
 
 
-def missing_percentiles(runs: Sequence[Run]) -> tuple[Missing, ...]:
+def missing_percentiles(runs: Sequence[MeasuredRun]) -> tuple[Missing, ...]:
     """Return the percentiles that cannot be published, each with the bound that the samples do support."""
     if not runs:
         return ()
@@ -112,7 +112,7 @@ def plural(statistic: str) -> str:
     return _PLURALS.get(statistic) or f"{singular(statistic)}s"
 
 
-def _inference(runs: Sequence[Run], name: str) -> EstimateSet:
+def _inference(runs: Sequence[MeasuredRun], name: str) -> EstimateSet:
     values = [run.statistic(name) for run in runs]
     known = np.array([value for value in values if value is not None], dtype=np.float64)
     if known.size == 0 or known.size < len(values):
@@ -124,7 +124,7 @@ def _inference(runs: Sequence[Run], name: str) -> EstimateSet:
     return EstimateSet.one(key_text("inference_ms", name), estimate, known.tolist())
 
 
-def _within(run: Run, name: str, value: float) -> Estimate:
+def _within(run: MeasuredRun, name: str, value: float) -> Estimate:
     """Return a statistic of one run alone: its interval speaks of that run and of no other."""
     low, high, confidence, how = None, None, None, "no interval"
     if name in PERCENTILES:
@@ -166,7 +166,7 @@ def _mean(values: Array, unit: str, noun: str) -> Estimate:
     )  # fmt: skip
 
 
-def _at_least(runs: Sequence[Run], name: str) -> float | None:
+def _at_least(runs: Sequence[MeasuredRun], name: str) -> float | None:
     """Return the median over runs of each run's one-sided lower bound, if every run has one."""
     ranks = [lower_rank(run.count, PERCENTILES[name]) for run in runs]
     bounds = [float(run.ordered_ns[rank - 1]) / NS_PER_MS for run, rank in zip(runs, ranks, strict=True) if rank]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from prony.analyse.runs import Run
+from prony.analyse.runs import MeasuredRun
 from prony.analyse.selection import Selection
 from prony.model.device import Environment
 from prony.model.estimate import Estimate, Grade, Reason, Verdict
@@ -31,7 +31,7 @@ class Evidence:
     job: Job
     result: Result
     selection: Selection
-    runs: tuple[Run, ...]
+    runs: tuple[MeasuredRun, ...]
     headline: Estimate | None
     environment: Environment | None = None
 

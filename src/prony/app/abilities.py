@@ -58,7 +58,7 @@ def inspect_abilities(kinds: Collection[str] = ("service", "container", "launche
 
 
 def _service(name: str) -> AbilityReport:
-    kind = plugins.load(plugins.SERVICES, name)
+    kind = plugins.load_plugin(plugins.SERVICES, name)
     service: Service = kind()
     # Not checked: which model or which command is another question than whether its program is here.
     reason = service.available(kind.Options.model_construct())
@@ -81,7 +81,7 @@ def _with_image(report: AbilityReport) -> AbilityReport:
     """Add that a recipe may name an image instead, where the service takes one."""
     if report.kind != "service":
         return report
-    options = plugins.load(plugins.SERVICES, report.name).Options
+    options = plugins.load_plugin(plugins.SERVICES, report.name).Options
     if starting_option(options, {"image": "any"}) != "image":
         return report
     return report.model_copy(update={"means": (*report.means, "image")})
@@ -184,7 +184,7 @@ def _which(name: str) -> str | None:
 
 
 def _probe(name: str) -> AbilityReport:
-    probe: Probe = plugins.load(plugins.PROBES, name)()
+    probe: Probe = plugins.load_plugin(plugins.PROBES, name)()
     reason = probe.available() or ""
     probe.close()
     return AbilityReport(kind="probe", name=name, state="missing" if reason else "ready", reason=reason)
@@ -204,13 +204,13 @@ def inspect_engines(home: Home, names: Sequence[str] = ()) -> list[EngineReport]
 
 def inspect_version(home: Home, name: str, version: str) -> EngineReport:
     """Start one version of an engine that has an environment of its own; its report is named `NAME@VERSION`."""
-    from prony.runner.engines import check_version, inspect
+    from prony.runner.engines import check_engine_version, inspect
 
     with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
         report = inspect(name, home.engines, Path(scratch) / f"{name}.log", version)
     if report.version is not None:
         try:
-            check_version(name, version, report.version)
+            check_engine_version(name, version, report.version)
         except CapacityError as exc:
             report = report.model_copy(update={"state": "broken", "reason": exc.message, "hint": exc.hint})
     return report.model_copy(update={"name": f"{name}@{version}"})
@@ -249,7 +249,9 @@ def tasks() -> list[Plug]:
 
 def options_of(kind: str, name: str) -> list[OptionFacts]:
     """Return what a plug-in takes; `kind` is services, drivers or tasks."""
-    plugin = plugins.load({"services": plugins.SERVICES, "tasks": plugins.TASKS}.get(kind, plugins.DRIVERS), name)
+    plugin = plugins.load_plugin(
+        {"services": plugins.SERVICES, "tasks": plugins.TASKS}.get(kind, plugins.DRIVERS), name
+    )
     fields = plugin.Options.model_fields
     return [
         OptionFacts(name=key, default=_default(field), about=field.description or "") for key, field in fields.items()
@@ -266,11 +268,11 @@ def _default(field: Any) -> str:
 
 
 def _plug(group: str, name: str, kind: str) -> Plug:
-    return Plug(name=name, kind=kind, about=_about(plugins.load(group, name)))
+    return Plug(name=name, kind=kind, about=_about(plugins.load_plugin(group, name)))
 
 
 def _describe_service(name: str) -> Plug:
-    kind = plugins.load(plugins.SERVICES, name)
+    kind = plugins.load_plugin(plugins.SERVICES, name)
     service = kind()
     # Not checked: which model or which command is another question than whether its program is here.
     lacks = service.available(kind.Options.model_construct()) or ""

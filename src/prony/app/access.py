@@ -108,7 +108,7 @@ OWNER = "owner"
 _ENROL_HINT = "`prony tokens add NAME --role agent --once` makes one"
 
 
-def require(principal: Principal, role: Role, *, enrolling: bool = False) -> None:
+def require_role(principal: Principal, role: Role, *, enrolling: bool = False) -> None:
     """Refuse who has not this role or one above it. An agent is apart: no role but the admin's includes its own.
 
     A one-time token may do one thing, so its holder is refused unless this is for `enrolling`.
@@ -127,7 +127,7 @@ def require(principal: Principal, role: Role, *, enrolling: bool = False) -> Non
 
 def require_agent(principal: Principal, agent_id: str) -> None:
     """Refuse who is neither this very agent nor an admin."""
-    require(principal, Role.AGENT)
+    require_role(principal, Role.AGENT)
     if principal.role is not Role.ADMIN and principal.agent_id != agent_id:
         raise AccessError(f"this is for agent {agent_id} itself", hint="an agent acts with the token of its own")
 
@@ -243,7 +243,7 @@ class Access:
 
         None where it needs no other: it has come with its own, or the server asks for none.
         """
-        require(principal, Role.AGENT, enrolling=True)
+        require_role(principal, Role.AGENT, enrolling=True)
         if principal.agent_id is not None:
             require_agent(principal, agent_id)
             return None
@@ -285,7 +285,7 @@ class Access:
         expires_at: datetime | None = None,
     ) -> MadeToken:
         token = Token(
-            id=tokens.new_id(),
+            id=tokens.new_token_id(),
             name=name,
             role=role,
             once=once,

@@ -17,9 +17,9 @@ from prony.store.database import reading
 from prony.store.store import Store
 
 
-def compare(store: Store, names: Sequence[str], terms: Terms) -> Comparison:
+def compare_stored(store: Store, names: Sequence[str], terms: Terms) -> Comparison:
     """Compare experiments, or single jobs of them; the first is the baseline."""
-    from prony.analyse.compare.compare import compare as compared
+    from prony.analyse.compare.compare import compare_entries as compared
     from prony.analyse.compare.matching import Side
 
     if len(set(names)) < len(names):
@@ -73,7 +73,7 @@ def _compare(store: Store, data: ExperimentData, found: dict[str, Any]) -> None:
     if not is_duet(data.entries):
         return
     try:
-        found["comparison"] = compare(store, [data.experiment.id], Terms())
+        found["comparison"] = compare_stored(store, [data.experiment.id], Terms())
     except InputError as exc:  # a side without numbers, say: the report of the other is still one
         found["untold"] += (f"The sides of the duet were not compared: {exc.message}.",)
 

@@ -87,7 +87,7 @@ def _baseline_summary(store: Store, entry: Entry) -> Summary | None:
     """Return the summary of the baseline of this job's series; None where none is pinned, or this is the one."""
     with reading(store.engine) as connection:
         series_id = series.series_of_job(connection, entry.job.id)
-        found = series.baseline(connection, series_id) if series_id is not None else None
+        found = series.find_baseline(connection, series_id) if series_id is not None else None
     if found is None or found.job_id == entry.job.id:
         return None
     record = store.record(found.job_id)

@@ -13,8 +13,8 @@ from prony.model.experiment_data import Entry, ExperimentData
 from prony.ports import plugins
 from prony.ports.exporter import ExportedLoad
 from prony.ports.importer import Importer
-from prony.recipe.formats import SUFFIXES, parse
-from prony.report.exports.formats import export
+from prony.recipe.formats import SUFFIXES, parse_document
+from prony.report.exports.formats import export_requests
 from prony.store import transfer
 from prony.store.folder import check_damage
 from prony.store.store import Store
@@ -38,7 +38,7 @@ def export_loads(data: ExperimentData, export_format: str, to: Path) -> tuple[Pa
     for entry in data.entries:
         check_damage(entry.folder, entry.job, entry.result)
     written = _written_recipe(data.experiment)
-    return export(data, export_format, to, lambda entry: _read_load(entry, written, data.experiment.dialect))
+    return export_requests(data, export_format, to, lambda entry: _read_load(entry, written, data.experiment.dialect))
 
 
 def _written_recipe(experiment: Experiment) -> Mapping[str, Any]:
@@ -47,7 +47,7 @@ def _written_recipe(experiment: Experiment) -> Mapping[str, Any]:
         return {}
     for form in dict.fromkeys(SUFFIXES.values()):  # which of them the text was is not kept
         try:
-            return dict(parse(experiment.recipe_text, form, experiment.name).document)
+            return dict(parse_document(experiment.recipe_text, form, experiment.name).document)
         except RecipeError:
             continue
     return {}

@@ -107,9 +107,9 @@ class LocalAnalyses:
 
     def compare(self, names: Sequence[str], terms: Terms) -> Comparison:
         """Say how later experiments or jobs stand against the first; the answer names them as they are named here."""
-        from prony.app.analyses import compare
+        from prony.app.analyses import compare_stored
 
-        return compare(self._store, names, terms)
+        return compare_stored(self._store, names, terms)
 
     def gates(self, experiment_id: str, *, strict: bool = False, more: Sequence[str] = ()) -> GateReport:
         """Judge the gates of an experiment's recipe, and `more` of them, written as in a recipe."""

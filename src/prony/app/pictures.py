@@ -38,7 +38,7 @@ _TOKENS = frozenset({"ttft_ms", "ttft_content_ms", "itl_ms", "tpot_ms", "tokens_
 _COLD = ("load_ms", "first_inference_ms", "cold_start_ms", "inference_ms")
 
 
-def distribution(entry: Entry, metric: str | None, bins: int) -> Distribution:
+def picture_distribution(entry: Entry, metric: str | None, bins: int) -> Distribution:
     """Put every sample that counts into bins, run by run."""
     from prony.analyse.pictures import drawn_run, edges_of, shares
 
@@ -65,7 +65,7 @@ def distribution(entry: Entry, metric: str | None, bins: int) -> Distribution:
     )  # fmt: skip
 
 
-def timeline(entry: Entry, most: int) -> Timeline:
+def picture_timeline(entry: Entry, most: int) -> Timeline:
     """Show what was measured as time went by, warm-up with it."""
     from prony.analyse.pictures import buckets, width_of
 
@@ -116,7 +116,7 @@ def starts(entry: Entry) -> Starts:
     return Starts(job_id=entry.job.id, title=entry.job.title, runs=runs, estimates=_estimates(entry, _COLD))
 
 
-def counters(entry: Entry, most: int, points: int) -> Counters:
+def picture_counters(entry: Entry, most: int, points: int) -> Counters:
     """Show what the machine did beside the runs; time runs on from run to run."""
     from prony.report.plots.series import counters as counted
 

@@ -49,7 +49,7 @@ def with_runs(entry: Entry) -> Entry:
     return entry.model_copy(update={"summary": summary_of(entry.folder)})
 
 
-def record(store: Store, folder: Path) -> Summary:
+def record_result(store: Store, folder: Path) -> Summary:
     """Keep one result; the same folder may be recorded again without harm."""
     mend(folder)
     summary = summary_of(folder)
@@ -96,7 +96,7 @@ def _record_wreck(store: Store, folder: Path) -> None:
     if not is_begun(folder):
         return
     try:
-        record(store, folder)
+        record_result(store, folder)
     except StoreError as exc:
         # What is damaged stays where it is and is not counted; it must not keep every command from opening the store.
         if exc.code == "store_busy":

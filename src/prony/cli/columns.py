@@ -40,7 +40,7 @@ FIT = ("AGENT", "STATE", "FITS", "LACKS")
 _LONGEST_REASON = 100
 
 
-def experiment_row(view: ExperimentView) -> dict[str, Any]:
+def experiment_columns(view: ExperimentView) -> dict[str, Any]:
     """Return the keys of `prony list --json`, as far as a server knows them."""
     experiment = view.experiment.model_dump(mode="json", include={"id", "name", "state", "created_at", "ended_at"})
     counts = {f"jobs_{state}": view.counts.get(state, 0) for state in JobState}
@@ -216,12 +216,12 @@ def show_progress(done: int, total: int) -> None:
 
 
 def series_cells(series: Series) -> tuple[str, ...]:
-    from prony.report.number import plain
+    from prony.report.number import format_observed
 
     state = series.state.value
     if state == "learning":
         state = f"learning {series.learned}/{series.wanted}"
-    last = "-" if series.last_value is None else plain(series.last_value, series.unit, 4)
+    last = "-" if series.last_value is None else format_observed(series.last_value, series.unit, 4)
     return (series.id, series.name, series.title, series.machine, state, str(series.runs), last)
 
 

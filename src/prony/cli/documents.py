@@ -51,7 +51,7 @@ def _format_of(options: Namespace) -> str:
     return str(options.format or by_name)
 
 
-def show(found: R, options: Namespace, name: str, faces: Faces[R]) -> int:
+def show_document(found: R, options: Namespace, name: str, faces: Faces[R]) -> int:
     """Print it, or write it where it is asked for."""
     form = _format_of(options)
     if form == "table" and options.out is None:

@@ -84,11 +84,11 @@ def finish_there(
     ended: Ended, output: RunOutput, options: Namespace, *, beside: Mapping[str, Any] | None = None
 ) -> int:
     """Show what came out on the server that the options name; one that is away just then is waited for."""
-    from prony.cli.remote import again, connect
+    from prony.cli.remote import again, connect_server
     from prony.cli.watch import why_ended
     from prony.model.queue import JobState
 
-    with connect(options, attempts=_PATIENT) as client:
+    with connect_server(options, attempts=_PATIENT) as client:
         data = client.experiments.results(ended.view.experiment.id)
         wanted = output.report and data.entries
         kept = client.experiments.keep_report(data.experiment.id) if wanted else Path()

@@ -15,9 +15,9 @@ from prony.cli.arguments import RunOutput
 from prony.cli.columns import format_next
 from prony.cli.finish_run import finish_there
 from prony.cli.output import print_json, print_note, print_text
-from prony.cli.remote import again, connect
+from prony.cli.remote import again, connect_server
 from prony.cli.run_here import tell_notes
-from prony.cli.watch import follow
+from prony.cli.watch import follow_experiment
 from prony.errors import InputError
 from prony.model.queue import ExperimentView, Submission
 from prony.ports.workload import kind_of
@@ -67,7 +67,7 @@ def submit(loaded: LoadedRecipe, overrides: Sequence[str], output: RunOutput, op
     """Submit a recipe that was read here to the server that the options name; follow it, unless --detach is given."""
     if options.priority is not None and not -_MOST <= options.priority <= _MOST:
         raise InputError(f"--priority {options.priority} lies outside -{_MOST} to {_MOST}")
-    with connect(options) as client:
+    with connect_server(options) as client:
         every = [*overrides, *upload_scripts(client, loaded)]
         view = client.experiments.submit(submission_of(loaded, every, priority=options.priority))
         prepare = kind_of(loaded.recipe.workload).prepare
@@ -95,7 +95,7 @@ def see_through(client: Client, view: ExperimentView, output: RunOutput, options
     for model in _paths(view):
         print_note(f"note: {model} is a path: it must lie on the agents too, and they must allow it; zoo: and https:// "
                    "work everywhere")  # fmt: skip
-    return finish_there(follow(client, view.experiment.id, cancels=True), output, options, beside=schedule)
+    return finish_there(follow_experiment(client, view.experiment.id, cancels=True), output, options, beside=schedule)
 
 
 def _note_schedule(client: Client, view: ExperimentView, options: Namespace) -> dict[str, Any]:

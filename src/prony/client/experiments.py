@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from prony.client.connection import Asked, Call
+from prony.client.connection import ApiCall, Asked
 from prony.client.request_shapes import ApiRequests, exists, only_match
 from prony.client.watching import Update, updates
 from prony.errors import NotFoundError, PronyError
@@ -123,7 +123,7 @@ class RemoteExperiments:
     def report(self, experiment_id: str, report_format: str = "html", *, strict: bool = False) -> bytes:
         """Return the report of an experiment as a document; `strict` fails gates that cannot be judged."""
         query: dict[str, Asked] = {"format": report_format, "strict": strict}
-        call = Call("GET", ("experiments", experiment_id, "report"), query, is_safe=True)
+        call = ApiCall("GET", ("experiments", experiment_id, "report"), query, is_safe=True)
         return self._connection.send(call).content
 
     def keep_report(self, experiment_id: str, *, strict: bool = False) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 
-from prony.client.connection import Connection
+from prony.client.connection import ApiConnection
 from prony.client.wire import base_of
 from prony.model.loopback import is_loopback_url
 from prony.store.home import Home, running_server
@@ -23,7 +23,7 @@ def find_owner_token(url: str, home: Home, *, attempts: int = 4) -> str | None:
     secret = read_owner_token(home)
     if secret is None:
         return None
-    connection = Connection(base, attempts=attempts)
+    connection = ApiConnection(base, attempts=attempts)
     try:
         return secret if connection.knows(secret, nonce=secrets.token_urlsafe(32)) else None
     finally:

@@ -29,7 +29,7 @@ def clock_facts(root: Path = kernel.ROOT) -> dict[str, float | int | str | bool]
     `safe` means: never set back, and neither its step nor its cost reaches a microsecond.
     """
     info = time.get_clock_info("perf_counter")
-    source = kernel.text(root / _SOURCE)
+    source = kernel.read_text(root / _SOURCE)
     step_ns, read_ns = smallest_step_ns(), cost_of_reading_ns()
     safe = info.monotonic and not info.adjustable and step_ns < 1000 and read_ns < 1000 and source not in SLOW_SOURCES
     facts: dict[str, float | int | str | bool] = {

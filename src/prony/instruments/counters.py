@@ -68,7 +68,7 @@ def oom_kills(root: Path = kernel.ROOT) -> int | None:
 
 def cpu_times(root: Path = kernel.ROOT) -> dict[int, CpuTimes]:
     """Return the times of every online CPU by its number."""
-    content = kernel.text(root / "proc/stat")
+    content = kernel.read_text(root / "proc/stat")
     if content is None:
         return {} if sys.platform == "linux" else _cpu_times_elsewhere()
     found: dict[int, CpuTimes] = {}
@@ -88,7 +88,7 @@ def pressures_us(root: Path = kernel.ROOT) -> dict[str, int]:
     """Return how long some task has waited for each resource since boot, in microseconds."""
     found: dict[str, int] = {}
     for name in PRESSURES:
-        words = (kernel.text(root / "proc/pressure" / name) or "").split()
+        words = (kernel.read_text(root / "proc/pressure" / name) or "").split()
         total = kernel.integer(words[4].partition("=")[2]) if len(words) > 4 and words[0] == "some" else None
         if total is not None:
             found[name] = total
@@ -164,11 +164,11 @@ def _clock_files(root: Path) -> tuple[Path, ...]:
 def _heat_files(root: Path) -> tuple[tuple[Path, int | None], ...]:
     found: list[tuple[Path, int | None]] = []
     for chip in kernel.folders(root / "sys/class/hwmon", "hwmon[0-9]*"):
-        if (kernel.text(chip / "name") or "").startswith(_CHIPS):
+        if (kernel.read_text(chip / "name") or "").startswith(_CHIPS):
             for file in kernel.folders(chip, "temp[0-9]*_input"):
                 found.append((file, kernel.number(file.with_name(file.name.replace("_input", "_crit")))))
     for zone in kernel.folders(root / "sys/class/thermal", "thermal_zone[0-9]*"):
-        if (kernel.text(zone / "type") or "").lower().startswith(_ZONES):
+        if (kernel.read_text(zone / "type") or "").lower().startswith(_ZONES):
             found.append((zone / "temp", _trip(zone)))
     return tuple(found)
 
@@ -177,7 +177,7 @@ def _trip(zone: Path) -> int | None:
     """Return the temperature at which the zone is shut off."""
     kinds = kernel.folders(zone, "trip_point_*_type")
     critical = [
-        file.with_name(file.name.replace("_type", "_temp")) for file in kinds if kernel.text(file) == "critical"
+        file.with_name(file.name.replace("_type", "_temp")) for file in kinds if kernel.read_text(file) == "critical"
     ]
     limits = [limit for file in critical if (limit := kernel.number(file)) and limit > 0]
     return min(limits, default=None)

@@ -176,7 +176,7 @@ class _Place:
 _Row = tuple[float, float, float]  # ns, input, output
 
 
-def read(path: Path, *, layout: str = "auto") -> Trace:
+def read_trace(path: Path, *, layout: str = "auto") -> Trace:
     """Read a trace; every mistake in it is told with its file, line and key."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:

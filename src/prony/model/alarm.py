@@ -37,7 +37,7 @@ _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
 _COMPARISON = re.compile(rf"(?P<key>\S+)\s*(?P<sign>>=|<=|>|<)\s*(?P<limit>{_NUMBER})\s*(?P<unit>\S*)", re.IGNORECASE)
 
 
-class Condition(Noun):
+class AlarmCondition(Noun):
     """`key`, `sign` and `limit` belong to a threshold; the limit is in the metric's own unit."""
 
     kind: Kind
@@ -85,8 +85,8 @@ class Condition(Noun):
 
 
 @lru_cache(maxsize=1024)
-def condition_of(text: str) -> Condition:
-    return Condition.parse(text)
+def condition_of(text: str) -> AlarmCondition:
+    return AlarmCondition.parse(text)
 
 
 def _check_key(text: str) -> None:
@@ -130,7 +130,7 @@ def _limit(value: float, unit: str, key: str) -> float:
 
 
 def _good_condition(text: str) -> str:
-    Condition.parse(text)
+    AlarmCondition.parse(text)
     return " ".join(text.split())
 
 
@@ -237,7 +237,7 @@ class Alarm(Noun):
     told_at: datetime | None = None
 
     @property
-    def condition(self) -> Condition:
+    def condition(self) -> AlarmCondition:
         return condition_of(self.when)
 
 

@@ -108,7 +108,7 @@ class Cron:
 
 
 @lru_cache(maxsize=256)
-def parse(text: str) -> Cron:
+def parse_cron(text: str) -> Cron:
     """Read an expression of five fields, or a nickname such as @daily; a ValueError says what is wrong with it."""
     words = _NICKNAMES.get(text.strip().lower(), text).split()
     if len(words) != len(_FIELDS):
@@ -205,7 +205,7 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def _good_cron(text: str) -> str:
-    parse(text)
+    parse_cron(text)
     return " ".join(text.split())
 
 
@@ -235,4 +235,4 @@ class Timing(Noun):
         return next(self.dues(instant))
 
     def dues(self, after: datetime) -> Iterator[datetime]:
-        return parse(self.cron).dues(after, zone_of(self.zone))
+        return parse_cron(self.cron).dues(after, zone_of(self.zone))

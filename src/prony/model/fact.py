@@ -142,7 +142,7 @@ _WRITTEN = re.compile(_NUMBERED, re.IGNORECASE)
 _FOUND = re.compile(rf"{_NUMBERED}(?:\.?[^0-9.].*)?", re.IGNORECASE | re.DOTALL)
 
 
-class Comparison(NamedTuple):
+class FactComparison(NamedTuple):
     """`holds` looks at one value; `is_not` turns the answer round for all values of a fact together."""
 
     holds: _Holds
@@ -158,15 +158,15 @@ def looks_like_comparison(text: str) -> bool:
     return text.lstrip()[:1] in ("<", ">", "=", "!")
 
 
-def comparison(name: str, wanted: Value) -> Comparison:
+def parse_comparison(name: str, wanted: Value) -> FactComparison:
     """Return the comparison that a fact of this name must stand; ValueError with advice where there is none."""
     how = comparing(name) or "either"
     if not isinstance(wanted, str):
-        return Comparison(_bare(wanted, how))
+        return FactComparison(_bare(wanted, how))
     sign, operand = _split(wanted.strip())
     if sign in _ORDERS:
-        return Comparison(_compare_ordered(sign, operand, how, name))
-    return Comparison(_equal(operand, how, name, with_wildcards=sign != "=="), is_not=sign == "!=")
+        return FactComparison(_compare_ordered(sign, operand, how, name))
+    return FactComparison(_equal(operand, how, name, with_wildcards=sign != "=="), is_not=sign == "!=")
 
 
 def _split(text: str) -> tuple[str, str]:

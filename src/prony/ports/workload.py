@@ -197,7 +197,7 @@ class Summarise(ABC):
 
 
 @dataclass(frozen=True)
-class Page:
+class ReportPage:
     """A part of an experiment's page: its anchor, its name among the links, and whether it stands before the table."""
 
     anchor: str
@@ -210,7 +210,7 @@ class Page:
 class Drawings:
     """What is drawn of the jobs of one kind: parts of the page, and by the id of a job what its article shows."""
 
-    pages: tuple[Page, ...] = ()
+    pages: tuple[ReportPage, ...] = ()
     apart: Mapping[str, Html] = field(default_factory=dict)
 
 

@@ -19,7 +19,7 @@ Node = dict[str, Any]
 
 
 @cache
-def schema() -> Node:
+def recipe_schema() -> Node:
     return json_schema()
 
 
@@ -27,7 +27,7 @@ def alternatives(node: Node) -> list[Node]:
     """Return every shape that a value may have there; `null` is no shape."""
     if "$ref" in node:
         beside = {key: value for key, value in node.items() if key != "$ref"}
-        return alternatives(schema()["$defs"][node["$ref"].rsplit("/", 1)[1]] | beside)
+        return alternatives(recipe_schema()["$defs"][node["$ref"].rsplit("/", 1)[1]] | beside)
     ways = node.get("anyOf") or node.get("oneOf")
     if ways is None:
         return [] if node.get("type", "null") == "null" else [node]
@@ -38,7 +38,7 @@ def alternatives(node: Node) -> list[Node]:
 @lru_cache(maxsize=4096)
 def node_at(keys: Keys) -> Node | None:
     """Return the schema of a place, or None where nothing can stand."""
-    node: Node | None = schema()
+    node: Node | None = recipe_schema()
     for key in keys:
         node = next((inner for way in alternatives(node or {}) if (inner := _inside(way, key)) is not None), None)
         if node is None:
@@ -77,7 +77,7 @@ def is_nullable(node: Node) -> bool:
     return any(way.get("type") == "null" for way in node.get("anyOf", ()))
 
 
-def nearest(word: str, known: Iterable[str], at_least: float = 0.5) -> str | None:
+def nearest_key(word: str, known: Iterable[str], at_least: float = 0.5) -> str | None:
     """Return the known word that was most likely meant; `at_least` is the least likeness, of 1."""
     found = difflib.get_close_matches(word, list(known), n=1, cutoff=at_least)
     return found[0] if found else None
@@ -125,7 +125,7 @@ def _hint(keys: Keys, key: str, rest: str) -> str:
 
 def meant(keys: Keys, key: str) -> str | None:
     """Return the key of this map that was meant; one that exists in another map was meant for that one."""
-    return nearest(key, known_keys(keys), at_least=0.8 if _homes(key) else 0.5)
+    return nearest_key(key, known_keys(keys), at_least=0.8 if _homes(key) else 0.5)
 
 
 def elsewhere(keys: Keys, key: str) -> str:
@@ -234,7 +234,7 @@ _SPOKEN = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "fals
 
 
 def _advice_on_text(value: str, types: set[Any], words: list[str]) -> str:
-    if near := nearest(value.lower(), words):
+    if near := nearest_key(value.lower(), words):
         return f"did you mean {near}?"
     if "boolean" in types and value.lower() in _SPOKEN:
         return f"did you mean {_SPOKEN[value.lower()]}?"

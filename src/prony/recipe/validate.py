@@ -17,10 +17,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from prony.model.fact import advise_fact, comparing, comparison
+from prony.model.fact import advise_fact, comparing, parse_comparison
 from prony.model.recipe import Recipe
 from prony.recipe.positions import Keys, Marks, Parsed, problem_at, value_at
-from prony.recipe.problems import Problem
+from prony.recipe.problems import DocumentProblem
 from prony.recipe.schema_lookup import (
     advice,
     alternatives,
@@ -48,7 +48,7 @@ def validate_document(document: Mapping[str, Any]) -> Recipe:
     return Recipe.model_validate_json(json.dumps(content), strict=True)
 
 
-def check_document(parsed: Parsed) -> tuple[Recipe | None, list[Problem]]:
+def check_document(parsed: Parsed) -> tuple[Recipe | None, list[DocumentProblem]]:
     """Return the recipe where the document is one, and every problem of the text so far."""
     problems = list(parsed.problems)
     try:
@@ -60,9 +60,9 @@ def check_document(parsed: Parsed) -> tuple[Recipe | None, list[Problem]]:
     return (None if problems else recipe), problems
 
 
-def problems_of(error: ValidationError, document: Any, marks: Marks) -> list[Problem]:
+def problems_of(error: ValidationError, document: Any, marks: Marks) -> list[DocumentProblem]:
     """Translate what pydantic says into one problem a place, in a person's words."""
-    found: dict[Keys, Problem] = {}
+    found: dict[Keys, DocumentProblem] = {}
     misspelt: set[Keys] = set()
     details = sorted(error.errors(include_url=False), key=lambda item: item["type"] == "missing")
     for detail in details[:_MOST]:
@@ -81,7 +81,7 @@ def problems_of(error: ValidationError, document: Any, marks: Marks) -> list[Pro
     return list(found.values())
 
 
-def _unknown(keys: Keys, near: str | None, marks: Marks) -> Problem:
+def _unknown(keys: Keys, near: str | None, marks: Marks) -> DocumentProblem:
     if near == keys[-1]:  # the schema knows it, of the other kind
         return problem_at(marks, keys, "unknown key", f"it belongs to another kind of {keys[-2]}")
     hint = f"did you mean {near}?" if near else elsewhere(keys[:-1], str(keys[-1]))
@@ -111,7 +111,7 @@ def _keys_in(document: Any, detail: Details) -> Keys:
     return (*keys, loc[-1]) if detail["type"] == "missing" else keys
 
 
-def _problem(detail: Details, keys: Keys, document: Any, marks: Marks) -> Problem:
+def _problem(detail: Details, keys: Keys, document: Any, marks: Marks) -> DocumentProblem:
     node = node_at(keys) or {}
     if detail["type"] in ("missing", "union_tag_not_found"):
         return problem_at(marks, keys, f"is missing: {node.get('description', 'it is needed')}", _example(keys))
@@ -123,7 +123,7 @@ def _problem(detail: Details, keys: Keys, document: Any, marks: Marks) -> Proble
     return _misfit(detail, keys, document, marks)
 
 
-def _misfit(detail: Details, keys: Keys, document: Any, marks: Marks) -> Problem:
+def _misfit(detail: Details, keys: Keys, document: Any, marks: Marks) -> DocumentProblem:
     _, value = value_at(document, keys)
     node = node_at(keys) or {}
     if not alternatives(node):
@@ -155,7 +155,7 @@ _MOST_VALUES = 100
 _MOST_LETTERS = 200
 
 
-def where_problems(parsed: Parsed) -> Iterator[Problem]:
+def where_problems(parsed: Parsed) -> Iterator[DocumentProblem]:
     """Find every fact that nothing is called and every comparison that cannot be understood."""
     _, where = value_at(parsed.document, ("place", "where"))
     for name, wanted in islice(where.items(), _MOST_FACTS) if isinstance(where, dict) else ():
@@ -171,26 +171,26 @@ def where_problems(parsed: Parsed) -> Iterator[Problem]:
             yield from _misunderstood(name, wanted, keys, parsed.marks)
 
 
-def _misunderstood(name: str, wanted: Any, keys: Keys, marks: Marks) -> Iterator[Problem]:
+def _misunderstood(name: str, wanted: Any, keys: Keys, marks: Marks) -> Iterator[DocumentProblem]:
     if not isinstance(wanted, bool | int | float | str):
         return  # told already, as a value that does not fit
     if isinstance(wanted, str) and len(wanted) > _MOST_LETTERS:
         yield problem_at(marks, keys, f"is text of {len(wanted)} letters: the most is {_MOST_LETTERS}")
         return
     try:
-        comparison(name, wanted)
+        parse_comparison(name, wanted)
     except ValueError as exc:
         yield problem_at(marks, keys, str(exc))
 
 
 def sound(parsed: Parsed) -> Parsed:
     """Return the document with a problem and a stand-in for each date, infinity, giant and half character."""
-    problems: list[Problem] = []
+    problems: list[DocumentProblem] = []
     document = _sound(parsed.document, (), parsed.marks, problems)
     return replace(parsed, document=document).having(*problems)
 
 
-def _sound(value: Any, keys: Keys, marks: Marks, problems: list[Problem]) -> Any:
+def _sound(value: Any, keys: Keys, marks: Marks, problems: list[DocumentProblem]) -> Any:
     """Return the value without what a format can say and a recipe cannot, each with a problem and a stand-in."""
     if isinstance(value, dict):
         names = {key: _sound(key, (*keys, key), marks, problems) for key in value}

@@ -74,7 +74,7 @@ def _describe_limit(level: Level) -> str:
 
 
 def _cells(curve: Curve, level: Level) -> tuple[str, ...]:
-    errors = number.DASH if level.errors is None else number.share(level.errors.value)
+    errors = number.DASH if level.errors is None else number.format_share(level.errors.value)
     goodput = (_text(level.goodput),) if _optional(curve) else ()
     judged = (_slo(level),) if _judge_levels(curve) else ()
     verdict = entry_fields.verdict_text(level.grade, level.ended_early)
@@ -100,4 +100,4 @@ def _slo(level: Level) -> str:
 
 
 def _text(one: Estimate | None) -> str:
-    return number.DASH if one is None else number.text(one)
+    return number.DASH if one is None else number.format_number(one)

@@ -27,7 +27,7 @@ _MOST_NAMES = 2000
 _LINE = re.compile(r"^([A-Za-z_:][A-Za-z0-9_:]*(?:\{.*\})?)\s+(\S+)")
 
 
-class Page:
+class MetricsPage:
     """Reads one page again and again; what it could not read is counted and never stops a load."""
 
     def __init__(self, url: str) -> None:
@@ -43,7 +43,7 @@ class Page:
             return None
         self._next = now + _PERIOD_S
         try:
-            return numbers(self._fetch())
+            return parse_metrics(self._fetch())
         except (OSError, HTTPException, ValueError) as exc:
             self.failures += 1
             self.reason = str(exc) or type(exc).__name__
@@ -63,7 +63,7 @@ class Page:
             line.close()
 
 
-def numbers(text: str) -> dict[str, float]:
+def parse_metrics(text: str) -> dict[str, float]:
     """Return the value of each series of Prometheus's text format; buckets of histograms are left out, for there are
     hundreds of them and their sums and counts tell the mean."""
     found: dict[str, float] = {}
@@ -90,7 +90,7 @@ class LoadTelemetry:
     def __init__(
         self,
         probes: Sequence[Probe],
-        page: Page | None,
+        page: MetricsPage | None,
         service_cpu_s: Callable[[], float | None] | None,
         service_rss_mib: Callable[[], float | None] | None = None,
     ) -> None:

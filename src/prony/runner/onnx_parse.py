@@ -37,7 +37,7 @@ def _varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
     raise DamagedError("a number does not end")
 
 
-def fields(data: Bytes, at: int, end: int) -> Iterator[Field]:
+def message_fields(data: Bytes, at: int, end: int) -> Iterator[Field]:
     """Yield the fields of the message between `at` and `end`."""
     while at < end:
         tag, at = _varint(data, at, end)
@@ -65,7 +65,7 @@ def _as_signed(value: int) -> int:
     return value - 2**64 if value >= 2**63 else value
 
 
-def number(field: Field) -> int:
+def read_number(field: Field) -> int:
     if field[2] != -1:
         raise DamagedError(f"field {field[0]} is no number")
     return _as_signed(field[1])
@@ -77,7 +77,7 @@ def span(field: Field) -> tuple[int, int]:
     return field[1], field[2]
 
 
-def text(data: Bytes, field: Field) -> str:
+def read_string(data: Bytes, field: Field) -> str:
     begin, end = span(field)
     try:
         return data[begin:end].decode()
@@ -85,7 +85,7 @@ def text(data: Bytes, field: Field) -> str:
         raise DamagedError("a text is not UTF-8") from exc
 
 
-def numbers(data: Bytes, field: Field) -> list[int]:
+def read_integers(data: Bytes, field: Field) -> list[int]:
     """Read a repeated int64, of which each may stand alone or all be packed into one field."""
     if field[2] == -1:
         return [_as_signed(field[1])]
@@ -174,11 +174,11 @@ def parse_model(data: Bytes) -> Model:
     """Read a ModelProto."""
     model, producer, has_graph = Model(), ["", ""], False
     versions: dict[str, int] = {}
-    for item in fields(data, 0, len(data)):
+    for item in message_fields(data, 0, len(data)):
         if item[0] == 1:
-            model.ir_version = number(item)
+            model.ir_version = read_number(item)
         elif item[0] in (2, 3):
-            producer[item[0] - 2] = text(data, item)
+            producer[item[0] - 2] = read_string(data, item)
         elif item[0] == 7:
             has_graph = True
             _graph(data, item, model, depth=0)
@@ -196,17 +196,17 @@ def parse_model(data: Bytes) -> Model:
 
 def _opset(data: Bytes, item: Field) -> tuple[str, int]:
     domain, version = "", 0
-    for part in fields(data, *span(item)):
+    for part in message_fields(data, *span(item)):
         if part[0] == 1:
-            domain = text(data, part)
+            domain = read_string(data, part)
         elif part[0] == 2:
-            version = number(part)
+            version = read_number(part)
     return ("" if domain == "ai.onnx" else domain), version
 
 
 def _pair(data: Bytes, item: Field) -> tuple[str, str]:
     """Read a StringStringEntryProto."""
-    found = {part[0]: text(data, part) for part in fields(data, *span(item)) if part[0] in (1, 2)}
+    found = {part[0]: read_string(data, part) for part in message_fields(data, *span(item)) if part[0] in (1, 2)}
     return found.get(1, ""), found.get(2, "")
 
 
@@ -215,7 +215,7 @@ def _graph(data: Bytes, item: Field, model: Model, *, depth: int) -> None:
     if depth > _DEEPEST_GRAPH:
         raise DamagedError("graphs are nested too deeply")
     initializers = model.initializers if depth == 0 else model.nested
-    for part in fields(data, *span(item)):
+    for part in message_fields(data, *span(item)):
         if part[0] == 1:
             node = _node(data, part, model, depth)
             if depth == 0:
@@ -233,13 +233,13 @@ def _node(data: Bytes, item: Field, model: Model, depth: int) -> Node:
     outputs: list[str] = []
     words = {4: "", 7: ""}
     attributes: dict[str, Attribute] = {}
-    for part in fields(data, *span(item)):
+    for part in message_fields(data, *span(item)):
         if part[0] == 1:
-            inputs.append(text(data, part))
+            inputs.append(read_string(data, part))
         elif part[0] == 2:
-            outputs.append(text(data, part))
+            outputs.append(read_string(data, part))
         elif part[0] in words:
-            words[part[0]] = text(data, part)
+            words[part[0]] = read_string(data, part)
         elif part[0] == 5:
             attributes.update([_attribute(data, part, model, depth)])
     return Node(words[4], words[7], tuple(inputs), tuple(outputs), attributes)
@@ -250,9 +250,9 @@ def _attribute(data: Bytes, item: Field, model: Model, depth: int) -> tuple[str,
     single: Attribute = None
     many: list[int | float] = []
     is_long = item[2] - item[1] > _LONG_ATTRIBUTE_BYTES
-    for part in fields(data, *span(item)):
+    for part in message_fields(data, *span(item)):
         if part[0] == 1:
-            name = text(data, part)
+            name = read_string(data, part)
         elif part[0] in (6, 11):
             _graph(data, part, model, depth=depth + 1)
         elif part[0] == 5:
@@ -262,7 +262,7 @@ def _attribute(data: Bytes, item: Field, model: Model, depth: int) -> tuple[str,
         elif part[0] in _SINGLE:
             single = _SINGLE[part[0]](data, part)
         elif part[0] in (7, 8):
-            many += floats(data, part) if part[0] == 7 else numbers(data, part)
+            many += floats(data, part) if part[0] == 7 else read_integers(data, part)
     return name, tuple(many) if many else single
 
 
@@ -272,21 +272,21 @@ def _tensor(data: Bytes, item: Field) -> Tensor:
     external: dict[str, str] = {}
     last: dict[int, Field] = {}
     text_bytes = 0
-    for part in fields(data, *span(item)):
+    for part in message_fields(data, *span(item)):
         if part[0] == 1:
-            dims += numbers(data, part)
+            dims += read_integers(data, part)
         elif part[0] == 6:
             text_bytes += part[2] - part[1]
         elif part[0] == 13:
             external.update([_pair(data, part)])
         elif part[0] in (2, 8, 9, 14):
             last[part[0]] = part
-    name = text(data, last[8]) if 8 in last else ""
-    dtype = _dtype(number(last[2]) if 2 in last else 0)
+    name = read_string(data, last[8]) if 8 in last else ""
+    dtype = _dtype(read_number(last[2]) if 2 in last else 0)
     if any(dim < 0 for dim in dims):
         raise DamagedError(f"tensor {name!r} has a negative dimension")
     size = text_bytes if dtype == "str" else (math.prod(dims) * _BITS[dtype] + 7) // 8
-    if 14 in last and number(last[14]) == 1:
+    if 14 in last and read_number(last[14]) == 1:
         return Tensor(name, dtype, tuple(dims), size, location=external.get("location", ""))
     raw = span(last[9]) if 9 in last else None
     # Six-bit types come in groups of four, of which the last may be padded.
@@ -296,7 +296,7 @@ def _tensor(data: Bytes, item: Field) -> Tensor:
 
 
 def _sparse_values(data: Bytes, item: Field) -> Tensor:
-    for part in fields(data, *span(item)):
+    for part in message_fields(data, *span(item)):
         if part[0] == 1:
             return _tensor(data, part)
     raise DamagedError("a sparse tensor has no values")
@@ -312,11 +312,11 @@ def _value(data: Bytes, item: Field) -> Value:
     """Read a ValueInfoProto."""
     name, dtype = "", "undefined"
     dims: tuple[int | str | None, ...] | None = None
-    for part in fields(data, *span(item)):
+    for part in message_fields(data, *span(item)):
         if part[0] == 1:
-            name = text(data, part)
+            name = read_string(data, part)
         elif part[0] == 2:
-            for kind in fields(data, *span(part)):
+            for kind in message_fields(data, *span(part)):
                 if kind[0] == 1:
                     dtype, dims = _tensor_type(data, kind)
                 else:
@@ -327,21 +327,21 @@ def _value(data: Bytes, item: Field) -> Value:
 def _tensor_type(data: Bytes, item: Field) -> tuple[str, tuple[int | str | None, ...] | None]:
     dtype = "undefined"
     dims: tuple[int | str | None, ...] | None = None
-    for part in fields(data, *span(item)):
+    for part in message_fields(data, *span(item)):
         if part[0] == 1:
-            dtype = _dtype(number(part))
+            dtype = _dtype(read_number(part))
         elif part[0] == 2:
-            dims = tuple(_dim(data, dim) for dim in fields(data, *span(part)) if dim[0] == 1)
+            dims = tuple(_dim(data, dim) for dim in message_fields(data, *span(part)) if dim[0] == 1)
     return dtype, dims
 
 
 def _dim(data: Bytes, item: Field) -> int | str | None:
     """Read one dimension; old exporters write 0 or -1 where they mean any size."""
-    for part in fields(data, *span(item)):
+    for part in message_fields(data, *span(item)):
         if part[0] == 1:
-            return value if (value := number(part)) > 0 else None
+            return value if (value := read_number(part)) > 0 else None
         if part[0] == 2:
-            return text(data, part) or None
+            return read_string(data, part) or None
     return None
 
 
@@ -359,7 +359,7 @@ def _single_float(data: Bytes, part: Field) -> float:
 
 
 def _single_number(_: Bytes, part: Field) -> int:
-    return number(part)
+    return read_number(part)
 
 
 _SINGLE: dict[int, Callable[[Bytes, Field], int | float | str]] = {

@@ -26,7 +26,7 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class Split:
+class VarianceSplit:
     """Standard deviation inside one run and between runs; `icc` is the between share, None where nothing varies."""
 
     within_sd: float
@@ -34,7 +34,7 @@ class Split:
     icc: float | None
 
 
-def split(runs: Sequence[Moments]) -> Split | None:
+def split(runs: Sequence[Moments]) -> VarianceSplit | None:
     """Split the variance over two levels; None of fewer than two runs that have a variance of their own."""
     known = [(run.count, run.mean, run.variance) for run in runs if run.variance is not None]
     if len(known) < 2:
@@ -43,10 +43,10 @@ def split(runs: Sequence[Moments]) -> Split | None:
     noise = float(np.mean([variance / count for count, _, variance in known]))
     between = max(0.0, float(np.var([mean for _, mean, _ in known], ddof=1)) - noise)
     total = within + between
-    return Split(math.sqrt(within), math.sqrt(between), between / total if total > 0 else None)
+    return VarianceSplit(math.sqrt(within), math.sqrt(between), between / total if total > 0 else None)
 
 
-def best_count(parts: Split, *, start_cost: float, sample_cost: float) -> int | None:
+def best_count(parts: VarianceSplit, *, start_cost: float, sample_cost: float) -> int | None:
     """Return how many samples in a run make the best of a given time, where starting one costs so much.
 
     None where runs do not differ beyond their samples, or a cost is not known: then one run may as well go on for ever.

@@ -39,7 +39,7 @@ class Manifest(Noun):
     files: dict[str, str]
 
 
-def files_of(folder: Path) -> list[Path]:
+def bundle_files(folder: Path) -> list[Path]:
     """Return every file below a folder, sorted; a link or a device is refused, a hidden file passed over."""
     found: list[Path] = []
     for path in sorted(folder.iterdir()):
@@ -47,16 +47,16 @@ def files_of(folder: Path) -> list[Path]:
             continue  # left by the system's file browser
         if path.is_symlink() or not (path.is_dir() or path.is_file()):
             raise InputError(f"{path} is not a plain file", hint="a result folder holds plain files and folders only")
-        found += files_of(path) if path.is_dir() else [path]
+        found += bundle_files(path) if path.is_dir() else [path]
     return found
 
 
 def checksums(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of every file, by its path from `folder` with forward slashes."""
-    return {path.relative_to(folder).as_posix(): _sha256(path) for path in files_of(folder)}
+    return {path.relative_to(folder).as_posix(): _sha256(path) for path in bundle_files(folder)}
 
 
-def verify(folder: Path, manifest: Manifest) -> None:
+def verify_files(folder: Path, manifest: Manifest) -> None:
     """Say which file is missing, damaged or not part of what was exported."""
     hint = "copy the export again from where it was made"
     found = checksums(folder)
@@ -107,7 +107,7 @@ def read_bundle(path: Path) -> Bundle:
 def _read_export(path: Path) -> Bundle:
     manifest = read_noun(path / MANIFEST, Manifest) if (path / MANIFEST).exists() else None
     if manifest is not None:
-        verify(path, manifest)
+        verify_files(path, manifest)
     experiment = _read_experiment(path / EXPERIMENT)
     if experiment.state is ExperimentState.RUNNING:
         raise InputError(f"{path / EXPERIMENT} says that it is still running", hint="export it when it has ended")

@@ -30,7 +30,7 @@ _ORDER = (
 Pair = tuple[Entry, Entry]
 
 
-def compare(sides: Sequence[Side], terms: Terms, calibration: Calibration | None = None) -> Comparison:
+def compare_entries(sides: Sequence[Side], terms: Terms, calibration: Calibration | None = None) -> Comparison:
     """Compare the first with each other, the sides of a duet, or one with itself along `terms.across`.
 
     The same input gives the same answer. Where the machine was calibrated deeply, its own level is tested at, and what
@@ -91,7 +91,7 @@ def _judge_pairs(pairs: Sequence[Pair], terms: Terms) -> list[list[Contrast]]:
 
 
 def _apply_rule(name: str, pairs: Sequence[Pair]) -> list[list[Contrast]]:
-    rule: ComparisonRule = plugins.load(plugins.COMPARISON_RULES, name)
+    rule: ComparisonRule = plugins.load_plugin(plugins.COMPARISON_RULES, name)
     return [list(rule(*pair)) for pair in pairs]
 
 

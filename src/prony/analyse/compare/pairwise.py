@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from prony.analyse.compare.effect import conclude, effect_of, is_significant, more_runs, rise_together, share_effect
-from prony.analyse.wording import plain
+from prony.analyse.wording import plain_number
 from prony.errors import InputError
 from prony.model.comparison import Conclusion, Contrast, Effect, Terms, chance_text, percent_text
 from prony.model.estimate import Estimate, Grade, Summary, verdict_on
@@ -28,7 +28,7 @@ from prony.model.metric import METRICS, Metric, key_of, metric_of
 from prony.model.workload import workload_class
 
 
-def sentence(contrast: Contrast, title: str, threshold: float, tests: int = 1) -> str:
+def contrast_sentence(contrast: Contrast, title: str, threshold: float, tests: int = 1) -> str:
     """Say it; `tests` is how many decided at once."""
     effect = contrast.effect
     if effect is None:
@@ -52,7 +52,7 @@ def value_text(estimate: Estimate | None) -> str:
     if estimate is None:
         return "nothing"
     unit = {"1": "", "1/s": "/s"}.get(estimate.unit, estimate.unit)
-    return f"{plain(estimate.value)} {unit}".rstrip()
+    return f"{plain_number(estimate.value)} {unit}".rstrip()
 
 
 def _from_to(contrast: Contrast) -> str:
@@ -157,7 +157,7 @@ def _order(key: str) -> tuple[str, str, int]:
 
 
 @dataclass(frozen=True)
-class Draft:
+class DraftContrast:
     """One metric of two jobs before it is judged; `trouble` says why there is no effect."""
 
     wanted: MetricChoice
@@ -170,17 +170,19 @@ class Draft:
         return self.effect.p if self.effect is not None and self.wanted.role == "headline" else None
 
 
-def drafts(baseline: Entry, candidate: Entry, terms: Terms, *, interleaved: bool) -> list[Draft]:
+def drafts(baseline: Entry, candidate: Entry, terms: Terms, *, interleaved: bool) -> list[DraftContrast]:
     """Return what there is to judge of two jobs, in the order in which it is shown."""
     first, second = baseline.summary, candidate.summary
     # Only numbers with a run or a count behind them can be compared.
     known = dict.fromkeys((*first.runs, *first.counts, *second.runs, *second.counts))
     found = choose_metrics(baseline.job.workload.kind, known, terms.metrics, own={**second.metrics, **first.metrics})
     made = _draft_of(first, second, interleaved=interleaved)
-    return [Draft(one, None, void) if (void := _void(baseline, candidate, one.key)) else made(one) for one in found]
+    return [
+        DraftContrast(one, None, void) if (void := _void(baseline, candidate, one.key)) else made(one) for one in found
+    ]
 
 
-def contrast(draft: Draft, pair: tuple[Entry, Entry], terms: Terms, *, q: float | None, tests: int) -> Contrast:
+def contrast(draft: DraftContrast, pair: tuple[Entry, Entry], terms: Terms, *, q: float | None, tests: int) -> Contrast:
     """Judge one draft; `q` is its probability among all `tests` headlines."""
     baseline, candidate = pair
     key = draft.wanted.key
@@ -198,7 +200,7 @@ def contrast(draft: Draft, pair: tuple[Entry, Entry], terms: Terms, *, q: float 
     title = title_of(baseline, candidate)
     # A void side is void in all that the machine decides: that is one sentence, however many metrics it has.
     subject = title if _void(baseline, candidate, key) else f"{title}: {key}"
-    said = sentence(made, title, terms.threshold, tests) or f"{subject} cannot be judged: {draft.trouble}."
+    said = contrast_sentence(made, title, terms.threshold, tests) or f"{subject} cannot be judged: {draft.trouble}."
     return made.model_copy(update={"sentence": said})
 
 
@@ -217,10 +219,10 @@ def _void(baseline: Entry, candidate: Entry, key: str) -> str:
     return ""
 
 
-def _draft_of(first: Summary, second: Summary, *, interleaved: bool) -> Callable[[MetricChoice], Draft]:
-    def draft(one: MetricChoice) -> Draft:
+def _draft_of(first: Summary, second: Summary, *, interleaved: bool) -> Callable[[MetricChoice], DraftContrast]:
+    def draft(one: MetricChoice) -> DraftContrast:
         if trouble := _lacking(one.key, first, second):
-            return Draft(one, None, trouble)
+            return DraftContrast(one, None, trouble)
         if one.key in first.counts:
             found = share_effect(first.counts[one.key], second.counts[one.key])
         else:
@@ -228,7 +230,7 @@ def _draft_of(first: Summary, second: Summary, *, interleaved: bool) -> Callable
             took_turns = interleaved and first.used == second.used and len(before) == len(after) == len(first.used)
             # Pairs find more where the sides went up and down together, and less where they did not.
             found = effect_of(before, after, paired=took_turns and rise_together(before, after))
-        return Draft(one, None, found) if isinstance(found, str) else Draft(one, found, "")
+        return DraftContrast(one, None, found) if isinstance(found, str) else DraftContrast(one, found, "")
 
     return draft
 

@@ -16,9 +16,19 @@ import numpy as np
 from prony.analyse.history.causes import Causes, causes
 from prony.analyse.history.detect import Finding, Rules
 from prony.analyse.history.level_track import NEAR, Decision, JudgedNumbers, LevelTrack, NoticedChange, level_of
-from prony.analyse.wording import plain
+from prony.analyse.wording import plain_number
 from prony.model.calibration import Calibration
-from prony.model.history import OPEN, Change, ChangeKind, ChangeState, History, Level, Noise, Series, SeriesState
+from prony.model.history import (
+    OPEN,
+    Change,
+    ChangeKind,
+    ChangeState,
+    History,
+    Series,
+    SeriesLevel,
+    SeriesNoise,
+    SeriesState,
+)
 from prony.stats.quantiles import Array
 from prony.stats.shift import shift
 from prony.stats.spread import detectable_change, robust_cv
@@ -105,10 +115,10 @@ def _verb(change: Change) -> str:
     return f"seemed to have {_VERBS[change.kind]}" if change.state is ChangeState.REJECTED else _VERBS[change.kind]
 
 
-def _level(level: Level) -> str:
+def _level(level: SeriesLevel) -> str:
     if level.low is None or level.high is None:
-        return plain(level.median)
-    return f"{plain(level.median)} [{plain(level.low)}, {plain(level.high)}]"
+        return plain_number(level.median)
+    return f"{plain_number(level.median)} [{plain_number(level.low)}, {plain_number(level.high)}]"
 
 
 _DECIDED = (ChangeState.CONFIRMED, ChangeState.REJECTED, ChangeState.ACKNOWLEDGED)
@@ -225,13 +235,13 @@ def _name(series_id: str, metric: str, job_id: str) -> str:
     return "c" + hashlib.sha256(f"{series_id}/{metric}/{job_id}".encode()).hexdigest()[:11]
 
 
-def _noise(before: Array, runs: int, correlated: float) -> Noise:
+def _noise(before: Array, runs: int, correlated: float) -> SeriesNoise:
     cv = robust_cv(before)
     if cv is None:
-        return Noise()
+        return SeriesNoise()
     grade: Literal["quiet", "normal", "noisy", "unusable"]
     grade = "quiet" if cv < 0.01 else "normal" if cv < 0.03 else "noisy" if cv < 0.08 else "unusable"
-    return Noise(cv=cv, grade=grade, correlation=correlated, sees=detectable_change(cv, max(1, runs)))
+    return SeriesNoise(cv=cv, grade=grade, correlation=correlated, sees=detectable_change(cv, max(1, runs)))
 
 
 def _path(finding: Finding) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ def last_good(position: int, begin: int, *, is_alone: bool) -> int:
     return max(begin, position - (_EARLIER_OF_ONE if is_alone else _EARLIER))
 
 
-def answer(differences: Array, rules: Rules, *, worse: bool = True, is_last: bool = False) -> Answer:
+def judge_pairs(differences: Array, rules: Rules, *, worse: bool = True, is_last: bool = False) -> Answer:
     """Judge the logarithms of new over old, one of each pair, more is worse; `open`: run `MORE` pairs and ask again.
 
     `is_last`: no more will be run, however many pairs there are.

@@ -17,7 +17,7 @@ import numpy as np
 
 from prony.analyse.history.detect import Finding, Rules, detect_change, stands_apart, was_visited
 from prony.model.estimate import Grade
-from prony.model.history import Level, Point
+from prony.model.history import Point, SeriesLevel
 from prony.model.metric import Better
 from prony.stats.quantiles import Array, median_ranks
 
@@ -85,7 +85,7 @@ class LevelTrack:
         return rules.learning if self.is_first else rules.relearning
 
 
-def follow(
+def follow_levels(
     values: Array, rules: Rules, course: LevelTrack | None = None, decisions: Sequence[Decision] = ()
 ) -> LevelTrack:
     """Judge every run that the course has not seen."""
@@ -176,12 +176,12 @@ def _value_of(point: Point, metric: str) -> float | None:
     return point.values.get(metric)
 
 
-def level_of(values: Array) -> Level:
+def level_of(values: Array) -> SeriesLevel:
     """Return where some numbers lie; at least one must be given."""
     ordered = np.sort(values)
     ranks = median_ranks(ordered.size)
     low, high = (None, None) if ranks is None else (float(ordered[ranks.low - 1]), float(ordered[ranks.high - 1]))
-    return Level(median=float(np.median(ordered)), low=low, high=high, runs=int(ordered.size))
+    return SeriesLevel(median=float(np.median(ordered)), low=low, high=high, runs=int(ordered.size))
 
 
 def _note(void: int, absent: int, no_ratio: int) -> str:

@@ -12,7 +12,7 @@ from prony.analyse.estimates import EstimateSet
 from prony.analyse.verdict import Evidence
 from prony.instruments.columns import Requests
 from prony.instruments.within_limit import counts_within
-from prony.load.search import Found, machine, slo_as_shares
+from prony.load.search import Found, plan_search, slo_as_shares
 from prony.model.clients import ClientSide
 from prony.model.estimate import Estimate
 from prony.model.load import Load
@@ -58,7 +58,7 @@ def search_of(load: Load, repetitions: Iterable[Repetition], runs: Mapping[int, 
     """Go through the probes again in their order; None where the load is no search."""
     if load.search is None:
         return None
-    search = machine(load)
+    search = plan_search(load)
     for repetition in sorted(repetitions, key=lambda one: one.index):
         if repetition.level is not None:
             run = runs.get(repetition.index)

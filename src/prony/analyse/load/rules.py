@@ -16,7 +16,7 @@ from prony.instruments.columns import UNKNOWN, Requests
 from prony.instruments.requests import CAUSES
 from prony.instruments.window import is_open
 from prony.instruments.within_limit import JUDGED
-from prony.load.mlperf import FAILED, Limit, MlperfOutcome, judge, query_latencies, rules
+from prony.load.mlperf import FAILED, MlperfLimit, MlperfOutcome, judge_scenario, query_latencies, rules
 from prony.model.clients import ClientSide
 from prony.model.estimate import Reason
 from prony.model.load import Load, Mlperf
@@ -33,13 +33,13 @@ def _outcome_of(run: Requests, mlperf: Mlperf, load: Load) -> MlperfOutcome:
         latencies = query_latencies(begins, ends, run.successes, rules(mlperf).samples_per_query)
     # A stream ends when its client sees that the time is over, which is a little after its last reply came.
     lasted = int(begins.max()) - int(begins.min()) if mlperf.scenario == "server" else run.window.length_ns
-    return judge(mlperf, latencies, lasted_ns=lasted, limits=_limits(run, load))
+    return judge_scenario(mlperf, latencies, lasted_ns=lasted, limits=_limits(run, load))
 
 
-def _limits(run: Requests, load: Load) -> list[Limit]:
+def _limits(run: Requests, load: Load) -> list[MlperfLimit]:
     known = {key_of(key).metric: limit for key, limit in load.slo.items()}
     return [
-        Limit(metric, limit, np.where(run.successes, JUDGED[metric](run), np.inf))
+        MlperfLimit(metric, limit, np.where(run.successes, JUDGED[metric](run), np.inf))
         for metric, limit in known.items()
         if metric in JUDGED
     ]

@@ -23,12 +23,12 @@ from prony.analyse.estimates import (
 )
 from prony.analyse.external_results import reported_figures
 from prony.analyse.load.evidence import LoadEvidence, SearchResult, search_of
-from prony.analyse.load.latency import Values, by_operation, latencies, token_latencies
+from prony.analyse.load.latency import RequestValues, by_operation, latencies, token_latencies
 from prony.analyse.load.rates import goodput_counts, operation_rate, rates
 from prony.analyse.load.verdict import judge_load
 from prony.analyse.load.window import runs_of
 from prony.analyse.outliers import outliers
-from prony.analyse.runs import PERCENTILES, Run
+from prony.analyse.runs import PERCENTILES, MeasuredRun
 from prony.analyse.selection import Selection, select
 from prony.errors import InputError
 from prony.instruments.columns import Requests
@@ -78,7 +78,7 @@ def _load_estimates(runs: Sequence[Requests], slo: Mapping[str, float]) -> tuple
     return found | _by_operation(runs), missing
 
 
-def _of_requests(metric: str, runs: Sequence[Values], operation: str = "") -> EstimateSet:
+def _of_requests(metric: str, runs: Sequence[RequestValues], operation: str = "") -> EstimateSet:
     """Return the statistics of a metric that all runs have enough numbers for."""
     known = [values for values in runs if values.count]
     unit = METRICS[metric].unit
@@ -149,7 +149,7 @@ def _by_operation(runs: Sequence[Requests]) -> EstimateSet:
     return found
 
 
-def _within(values: Values, name: str, value: float, unit: str) -> Estimate:
+def _within(values: RequestValues, name: str, value: float, unit: str) -> Estimate:
     """Return a statistic of one run alone. Requests follow each other, so its interval is narrower than it should be:
     there is no second run that could say by how much."""
     low, high, confidence, how = None, None, None, "no interval"
@@ -167,7 +167,7 @@ def _within(values: Values, name: str, value: float, unit: str) -> Estimate:
     )  # fmt: skip
 
 
-def _missing(metric: str, runs: Sequence[Values]) -> list[Missing]:
+def _missing(metric: str, runs: Sequence[RequestValues]) -> list[Missing]:
     known = [values for values in runs if values.count]
     if not known:
         return []
@@ -179,7 +179,7 @@ def _missing(metric: str, runs: Sequence[Values]) -> list[Missing]:
     ]
 
 
-def _at_least(runs: Sequence[Values], q: float) -> float | None:
+def _at_least(runs: Sequence[RequestValues], q: float) -> float | None:
     ranks = [lower_rank(values.count, q) for values in runs]
     bounds = [float(values.in_order[rank - 1]) for values, rank in zip(runs, ranks, strict=True) if rank]
     return quantile(np.sort(bounds), 0.5) if len(bounds) == len(runs) else None
@@ -260,11 +260,11 @@ def _select_runs(
     return replace(selection, excluded=selection.excluded | searched.reasons_excluded(repetitions))
 
 
-def _build_run(requests: Requests) -> Run:
+def _build_run(requests: Requests) -> MeasuredRun:
     """Return the successes of the window as samples of a run, for what is said of samples of every kind."""
     timed = requests.latency_rows
     indices = requests.numbers["index"][timed]
-    return Run(
+    return MeasuredRun(
         repetition=requests.repetition,
         steady_from=None if requests.window.steady is False else int(indices[0]),
         indices=indices,

@@ -16,11 +16,11 @@ import numpy as np
 
 from prony.analyse.bottleneck import bottleneck_of
 from prony.analyse.estimates import across_runs
-from prony.analyse.load.latency import Values, latencies, token_latencies
+from prony.analyse.load.latency import RequestValues, latencies, token_latencies
 from prony.analyse.load.rates import rates
 from prony.analyse.runs import PERCENTILES
 from prony.analyse.sweep.curves import Group, LoadedJob, group_by_level
-from prony.analyse.wording import ends, plain
+from prony.analyse.wording import ends, plain_number
 from prony.instruments.columns import Requests
 from prony.model.estimate import Estimate
 from prony.model.metric import METRICS, key_of
@@ -61,17 +61,18 @@ def _check(group: Group, key: str, limit: float) -> LimitCheck:
 def _judge_limit(key: str, limit: float, estimate: Estimate, *, better_high: bool) -> LimitCheck:
     low, high = estimate.low, estimate.high
     if low is None or high is None:
-        text = f"{key} is {plain(estimate.value)} without an interval: one run cannot say how far the next would lie"
+        value = plain_number(estimate.value)
+        text = f"{key} is {value} without an interval: one run cannot say how far the next would lie"
         return LimitCheck(key=key, limit=limit, state=LimitState.CANNOT_TELL, estimate=estimate, text=text)
     inside = [end >= limit if better_high else end <= limit for end in (low, high)]
     state = LimitState.HELD if all(inside) else LimitState.CANNOT_TELL if any(inside) else LimitState.VIOLATED
     word = "at least" if better_high else "at most"
-    ends = f"[{plain(low)}, {'never ended' if math.isinf(high) else plain(high)}]"
-    text = f"{key} is {plain(estimate.value)} {ends} against {word} {limit:g}"
+    ends = f"[{plain_number(low)}, {'never ended' if math.isinf(high) else plain_number(high)}]"
+    text = f"{key} is {plain_number(estimate.value)} {ends} against {word} {limit:g}"
     return LimitCheck(key=key, limit=limit, state=state, estimate=estimate, text=text)
 
 
-def _values(run: Requests, metric: str) -> Values | None:
+def _values(run: Requests, metric: str) -> RequestValues | None:
     """Return what was measured of each request, with those that failed as ones that never ended."""
     found = (latencies(run) | token_latencies(run)).get(metric)
     if found is None or METRICS[metric].better != "lower" or metric.endswith("with_failures_ms"):
@@ -80,7 +81,7 @@ def _values(run: Requests, metric: str) -> Values | None:
     return found.with_lost(lost) if lost and metric != "itl_ms" else found
 
 
-def _estimate_by_rank(runs: Sequence[Values], metric: str, q: float) -> tuple[Estimate | None, str]:
+def _estimate_by_rank(runs: Sequence[RequestValues], metric: str, q: float) -> tuple[Estimate | None, str]:
     fewest, needed = min(values.count for values in runs), least_count(q)
     if fewest < needed:
         return None, f"a run has {fewest} requests, and this percentile needs {needed}"
@@ -260,7 +261,7 @@ def _why_not(groups: Sequence[Group]) -> str:
 
 
 def _rate(one: Estimate) -> str:
-    return f"{plain(one.value)}{ends(one)} a second"
+    return f"{plain_number(one.value)}{ends(one)} a second"
 
 
 def _at(level: float, noun: str) -> str:

@@ -228,7 +228,7 @@ class AlarmEngine:
             for happening in rows.lasting(transaction.connection, alarm.id, before, _MOST_AGAIN):
                 ready_at = now.timestamp() + self._window_s
                 notice_id = notices.gather(transaction.connection, alarm.id, "again", happening, ready_at=ready_at)
-                rows.note(transaction.connection, alarm.id, happening.subject, notice_id)
+                rows.note_incident(transaction.connection, alarm.id, happening.subject, notice_id)
                 rows.note_all_told(transaction.connection, notice_id, now)
 
     def has_work(self, connection: Connection, now: datetime) -> bool:
@@ -253,7 +253,7 @@ class AlarmEngine:
             quiet_until = told_at.timestamp() + alarm.quiet / 1e9 if told_at else 0.0
             ready_at = max(soon, quiet_until)
             notice_id = notices.gather(transaction.connection, alarm.id, "firing", happening, ready_at=ready_at)
-            rows.note(transaction.connection, alarm.id, happening.subject, notice_id)
+            rows.note_incident(transaction.connection, alarm.id, happening.subject, notice_id)
         elif notice_id is not None:
             notices.count_more(transaction.connection, notice_id)
 

@@ -13,7 +13,7 @@ from prony.app import notify
 from prony.app.check_jobs import new_id
 from prony.app.fleet.alarm_engine import AlarmEngine
 from prony.app.fleet.context import FleetContext
-from prony.app.fleet.submission import Plan
+from prony.app.fleet.submission import SubmissionPlan
 from prony.app.notify import DeliveryOutcome, Notification, check_address, mask_address
 from prony.model.access import Principal
 from prony.model.alarm import (
@@ -46,11 +46,11 @@ _HEADS = {"firing": "", "again": "still: ", "resolved": "over: ", "test": "test:
 class OutgoingMessage:
     """A letter to be sent, and the claim under which that is done."""
 
-    claim: notices.Claim
+    claim: notices.NoticeClaim
     notification: Notification
 
 
-def build_alarm(new: NewAlarm, *, now: datetime, who: str) -> tuple[MadeAlarm, rows.Source]:
+def build_alarm(new: NewAlarm, *, now: datetime, who: str) -> tuple[MadeAlarm, rows.AlarmSource]:
     """Return the alarm that somebody asks for, and what is kept of it in secret."""
     for address in new.to:
         check_address(address)
@@ -62,10 +62,10 @@ def build_alarm(new: NewAlarm, *, now: datetime, who: str) -> tuple[MadeAlarm, r
         **new.model_dump(exclude={"to"}),
     )
     secret = secrets.token_urlsafe(32)
-    return MadeAlarm(alarm=alarm, secret=secret), rows.Source(alarm.id, new.to, secret)
+    return MadeAlarm(alarm=alarm, secret=secret), rows.AlarmSource(alarm.id, new.to, secret)
 
 
-def keep_recipe_alarms(transaction: Transaction, plan: Plan, *, now: datetime) -> bool:
+def keep_recipe_alarms(transaction: Transaction, plan: SubmissionPlan, *, now: datetime) -> bool:
     """Keep the alarms that a submitted recipe brings, each in the place of an earlier one of its name."""
     recipe = plan.experiment.recipe
     for own in recipe.alarms:
@@ -104,7 +104,7 @@ def _close_ready_messages(transaction: Transaction, now: datetime) -> int:
 def _address(transaction: Transaction, alarm: Alarm, notice: notices.GatheredMessages, now: datetime) -> None:
     whom = [
         (source, [mask_address(address) for address in source.addresses])
-        for source in rows.sources(transaction.connection, alarm)
+        for source in rows.alarm_sources(transaction.connection, alarm)
     ]
     notices.address(transaction.connection, notice, whom, now)
 
@@ -135,7 +135,7 @@ def prepare_test(
 
 
 def _build_messages(
-    transaction: Transaction, claims: list[notices.Claim], *, now: datetime, link: str
+    transaction: Transaction, claims: list[notices.NoticeClaim], *, now: datetime, link: str
 ) -> list[OutgoingMessage]:
     found = []
     for one in claims:

@@ -117,7 +117,7 @@ class ChangeNotice:
     id: str = ""
 
 
-class Events:
+class FleetEvents:
     """Tell those who watch, and have the parts of the fleet do what follows from what was committed."""
 
     def __init__(self, context: FleetContext, state: FleetState) -> None:

@@ -72,7 +72,7 @@ class Jobs:
                 row = queue.by_job(connection, job_id)
             except NotFoundError:
                 return job_view.detail_of(connection, job_id)
-            job = Job.read_json(queue.document(connection, job_id))
+            job = Job.read_json(queue.job_document(connection, job_id))
             shown = self._show([row])[0].model_copy(update={"cell": job.cell})
             return JobDetail(queued=shown, job=job, attempts=queue.attempts(connection, job_id))
 

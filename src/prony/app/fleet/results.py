@@ -56,9 +56,9 @@ class Results:
             return await asyncio.to_thread(print_pdf, page.encode() if isinstance(page, str) else page)
 
     async def compare(self, names: Sequence[str], terms: Terms) -> Comparison:
-        from prony.app.analyses import compare
+        from prony.app.analyses import compare_stored
 
-        return await asyncio.to_thread(compare, self._context.store, names, terms)
+        return await asyncio.to_thread(compare_stored, self._context.store, names, terms)
 
     async def judge_gates(self, experiment_id: str, *, strict: bool, more: Sequence[str]) -> GateReport:
         from prony.app.gates import gate_report
@@ -103,11 +103,11 @@ class Results:
 
     async def distribution(self, job_id: str, *, metric: str | None, bins: int) -> Distribution:
         entry = await self.get(job_id)
-        return await asyncio.to_thread(pictures.distribution, entry, metric, bins)
+        return await asyncio.to_thread(pictures.picture_distribution, entry, metric, bins)
 
     async def timeline(self, job_id: str, *, buckets: int) -> Timeline:
         entry = await self.get(job_id)
-        return await asyncio.to_thread(pictures.timeline, entry, buckets)
+        return await asyncio.to_thread(pictures.picture_timeline, entry, buckets)
 
     async def starts(self, job_id: str) -> Starts:
         entry = await self.get(job_id)
@@ -115,7 +115,7 @@ class Results:
 
     async def counters(self, job_id: str, *, most: int, points: int) -> Counters:
         entry = await self.get(job_id)
-        return await asyncio.to_thread(pictures.counters, entry, most, points)
+        return await asyncio.to_thread(pictures.picture_counters, entry, most, points)
 
     async def samples(self, job_id: str) -> Path:
         return await self._file(job_id, SAMPLES)

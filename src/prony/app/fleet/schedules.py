@@ -20,8 +20,8 @@ from prony.app.fleet.scripts import check_scripts
 from prony.app.fleet.state import FleetState
 from prony.app.fleet.submission import (
     Offers,
-    Plan,
     ReadRecipe,
+    SubmissionPlan,
     list_offers,
     order_for,
     plan_experiment,
@@ -78,7 +78,9 @@ def _schedule_of(
     )
 
 
-def keep_recipe_schedule(transaction: Transaction, plan: Plan, submission: Submission, *, now: datetime) -> str | None:
+def keep_recipe_schedule(
+    transaction: Transaction, plan: SubmissionPlan, submission: Submission, *, now: datetime
+) -> str | None:
     """Keep the schedule that a submitted recipe brings, in the place of an earlier one of its name; return its id."""
     recipe = plan.experiment.recipe
     if recipe.schedule is None:
@@ -149,7 +151,7 @@ def list_turns(timing: Timing, begin: datetime, now: datetime) -> list[Turn]:
     return [replace(turn, begin=one, next_at=end) for turn, one, end in zip(found, begins, ends, strict=True)]
 
 
-def plan_fire(schedule: Schedule, read: ReadRecipe, offers: Offers, *, now: datetime) -> Plan | PronyError:
+def plan_fire(schedule: Schedule, read: ReadRecipe, offers: Offers, *, now: datetime) -> SubmissionPlan | PronyError:
     """Return the experiment that a schedule makes now, or why there is none."""
     try:
         found = plan_experiment(read, offers, now=now, who=schedule.created_by)
@@ -159,7 +161,7 @@ def plan_fire(schedule: Schedule, read: ReadRecipe, offers: Offers, *, now: date
 
 
 def _take_turn(
-    transaction: Transaction, schedule: Schedule, turn: Turn, made: Plan | PronyError | None, *, now: datetime
+    transaction: Transaction, schedule: Schedule, turn: Turn, made: SubmissionPlan | PronyError | None, *, now: datetime
 ) -> Fire | None:
     """Carry out one turn; None where somebody else did, or the schedule was changed meanwhile."""
     kept = schedules.find(transaction.connection, schedule.id, locked=True)
@@ -169,7 +171,7 @@ def _take_turn(
     return _record_fire(transaction, schedule.id, turn, made, now=now)
 
 
-def fire_now(transaction: Transaction, schedule: Schedule, made: Plan | PronyError, *, now: datetime) -> Fire:
+def fire_now(transaction: Transaction, schedule: Schedule, made: SubmissionPlan | PronyError, *, now: datetime) -> Fire:
     """Fire once beside the plan, paused or not."""
     if isinstance(made, PronyError):
         raise made
@@ -182,9 +184,9 @@ def fire_now(transaction: Transaction, schedule: Schedule, made: Plan | PronyErr
 
 
 def _record_fire(
-    transaction: Transaction, schedule_id: str, turn: Turn, made: Plan | PronyError | None, *, now: datetime
+    transaction: Transaction, schedule_id: str, turn: Turn, made: SubmissionPlan | PronyError | None, *, now: datetime
 ) -> Fire | None:
-    plan = made if isinstance(made, Plan) else None
+    plan = made if isinstance(made, SubmissionPlan) else None
     fire = Fire.model_validate(
         {
             "schedule_id": schedule_id,
@@ -294,7 +296,7 @@ class Schedules:
             told = fire.model_dump(include={"cause", "missed", "reason"})
             self._context.hook("fired", schedule=found.id, experiment=fire.experiment_id, **told)
 
-    async def _plan_of(self, found: Schedule, now: datetime) -> Plan | PronyError:
+    async def _plan_of(self, found: Schedule, now: datetime) -> SubmissionPlan | PronyError:
         """Return the experiment that a schedule makes now, or why there is none."""
         try:
             read = await self._context.read_recipe(order_for(found.submission))

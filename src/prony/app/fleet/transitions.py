@@ -11,8 +11,7 @@ from prony.dispatch.outcomes import after_loss, pause_s
 from prony.model.experiment import ExperimentState
 from prony.model.queue import JobState
 from prony.model.result import Failure
-from prony.model.states import OVER
-from prony.model.states import outcome as experiment_outcome
+from prony.model.states import OVER, experiment_outcome
 from prony.store import confirmations, parts, queue, result_rows
 from prony.store.database import Row
 from prony.store.writer import Transaction
@@ -33,10 +32,10 @@ class Transitions:
 
         Where two servers end the last two jobs in the same instant neither sees the other's: the next round does.
         """
-        if queue.is_open(transaction.connection, experiment_id):
+        if queue.is_job_open(transaction.connection, experiment_id):
             return
         row = queue.lock_experiment(transaction.connection, experiment_id)
-        if queue.is_open(transaction.connection, experiment_id):  # another server has just let one wait again
+        if queue.is_job_open(transaction.connection, experiment_id):  # another server has just let one wait again
             return
         counts = queue.counts(transaction.connection, [experiment_id])[experiment_id]
         if not counts:  # it was deleted, or is run without a server

@@ -13,8 +13,8 @@ from prony.ports import plugins
 from prony.ports.agent_link import AgentLink, CommandAnswer
 
 if TYPE_CHECKING:
-    from prony.agent.agent import Owner
-    from prony.agent.logs import Log
+    from prony.agent.agent import AgentOwner
+    from prony.agent.logs import AgentLog
     from prony.agent.settings import AgentSettings
 
 _LEVELS = ("debug", "info", "warning", "error")
@@ -207,11 +207,11 @@ def _print_answer(answer: CommandAnswer, *, as_json: bool) -> int:
 
 def _enroll(options: Namespace) -> int:
     from prony.agent.agent import enroll
-    from prony.agent.logs import Log
+    from prony.agent.logs import AgentLog
     from prony.cli.output import print_json, print_text
 
     owner = _owner(options)
-    slot, enrolled = enroll(owner, Log(level="warning"))
+    slot, enrolled = enroll(owner, AgentLog(level="warning"))
     if options.json:
         print_json({"agent": enrolled.agent.model_dump(mode="json"), "slot": slot.name, "kept_in": str(slot.file)})
         return 0
@@ -220,8 +220,8 @@ def _enroll(options: Namespace) -> int:
     return 0
 
 
-def _owner(options: Namespace) -> Owner:
-    from prony.agent.agent import Owner
+def _owner(options: Namespace) -> AgentOwner:
+    from prony.agent.agent import AgentOwner
     from prony.agent.settings import token_from
     from prony.store.home import home
 
@@ -230,7 +230,7 @@ def _owner(options: Namespace) -> Owner:
         raise InputError(f"{link.option} goes without --server and --token-file", hint="an agent serves one of the two")
     server = options.server or os.environ.get("PRONY_SERVER") or None
     token = None if link is not None else token_from(options.token_file)
-    return Owner(home(), _settings(options), server=server, token=token)
+    return AgentOwner(home(), _settings(options), server=server, token=token)
 
 
 def _settings(options: Namespace) -> AgentSettings:
@@ -278,7 +278,7 @@ def _quantity(text: str, option: str, kind: str) -> int:
         raise InputError(f"{option}: {exc.errors()[0]['msg']}", hint="as in 60s or 20GiB") from exc
 
 
-def _log(options: Namespace) -> Log:
-    from prony.agent.logs import Log
+def _log(options: Namespace) -> AgentLog:
+    from prony.agent.logs import AgentLog
 
-    return Log(level=options.log_level, form=options.log_format)
+    return AgentLog(level=options.log_level, form=options.log_format)

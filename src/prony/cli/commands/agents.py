@@ -50,9 +50,9 @@ def _add_list(parser: ArgumentParser, *, inner: bool = False) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.remote import connect
+    from prony.cli.remote import connect_server
 
-    with connect(options) as client:
+    with connect_server(options) as client:
         if options.action in _ACTIONS:
             return _act(client, options)
         if options.action == "show":

@@ -27,11 +27,11 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.cli.output import print_json, print_text
-    from prony.cli.remote import address
+    from prony.cli.remote import server_address
     from prony.cli.run_here import tell_notes
 
     options.set = [*options.set, *([f"place.on={options.on}"] if options.on else [])]
-    is_there = address(options) is not None
+    is_there = server_address(options) is not None
     found = _there(options) if is_there else _here(options)
     if options.json:
         print_json(found.model_dump(mode="json"))
@@ -63,14 +63,14 @@ def _here(options: Namespace) -> RecipeCheck:
 
 
 def _there(options: Namespace) -> RecipeCheck:
-    from prony.cli.remote import connect
+    from prony.cli.remote import connect_server
     from prony.cli.submit import AGENTS_MACHINE, submission_of
     from prony.errors import InputError
     from prony.ports.workload import kind_of
     from prony.recipe import load
 
     loaded = load(options.recipe, options.set)
-    with connect(options) as client:
+    with connect_server(options) as client:
         found = client.recipes.check(submission_of(loaded, options.set))
     if found.problems:  # what is right here and wrong there: another version, or a plug-in that it lacks
         first = found.problems[0]

@@ -138,7 +138,7 @@ def ask_option(terminal: Terminal, question: str, option: str) -> list[str]:
     return [option, typed] if typed else []
 
 
-def serve(terminal: Terminal, choices: Sequence[Choice]) -> int:
+def show_menu(terminal: Terminal, choices: Sequence[Choice]) -> int:
     """Show the menu again and again until its reader leaves; return the exit code."""
     width = max(len(choice.word) for choice in choices)
     while True:
@@ -187,7 +187,7 @@ def command(options: Namespace) -> int:
         raise InputError("the menu needs a terminal to ask at, and this is none", hint=hint, code="no_terminal")
     server = ["--server", options.server] if options.server else []
     server += ["--token-file", str(options.token_file)] if options.token_file else []
-    return serve(Terminal(tuple(server)), CHOICES)
+    return show_menu(Terminal(tuple(server)), CHOICES)
 
 
 def _run(terminal: Terminal) -> list[str]:

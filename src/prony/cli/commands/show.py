@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import add_experiment, add_json, add_server
+from prony.cli.arguments import add_experiment_argument, add_json, add_server
 
 if TYPE_CHECKING:
     from prony.ports.use_cases import UseCases
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 def arguments(parser: ArgumentParser) -> None:
     """Show one experiment's numbers, each with its interval and verdict. Exits 3 where samples are damaged."""
-    add_experiment(parser)
+    add_experiment_argument(parser)
     add_json(parser)
     add_server(parser)
 
 
 def command(options: Namespace) -> int:
     from prony.cli.finish_run import show
-    from prony.cli.remote import address, open_bench
+    from prony.cli.remote import open_bench, server_address
 
     with open_bench(options) as bench:
         experiment_id = bench.experiments.find(options.experiment)
         show(bench.experiments.results(experiment_id), as_json=options.json)
-        return 0 if address(options) else _report_damages(bench, experiment_id)
+        return 0 if server_address(options) else _report_damages(bench, experiment_id)
 
 
 def _report_damages(bench: UseCases, experiment_id: str) -> int:

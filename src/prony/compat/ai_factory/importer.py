@@ -40,7 +40,7 @@ from prony.model.result import Failure, Origin, Phase, Repetition, Reported, Res
 from prony.recipe import LoadedRecipe, loads
 from prony.runner.folder import ResultFolder, write_frame, write_noun
 from prony.store import transfer
-from prony.store.bundle import EXPERIMENT, JOBS, MANIFEST, files_of
+from prony.store.bundle import EXPERIMENT, JOBS, MANIFEST, bundle_files
 from prony.store.folder import JOB
 from prony.store.store import Store
 
@@ -77,7 +77,7 @@ def _benchmarks_in(path: Path) -> list[Path]:
 
 def read_benchmark(folder: Path) -> Benchmark:
     """Read all of one; a file that is no JSON is refused, a line that is none is counted."""
-    files = files_of(folder)
+    files = bundle_files(folder)
     if sum(path.stat().st_size for path in files) > _LARGEST_BYTES:
         raise InputError(f"{folder} holds more than 4 GiB", hint="import its parts one by one")
     logs = _logs(folder)

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Any, ClassVar
 
 from prony.compat.benchmark_ai.descriptor import Descriptor, Metric, Output, Probe, Server, Source
-from prony.model.cron import parse as parse_cron
+from prony.model.cron import parse_cron
 from prony.recipe.dialects.translated_document import Draft, Translation, read_strictly
 from prony.recipe.positions import Keys, Parsed, format_path, mark_of
 

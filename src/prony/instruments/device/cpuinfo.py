@@ -122,7 +122,7 @@ Block = dict[str, str]
 
 
 @dataclass(frozen=True)
-class Identity:
+class CpuIdentity:
     """`family`, `model_number` and `stepping` are CPUID's on x86; on ARM the architecture, the part, and variant and
     revision packed as the core's own register packs them."""
 
@@ -147,12 +147,12 @@ def blocks(text: str) -> list[Block]:
     return found
 
 
-def identify(text: str, machine_vendor: str | None = None) -> Identity:
+def identify(text: str, machine_vendor: str | None = None) -> CpuIdentity:
     """Return who the CPU is; cores of several kinds are all named, and only flags that all of them have are kept."""
     every = blocks(text)
     cores = [block for block in every if "processor" in block] or every
     if not cores:
-        return Identity(None, None, None, None, None, (), None, is_guest=False)
+        return CpuIdentity(None, None, None, None, None, (), None, is_guest=False)
     shared = set.intersection(*(_words(block) for block in cores))
     known = _arm if "cpu implementer" in cores[0] else _other
     return known(cores, every, tuple(sorted(shared)), machine_vendor)
@@ -169,11 +169,11 @@ def _vector_of_risc(isa: str) -> set[str]:
     return {"rvv"} if isa.startswith("rv") and "v" in letters else set()
 
 
-def _arm(cores: list[Block], _: list[Block], shared: tuple[str, ...], machine_vendor: str | None) -> Identity:
+def _arm(cores: list[Block], _: list[Block], shared: tuple[str, ...], machine_vendor: str | None) -> CpuIdentity:
     kinds = list(dict.fromkeys((_int(block, "cpu implementer"), _int(block, "cpu part")) for block in cores))
     names = [core_name(maker or 0, part or 0) for maker, part in kinds]
     variant, revision = _int(cores[0], "cpu variant"), _int(cores[0], "cpu revision")
-    return Identity(
+    return CpuIdentity(
         model=chip_name(" + ".join(dict.fromkeys(names)), machine_vendor),
         vendor=IMPLEMENTERS.get(kinds[0][0] or 0),
         family=_int(cores[0], "cpu architecture"),
@@ -185,11 +185,11 @@ def _arm(cores: list[Block], _: list[Block], shared: tuple[str, ...], machine_ve
     )
 
 
-def _other(cores: list[Block], every: list[Block], shared: tuple[str, ...], _: str | None) -> Identity:
+def _other(cores: list[Block], every: list[Block], shared: tuple[str, ...], _: str | None) -> CpuIdentity:
     block = cores[0]
     name = kernel.first((block.get("model name"), block.get("cpu model"), block.get("uarch"), block.get("cpu")))
     # Only x86 has numbers here: POWER and others use the same words for text.
-    return Identity(
+    return CpuIdentity(
         model=None if name is None else " ".join(name.split()),
         vendor=kernel.first((block.get("vendor_id"), block.get("mvendorid"), every[-1].get("vendor"))),
         family=_int(block, "cpu family"),

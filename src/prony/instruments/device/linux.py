@@ -46,7 +46,7 @@ def drm_gpus(root: Path = kernel.ROOT, *, first: int = 0, passed_over: frozenset
 
 
 def _gpu(index: int, folder: Path, vendor: str, root: Path) -> Gpu:
-    unique, vram = kernel.text(folder / "unique_id"), kernel.number(folder / "mem_info_vram_total")
+    unique, vram = kernel.read_text(folder / "unique_id"), kernel.number(folder / "mem_info_vram_total")
     target = _target(folder, root) if vendor == "amd" else None
     caps = [kernel.number(file) for file in kernel.folders(folder / "hwmon", "hwmon[0-9]*/power1_cap")]
     return Gpu(
@@ -65,7 +65,7 @@ def _gpu(index: int, folder: Path, vendor: str, root: Path) -> Gpu:
 
 def _name(folder: Path, vendor: str, root: Path) -> str:
     device = kernel.number(folder / "device")
-    own = kernel.text(folder / "product_name")
+    own = kernel.read_text(folder / "product_name")
     listed = None if device is None else _look_up_pci_name(kernel.number(folder / "vendor") or 0, device, root)
     name = kernel.first((own, listed)) or ("GPU" if device is None else f"GPU {device:#06x}")
     return name if name.startswith(_NAMES[vendor]) else f"{_NAMES[vendor]} {name}"
@@ -77,7 +77,7 @@ def _driver(folder: Path, root: Path) -> str | None:
         module = (folder / "driver").resolve(strict=True).name
     except OSError:
         return None
-    version = kernel.text(root / f"sys/module/{module}/version")
+    version = kernel.read_text(root / f"sys/module/{module}/version")
     return f"{module} {version}" if version else module
 
 
@@ -85,7 +85,7 @@ def _target(folder: Path, root: Path) -> str | None:
     """Return AMD's name for the instruction set (gfx942), which the compute driver keeps by render node."""
     renders = [int(node.name[7:]) for node in kernel.folders(folder / "drm", "renderD[0-9]*")]
     for node in kernel.folders(root / "sys/class/kfd/kfd/topology/nodes", "[0-9]*"):
-        properties = kernel.table(node / "properties")
+        properties = kernel.read_table(node / "properties")
         version = properties.get("gfx_target_version", 0)
         if version and properties.get("drm_render_minor") in renders:
             return f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
@@ -95,7 +95,7 @@ def _target(folder: Path, root: Path) -> str | None:
 @cache
 def _look_up_pci_name(vendor: int, device: int, root: Path) -> str | None:
     """Return a device's name in the system's own list of PCI ids, where one is installed."""
-    text = kernel.first(kernel.text(root / file) for file in _ID_FILES)
+    text = kernel.first(kernel.read_text(root / file) for file in _ID_FILES)
     section = re.search(rf"^{vendor:04x}  .*\n((?:[\t#].*\n|\n)*)", text or "", re.MULTILINE)
     line = re.search(rf"^\t{device:04x}  (.+)$", section.group(1), re.MULTILINE) if section else None
     return line.group(1).strip() if line else None
@@ -121,11 +121,11 @@ class Topology:
 
 def _read_topology(root: Path = kernel.ROOT) -> Topology:
     """Read it; what is not told (a guest sees little) is None."""
-    online = kernel.cpu_list(kernel.text(root / _CPU / "online"))
+    online = kernel.cpu_list(kernel.read_text(root / _CPU / "online"))
     cores = _cores(root, online)
     strong, weak = _kinds(root, online)
     frequencies = _max_frequencies_khz(root, online)
-    nodes = kernel.cpu_list(kernel.text(root / "sys/devices/system/node/online"))
+    nodes = kernel.cpu_list(kernel.read_text(root / "sys/devices/system/node/online"))
     return Topology(
         logical=len(online) or None,
         physical=len(set(cores.values())) if cores and len(cores) == len(online) else None,
@@ -150,10 +150,10 @@ def _read_caches(root: Path, cpus: tuple[int, ...]) -> dict[str, int]:
     """
     found: dict[str, int] = {}
     for index in kernel.folders(root / _CPU / f"cpu{cpus[0] if cpus else 0}/cache", "index[0-9]*"):
-        level, size_kib = kernel.number(index / "level"), _kib(kernel.text(index / "size"))
+        level, size_kib = kernel.number(index / "level"), _kib(kernel.read_text(index / "size"))
         if level is None or size_kib is None:
             continue
-        kind = {"Data": "d", "Instruction": "i"}.get(kernel.text(index / "type") or "", "")
+        kind = {"Data": "d", "Instruction": "i"}.get(kernel.read_text(index / "type") or "", "")
         found[f"L{level}{kind}_kib"] = size_kib
         if level >= 3:
             found[f"L{level}_total_kib"] = _slices_kib(root, index.name, cpus)
@@ -165,8 +165,8 @@ def _slices_kib(root: Path, index: str, cpus: tuple[int, ...]) -> int:
     for cpu in cpus:
         if cpu not in seen:
             folder = root / _CPU / f"cpu{cpu}/cache/{index}"
-            seen.update(kernel.cpu_list(kernel.text(folder / "shared_cpu_list")), {cpu})
-            total += _kib(kernel.text(folder / "size")) or 0
+            seen.update(kernel.cpu_list(kernel.read_text(folder / "shared_cpu_list")), {cpu})
+            total += _kib(kernel.read_text(folder / "size")) or 0
     return total
 
 
@@ -182,7 +182,9 @@ def _cores(root: Path, cpus: tuple[int, ...]) -> dict[int, str]:
     found: dict[int, str] = {}
     for cpu in cpus:
         folder = root / _CPU / f"cpu{cpu}/topology"
-        siblings = kernel.first((kernel.text(folder / "core_cpus_list"), kernel.text(folder / "thread_siblings_list")))
+        siblings = kernel.first(
+            (kernel.read_text(folder / "core_cpus_list"), kernel.read_text(folder / "thread_siblings_list"))
+        )
         core, package = kernel.number(folder / "core_id"), kernel.number(folder / "physical_package_id")
         if siblings:
             found[cpu] = siblings
@@ -193,8 +195,8 @@ def _cores(root: Path, cpus: tuple[int, ...]) -> dict[int, str]:
 
 def _kinds(root: Path, cpus: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the strong and the weak CPUs; no weak ones where all are alike or nothing tells."""
-    strong = kernel.cpu_list(kernel.text(root / "sys/devices/cpu_core/cpus"))
-    weak = kernel.cpu_list(kernel.text(root / "sys/devices/cpu_atom/cpus"))
+    strong = kernel.cpu_list(kernel.read_text(root / "sys/devices/cpu_core/cpus"))
+    weak = kernel.cpu_list(kernel.read_text(root / "sys/devices/cpu_atom/cpus"))
     if strong and weak:
         return strong, weak
     capacities = {cpu: kernel.number(root / _CPU / f"cpu{cpu}/cpu_capacity") for cpu in cpus}
@@ -213,8 +215,8 @@ def read_hardware(
     gpus: tuple[Gpu, ...] = (), root: Path = kernel.ROOT, allowed: int | None = None
 ) -> tuple[Hardware, str | None]:
     """Return the hardware, and the microcode's revision. `gpus` are those already found by their vendor's library."""
-    who = cpuinfo.identify(kernel.text(root / "proc/cpuinfo") or "", machine.dmi("sys_vendor", root))
-    memory_mib = kernel.table(root / "proc/meminfo").get("MemTotal", 0) // 1024
+    who = cpuinfo.identify(kernel.read_text(root / "proc/cpuinfo") or "", machine.dmi("sys_vendor", root))
+    memory_mib = kernel.read_table(root / "proc/meminfo").get("MemTotal", 0) // 1024
     limit = cgroup.memory_limit_bytes(root)
     others = drm_gpus(root, first=len(gpus), passed_over=frozenset(gpu.vendor for gpu in gpus))
     hardware = Hardware(
@@ -238,12 +240,12 @@ def allowed_cpus() -> int:
 def installed_mib(root: Path = kernel.ROOT) -> int | None:
     """Return the memory that is fitted, from the kernel's blocks of it, or None where it does not list them."""
     folder = root / "sys/devices/system/memory"
-    block = kernel.text(folder / "block_size_bytes")
+    block = kernel.read_text(folder / "block_size_bytes")
     count = len(kernel.folders(folder, "memory[0-9]*"))
     return int(block, 16) * count // 2**20 if block and count else None
 
 
-def _cpu(who: cpuinfo.Identity, root: Path, allowed: int) -> Cpu:
+def _cpu(who: cpuinfo.CpuIdentity, root: Path, allowed: int) -> Cpu:
     shape = _read_topology(root)
     return Cpu(
         model=who.model,

@@ -40,7 +40,7 @@ class Check:
         return self.conclude("warn" if value > warn else "pass", shown)
 
 
-def number(values: Mapping[str, Value], name: str) -> float | None:
+def show_number(values: Mapping[str, Value], name: str) -> float | None:
     """Return a value that is a number, or None."""
     value = values.get(name)
     return float(value) if isinstance(value, int | float) else None
@@ -86,30 +86,30 @@ _AFFINITY = Check(
 
 
 def foreign_cpu(values: Mapping[str, Value]) -> Condition:
-    share = number(values, "foreign_cpu")
+    share = show_number(values, "foreign_cpu")
     if share is None:
         return _FOREIGN.unknown("this system does not count CPU time in a way we can read")
-    coarse = number(values, "cpu_resolution") or 0.0
+    coarse = show_number(values, "cpu_resolution") or 0.0
     return _FOREIGN.above(share, f"{share:.1%} of the machine", warn=0.05 + coarse, block=0.20 + coarse)
 
 
 def steal(values: Mapping[str, Value]) -> Condition:
-    share = number(values, "steal")
+    share = show_number(values, "steal")
     if share is None:
         return _STEAL.unknown("this system does not count it")
-    tick = 0.01 / (number(values, "window_s") or 1.0)
+    tick = 0.01 / (show_number(values, "window_s") or 1.0)
     return _STEAL.above(share, f"{share:.1%}", warn=0.01 + tick, block=0.20 + tick)
 
 
-def load(values: Mapping[str, Value]) -> Condition:
-    average, cpus = number(values, "load_1m"), number(values, "cpus_online")
+def check_load(values: Mapping[str, Value]) -> Condition:
+    average, cpus = show_number(values, "load_1m"), show_number(values, "cpus_online")
     if average is None or not cpus:
         return _LOAD.unknown("this system keeps no load average")
     return _LOAD.above(average, f"{average:.2f} on {cpus:.0f} CPUs", warn=0.5 * cpus)
 
 
 def pressure(values: Mapping[str, Value]) -> Condition:
-    percent = number(values, "pressure_cpu_avg10")
+    percent = show_number(values, "pressure_cpu_avg10")
     if percent is None:
         return _PRESSURE.unknown("this kernel keeps no pressure figures (boot it with psi=1)")
     return _PRESSURE.above(percent, f"{percent:.1f}% of the last 10 s", warn=5)
@@ -125,7 +125,7 @@ def governor(values: Mapping[str, Value]) -> Condition:
 
 def turbo(values: Mapping[str, Value]) -> Condition:
     """Turbo disturbs only where there is little room before the heat takes it back."""
-    state, room = word(values, "turbo"), number(values, "headroom_c")
+    state, room = word(values, "turbo"), show_number(values, "headroom_c")
     if state is None:
         return _TURBO.unknown("this kernel does not tell (usual in a virtual machine)")
     if state == "off" or (room is not None and room >= 10):
@@ -138,7 +138,7 @@ def turbo(values: Mapping[str, Value]) -> Condition:
 
 
 def frequency(values: Mapping[str, Value]) -> Condition:
-    now, cap = number(values, "frequency_mhz"), number(values, "frequency_cap")
+    now, cap = show_number(values, "frequency_mhz"), show_number(values, "frequency_cap")
     if now is None and cap is None:
         return _CAP.unknown(_NO_FREQUENCY)
     shown = "" if now is None else f"{now:.0f} MHz now"
@@ -155,26 +155,26 @@ def smt(values: Mapping[str, Value]) -> Condition:
 
 
 def temperature(values: Mapping[str, Value]) -> Condition:
-    degrees, room = number(values, "temperature_c"), number(values, "headroom_c")
+    degrees, room = show_number(values, "temperature_c"), show_number(values, "headroom_c")
     if degrees is None:
         return _HEAT.unknown("no sensor of the CPU can be read (usual in a virtual machine)")
-    events = number(values, "throttle_events")
+    events = show_number(values, "throttle_events")
     shown = f"{degrees:.0f} °C, " + ("limit not told" if room is None else f"{room:.0f} °C to the limit")
     shown += f", throttled {events:.0f} times since boot" if events else ""
     return _HEAT.conclude("warn" if room is not None and room < 10 else "pass", shown)
 
 
 def quota(values: Mapping[str, Value]) -> Condition:
-    cores, cpus = number(values, "quota_cores"), number(values, "cpus_allowed") or 1
+    cores, cpus = show_number(values, "quota_cores"), show_number(values, "cpus_allowed") or 1
     if cores is None:
         return _QUOTA.conclude("pass", "none")
-    held = number(values, "quota_throttled_ms") or 0.0
+    held = show_number(values, "quota_throttled_ms") or 0.0
     shown = f"{cores:g} cores of {cpus:.0f}" + (f", held back {held:.0f} ms just now" if held else "")
     return _QUOTA.conclude("warn" if held or cores < cpus else "pass", shown)
 
 
 def affinity(values: Mapping[str, Value]) -> Condition:
-    allowed, online = number(values, "cpus_allowed"), number(values, "cpus_online")
+    allowed, online = show_number(values, "cpus_allowed"), show_number(values, "cpus_online")
     if allowed is None or online is None:
         return _AFFINITY.unknown("this system does not tell")
     return _AFFINITY.conclude("warn" if allowed < online else "pass", f"{allowed:.0f} of {online:.0f}")
@@ -279,18 +279,18 @@ def power(values: Mapping[str, Value]) -> Condition:
     source, profile = word(values, "power_source"), word(values, "power_profile")
     if source is None:
         return _POWER.unknown("this system does not tell")
-    charge = number(values, "battery_percent")
+    charge = show_number(values, "battery_percent")
     shown = source if charge is None else f"{source}, {charge:.0f}% charged"
     saving = profile in ("low-power", "quiet", "cool")
     shown += f", {profile} profile" if profile else ""
     return _POWER.conclude("warn" if source == "battery" or saving else "pass", shown)
 
 
-def memory(values: Mapping[str, Value]) -> Condition:
-    free, total = number(values, "memory_available_mib"), number(values, "memory_total_mib")
+def check_memory(values: Mapping[str, Value]) -> Condition:
+    free, total = show_number(values, "memory_available_mib"), show_number(values, "memory_total_mib")
     if free is None or not total:
         return _MEMORY.unknown("this system does not tell")
-    limit = number(values, "memory_limit_mib")
+    limit = show_number(values, "memory_limit_mib")
     shown = f"{free / 1024:.1f} of {total / 1024:.1f} GiB"
     shown += f", limited to {limit / 1024:.1f} GiB" if limit is not None and limit < total else ""
     if free < 256:
@@ -300,7 +300,7 @@ def memory(values: Mapping[str, Value]) -> Condition:
 
 def swap(values: Mapping[str, Value]) -> Condition:
     """What lies in swap for long does no harm; what moves does."""
-    used, total, moved = (number(values, name) for name in ("swap_used_mib", "swap_total_mib", "swapped_pages"))
+    used, total, moved = (show_number(values, name) for name in ("swap_used_mib", "swap_total_mib", "swapped_pages"))
     if used is None or total is None:
         return _SWAP.unknown("this system does not tell")
     if moved:
@@ -315,7 +315,7 @@ def huge_pages(values: Mapping[str, Value]) -> Condition:
 
 
 def address_randomization(values: Mapping[str, Value]) -> Condition:
-    mode = number(values, "address_randomization")
+    mode = show_number(values, "address_randomization")
     if mode is None:
         return _ASLR.unknown("this system does not tell")
     return _ASLR.conclude("pass" if mode else "warn", "on" if mode else "off")
@@ -335,13 +335,13 @@ def guest(values: Mapping[str, Value]) -> Condition:
     return _GUEST.conclude("pass", "no") if kind == "none" else _GUEST.conclude("warn", kind)
 
 
-def container(values: Mapping[str, Value]) -> Condition:
+def check_container(values: Mapping[str, Value]) -> Condition:
     kind = word(values, "container")
     return _CONTAINER.unknown("this system does not tell") if kind is None else _CONTAINER.conclude("pass", kind)
 
 
 def disk(values: Mapping[str, Value]) -> Condition:
-    free = number(values, "disk_free_mib")
+    free = show_number(values, "disk_free_mib")
     if free is None:
         return _DISK.unknown("the folder for results cannot be looked at")
     # As "less is worse", so the signs are turned round.

@@ -36,8 +36,8 @@ def disk_free_mib(home: Path) -> int | None:
 
 
 def _load(root: Path) -> Values:
-    loads = (kernel.text(root / "proc/loadavg") or "").split()
-    online = kernel.cpu_list(kernel.text(root / _CPU / "online"))
+    loads = (kernel.read_text(root / "proc/loadavg") or "").split()
+    online = kernel.cpu_list(kernel.read_text(root / _CPU / "online"))
     pressures = {f"pressure_{name}_avg10": _avg10(root, name) for name in ("cpu", "memory", "io")}
     return {
         "load_1m": float(loads[0]) if loads else None,
@@ -49,14 +49,14 @@ def _load(root: Path) -> Values:
 
 
 def _avg10(root: Path, name: str) -> float | None:
-    words = (kernel.text(root / "proc/pressure" / name) or "").split()
+    words = (kernel.read_text(root / "proc/pressure" / name) or "").split()
     return float(words[1].partition("=")[2]) if len(words) > 1 and words[1].startswith("avg10=") else None
 
 
 def _clocks(root: Path) -> Values:
     policies = kernel.folders(root / _CPU / "cpufreq", "policy[0-9]*")
-    governors = {word for policy in policies if (word := kernel.text(policy / "scaling_governor"))}
-    preferences = {word for policy in policies if (word := kernel.text(policy / "energy_performance_preference"))}
+    governors = {word for policy in policies if (word := kernel.read_text(policy / "scaling_governor"))}
+    preferences = {word for policy in policies if (word := kernel.read_text(policy / "energy_performance_preference"))}
     caps = [_cap(policy) for policy in policies]
     heat = counters.heat(root)
     events = [
@@ -67,7 +67,7 @@ def _clocks(root: Path) -> Values:
         "governor": "+".join(sorted(governors)) or None,
         "energy_preference": "+".join(sorted(preferences)) or None,
         "turbo": _turbo(root),
-        "smt": {"1": "on", "0": "off"}.get(kernel.text(root / _CPU / "smt/active") or ""),
+        "smt": {"1": "on", "0": "off"}.get(kernel.read_text(root / _CPU / "smt/active") or ""),
         "frequency_mhz": counters.frequency_mhz(root),
         # The share of its best clock to which somebody capped the CPU.
         "frequency_cap": min((cap for cap in caps if cap is not None), default=None),
@@ -91,27 +91,27 @@ def _turbo(root: Path) -> str | None:
 
 def _power(root: Path) -> Values:
     supplies = kernel.folders(root / "sys/class/power_supply", "*")
-    kinds = {supply: kernel.text(supply / "type") for supply in supplies}
+    kinds = {supply: kernel.read_text(supply / "type") for supply in supplies}
     # A mouse or a pen has a battery too; its scope says Device.
-    own = [supply for supply in supplies if kernel.text(supply / "scope") != "Device"]
+    own = [supply for supply in supplies if kernel.read_text(supply / "scope") != "Device"]
     batteries = [supply for supply in own if kinds[supply] == "Battery"]
     mains = [kernel.number(supply / "online") for supply in own if kinds[supply] in ("Mains", "USB")]
-    draining = any(kernel.text(battery / "status") == "Discharging" for battery in batteries)
+    draining = any(kernel.read_text(battery / "status") == "Discharging" for battery in batteries)
     charges = [charge for battery in batteries if (charge := kernel.number(battery / "capacity")) is not None]
     on_battery = draining or (bool(batteries) and bool(mains) and not any(mains))
     return {
         "power_source": "no battery" if not batteries else ("battery" if on_battery else "mains"),
         "battery_percent": min(charges, default=None),
-        "power_profile": kernel.text(root / "sys/firmware/acpi/platform_profile"),
+        "power_profile": kernel.read_text(root / "sys/firmware/acpi/platform_profile"),
     }
 
 
 def _memory(root: Path) -> Values:
-    memory, virtual = kernel.table(root / "proc/meminfo"), kernel.table(root / "proc/vmstat")
+    memory, virtual = kernel.read_table(root / "proc/meminfo"), kernel.read_table(root / "proc/vmstat")
     limit = cgroup.memory_limit_bytes(root)
     swap_kib, free_kib = memory.get("SwapTotal"), memory.get("SwapFree")
     available = memory.get("MemAvailable")
-    huge = kernel.text(root / "sys/kernel/mm/transparent_hugepage/enabled")
+    huge = kernel.read_text(root / "sys/kernel/mm/transparent_hugepage/enabled")
     return {
         "memory_total_mib": memory["MemTotal"] // 1024 if "MemTotal" in memory else None,
         "memory_available_mib": None if available is None else available // 1024,
@@ -126,15 +126,15 @@ def _memory(root: Path) -> Values:
 @cache
 def _virtualization(root: Path) -> str | None:
     """Found once a process: it cannot change, and the CPU's description is long on a large machine."""
-    is_guest = cpuinfo.identify(kernel.text(root / "proc/cpuinfo") or "").is_guest
+    is_guest = cpuinfo.identify(kernel.read_text(root / "proc/cpuinfo") or "").is_guest
     return machine.virtualization(is_guest, root)
 
 
 def _system(root: Path) -> Values:
-    uptime = (kernel.text(root / "proc/uptime") or "").split()
+    uptime = (kernel.read_text(root / "proc/uptime") or "").split()
     return {
         "address_randomization": kernel.number(root / "proc/sys/kernel/randomize_va_space"),
-        "clocksource": kernel.text(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "clocksource": kernel.read_text(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "virtualization": _virtualization(root),
         "container": machine.container(root),
         "uptime_s": float(uptime[0]) if uptime else None,

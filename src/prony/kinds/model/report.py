@@ -8,7 +8,7 @@ from prony.kinds.model.schema import ModelWorkload
 from prony.model.estimate import Estimate
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.section import Section
-from prony.ports.workload import SETTINGS, Drawings, Page, Report
+from prony.ports.workload import SETTINGS, Drawings, Report, ReportPage
 from prony.report import compare, entry_fields, number
 from prony.report.findings import join_names
 from prony.report.html.job import BESIDE
@@ -16,7 +16,7 @@ from prony.report.html.method import HOW
 from prony.report.html.tags import Html, add_caption, section, tag
 from prony.report.plots import job
 from prony.report.plots import job as plots
-from prony.report.plots.series import Run, runs
+from prony.report.plots.series import PlottedRun, runs
 
 
 class ModelReport(Report):
@@ -35,7 +35,9 @@ class ModelReport(Report):
         ]
         told += [(f"option {name}", str(value)) for name, value in asked.options.items()]
         if effective is not None:
-            coverage = ", ".join(f"{name} {number.share(value)}" for name, value in effective.provider_coverage.items())
+            coverage = ", ".join(
+                f"{name} {number.format_share(value)}" for name, value in effective.provider_coverage.items()
+            )
             told += [
                 ("effective engine", f"{effective.engine} {effective.engine_version}"),
                 ("effective device", effective.device),
@@ -59,7 +61,7 @@ class ModelReport(Report):
         samples = {entry.job.id: runs(entry) for entry in data.entries}
         mine = [entry for entry in data.entries if entry.job.id in apart]
         drawn = {one.job.id: _plots(one, samples[one.job.id]) for one in mine}
-        return Drawings((Page("plots", "Plots", _together(data.entries, samples)),), drawn)
+        return Drawings((ReportPage("plots", "Plots", _together(data.entries, samples)),), drawn)
 
     def same_work(self, entry: Entry) -> str:
         work = entry.job.work(ModelWorkload)
@@ -76,7 +78,7 @@ class ModelReport(Report):
         return told
 
 
-def _together(entries: Sequence[Entry], samples: dict[str, list[Run]]) -> Html:
+def _together(entries: Sequence[Entry], samples: dict[str, list[PlottedRun]]) -> Html:
     drawn = (
         ("Median inference.", "The mark is the median of runs, the bar its interval, the pale dots below it the median "
          "of each single run (grey: left out). ● valid, ▲ suspect, ✖ void; hollow means that there is no interval.",
@@ -90,7 +92,7 @@ def _together(entries: Sequence[Entry], samples: dict[str, list[Run]]) -> Html:
     return section("plots", "Plots", *(shown or [tag("p", "There is nothing to draw: no job has a number.")]))
 
 
-def _plots(entry: Entry, runs: list[Run]) -> Html:
+def _plots(entry: Entry, runs: list[PlottedRun]) -> Html:
     drawn = (
         ("Runs.", "One row a fresh process: its samples, their density and its median. A run that was left out is red.",
          job.distribution(entry, runs)),
@@ -113,7 +115,7 @@ def _most(model: str, rated: list[tuple[Estimate, Entry]]) -> str:
         theirs = number.interval_of(found)
         if ours is None or theirs is None or theirs[1] >= ours[0]:
             tied.append(entry_fields.label(one))
-    begin = f"The highest throughput of {model} is {number.text(best)}, by {entry_fields.label(entry)}"
+    begin = f"The highest throughput of {model} is {number.format_number(best)}, by {entry_fields.label(entry)}"
     return f"{begin}; {join_names(tied)} cannot be told from it." if tied else f"{begin}."
 
 

@@ -132,6 +132,6 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def judge(evidence: Evidence) -> Verdict:
+def judge_model(evidence: Evidence) -> Verdict:
     """Return the verdict with its reasons, the worst first; reasons of grade valid are notes."""
     return verdict_of(reason for rule in RULES for reason in rule(evidence))

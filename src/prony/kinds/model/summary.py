@@ -15,7 +15,7 @@ from prony.analyse.runs import NS_PER_MS, Columns, cold_durations_ms, measured_r
 from prony.analyse.selection import select
 from prony.analyse.verdict import Evidence
 from prony.errors import InputError
-from prony.kinds.model.rules import judge
+from prony.kinds.model.rules import judge_model
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.device import Environment
 from prony.model.estimate import Summary
@@ -63,7 +63,7 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
         outliers=listed, outlier_count=outlier_count,
         steady_from={index: run.steady_from for index, run in measured.items()},
         used=tuple(run.repetition for run in runs), excluded=selection.excluded,
-        verdict=judge(evidence),
+        verdict=judge_model(evidence),
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from prony.report.html.method import HOW
 from prony.report.html.tags import Html, add_caption, tag
 from prony.report.plots import figure as draw
 from prony.report.plots import job
-from prony.report.plots.series import frame_of
+from prony.report.plots.series import find_frame
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,7 +34,7 @@ _MOST_PANELS = 6
 
 
 @dataclass(frozen=True)
-class Curve:
+class ScriptCurve:
     """`total` is how many were told, of which `steps` and `values` are all or an even choice."""
 
     metric: str
@@ -59,11 +59,11 @@ class Curve:
         }  # fmt: skip
 
 
-def curves(entry: Entry) -> list[Curve]:
+def curves(entry: Entry) -> list[ScriptCurve]:
     """Return every curve of at least two steps, metric by metric in the order in which they were first told."""
     import polars as pl
 
-    frame = frame_of(entry, SAMPLES)
+    frame = find_frame(entry, SAMPLES)
     if frame is None or "step" not in frame.columns:
         return []
     stepped = frame.filter(pl.col("step").is_not_null() & (pl.col("phase").cast(pl.String) == "measure"))
@@ -74,13 +74,13 @@ def curves(entry: Entry) -> list[Curve]:
     return sorted(found, key=lambda one: order.index(one.metric))
 
 
-def _curve(part: pl.DataFrame) -> Curve:
+def _curve(part: pl.DataFrame) -> ScriptCurve:
     import numpy as np
 
     ordered = part.sort("step", maintain_order=True)
     chosen = np.unique(np.linspace(0, ordered.height - 1, min(MOST_POINTS, ordered.height)).round().astype(int))
     name, labels, rank, repetition = (ordered[key][0] for key in ("name", "labels", "rank", "repetition"))
-    return Curve(
+    return ScriptCurve(
         metric=name, unit=next((unit for unit in ordered["unit"] if unit), ""),
         labels=json.loads(labels) if labels else {}, rank=rank, repetition=int(repetition),
         steps=tuple(ordered["step"].to_numpy()[chosen].tolist()),
@@ -89,7 +89,7 @@ def _curve(part: pl.DataFrame) -> Curve:
 
 
 @draw.with_style
-def over_steps(entry: Entry, found: Sequence[Curve]) -> Html | None:
+def over_steps(entry: Entry, found: Sequence[ScriptCurve]) -> Html | None:
     """Draw value against step, a panel for each metric and a colour for each set of labels and rank."""
     names = list(dict.fromkeys(one.metric for one in found))[:_MOST_PANELS]
     if not names:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from prony.analyse.verdict import Evidence, note, runs_text, suspect
-from prony.kinds.script.samples import Series
+from prony.kinds.script.samples import ScriptSeries
 from prony.kinds.script.schema import ScriptWorkload
 from prony.model.estimate import Reason
 from prony.model.metric import Metric, depends_on_machine
@@ -20,7 +20,7 @@ class ScriptEvidence(Evidence):
     """`headlines` is the headline of each run that has one; `series` is everything that was told, of `metrics`."""
 
     headlines: tuple[float, ...] = ()
-    series: tuple[Series, ...] = ()
+    series: tuple[ScriptSeries, ...] = ()
     metrics: tuple[Metric, ...] = ()
 
     @property

@@ -45,7 +45,7 @@ class EmittedValue:
 
 
 @dataclass(frozen=True)
-class Series:
+class ScriptSeries:
     """The numbers of one name with one set of labels: those of a run become one."""
 
     metric: str
@@ -89,7 +89,7 @@ def labels_text(labels: Mapping[str, str]) -> str:
     return json.dumps(dict(sorted(labels.items())), ensure_ascii=False, separators=(",", ":")) if labels else ""
 
 
-def series_of(samples: pl.DataFrame, workload: ScriptWorkload) -> list[Series]:
+def series_of(samples: pl.DataFrame, workload: ScriptWorkload) -> list[ScriptSeries]:
     """Return every series in the order of the recipe's metrics, then in that of their first appearance.
 
     Labels tell series of one name apart where there are several sets of them.
@@ -111,7 +111,7 @@ def series_of(samples: pl.DataFrame, workload: ScriptWorkload) -> list[Series]:
         own = rows[name, labels]
         unit = (wish.unit if wish is not None else None) or next((row[3] for row in own if row[3] is not None), None)
         operation = _operation(labels) if several else ""
-        found.append(Series(names[name], operation, name, unit, _reduce_runs(own, how)))
+        found.append(ScriptSeries(names[name], operation, name, unit, _reduce_runs(own, how)))
     return found
 
 

@@ -46,7 +46,7 @@ def chosen(workload: ServiceWorkload) -> Chosen:
     service: Service | None = None
     settings: Any = None
     if workload.service is not None:
-        service = plugins.load(plugins.SERVICES, workload.service)()
+        service = plugins.load_plugin(plugins.SERVICES, workload.service)()
         settings = _options_of(service, workload.settings, "workload.settings")
     elif workload.endpoint is None:
         hint = "service: redis, or endpoint: http://host:8000 with a driver"
@@ -54,13 +54,13 @@ def chosen(workload: ServiceWorkload) -> Chosen:
     name = workload.driver or (service.driver if service is not None else "")
     if not name:
         raise InputError("no driver is named", hint="workload.driver: http", code="recipe")
-    driver: Driver = plugins.load(plugins.DRIVERS, name)()
+    driver: Driver = plugins.load_plugin(plugins.DRIVERS, name)()
     options = _options_of(driver, workload.options, "workload.options")
     if not driver.asks:
         if workload.task is not None or workload.prompts:
             raise InputError(f"the driver {name} asks nothing of an LLM, so it takes no task", code="recipe")
         return Chosen(driver, options, service, settings)
-    task: Task = plugins.load(plugins.TASKS, workload.task or _SYNTHETIC)()
+    task: Task = plugins.load_plugin(plugins.TASKS, workload.task or _SYNTHETIC)()
     prompts = _options_of(task, workload.prompts, "workload.prompts")
     return Chosen(driver, options, service, settings, task, prompts)
 
@@ -102,7 +102,7 @@ class ServicePrepare(Prepare):
         """Return what starts the service. Of a program that the recipe names itself only the agent's disk knows."""
         if workload.service is None:
             return {}
-        kind = plugins.load(plugins.SERVICES, workload.service)
+        kind = plugins.load_plugin(plugins.SERVICES, workload.service)
         by = starting_option(kind.Options, workload.settings)
         if by == "image":
             return {"containers": ENGINES}

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from prony.kinds.service.schema import ServiceWorkload
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.section import Section
-from prony.ports.workload import SETTINGS, Drawings, Page, Report
+from prony.ports.workload import SETTINGS, Drawings, Report, ReportPage
 from prony.report import entry_fields
 from prony.report.html import load as html_load
 from prony.report.html.job import BESIDE
@@ -37,7 +37,7 @@ class ServiceReport(Report):
     def draw(self, data: ExperimentData, apart: Collection[str]) -> Drawings:
         loaded = html_load.load_samples(data)
         section = html_load.load_section(data, loaded)
-        pages = () if section is None else (Page("loads", "Load", section, is_before_results=True),)
+        pages = () if section is None else (ReportPage("loads", "Load", section, is_before_results=True),)
         mine = [entry for entry in data.entries if entry.job.id in apart]
         return Drawings(pages, {one.job.id: _load_plots(one, loaded.get(one.job.id, [])) for one in mine})
 

@@ -30,7 +30,7 @@ class BadRequestError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class MockRequest:
     """One request. `keeps`: the connection stays open after it."""
 
     method: str
@@ -39,14 +39,14 @@ class Request:
     keeps: bool
 
 
-class Reader:
+class RequestReader:
     """Feeds a parser. After `feed`, `is_whole` says whether those bytes were exactly one request."""
 
     __slots__ = ("_begun", "_body", "_found", "_parser", "_size", "_target", "expects", "is_partial", "is_whole")
 
     def __init__(self) -> None:
         self._parser: httptools.HttpRequestParser | None = httptools.HttpRequestParser(self)
-        self._found: list[Request] = []
+        self._found: list[MockRequest] = []
         self._begun = 0
         self.is_partial = False
         self.is_whole = False
@@ -58,7 +58,7 @@ class Reader:
         self._size = 0
         self.expects = False
 
-    def feed(self, data: bytes) -> list[Request]:
+    def feed(self, data: bytes) -> list[MockRequest]:
         """Return the requests that these bytes complete."""
         assert self._parser is not None
         was_partial = self.is_partial
@@ -100,10 +100,10 @@ class Reader:
         self.expects = False
         method = self._parser.get_method().decode("ascii")
         target = self._target.decode("latin-1")
-        self._found.append(Request(method, target, b"".join(self._body), self._parser.should_keep_alive()))
+        self._found.append(MockRequest(method, target, b"".join(self._body), self._parser.should_keep_alive()))
 
 
-def answer(body: bytes, *, status: int = 200, kind: bytes = b"application/json", has_body: bool = True) -> bytes:
+def answer_bytes(body: bytes, *, status: int = 200, kind: bytes = b"application/json", has_body: bool = True) -> bytes:
     """Return a whole answer; without its body for HEAD."""
     try:
         phrase = HTTPStatus(status).phrase.encode()
@@ -120,7 +120,7 @@ _SECOND_NS = 10**9
 _RESET = struct.pack("ii", 1, 0)  # linger for no time: the peer is told of a reset, not of an end
 
 
-class Plan(Protocol):
+class AnswerPlan(Protocol):
     """What is done for a request. It writes at once, or sets `busy` and calls `done` when it has written all."""
 
     def begin(self, line: MockConnection, at_ns: int, /) -> None: ...
@@ -130,17 +130,22 @@ class MockContext:
     """What all connections share: the plans of requests that came before, the truth, and what the clocks differ by."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, truth: Truth, plan: Callable[[Request], Plan], *, with_stamps: bool
+        self,
+        loop: asyncio.AbstractEventLoop,
+        truth: Truth,
+        plan: Callable[[MockRequest], AnswerPlan],
+        *,
+        with_stamps: bool,
     ) -> None:
         self.loop = loop
         self.truth = truth
         self.plan = plan
         self.with_stamps = with_stamps
-        self.plans: dict[bytes, Plan] = {}
+        self.plans: dict[bytes, AnswerPlan] = {}
         self.lines: set[MockConnection] = set()
         self.axis = stamps.ClockOffset()
 
-    def keep(self, data: bytes, plan: Plan) -> None:
+    def keep(self, data: bytes, plan: AnswerPlan) -> None:
         if len(data) <= _LONGEST_KEPT:
             if len(self.plans) >= _MOST_KEPT:
                 self.plans.clear()
@@ -170,8 +175,8 @@ class MockConnection:
         self._desk = transaction
         self._send = sock.send
         self._held = bytearray()
-        self._asked: deque[tuple[Plan, bool, int]] = deque()
-        self._reader = Reader()
+        self._asked: deque[tuple[AnswerPlan, bool, int]] = deque()
+        self._reader = RequestReader()
         self.busy = self.closed = self.closing = False
         sock.setblocking(False)
         if sock.family != socket.AF_UNIX:
@@ -226,7 +231,7 @@ class MockConnection:
         try:
             requests = self._reader.feed(data)
         except BadRequestError:
-            self.write(answer(b'{"error":"this is no request"}', status=400))
+            self.write(answer_bytes(b'{"error":"this is no request"}', status=400))
             self.drop()
             return
         if self._reader.expects and not self.busy:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from time import perf_counter_ns
 
-from prony.load.mock.connection import MockConnection, answer
+from prony.load.mock.connection import MockConnection, answer_bytes
 from prony.load.mock.ground_truth import Truth
-from prony.load.mock.script import LAST_CHUNK, Ask, Scripts, Unit, chunk, spans_ns
-from prony.load.mock.start import Options
+from prony.load.mock.script import LAST_CHUNK, AnswerScripts, Ask, Unit, chunk, spans_ns
+from prony.load.mock.start import MockOptions
 from prony.load.mock.timer import Wheel
 
 # In the order in which one number from 0 to 1 is shared out among them.
@@ -25,7 +25,7 @@ _MULTIBYTE = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
 class Faults:
     """Draws once for each request, and once for each connection from a seed of its own."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: MockOptions) -> None:
         self._edges: list[tuple[float, str]] = []
         edge = 0.0
         for kind in KINDS:
@@ -77,7 +77,7 @@ _FAULT = b"this is a fault, as it was asked for"
 class Works:
     """What every plan needs to be carried out."""
 
-    options: Options
+    options: MockOptions
     truth: Truth
     wheel: Wheel
     faults: Faults
@@ -135,7 +135,7 @@ class Whole:
         self._works = works
         self._bytes = content
         self._delay_ns = delay_ns
-        self._refusal = refusal or answer(b'{"error":"%b"}' % _FAULT, status=500)
+        self._refusal = refusal or answer_bytes(b'{"error":"%b"}' % _FAULT, status=500)
 
     def begin(self, line: MockConnection, at_ns: int) -> None:
         works = self._works
@@ -167,28 +167,28 @@ class Whole:
 class Spoken:
     """The plan of an LLM's answer that is not streamed: it comes whole when its last token would."""
 
-    def __init__(self, works: Works, scripts: Scripts, ask: Ask) -> None:
+    def __init__(self, works: Works, scripts: AnswerScripts, ask: Ask) -> None:
         self._works = works
         self._scripts = scripts
         self._ask = ask
         self._delay_ns = sum(spans_ns(ask.tokens, scripts.voice, works.options))
-        self._refusal = refusal(scripts)
+        self._refusal = refuse_request(scripts)
 
     def begin(self, line: MockConnection, at_ns: int) -> None:
         body = self._scripts.voice.whole(self._ask, next(self._works.numbers))
-        whole = Whole(self._works, answer(body), delay_ns=self._delay_ns, refusal=self._refusal)
+        whole = Whole(self._works, answer_bytes(body), delay_ns=self._delay_ns, refusal=self._refusal)
         whole.tokens = self._ask.tokens
         whole.begin(line, at_ns)
 
 
-def refusal(scripts: Scripts) -> bytes:
-    return answer(scripts.voice.error(_FAULT.decode(), "server_error"), status=500)
+def refuse_request(scripts: AnswerScripts) -> bytes:
+    return answer_bytes(scripts.voice.error(_FAULT.decode(), "server_error"), status=500)
 
 
 class Streamed:
     """The plan of a stream: chunk i leaves at the request's arrival + TTFT + i gaps, whatever happened before."""
 
-    def __init__(self, works: Works, scripts: Scripts, ask: Ask) -> None:
+    def __init__(self, works: Works, scripts: AnswerScripts, ask: Ask) -> None:
         self._works = works
         self._scripts = scripts
         self._ask = ask
@@ -197,7 +197,7 @@ class Streamed:
         self._units = scripts.units(ask, size)
         self._run = scripts.run(ask, size) if is_burst else ()
         self._ending = scripts.ending(ask, size)
-        self._refusal = refusal(scripts)
+        self._refusal = refuse_request(scripts)
 
     def begin(self, line: MockConnection, at_ns: int) -> None:
         works = self._works

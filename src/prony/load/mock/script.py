@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Protocol
 
-from prony.load.mock.start import Options
+from prony.load.mock.start import MockOptions
 
 Unit = tuple[bytes, ...]
 
@@ -75,29 +75,29 @@ class Voice(Protocol):
         """Return the body of a refusal."""
 
 
-def text(first: int, count: int) -> str:
+def script_text(first: int, count: int) -> str:
     """Return so many tokens from the endless text, each with the space before it."""
     size = len(WORDS)
     return "".join(f" {WORDS[index % size]}" for index in range(first, first + count))
 
 
-def _count_reasoning(tokens: int, voice: Voice, options: Options) -> int:
+def _count_reasoning(tokens: int, voice: Voice, options: MockOptions) -> int:
     return min(options.reasoning, tokens) if voice.reasons else 0
 
 
-def _chunk_count(tokens: int, voice: Voice, options: Options) -> int:
+def _chunk_count(tokens: int, voice: Voice, options: MockOptions) -> int:
     """Return in how many chunks so many tokens come."""
     reasoning, size = _count_reasoning(tokens, voice, options), options.tokens_per_chunk
     return -(-reasoning // size) - (-(tokens - reasoning) // size)
 
 
-def spans_ns(tokens: int, voice: Voice, options: Options) -> tuple[int, int]:
+def spans_ns(tokens: int, voice: Voice, options: MockOptions) -> tuple[int, int]:
     """Return how long an answer takes by the schedule: to its first chunk, and from there to its last."""
     gaps = _chunk_count(tokens, voice, options) - 1
     return options.ttft_ns, gaps * options.itl_ns + (options.stall_ns if gaps else 0)
 
 
-def _piece(index: int, tokens: int, voice: Voice, options: Options) -> Piece:
+def _piece(index: int, tokens: int, voice: Voice, options: MockOptions) -> Piece:
     """Return one chunk of an answer: reasoning comes first, and no chunk holds both."""
     end, size = _count_reasoning(tokens, voice, options), options.tokens_per_chunk
     begin = 0
@@ -107,7 +107,7 @@ def _piece(index: int, tokens: int, voice: Voice, options: Options) -> Piece:
         begin, end = end, tokens
     first = begin + index * size
     last = min(first + size, end)
-    return Piece(text(first, last - first), is_reasoning, index == 0, last == end)
+    return Piece(script_text(first, last - first), is_reasoning, index == 0, last == end)
 
 
 def chunk(content: bytes) -> bytes:
@@ -128,10 +128,10 @@ def head(content_type: bytes) -> bytes:
     )
 
 
-class Scripts:
+class AnswerScripts:
     """What one voice says, chunk by chunk, for leads of any size; kept, because most requests ask alike."""
 
-    def __init__(self, voice: Voice, options: Options) -> None:
+    def __init__(self, voice: Voice, options: MockOptions) -> None:
         self.voice = voice
         self._options = options
         self.head = head(voice.content_type)

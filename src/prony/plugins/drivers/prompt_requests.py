@@ -36,7 +36,7 @@ def build_requests(wants: Wants, call: Call, body_of: Callable[[Prompt], Mapping
     check_version(wants.endpoint, call.version)
     requests = [
         Request(
-            request_to(wants.endpoint, "POST", call.path, call.headers, written(body_of(prompt)), call.version),
+            request_to(wants.endpoint, "POST", call.path, call.headers, encode_body(body_of(prompt)), call.version),
             operation=call.operation,
             after=after,
             expected=prompt.expected,
@@ -70,7 +70,7 @@ def plain(prompt: Prompt) -> str:
     return "\n\n".join(message["content"] for message in prompt.messages)
 
 
-def written(body: Mapping[str, Any]) -> bytes:
+def encode_body(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 

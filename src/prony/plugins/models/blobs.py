@@ -44,7 +44,7 @@ def check_ending(name: str, formats: tuple[str, ...]) -> None:
 
 
 @dataclass(frozen=True)
-class Entry:
+class BlobEntry:
     """What a URL last brought. `sizes` are those of its files by relative name, the main one first.
 
     The URL itself is not noted: it may carry a token.
@@ -83,10 +83,10 @@ class Blobs:
         except (InputError, FileNotFoundError):
             return None  # damaged on this disk: it will be fetched again
 
-    def by_url(self, url: str) -> tuple[Entry, tuple[Path, ...]] | None:
+    def by_url(self, url: str) -> tuple[BlobEntry, tuple[Path, ...]] | None:
         """Return what this URL brought last, if all of it is still there in its full size."""
         try:
-            entry = Entry(**json.loads(self._index(url).read_text()))
+            entry = BlobEntry(**json.loads(self._index(url).read_text()))
             files = tuple(self._folder(entry.sha256) / name for name in entry.sizes)
             whole = [path.stat().st_size for path in files] == list(entry.sizes.values())
         except (FileNotFoundError, ValueError, TypeError):
@@ -102,7 +102,7 @@ class Blobs:
         for name in reversed(names):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (source / name).replace(folder / name)
-        entry = Entry(found.removeprefix("sha256:"), names[0], version.etag, version.modified, sizes)
+        entry = BlobEntry(found.removeprefix("sha256:"), names[0], version.etag, version.modified, sizes)
         index = self._index(url)
         part = index.with_suffix(".part")
         part.write_text(json.dumps(asdict(entry), indent=1))

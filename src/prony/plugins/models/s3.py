@@ -25,7 +25,7 @@ from prony.errors import InputError, NotFoundError, PronyError, StoreError, Tran
 from prony.plugins.models.addresses import Address, is_public
 from prony.plugins.models.blobs import hold_lock
 from prony.plugins.models.fetching import Fetching
-from prony.plugins.models.transfer import Limits, Validators, download
+from prony.plugins.models.transfer import TransferLimits, Validators, download
 from prony.plugins.s3_sign import Signer, query_text, quote_s3_path
 from prony.ports.models import FetchOptions, ModelFiles, Progress
 from prony.runner.checksum import verify
@@ -153,7 +153,7 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 
 
 @dataclass(frozen=True)
-class Store:
+class S3Store:
     """Where objects are, and who asks; without keys nobody in particular."""
 
     endpoint: str  # of a store that is not Amazon's
@@ -163,7 +163,7 @@ class Store:
     session: str = ""
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> Store:
+    def of(cls, environment: Mapping[str, str]) -> S3Store:
         def first(*names: str) -> str:
             return next((environment[name] for name in names if environment.get(name)), "")
 
@@ -215,9 +215,9 @@ class S3Source:
 
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
         bucket, key = _split_reference(reference)
-        store = Store.of(os.environ)
+        store = S3Store.of(os.environ)
 
-        def bring(name: str, part: Path, limits: Limits, known: Validators | None) -> Validators | None:
+        def bring(name: str, part: Path, limits: TransferLimits, known: Validators | None) -> Validators | None:
             return download(store.url(*_split_reference(name)), part, replace(limits, headers=store.headers), known)
 
         fetching = Fetching(bring, options, progress, self._pause, self._may_reach)

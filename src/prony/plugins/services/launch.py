@@ -97,7 +97,7 @@ class ServiceOptions(Noun):
 
 
 @dataclass(frozen=True)
-class Server:
+class LaunchedServer:
     """`names` are the program's, most wanted first; `words` its command line. `shared` are paths that it reads besides
     its folder. `entry`: in a container, the image's own entry point is replaced by the program; else it gets the words.
     `path`: the program, where it was looked for already."""
@@ -116,7 +116,7 @@ class Server:
     path: Path | None = None
 
 
-def text(value: Scalar) -> str:
+def launch_text(value: Scalar) -> str:
     """Return a scalar of a recipe as a word of a command line."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -151,17 +151,17 @@ def installation_of(
     return Installation(path, ask=[str(path), *ask] if ask else (), pattern=pattern)
 
 
-def start_of(server: Server, site: ServiceSite) -> Start:
+def start_of(server: LaunchedServer, site: ServiceSite) -> Start:
     """Return how the server is started, with what the recipe adds."""
     options: ServiceOptions = site.options
-    words = [*server.words, *map(text, options.arguments)]
-    own = {name: text(value) for name, value in options.environment.items()}
+    words = [*server.words, *map(launch_text, options.arguments)]
+    own = {name: launch_text(value) for name, value in options.environment.items()}
     asked = [shlex.split(line) for line in options.before]
     server = replace(server, words=words, environment={**server.environment, **own}, before=[*asked, *server.before])
     return _start_in_container(server, site, options.image) if options.image else _native(server, site)
 
 
-def _native(server: Server, site: ServiceSite) -> Start:
+def _native(server: LaunchedServer, site: ServiceSite) -> Start:
     path = server.path or require_program(server.names, site.options.program, site.base)
     return Start(
         command=[str(path), *server.words],
@@ -175,7 +175,7 @@ def _native(server: Server, site: ServiceSite) -> Start:
     )
 
 
-def _start_in_container(server: Server, site: ServiceSite, image: str) -> Start:
+def _start_in_container(server: LaunchedServer, site: ServiceSite, image: str) -> Start:
     """The port and the paths are the same inside as outside, so that the server's command line is too."""
     found = engine_at_hand()
     if found is None:
@@ -188,7 +188,7 @@ def _start_in_container(server: Server, site: ServiceSite, image: str) -> Start:
     variables = [f"--env={name}" for name in server.environment]
     entry = [f"--entrypoint={site.options.program or server.names[0]}"] if server.entry else []
     labels = ["--security-opt=label=disable"] if found.name == "podman" else []
-    more = list(map(text, site.options.container_arguments))
+    more = list(map(launch_text, site.options.container_arguments))
     where = [f"--publish={LOOPBACK}:{port}:{port}", *mounts, *variables, *entry, *labels, *more]
     return Start(
         command=[engine, "run", "--rm", f"--name={name}", *where, image, *server.words],
@@ -201,5 +201,5 @@ def _start_in_container(server: Server, site: ServiceSite, image: str) -> Start:
     )
 
 
-def _metrics_url(server: Server) -> str:
+def _metrics_url(server: LaunchedServer) -> str:
     return f"http://{LOOPBACK}:{server.endpoint.port}{server.metrics_path}" if server.metrics_path else ""

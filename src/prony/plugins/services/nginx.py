@@ -13,8 +13,16 @@ from pydantic import Field
 from prony.model.quantity import SizeBytes
 from prony.model.workload import Scalar
 from prony.plugins.services import launch
-from prony.plugins.services.asking import SilentError, ask, lacks
-from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of, text
+from prony.plugins.services.asking import SilentError, ask, failure_at
+from prony.plugins.services.launch import (
+    LaunchedServer,
+    ServiceOptions,
+    bind,
+    installation_of,
+    lacking,
+    launch_text,
+    start_of,
+)
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
 from prony.runner.services.site import LOOPBACK
@@ -98,13 +106,13 @@ class Nginx:
         words = ["-e", "stderr", "-p", str(site.folder), "-c", str(configuration)]
         endpoint = Endpoint(host=LOOPBACK, port=site.port)
         # Root's workers would become somebody who may not read root's folder.
-        start = start_of(Server(PROGRAMS, words, endpoint, as_nobody=True, path=_path(site)), site)
+        start = start_of(LaunchedServer(PROGRAMS, words, endpoint, as_nobody=True, path=_path(site)), site)
         self._reading = [] if options.image else [*start.command, "-T"]
         return start
 
     def ready(self, endpoint: Endpoint, options: NginxOptions) -> str | None:
         if options.proxy is not None:
-            return lacks(endpoint, _STATUS)
+            return failure_at(endpoint, _STATUS)
         try:
             answer = ask(endpoint, "/file")
         except SilentError as exc:
@@ -143,7 +151,7 @@ def _write_configuration(site: ServiceSite) -> str:
 def _directive(value: Scalar) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    return text(value)
+    return launch_text(value)
 
 
 def _path(site: ServiceSite) -> Path | None:

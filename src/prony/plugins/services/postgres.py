@@ -22,7 +22,7 @@ from prony.errors import NotFoundError, SutError
 from prony.model.workload import Scalar
 from prony.plugins.services import launch
 from prony.plugins.services.asking import READY_S, SETTINGS_S
-from prony.plugins.services.launch import Server, ServiceOptions, lacking, start_of, text
+from prony.plugins.services.launch import LaunchedServer, ServiceOptions, lacking, launch_text, start_of
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
 from prony.runner.services.site import LOOPBACK, is_reachable
@@ -35,7 +35,7 @@ class RefusedError(SutError):
     """The server said no; the message is its own."""
 
 
-def rows(endpoint: Endpoint, query: str, *, timeout_s: float = SETTINGS_S) -> list[list[str | None]]:
+def query_rows(endpoint: Endpoint, query: str, *, timeout_s: float = SETTINGS_S) -> list[list[str | None]]:
     """Connect, ask once, and hang up."""
     where = (endpoint.host, endpoint.port)
     with socket.create_connection(where, timeout=timeout_s) as connection, connection.makefile("rb") as file:
@@ -147,19 +147,19 @@ class Postgres:
         endpoint = Endpoint(host=LOOPBACK, port=site.port, user=USER, password=password, database="postgres")
         settings = {**options.config, "unix_socket_directories": ""}
         settings["listen_addresses"] = "*" if options.image else LOOPBACK
-        chosen = [word for name, value in settings.items() for word in ("-c", f"{name}={text(value)}")]
+        chosen = [word for name, value in settings.items() for word in ("-c", f"{name}={launch_text(value)}")]
         if options.image:
             # The password crosses loopback only; asking for it plainly lets any client in without more.
             asked = {"POSTGRES_USER": USER, "POSTGRES_PASSWORD": password, "POSTGRES_HOST_AUTH_METHOD": "password"}
             asked["POSTGRES_DB"] = "postgres"
             words = ["postgres", "-p", str(site.port), *chosen]
-            return start_of(Server(("postgres",), words, endpoint, asked, entry=False), site)
+            return start_of(LaunchedServer(("postgres",), words, endpoint, asked, entry=False), site)
         folder = _folder(options, site.base)
         data, secret = site.folder / "data", site.folder / "secret"
         secret.touch(mode=0o600)
         secret.write_text(password)
         making = [f"{folder / 'initdb'}", "-D", f"{data}", "-A", "password", "-U", USER, f"--pwfile={secret}"]
-        server = Server(
+        server = LaunchedServer(
             ("postgres",),
             ["-D", str(data), "-p", str(site.port), *chosen],
             endpoint,
@@ -174,7 +174,7 @@ class Postgres:
 
     def ready(self, endpoint: Endpoint, options: PostgresOptions) -> str | None:  # noqa: ARG002 - the port's signature
         try:
-            rows(endpoint, "SELECT 1", timeout_s=READY_S)
+            query_rows(endpoint, "SELECT 1", timeout_s=READY_S)
         except (OSError, RefusedError) as exc:
             return f"a query is not answered: {exc}"
         return None
@@ -185,7 +185,7 @@ class Postgres:
             "SELECT name, current_setting(name) FROM pg_settings "
             f"WHERE lower(name) IN ({names}, 'server_version') OR source = 'command line' ORDER BY name"
         )
-        found = {str(name): str(value) for name, value in rows(endpoint, query) if name not in _PLACES}
+        found = {str(name): str(value) for name, value in query_rows(endpoint, query) if name not in _PLACES}
         version = found.pop("server_version", "")
         return {**found, "version": version}
 

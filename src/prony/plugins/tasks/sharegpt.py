@@ -12,7 +12,7 @@ from pydantic import Field
 from prony.errors import InputError
 from prony.model.base import Noun
 from prony.plugins.tasks.rows import Turn, exchanges, rows_at, shuffle_rows, turns_of
-from prony.plugins.tasks.spread import Spread, drawn, lengths_or
+from prony.plugins.tasks.spread import Spread, draw_lengths, lengths_or
 from prony.plugins.tokenizer import Tokenizer, tokenizer_at
 from prony.ports.driver import Prompt, Stamps
 
@@ -89,7 +89,7 @@ class Outputs:
 
     def chosen(self, own: list[int] | None, spread: str | None, count: int) -> list[int]:
         """Return the trace's lengths, else those that are asked for, else the data set's own."""
-        usual = drawn(spread or _OTHERWISE, count, self._rng)
+        usual = draw_lengths(spread or _OTHERWISE, count, self._rng)
         if spread is None and own is not None:
             usual = np.maximum(np.array(own, dtype=np.int64), 1)
         lengths: list[int] = lengths_or(self._trace, 1, usual).tolist()

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from prony.errors import InputError
 from prony.model.base import Noun
-from prony.plugins.tasks.spread import Lengths, Spread, drawn, lengths_or
+from prony.plugins.tasks.spread import Lengths, Spread, draw_lengths, lengths_or
 from prony.plugins.tokenizer import Tokenizer, tokenizer_at
 from prony.ports.driver import Prompt, Stamps
 
@@ -146,8 +146,8 @@ def _lengths(options: SyntheticOptions, count: int, seed: int, trace: Stamps | N
     """Return the lengths of prompts and answers, each drawn from a stream of its own."""
     spread = options.input_tokens or "128" if options.tokenizer is not None else options.input_words or "100"
     streams = [np.random.Generator(np.random.PCG64([seed, number])) for number in (0, 1)]
-    inputs = lengths_or(trace, 0, drawn(spread, count, streams[0]))
-    return inputs, lengths_or(trace, 1, drawn(options.output_tokens, count, streams[1]))
+    inputs = lengths_or(trace, 0, draw_lengths(spread, count, streams[0]))
+    return inputs, lengths_or(trace, 1, draw_lengths(options.output_tokens, count, streams[1]))
 
 
 class Mixture:

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from prony.model.base import Noun
 from prony.recipe.positions import Keys, Mark, Parsed, format_path, mark_of, problem_at, value_at, with_value
-from prony.recipe.problems import Problem, recipe_error
-from prony.recipe.schema_lookup import advice, describe_expected, nearest, show_value
+from prony.recipe.problems import DocumentProblem, recipe_error
+from prony.recipe.schema_lookup import advice, describe_expected, nearest_key, show_value
 
 T = TypeVar("T", bound=Noun)
 Node = dict[str, Any]
@@ -32,7 +32,7 @@ def read_strictly(kind: type[T], parsed: Parsed, hints: Mapping[str, str], what:
 
 def _read_part(
     kind: type[T], written: Any, place: Keys, parsed: Parsed, hints: Mapping[str, str] | None = None
-) -> tuple[T | None, list[Problem]]:
+) -> tuple[T | None, list[DocumentProblem]]:
     """Read what stands at a place of a document, or tell all that is wrong with it."""
     if not isinstance(written, Mapping):
         return None, [problem_at(parsed.marks, place, f"must be a map, not {show_value(written)}")]
@@ -40,14 +40,14 @@ def _read_part(
         return kind.model_validate_json(json.dumps(written), strict=True), []
     except ValidationError as exc:
         part = _Part(written, place, parsed, kind.model_json_schema(), hints or {})
-        found: dict[Keys, Problem] = {}
+        found: dict[Keys, DocumentProblem] = {}
         for detail in exc.errors(include_url=False):
             keys = _keys_in(written, detail)
             found.setdefault(keys, part.problem(detail, keys))
         return None, _innermost(found)
 
 
-def _innermost(found: Mapping[Keys, Problem]) -> list[Problem]:
+def _innermost(found: Mapping[Keys, DocumentProblem]) -> list[DocumentProblem]:
     """Leave out what is said of a whole whose part has a problem: it is that it was not the other thing either."""
     return [
         problem
@@ -75,7 +75,7 @@ class _Part:
     schema: Node
     hints: Mapping[str, str]
 
-    def problem(self, detail: Mapping[str, Any], keys: Keys) -> Problem:
+    def problem(self, detail: Mapping[str, Any], keys: Keys) -> DocumentProblem:
         node = _node(self.schema, keys)
         value = value_at(self.written, keys)[1]
         if detail["type"] == "missing":
@@ -90,7 +90,7 @@ class _Part:
             return self._at(keys, f"{show_value(value)} does not fit", node.get("description", ""))
         return self._at(keys, f"must be {_describe_expected(node)}, not {show_value(value)}", _advice(node, value))
 
-    def _at(self, keys: Keys, message: str, hint: str = "") -> Problem:
+    def _at(self, keys: Keys, message: str, hint: str = "") -> DocumentProblem:
         return problem_at(self.parsed.marks, (*self.place, *keys), message, hint)
 
 
@@ -107,7 +107,7 @@ def _meant(keys: Keys, whole: Node, hints: Mapping[str, str]) -> str:
     name, known = str(keys[-1]), list(_node(whole, keys[:-1]).get("properties", {}))
     if name in hints:
         return hints[name]
-    near = nearest(name, known)
+    near = nearest_key(name, known)
     return f"did you mean {near}?" if near else f"known here: {', '.join(known)}"
 
 
@@ -147,11 +147,11 @@ class Translation:
     """
 
     parsed: Parsed
-    notes: tuple[Problem, ...] = ()
+    notes: tuple[DocumentProblem, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
     users_of_client: int = 1
 
-    def as_written(self, problem: Problem) -> Problem:
+    def as_written(self, problem: DocumentProblem) -> DocumentProblem:
         """Return a problem of the recipe as one of the key that somebody wrote, where it is known which that was."""
         around = [path for path in self.origins if _is_within(problem.path, path)]
         if problem.line is None or not around:  # an option has no line, and speaks the recipe's own words
@@ -172,8 +172,8 @@ class Draft:
     document: dict[str, Any] = field(default_factory=dict)
     marks: dict[Keys, Mark] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
-    notes: list[Problem] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    notes: list[DocumentProblem] = field(default_factory=list)
+    problems: list[DocumentProblem] = field(default_factory=list)
     users_of_client: int = 1
 
     def set(self, path: str, value: Any, origin: Keys = ()) -> None:

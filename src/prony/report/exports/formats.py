@@ -38,7 +38,7 @@ def check_format(written: str) -> str:
     return name
 
 
-def export(
+def export_requests(
     data: ExperimentData,
     format: str,  # noqa: A002 - the word that people write
     to: Path,
@@ -59,7 +59,7 @@ def export(
 
 def _load_exporter(name: str) -> Exporter:
     if name not in EXPORTS:
-        exporter: Exporter = plugins.load(plugins.EXPORTERS, name)
+        exporter: Exporter = plugins.load_plugin(plugins.EXPORTERS, name)
         return exporter
     own: Exporter = import_module(EXPORTS[name]).write
     return own

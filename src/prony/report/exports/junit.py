@@ -89,7 +89,7 @@ def _describe_failure(entry: Entry) -> tuple[str, str, str] | None:
 
 def _numbers(entry: Entry) -> dict[str, str]:
     told = {"job_id": entry.job.id, "verdict": str(entry.summary.verdict.grade)}
-    return told | {key: number.text(one) for key, one in entry.summary.estimates.items()}
+    return told | {key: number.format_number(one) for key, one in entry.summary.estimates.items()}
 
 
 def _properties(parent: Xml.Element, values: dict[str, str]) -> None:

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 
 from prony.model.estimate import Grade
 from prony.model.experiment_data import AnalysedExperiment, ExperimentData
-from prony.ports.workload import Drawings, Page, shown_kind
+from prony.ports.workload import Drawings, ReportPage, shown_kind
 from prony.report import cost_tables, entry_fields, gate_tables, matrix_tables
 from prony.report.findings import findings
 from prony.report.html.comparison import comparison_blocks
 from prony.report.html.history import history_blocks
 from prony.report.html.job import MOST_DRAWN, articles
 from prony.report.html.matrix import number_blocks, pareto_block
-from prony.report.html.method import method
-from prony.report.html.tags import Html, grid, join_html, scrolling, section, tag, whole
-from prony.report.notes import Note, instrument, notes, whose
+from prony.report.html.method import method_section
+from prony.report.html.tags import Html, grid, join_html, scrolling, section, tag, whole_page
+from prony.report.notes import Note, instrument, jobs_named, notes
 from prony.report.table import Column, Row, table
 
 
@@ -72,22 +72,22 @@ def render(data: ExperimentData) -> str:
         ("cost", "Cost", _cost_section(analysis)),
         *((one.anchor, one.name, one.body) for one in drawn.pages if not one.is_before_results),
         ("jobs", "Jobs", section("jobs", "Each job", *articles(data, drawn.apart))),
-        ("method", "Method", method(analysis)),
+        ("method", "Method", method_section(analysis)),
     ]
     links = [tag("a", name, href=f"#{anchor}") for anchor, name, part in parts if part is not None]
     foot = tag("footer", "Written by Prony from the stored samples of this experiment. ",
                "Every number can be computed again from its result folder.")  # fmt: skip
     body = join_html((_top(data, links), tag("main", *(part for _, _, part in parts)), foot))
-    return whole(f"{data.experiment.name}: Prony report", body)
+    return whole_page(f"{data.experiment.name}: Prony report", body)
 
 
 def _draw(data: ExperimentData) -> Drawings:
     """Return what each kind of workload draws of its jobs; only the first jobs are drawn one by one."""
     if not data.entries:
         nothing = tag("p", "There is nothing to draw: no job has a number.")
-        return Drawings((Page("plots", "Plots", section("plots", "Plots", nothing)),))
+        return Drawings((ReportPage("plots", "Plots", section("plots", "Plots", nothing)),))
     first = {entry.job.id for entry in data.entries[:MOST_DRAWN]}
-    pages: list[Page] = []
+    pages: list[ReportPage] = []
     apart: dict[str, Html] = {}
     for kind in dict.fromkeys(entry.job.workload.kind for entry in data.entries):
         mine = [entry for entry in data.entries if entry.job.workload.kind == kind]
@@ -157,5 +157,5 @@ def _row(columns: tuple[Column, ...], row: Row, place: int) -> Html:
 def _note(note: Note, job_count: int) -> Html:
     mark = "·" if note.grade is None else entry_fields.SYMBOLS[note.grade]
     style = f"mark {note.grade}" if note.grade else "mark muted"
-    jobs = whose(note, job_count)
+    jobs = jobs_named(note, job_count)
     return tag("li", tag("span", mark, class_=style), tag("b", f"{jobs}: ") if jobs else None, note.text)

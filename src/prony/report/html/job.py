@@ -42,7 +42,7 @@ def repetitions(entry: Entry) -> Html | None:
 def _repetition(one: Repetition, entry: Entry) -> list[str]:
     def took(phase: str) -> str:
         seen = one.phases.get(phase)
-        return number.DASH if seen is None else number.plain(seen.end_ns - seen.begin_ns, "ns")
+        return number.DASH if seen is None else number.format_observed(seen.end_ns - seen.begin_ns, "ns")
 
     remarks = [
         *one.contamination,
@@ -53,8 +53,9 @@ def _repetition(one: Repetition, entry: Entry) -> list[str]:
     measured = one.phases.get("measure")
     return [
         str(one.index), one.kind, one.state, "yes" if one.index in entry.summary.used else "no",
-        f"{one.started_at:%H:%M:%S}", number.DASH if one.import_ns is None else number.plain(one.import_ns, "ns"),
-        number.DASH if one.page_cache is None else number.share(one.page_cache), took("load"), took("first"),
+        f"{one.started_at:%H:%M:%S}",
+        number.DASH if one.import_ns is None else number.format_observed(one.import_ns, "ns"),
+        number.DASH if one.page_cache is None else number.format_share(one.page_cache), took("load"), took("first"),
         number.DASH if measured is None else f"{measured.count} in {took('measure')}",
         {True: "yes", False: "no", None: "unknown"}[one.warm], one.stopped_by or number.DASH,
         "; ".join(remarks) or "none",
@@ -63,7 +64,7 @@ def _repetition(one: Repetition, entry: Entry) -> list[str]:
 
 def memory(entry: Entry) -> Html | None:
     def size(kib: int | None) -> str:
-        return "unknown" if kib is None else number.plain(kib, "KiB", 4)
+        return "unknown" if kib is None else number.format_observed(kib, "KiB", 4)
 
     rows = [
         [str(one.index), name,
@@ -90,22 +91,24 @@ def noise(entry: Entry) -> Html | None:
 def _reading(name: str, value: float | None) -> str:
     if value is None:
         return "unknown"
-    return number.share(value) if name in {"foreign_cpu", "steal"} else number.plain(value)
+    return number.format_share(value) if name in {"foreign_cpu", "steal"} else number.format_observed(value)
 
 
 def spread(entry: Entry) -> Html:
     summary = entry.summary
     told: list[tuple[str, str | None]] = []
     for key, one in summary.spread.items():
-        inside = number.share(one.icc) if one.icc is not None else "unknown"
+        inside = number.format_share(one.icc) if one.icc is not None else "unknown"
         unit = _unit(key)
-        told.append((f"{key}: standard deviation inside a run", number.plain(one.within_sd, unit)))
-        told.append((f"{key}: between runs", number.plain(one.between_sd, unit)))
+        told.append((f"{key}: standard deviation inside a run", number.format_observed(one.within_sd, unit)))
+        told.append((f"{key}: between runs", number.format_observed(one.between_sd, unit)))
         told.append((f"{key}: share of variance between runs", inside))
         if one.best_count is not None:
             told.append((f"{key}: samples in a run that make the best of the time", str(one.best_count)))
     for key, seen in summary.sensitivity.items():
-        told.append((f"{key}: smallest change that {seen.runs} runs on each side show", number.share(seen.detectable)))
+        told.append(
+            (f"{key}: smallest change that {seen.runs} runs on each side show", number.format_share(seen.detectable))
+        )
     steady = ", ".join(
         f"run {run} from sample {at}" if at is not None else f"run {run} never"
         for run, at in summary.steady_from.items()
@@ -119,7 +122,7 @@ def spread(entry: Entry) -> Html:
 
 def _outlier(one: Outlier) -> list[str]:
     place = number.DASH if one.index is None else str(one.index)
-    return [str(one.repetition), place, one.metric, number.plain(one.value, _unit(one.metric)), one.label]
+    return [str(one.repetition), place, one.metric, number.format_observed(one.value, _unit(one.metric)), one.label]
 
 
 def _unit(key: str) -> str:
@@ -195,7 +198,7 @@ def _failures(entry: Entry) -> Html | None:
 def _figures(entry: Entry) -> Html | None:
     shown = []
     for key in entry_fields.own_keys(entry.summary)[:_MOST_TOLD] or _KEY_FIGURES:
-        found = entry_fields.estimate(entry.summary, key)
+        found = entry_fields.find_estimate(entry.summary, key)
         if found is not None:
             written = number.written(found)
             body = join_html((f"{written.value} {written.unit} ", tag("span", written.interval or "no interval")))
@@ -250,7 +253,7 @@ def _inputs(entry: Entry) -> Html | None:
     if model is not None:
         types = ", ".join(f"{name} ({count})" for name, count in model.weight_types.items())
         about = pairs([
-            ("source", model.source), ("format", model.format), ("size", number.plain(model.size_bytes, "B")),
+            ("source", model.source), ("format", model.format), ("size", number.format_observed(model.size_bytes, "B")),
             ("parameters", None if model.parameters is None else f"{model.parameters:,}"),
             ("opset", None if model.opset is None else str(model.opset)), ("weight types", types or None),
             ("files", ", ".join(model.files)), ("sha256", model.sha256),
@@ -274,7 +277,7 @@ def _check(check: OutputCheck | None) -> Html | None:
     return pairs([
         ("all outputs finite", "yes" if check.finite else "no"), ("outputs", str(check.outputs)),
         ("reference", check.reference), ("compared with it", same),
-        ("largest error", unknown if check.max_abs_error is None else number.plain(check.max_abs_error)),
-        ("largest error of range", unknown if of_range is None else number.share(of_range)),
+        ("largest error", unknown if check.max_abs_error is None else number.format_observed(check.max_abs_error)),
+        ("largest error of range", unknown if of_range is None else number.format_share(of_range)),
         ("cosine", unknown if check.cosine is None else f"{check.cosine:.6f}"), ("note", check.note or "none"),
     ])  # fmt: skip

@@ -15,7 +15,7 @@ _MOST_CURVES = 12
 
 def load_section(data: ExperimentData, samples: dict[str, list[LoadRun]]) -> Html | None:
     """Return what all loads show side by side: latency by percentile, and throughput against load."""
-    mine = load_tables.loads(data)
+    mine = load_tables.load_entries(data)
     if not mine:
         return None
     blocks: list[Html | None] = []
@@ -28,7 +28,7 @@ def load_section(data: ExperimentData, samples: dict[str, list[LoadRun]]) -> Htm
 
 
 def load_samples(data: ExperimentData) -> dict[str, list[LoadRun]]:
-    return {entry.job.id: load_runs(entry) for entry in load_tables.loads(data)}
+    return {entry.job.id: load_runs(entry) for entry in load_tables.load_entries(data)}
 
 
 def job_plots(entry: Entry, runs: list[LoadRun]) -> list[Html]:
@@ -78,13 +78,13 @@ def _side(side: ClientSide) -> list[str]:
     opened = f"{side.connections_opened} of {side.connections_asked}" if side.connections_asked is not None else ""
     return [
         asked, delivered, f"{_ms(side.sent_late_p99_ms)}, {_ms(side.sent_late_max_ms)}", _ms(side.kernel_lag_p99_ms),
-        _ms(side.loop_lag_p99_ms), ", ".join(number.share(one) for one in side.cpu_shares) or number.DASH,
+        _ms(side.loop_lag_p99_ms), ", ".join(number.format_share(one) for one in side.cpu_shares) or number.DASH,
         opened or number.DASH,
     ]  # fmt: skip
 
 
 def _ms(value: float | None) -> str:
-    return number.DASH if value is None else number.plain(value, "ms")
+    return number.DASH if value is None else number.format_observed(value, "ms")
 
 
 def _service(entry: Entry) -> Html | None:

@@ -83,18 +83,18 @@ def add_caption(title: str, text: str, drawing: Html) -> Html:
     return tag("figure", tag("figcaption", tag("b", title), f" {text}"), tag("div", drawing, class_="plot"))
 
 
-def whole(title: str, body: Html) -> str:
+def whole_page(title: str, body: Html) -> str:
     """Return the page with its style."""
     return "<!doctype html>\n" + tag("html", _head(title), tag("body", body), lang="en") + "\n"
 
 
-def page(title: str, eyebrow: str, meta: str, *sections: Child) -> str:
+def html_page(title: str, eyebrow: str, meta: str, *sections: Child) -> str:
     """Return a page with the usual head and foot around its sections."""
     top = tag("header", tag("p", eyebrow, class_="eyebrow"), tag("h1", title), tag("p", meta, class_="meta"),
               class_="top")  # fmt: skip
     foot = tag("footer", "Written by Prony from stored samples. Every number can be computed again from its result "
                "folder.")  # fmt: skip
-    return whole(f"{title}: Prony", join_html((top, tag("main", *sections), foot)))
+    return whole_page(f"{title}: Prony", join_html((top, tag("main", *sections), foot)))
 
 
 def _head(title: str) -> Html:

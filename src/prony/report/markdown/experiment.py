@@ -16,8 +16,8 @@ from prony.report.findings import findings
 from prony.report.markdown.comparison import match_lines
 from prony.report.markdown.sweep import sweep_lines
 from prony.report.markdown.text import escape_markdown, grid, line
-from prony.report.method_sentences import decisions
-from prony.report.notes import instrument, notes, whose
+from prony.report.method_sentences import decision_sentences
+from prony.report.notes import instrument, jobs_named, notes
 from prony.report.table import Cell, Column, table
 
 
@@ -73,14 +73,14 @@ def render(data: ExperimentData) -> str:
     lines += _analysis_lines(analysis)
     if data.sweep is not None:
         lines += sweep_lines(data.sweep)
-    lines += ["## Results", "", *results(data), "", *_notes(data), ""]
+    lines += ["## Results", "", *result_lines(data), "", *_notes(data), ""]
     lines += [*_cost_lines(analysis), *_loads(data)]
-    lines += ["## How it was decided", "", *(f"- {escape_markdown(text)}" for text in decisions(analysis)), ""]
+    lines += ["## How it was decided", "", *(f"- {escape_markdown(text)}" for text in decision_sentences(analysis)), ""]
     lines += ["## Where and how", "", *_machines(data), "", *_recipe(data)]
     return "\n".join(lines) + "\n"
 
 
-def results(data: ExperimentData) -> list[str]:
+def result_lines(data: ExperimentData) -> list[str]:
     """Return the table of all jobs."""
     shown = table(data)
     if not shown.rows:
@@ -94,7 +94,7 @@ def results(data: ExperimentData) -> list[str]:
 def _loads(data: ExperimentData) -> list[str]:
     """Return what loads have beyond the table: the latencies and figures of each."""
     lines: list[str] = []
-    for entry in load_tables.loads(data):
+    for entry in load_tables.load_entries(data):
         latencies, figures = load_tables.latency_lines(entry), load_tables.figure_lines(entry)
         if latencies or figures:
             lines += [f"## {escape_markdown(entry_fields.label(entry))}", ""]
@@ -112,7 +112,7 @@ def _notes(data: ExperimentData) -> list[str]:
     lines = []
     for note in notes(data):
         mark = f"{entry_fields.SYMBOLS[note.grade]} " if note.grade is not None else ""
-        jobs = whose(note, len(data.entries))
+        jobs = jobs_named(note, len(data.entries))
         lines.append(f"- {mark}{f'**{escape_markdown(jobs)}**: ' if jobs else ''}{escape_markdown(note.text)}")
     return [*lines, f"- Instrument: {escape_markdown(instrument(data.calibration))}"]
 

@@ -6,7 +6,7 @@ from prony.model.experiment_data import ExperimentData
 from prony.model.gate import GateOutcome, GateState
 from prony.report.findings import findings
 from prony.report.gate_tables import HEADINGS, lines, summarise_gates
-from prony.report.markdown.experiment import results
+from prony.report.markdown.experiment import result_lines
 from prony.report.markdown.text import escape_markdown, grid
 
 _ALERTS = {GateState.FAILED: "CAUTION", GateState.CANNOT_TELL: "WARNING", GateState.PASSED: "TIP"}
@@ -18,7 +18,7 @@ def render(data: ExperimentData) -> str:
     found = [f"## {escape_markdown(one.name)}", ""]
     found += _gate_lines(data.gates)
     found += [*(f"- {escape_markdown(sentence)}" for sentence in findings(data, gates=False)), ""]
-    found += ["<details><summary>Numbers</summary>", "", *results(data), "", "</details>", ""]
+    found += ["<details><summary>Numbers</summary>", "", *result_lines(data), "", "</details>", ""]
     return "\n".join([*found, escape_markdown(f"{one.id} · {one.created_at:%Y-%m-%d %H:%M} UTC · {one.state}")]) + "\n"
 
 

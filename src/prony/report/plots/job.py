@@ -14,7 +14,7 @@ from prony.model.metric import HEADLINE
 from prony.report import entry_fields, number
 from prony.report.html.tags import Html
 from prony.report.plots import figure as draw
-from prony.report.plots.series import Run, bands, counters
+from prony.report.plots.series import PlottedRun, bands, counters
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ _PANELS = 3
 
 
 @draw.with_style
-def distribution(entry: Entry, runs: Sequence[Run]) -> Html | None:
+def distribution(entry: Entry, runs: Sequence[PlottedRun]) -> Html | None:
     """Draw each run as a row of its own: every sample, their density and median, so that both spreads are seen."""
     import numpy as np
 
@@ -46,7 +46,7 @@ def distribution(entry: Entry, runs: Sequence[Run]) -> Html | None:
     medians = [float(np.median(run.measured_ms)) for run in shown]
     ends = np.array([(x, place + end) for place, x in enumerate(medians) for end in (-0.8, 0.0)])
     draw.strokes(axes, ends, width=1.2, colour=draw.INK)
-    draw.rows(axes, [f"run {run.repetition}" for run in shown])
+    draw.figure_rows(axes, [f"run {run.repetition}" for run in shown])
     axes.set_ylim(len(shown) - 0.7, -0.95)
     return draw.svg(figure, f"distribution-{entry.job.id}", f"Samples of each run of {entry_fields.label(entry)}")
 
@@ -74,7 +74,7 @@ def _ridge(axes: Axes, values: Any, place: int, edges: Any, *, colour: str) -> N
 
 
 @draw.with_style
-def timeline(entry: Entry, runs: Sequence[Run]) -> Html | None:
+def timeline(entry: Entry, runs: Sequence[PlottedRun]) -> Html | None:
     """Draw the samples in the order in which they were taken, run after run; warm-up shaded, outliers marked."""
     import numpy as np
 
@@ -96,7 +96,7 @@ def timeline(entry: Entry, runs: Sequence[Run]) -> Html | None:
     return draw.svg(figure, f"timeline-{entry.job.id}", f"Samples of {entry_fields.label(entry)} in order")
 
 
-def _track(axes: Axes, run: Run, begin: int, *, budget: int) -> None:
+def _track(axes: Axes, run: PlottedRun, begin: int, *, budget: int) -> None:
     """Draw every sample, or the lowest, median and highest of stretches where there are more than the budget."""
     import numpy as np
 
@@ -112,7 +112,7 @@ def _band(axes: Axes, x: Any, low: Any, middle: Any, high: Any, colour: str) -> 
     axes.plot(x, middle, color=colour, linewidth=0.9)
 
 
-def _mark_outliers(axes: Axes, entry: Entry, run: Run, begin: int) -> None:
+def _mark_outliers(axes: Axes, entry: Entry, run: PlottedRun, begin: int) -> None:
     """Circle the labelled samples; a label without an index speaks of the whole run."""
     import numpy as np
 
@@ -170,12 +170,14 @@ _MOST_WITH_LOAD = 12
 
 
 @draw.with_style
-def comparison(entries: Sequence[Entry], runs: dict[str, list[Run]]) -> Html | None:
+def comparison(entries: Sequence[Entry], runs: dict[str, list[PlottedRun]]) -> Html | None:
     """Draw the median inference of each job with its interval, and below it the median of each run."""
     import numpy as np
 
     timed = [
-        (found, entry) for entry in entries if (found := entry_fields.estimate(entry.summary, HEADLINE)) is not None
+        (found, entry)
+        for entry in entries
+        if (found := entry_fields.find_estimate(entry.summary, HEADLINE)) is not None
     ]
     if not timed:
         return None
@@ -191,7 +193,7 @@ def comparison(entries: Sequence[Entry], runs: dict[str, list[Run]]) -> Html | N
             height, shade = np.full(medians.size, place + 0.24), colour if is_used else draw.MUTED
             draw.dots(axes, medians * scale.factor, height, size=3.2, colour=shade, alpha=0.5)
         _point(axes, found, scale.factor, place, color=colour, marker=_MARKERS[entry.summary.verdict.grade])
-    draw.rows(axes, labels)
+    draw.figure_rows(axes, labels)
     values = [found.value * scale.factor for found, _ in timed]
     draw.value_axis(axes, values, f"median inference, {scale.symbol}", from_zero=True)
     return draw.svg(figure, "comparison", "Median inference of each job with its interval")
@@ -201,7 +203,7 @@ def comparison(entries: Sequence[Entry], runs: dict[str, list[Run]]) -> Html | N
 def cold_warm(entries: Sequence[Entry]) -> Html | None:
     """Draw loading, the first inference and the warm median; dots, because bars have no place on a log axis."""
     kinds = (("load_ms", "load", "s"), ("first_inference_ms", "first inference", "D"), (HEADLINE, "warm median", "o"))
-    shown = [entry for entry in entries if any(entry_fields.estimate(entry.summary, key) for key, _, _ in kinds)]
+    shown = [entry for entry in entries if any(entry_fields.find_estimate(entry.summary, key) for key, _, _ in kinds)]
     if not shown:
         return None
     labels = [draw.shorten(entry_fields.label(entry)) for entry in shown]
@@ -211,13 +213,13 @@ def cold_warm(entries: Sequence[Entry]) -> Html | None:
         found = [
             (nth, one)
             for nth, entry in enumerate(shown)
-            if (one := entry_fields.estimate(entry.summary, key)) is not None
+            if (one := entry_fields.find_estimate(entry.summary, key)) is not None
         ]
         values += [one.value for _, one in found]
         for place, one in found:
             label = name if one is found[0][1] else None
             _point(axes, one, 1.0, place, color=draw.COLOURS[order], marker=marker, label=label)
-    draw.rows(axes, labels)
+    draw.figure_rows(axes, labels)
     draw.value_axis(axes, values, "milliseconds", from_zero=True)
     draw.legend(figure, axes)
     return draw.svg(figure, "cold-warm", "Loading, first inference and warm median of each job")
@@ -240,7 +242,7 @@ def memory(entries: Sequence[Entry]) -> Html | None:
     axes.barh(places, file, left=anon, height=0.56, color=draw.COLOURS[4], alpha=0.7, label="file-backed")
     axes.plot(baseline, places, "|", color=draw.INK, markersize=11, label="baseline after import")
     axes.plot(peak, places, "D", color=draw.COLOURS[1], markersize=4, label="high-water mark")
-    draw.rows(axes, labels)
+    draw.figure_rows(axes, labels)
     draw.value_axis(axes, [], "resident memory, MiB", from_zero=True)
     draw.legend(figure, axes)
     return draw.svg(figure, "memory", "Resident memory by phase of each job")

@@ -34,7 +34,7 @@ class _Worst:
             self.cosine = cosine if self.cosine is None else min(cosine, self.cosine)
 
 
-def compare(got: Outputs, reference: Outputs) -> dict[str, Any]:
+def compare_outputs(got: Outputs, reference: Outputs) -> dict[str, Any]:
     """Compare outputs with a reference's, by name, or by position where the names differ and the counts agree.
 
     Returns `finite` (of what was got), `compared`, `max_abs_error`, `max_error_of_range` (by the span of each reference
@@ -137,7 +137,7 @@ def _cosine(a: Array, b: Array) -> float | None:
 _PREFIX = "output:"
 
 
-def keep(path: str, outputs: Mapping[str, Array]) -> None:
+def save_outputs(path: str, outputs: Mapping[str, Array]) -> None:
     """Write outputs to an .npz file."""
     named = {f"{_PREFIX}{name}": _plain(array) for name, array in outputs.items()}
     try:

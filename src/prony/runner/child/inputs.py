@@ -235,11 +235,11 @@ def make_inputs(
         shape_source = sized.sources[spec.name]
         if spec.name in files and spec.name not in shapes:
             shape_source = f"recipe: inputs.values.{spec.name}.file"
-        made.append(MadeInput(spec.name, array, shape_source, values_source, digest(array)))
+        made.append(MadeInput(spec.name, array, shape_source, values_source, digest_inputs(array)))
     return made
 
 
-def digest(array: Array) -> str:
+def digest_inputs(array: Array) -> str:
     """Return the SHA-256 of an array: type, shape and contents."""
     total = hashlib.sha256(f"{'str' if array.dtype.kind == 'O' else array.dtype.str}{array.shape}".encode())
     if array.dtype.kind == "O":

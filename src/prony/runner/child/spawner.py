@@ -28,7 +28,7 @@ import numpy as np
 
 from prony.ports.engine import Engine
 from prony.runner.child.repetition import perform
-from prony.runner.child.wire import ChildOrder, Message, Wire, private_wire
+from prony.runner.child.wire import ChildOrder, Message, MessageWire, private_wire
 
 _POPULATE_READ = 22  # Linux 5.14; an older kernel refuses it, and the child goes without
 _ENTRY_BYTES = 8
@@ -95,7 +95,7 @@ def die_with_parent(number: int = signal.SIGKILL, parent: int | None = None) -> 
         os.kill(os.getpid(), number)
 
 
-def _import_engine(target: str, wire: Wire) -> Engine | None:
+def _import_engine(target: str, wire: MessageWire) -> Engine | None:
     module, _, name = target.partition(":")
     begin_ns = time.perf_counter_ns()
     try:
@@ -130,7 +130,7 @@ def _thread_count() -> int:
 class Spawner:
     """Serves one order at a time; relays the word to go; ends when the runner's side of the wire closes."""
 
-    def __init__(self, engine: Engine, wire: Wire) -> None:
+    def __init__(self, engine: Engine, wire: MessageWire) -> None:
         self.engine = engine
         self.wire = wire
         self.imported = _resident_stretches()

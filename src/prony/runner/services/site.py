@@ -56,7 +56,7 @@ def ordinary_user() -> tuple[int, int] | None:
     return entry.pw_uid, entry.pw_gid
 
 
-def handed_over(folder: Path, uid: int, gid: int) -> None:
+def give_to_user(folder: Path, uid: int, gid: int) -> None:
     """Make a folder and all in it the user's own."""
     for path in (folder, *folder.rglob("*")):
         shutil.chown(path, uid, gid)
@@ -99,7 +99,7 @@ def free_ports(count: int, host: str = LOOPBACK) -> list[int]:
         return [block.enter_context(reserve_port(host=host)) for _ in range(count)]
 
 
-def is_taken(port: int) -> bool:
+def is_port_taken(port: int) -> bool:
     """Return whether somebody listens on the port now."""
     with closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as probe:
         probe.settimeout(1)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from pydantic import ValidationError
 
 from prony.agent.identity import Slot, device_key
-from prony.agent.logs import Log
+from prony.agent.logs import AgentLog
 from prony.agent.server_client import Refused
 from prony.agent.spool import Work
 from prony.app.results import summary_of
@@ -171,7 +171,7 @@ _OVER = frozenset({"complete", "completed", "failed", "cancelled"})
 class SarkLink:
     """Open it as a block."""
 
-    def __init__(self, sark: SarkServer, slot: Slot, log: Log) -> None:
+    def __init__(self, sark: SarkServer, slot: Slot, log: AgentLog) -> None:
         self.base = sark.base
         self.token: str | None = None  # a SARK knows none
         self.orchestrator = OrchestratorClient(sark.url)

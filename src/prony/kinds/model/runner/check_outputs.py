@@ -16,7 +16,7 @@ from prony.kinds.model.runner.job_run import JobRun, effective
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.result import OutputCheck
 from prony.ports import plugins
-from prony.runner.child.compare import compare, read_outputs
+from prony.runner.child.compare import compare_outputs, read_outputs
 from prony.runner.child.wire import ChildOrder, Message
 from prony.runner.host import EngineHost, Watch
 
@@ -27,7 +27,7 @@ def reference_engines() -> Mapping[str, str]:
     found: dict[str, str] = {}
     for name in plugins.find_plugins(plugins.ENGINES):
         try:
-            engine = plugins.load(plugins.ENGINES, name)
+            engine = plugins.load_plugin(plugins.ENGINES, name)
         except ImportError:  # nothing is compared with an engine that is not whole
             continue
         for ending in getattr(engine, "reference_formats", ()):
@@ -75,7 +75,7 @@ def _compare_outputs(
         return _unchecked_outputs(
             done, f"not compared: {engine} was fed other inputs ({reference_fed} instead of {fed})"
         )
-    found = compare(read_outputs(str(outputs)), read_outputs(str(reference_outputs)))
+    found = compare_outputs(read_outputs(str(outputs)), read_outputs(str(reference_outputs)))
     return OutputCheck.read(
         {"reference": f"{engine} fp32 on cpu", "outputs": done["outputs"]} | found | {"finite": done["finite"]}
     )

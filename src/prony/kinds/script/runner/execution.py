@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from prony.instruments.counters import oom_kills
-from prony.kinds.script.runner.plan import Plan, Stream
+from prony.kinds.script.runner.plan import ScriptPlan, Stream
 from prony.kinds.script.runner.reading import Tail
 from prony.model.recipe import Limits
 from prony.model.result import Failure, RankEnd
@@ -38,7 +38,7 @@ _HINTS = {
 }
 
 
-def _not_started(plan: Plan, rank: int, reason: str) -> Failure:
+def _not_started(plan: ScriptPlan, rank: int, reason: str) -> Failure:
     program = plan.processes[rank]["argv"][0]
     hint = "is it installed and on the path? a file beside the recipe needs workload.directory"
     return Failure(
@@ -74,7 +74,7 @@ def lost() -> Failure:
     return Failure(code="warden_lost", message=message, phase=_PHASE, whose="prony")
 
 
-def _ends_of(plan: Plan, told: Sequence[RankEnd]) -> tuple[list[RankEnd], str]:
+def _ends_of(plan: ScriptPlan, told: Sequence[RankEnd]) -> tuple[list[RankEnd], str]:
     """Return how each process ended, in that order, and why one could not begin; the ranks of a launcher wrote it
     down themselves."""
     if plan.endings is None:
@@ -83,7 +83,7 @@ def _ends_of(plan: Plan, told: Sequence[RankEnd]) -> tuple[list[RankEnd], str]:
 
 
 def _find_failure(
-    plan: Plan, ends: Sequence[RankEnd], reason: str, *, out_of_memory: bool, of_launcher: bool = False
+    plan: ScriptPlan, ends: Sequence[RankEnd], reason: str, *, out_of_memory: bool, of_launcher: bool = False
 ) -> Failure | None:
     """Return why an execution failed: the first process that did is the reason for all others."""
     first = next((end for end in ends if end.status != 0), None)
@@ -143,7 +143,7 @@ _LOG_MOST = 256 * 2**20
 
 
 @dataclass(frozen=True)
-class Watch:
+class ExecutionWatch:
     """Limits of an execution, and who wants to hear of it while it runs."""
 
     limits: Limits
@@ -168,7 +168,7 @@ class ExecutionOutcome:
 class Execution:
     """One execution. Its processes are children of a supervisor, which ends them with this process however it ends."""
 
-    def __init__(self, plan: Plan, tails: Sequence[Tail], watch: Watch) -> None:
+    def __init__(self, plan: ScriptPlan, tails: Sequence[Tail], watch: ExecutionWatch) -> None:
         self._plan, self._tails, self._watch = plan, tails, watch
         self._token = secrets.token_hex(16)
         self._events: dict[str, dict[str, Any]] = {}

@@ -34,7 +34,7 @@ def _rank_variables() -> dict[str, str]:
     }
 
 
-def run(order: dict[str, Any]) -> int:
+def run_rank(order: dict[str, Any]) -> int:
     told = _rank_variables()
     rank = told.get("RANK", "0")
     folder = Path(order["logs"])
@@ -73,4 +73,4 @@ def _write_rank_end(order: dict[str, Any], rank: str, status: int, reason: str) 
 if __name__ == "__main__":
     if sys.argv[1] == "--find":  # is a module there, under this very interpreter?
         sys.exit(importlib.util.find_spec(sys.argv[2]) is None)
-    sys.exit(run(json.loads(Path(sys.argv[1]).read_text())))
+    sys.exit(run_rank(json.loads(Path(sys.argv[1]).read_text())))

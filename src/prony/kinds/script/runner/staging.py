@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 
 from prony.emit import FILE
 from prony.errors import CapacityError, PronyError, SutError
-from prony.kinds.script.runner.plan import RANKS, Place, Stream
+from prony.kinds.script.runner.plan import RANKS, ProcessPlace, Stream
 from prony.kinds.script.runner.reading import Reading, Tail
 from prony.kinds.script.runner.sources import FetchedSource, fetch_sources, find_changed, laid, replace_source_paths
 from prony.kinds.script.schema import Readiness, ScriptServer, ScriptSource, ScriptWorkload, words_of
@@ -32,11 +32,11 @@ from prony.model.result import Failure
 from prony.ports.driver import Endpoint
 from prony.ports.models import Progress
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.containers import WITH_APPTAINER, Box, Engine, find_engine, no_engine
+from prony.runner.containers import WITH_APPTAINER, Box, ContainerEngine, find_engine, no_engine
 from prony.runner.context import RunContext, failure_of
 from prony.runner.script_folders import copy_files, digest_of, files_of, find_scripts, root_of, unpack_archive
 from prony.runner.services.host import Wish, started_by
-from prony.runner.services.site import LOOPBACK, is_taken
+from prony.runner.services.site import LOOPBACK, is_port_taken
 
 # Where the script runs: the folder with the copy of its files.
 DIRECTORY = "PRONY_DIRECTORY"
@@ -56,7 +56,9 @@ def _expand_variables(text: str, variables: Mapping[str, str]) -> str:
     return _REFERENCE.sub(fill, text)
 
 
-def _environment_of(own: Mapping[str, str], served: Mapping[str, str], *, shims: Path, place: Place) -> dict[str, str]:
+def _environment_of(
+    own: Mapping[str, str], served: Mapping[str, str], *, shims: Path, place: ProcessPlace
+) -> dict[str, str]:
     """Return the variables of a script: those of Prony, those that its metrics need, how it finds its server, and its
     own over all."""
     found = {name: value for name, value in os.environ.items() if name not in _UNWANTED}
@@ -93,7 +95,7 @@ class ServerOfScript:
 
     def available(self, options: ScriptServer) -> str | None:
         """Refuse ports that somebody has: what listens there would be taken for the server."""
-        taken = next((port for port in options.ports if is_taken(port)), None)
+        taken = next((port for port in options.ports if is_port_taken(port)), None)
         return None if taken is None else f"port {taken} is taken by another program"
 
     def installation(self) -> Installation | None:
@@ -137,7 +139,7 @@ def variables_of(server: ScriptServer) -> dict[str, str]:
 def _check_ports(server: ScriptServer) -> None:
     """Refuse before anything is started where a port is taken."""
     for port in server.ports:
-        if is_taken(port):
+        if is_port_taken(port):
             raise CapacityError(
                 f"port {port} is taken by another program, and the server wants it",
                 hint="end that program, or give the server other ports",
@@ -195,7 +197,7 @@ class Served:
     trouble: Callable[[], Failure | None] = lambda: None
 
 
-class Stage:
+class ScriptStage:
     """One job's. Prepared once; each execution then has it anew."""
 
     def __init__(self, job: Job, around: RunContext, *, scratch: Path, shims: Path) -> None:
@@ -208,7 +210,7 @@ class Stage:
         self._files: list[Path] = []
         self._sources: list[FetchedSource] = []
         self._of_server: list[FetchedSource] = []
-        self._engines: dict[str, Engine] = {}
+        self._engines: dict[str, ContainerEngine] = {}
         self._label = secrets.token_hex(8)
 
     def prepare(self, progress: Callable[[ScriptSource], Progress]) -> None:
@@ -249,7 +251,7 @@ class Stage:
 
     # One execution
 
-    def set_up(self, place: Place) -> None:
+    def set_up(self, place: ProcessPlace) -> None:
         """Fill the folder of an execution."""
         self._copy_scripts(place.folder)
         if self._engine_of(self.work) is None:
@@ -258,7 +260,7 @@ class Stage:
     def _copy_scripts(self, folder: Path) -> None:
         copy_files(self._root, self._files, folder / (self.work.directory_name or ""))
 
-    def variables(self, place: Place) -> dict[str, str]:
+    def variables(self, place: ProcessPlace) -> dict[str, str]:
         """Return the environment of the script's processes."""
         served = variables_of(self.work.server) if self.work.server is not None else {}
         own = _environment_of(self.work.environment, served, shims=self._shims, place=place)
@@ -268,7 +270,7 @@ class Stage:
         given = self.work.environment.get("PYTHONPATH")
         return own | {"PYTHONPATH": f"{self._shims}:{given}" if given else str(self._shims)}
 
-    def argv(self, place: Place, variables: Mapping[str, str]) -> list[str]:
+    def argv(self, place: ProcessPlace, variables: Mapping[str, str]) -> list[str]:
         """Return the words of the script: its own, or those that run them in a container."""
         engine = self._engine_of(self.work)
         if engine is None:
@@ -291,7 +293,7 @@ class Stage:
             self.notes.append(f"the script changed {path}, which was fetched: it will be fetched again")
 
     @contextmanager
-    def serving(self, place: Place) -> Iterator[Served]:
+    def serving(self, place: ProcessPlace) -> Iterator[Served]:
         """Keep the server up, ready before the block begins and gone after it."""
         server = self.work.server
         if server is None:
@@ -307,7 +309,7 @@ class Stage:
         with started_by(service, server, wish) as running:
             yield Served(reading, [reading.follow_stream(stream)], lambda: _trouble(running.check))
 
-    def _start(self, server: ScriptServer, site: ServiceSite, place: Place) -> Start:
+    def _start(self, server: ScriptServer, site: ServiceSite, place: ProcessPlace) -> Start:
         self._copy_scripts(site.folder)
         own = {DIRECTORY: str(site.folder)}
         known = _environment_of({}, own, shims=self._shims, place=place)
@@ -339,7 +341,7 @@ class Stage:
             folder=folder if self._files else None, shared=shared, names=list(dict.fromkeys(names)), label=self._label,
         )  # fmt: skip
 
-    def _engine_of(self, one: ScriptWorkload | ScriptServer) -> Engine | None:
+    def _engine_of(self, one: ScriptWorkload | ScriptServer) -> ContainerEngine | None:
         return self._engines.get(one.image) if one.image is not None else None
 
     def _point_to(self, text: str, folder: Path) -> str:

@@ -23,10 +23,10 @@ from prony.instruments.columns import Requests
 from prony.instruments.window import Window
 from prony.instruments.within_limit import counts_within
 from prony.kinds.service.prepare import Chosen, chosen
-from prony.kinds.service.runner.loading import LoadJobRun, Seen, check_answers
+from prony.kinds.service.runner.loading import LoadJobRun, SeenLoad, check_answers
 from prony.kinds.service.schema import ServiceWorkload
-from prony.load.endpoint import parse
-from prony.load.search import machine, probe_load, slo_as_shares
+from prony.load.endpoint import parse_endpoint
+from prony.load.search import plan_search, probe_load, slo_as_shares
 from prony.model.clients import ServiceFacts
 from prony.model.event import Event, Live
 from prony.model.job import Job
@@ -36,7 +36,7 @@ from prony.ports.driver import Endpoint
 from prony.runner.context import RunContext, Stopped, failure_of
 from prony.runner.folder import ResultFolder
 from prony.runner.gang import Gang, gang_of
-from prony.runner.load_telemetry import LoadTelemetry, Page
+from prony.runner.load_telemetry import LoadTelemetry, MetricsPage
 from prony.runner.observer import open_probes
 from prony.runner.turns import shuffle_round
 
@@ -132,7 +132,9 @@ class ServiceRunner:
         if picked.service is None:
             url = workload.endpoint or ""
             yield _Scene(
-                parse(url, self.around.base), ServiceFacts(endpoint=_show_endpoint(url)), workload.metrics_url or ""
+                parse_endpoint(url, self.around.base),
+                ServiceFacts(endpoint=_show_endpoint(url)),
+                workload.metrics_url or "",
             )
             return
         from prony.runner.services.host import start_service
@@ -213,12 +215,12 @@ class ServiceRunner:
         total = max(_count_runs(job), index + 1)
         self._say("repetition", job, done=index, total=total)
         started_at, client = self.around.clock.now(), None
-        page = Page(scene.metrics_url) if scene.metrics_url else None
+        page = MetricsPage(scene.metrics_url) if scene.metrics_url else None
         # What another agent's clients do on this machine cannot be told from what strangers do.
         running = None if scene.is_shared else scene.running
         own = (None, None) if running is None else (running.cpu_s, running.rss_mib)
         beside = LoadTelemetry(self._probes, page, *own)
-        seen = Seen(lambda live: self._live(job, live), self.around.stop_asked)
+        seen = SeenLoad(lambda live: self._live(job, live), self.around.stop_asked)
         load, level = (job.load, None) if probe is None else (probe.load, probe.level)
         try:
             repetition = course.run(load, beside, seen, started_at, level=level)
@@ -339,7 +341,7 @@ class Searching:
 
     def __init__(self, load: Load) -> None:
         self._load = load
-        self._search = machine(load)
+        self._search = plan_search(load)
         self._wanted = slo_as_shares(load.slo)
 
     def next(self) -> Probed | None:

@@ -24,7 +24,7 @@ from prony.ports.driver import Cause, Endpoint
 if TYPE_CHECKING:
     import httpx
 
-    from prony.load.connection import Connection
+    from prony.load.connection import LoadConnection
 
 
 _PATIENCE_S = 10.0
@@ -43,7 +43,7 @@ class Http2Session:
         self._is_over = False
         self._failure: Cause | None = None
         self._pieces: list[bytes] = []
-        self._wire = Http2Wire(cast("Connection", self), {})
+        self._wire = Http2Wire(cast("LoadConnection", self), {})
         try:
             self._wire.connection_made()
             self._wait("a server that speaks HTTP/2 tells its settings first")
@@ -119,7 +119,7 @@ def check_version(endpoint: Endpoint, version: HttpVersion) -> None:
 
 def ask_json(endpoint: Endpoint, path: str, headers: Mapping[str, str], version: HttpVersion = 1) -> Any:
     """GET a page of JSON; no proxy is asked."""
-    where = f"{endpoint.path or address(endpoint)}{endpoint.base}{path}"
+    where = f"{endpoint.path or endpoint_url(endpoint)}{endpoint.base}{path}"
     try:
         status, body = _got(endpoint, path, headers, version, where)
         if status >= 400:
@@ -139,7 +139,7 @@ def _got(
 
     try:
         with httpx.Client(transport=transport_to(endpoint), trust_env=False, timeout=_PATIENCE_S) as client:
-            answer = client.get(f"{address(endpoint)}{target_of(endpoint, path)}", headers=dict(headers))
+            answer = client.get(f"{endpoint_url(endpoint)}{target_of(endpoint, path)}", headers=dict(headers))
     except httpx.HTTPError as exc:
         raise TransportError(f"{where} cannot be asked: {exc}", hint="does the server run there?") from exc
     return answer.status_code, answer.content
@@ -153,7 +153,7 @@ def transport_to(endpoint: Endpoint) -> httpx.HTTPTransport:
     return httpx.HTTPTransport(verify=verify, trust_env=False, uds=endpoint.path or None)
 
 
-def address(endpoint: Endpoint) -> str:
+def endpoint_url(endpoint: Endpoint) -> str:
     """Return scheme, host and port as a URL begins."""
     if endpoint.path:
         return "http://localhost"

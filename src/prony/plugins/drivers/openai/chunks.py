@@ -21,7 +21,7 @@ _MARK = "prony"
 _MOST_TRIES = 4  # in vain, one after another: a server whose chunks are all different gains nothing from more
 
 
-class Event(NamedTuple):
+class ChunkEvent(NamedTuple):
     data: bytes
     end: int
     name: str
@@ -98,7 +98,7 @@ def read_stream(body: bytes, says: Says, key: str) -> Answer:
             answer.hear_texts(texts, ends[at : at + len(texts)])
             at += len(texts)
         else:
-            _read(answer, Event(data[at], ends[at], names.get(at, "")), says, shape)
+            _read(answer, ChunkEvent(data[at], ends[at], names.get(at, "")), says, shape)
             at += 1
     # The terminator is whole even where no blank line follows it before the connection ends.
     answer.is_whole = unfinished.strip() == b"[DONE]"
@@ -137,7 +137,7 @@ def take(answer: Answer, chunk: dict[str, Any], end: int, says: Says) -> None:
         answer.fail(Cause.STATUS, "the server ended the answer with an error")
 
 
-def _read(answer: Answer, event: Event, says: Says, shape: Shape) -> None:
+def _read(answer: Answer, event: ChunkEvent, says: Says, shape: Shape) -> None:
     chunk = parse_object(event.data)
     if event.name == "error":
         said = None if chunk is None else complaint(chunk) or chunk.get("message")

@@ -43,7 +43,7 @@ def query(sql: str) -> bytes:
     return message(b"Q", _text(sql))
 
 
-def parse(name: str, sql: str) -> bytes:
+def parse_message(name: str, sql: str) -> bytes:
     """Return what prepares a statement; the server finds out the types of its parameters."""
     return message(b"P", _text(name) + _text(sql) + struct.pack(">H", 0))
 

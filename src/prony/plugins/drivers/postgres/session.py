@@ -50,7 +50,7 @@ class PostgresSession:
         """Have statements prepared and forgotten again: an InputError says what is wrong with which."""
         for sql in statements:
             try:
-                list(self._talk(messages.parse("", sql) + messages.describe_statement("") + messages.SYNC))
+                list(self._talk(messages.parse_message("", sql) + messages.describe_statement("") + messages.SYNC))
             except SutError as exc:
                 raise InputError(f"{exc.message}, of `{sql}`", hint="try it in psql first") from exc
 

@@ -38,7 +38,7 @@ class NotRespError(ValueError):
     """These bytes are none of the protocol."""
 
 
-def command(*words: bytes) -> bytes:
+def encode_command(*words: bytes) -> bytes:
     """Return one command as an array of blobs."""
     parts = [b"*%d\r\n" % len(words)]
     parts += [b"$%d\r\n%b\r\n" % (len(word), word) for word in words]

@@ -124,7 +124,7 @@ class VectorOptions(Noun):
 Call = tuple[str, str, Any]  # method, path, document
 
 
-class Store(Protocol):
+class VectorStore(Protocol):
     """One collection of a store, in the store's own words."""
 
     headers: Mapping[str, str]
@@ -152,11 +152,11 @@ class VectorDriver:
     makes: ClassVar[bool] = True
     Options: ClassVar[type[Any]] = VectorOptions
 
-    def __init__(self, store_for: Callable[[Any], Store]) -> None:
+    def __init__(self, store_for: Callable[[Any], VectorStore]) -> None:
         """`store_for` returns the collection that is to be made, by the driver's options."""
         self._store_for = store_for
         self._endpoint = Endpoint()
-        self._store: Store | None = None
+        self._store: VectorStore | None = None
         self._answers = 0
 
     def prepare(self, wants: Wants) -> Prepared:
@@ -212,7 +212,7 @@ def _judge_answer(found: list[int], expected: Sequence[int] | None, count: int) 
     return Digest(quality=len(set(expected).intersection(found)) / len(expected))
 
 
-def _fill(session: HttpSession, store: Store, block: list[list[float]], first: int, batch_size: int) -> None:
+def _fill(session: HttpSession, store: VectorStore, block: list[list[float]], first: int, batch_size: int) -> None:
     for at in range(0, len(block), batch_size):
         part = block[at : at + batch_size]
         method, path, document = store.insert(range(first + at, first + at + len(part)), part)
@@ -226,7 +226,7 @@ def _text(document: Any) -> bytes:
 class _Making:
     """Makes the requests of a load."""
 
-    def __init__(self, wants: Wants, options: VectorOptions, store: Store, vectors: Vectors) -> None:
+    def __init__(self, wants: Wants, options: VectorOptions, store: VectorStore, vectors: Vectors) -> None:
         self._wants = wants
         self._options = options
         self._store = store
