@@ -11,7 +11,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 from prony.errors import InputError, StoreError
 from prony.plugins.models.addresses import Address, is_public
-from prony.plugins.models.blobs import Blobs, check_ending, companion_names, hold_lock
+from prony.plugins.models.blobs import Blobs, check_ending, companion_names
+from prony.plugins.models.lock import hold_lock
 from prony.plugins.models.transfer import TransferLimits, Validators, show_url
 from prony.ports.models import FetchOptions, ModelFiles, Progress
 from prony.runner.checksum import is_right, verify

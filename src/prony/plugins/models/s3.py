@@ -23,8 +23,8 @@ from xml.etree import ElementTree
 
 from prony.errors import InputError, NotFoundError, PronyError, StoreError, TransportError
 from prony.plugins.models.addresses import Address, is_public
-from prony.plugins.models.blobs import hold_lock
 from prony.plugins.models.fetching import Fetching
+from prony.plugins.models.lock import hold_lock
 from prony.plugins.models.transfer import TransferLimits, Validators, download
 from prony.plugins.s3_sign import Signer, query_text, quote_s3_path
 from prony.ports.models import FetchOptions, ModelFiles, Progress

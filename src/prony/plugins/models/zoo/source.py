@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from prony.errors import CapacityError
-from prony.plugins.models.blobs import made_once
+from prony.plugins.models.lock import made_once
 from prony.plugins.models.zoo import convert as converter
 from prony.plugins.models.zoo.cards import ZOO, ModelCard, card_of
 from prony.ports.models import FetchOptions, ModelFiles, Progress
