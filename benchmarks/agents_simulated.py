@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import httptools
 
 from benchmarks.bench import exec_command, job, run, zoo_file
-from prony.app.engines import inspect_engines
+from prony.app.abilities import inspect_engines
 from prony.dispatch.facts import facts_of
 from prony.instruments.device import detect
 from prony.model.agent import Capabilities

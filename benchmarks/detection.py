@@ -30,7 +30,7 @@ from benchmarks.detection_series import (
     History,
     histories,
 )
-from prony.analyse.history.level_track import LevelTrack, follow
+from prony.analyse.history.level_track import LevelTrack, follow_levels
 from prony.stats.quantiles import Array
 
 SEED = 20_261_115
@@ -144,11 +144,11 @@ def _again(series: int) -> tuple[float, float]:
 
 
 def _replayed(values: Array) -> int:
-    return len(follow(values, RULES).changes)
+    return len(follow_levels(values, RULES).changes)
 
 
 def _last(values: Array) -> int:
-    return len(follow(values, RULES, LevelTrack(seen=values.size - 1)).changes)
+    return len(follow_levels(values, RULES, LevelTrack(seen=values.size - 1)).changes)
 
 
 def _print_table(outcomes: dict[str, Outcome]) -> None:

@@ -16,11 +16,11 @@ import numpy as np
 from benchmarks.detection_series import FIRST, History
 from benchmarks.load_install import folder, is_ready
 from benchmarks.noise_families import runs as runs_of
-from prony.analyse.history.confirmation import AGAIN, MORE, PAIRS, answer, last_good
+from prony.analyse.history.confirmation import AGAIN, MORE, PAIRS, judge_pairs, last_good
 from prony.analyse.history.detect import Rules
-from prony.analyse.history.level_track import Decision, LevelTrack, follow
+from prony.analyse.history.level_track import Decision, LevelTrack, follow_levels
+from prony.stats.changes import robust_sd
 from prony.stats.quantiles import Array
-from prony.stats.scores import robust_sd
 
 RULES = Rules()
 _NEAR = 5
@@ -47,7 +47,7 @@ class Answer:
 def prony(history: History, rules: Rules = RULES) -> Answer:
     """History only: alerts at the second tier, without a single extra run."""
     begin = time.process_time()
-    course = follow(np.log(history.values), rules, LevelTrack(seen=FIRST - 1))
+    course = follow_levels(np.log(history.values), rules, LevelTrack(seen=FIRST - 1))
     spent = time.process_time() - begin
     told = [one for one in course.changes if not one.finding.seen_before]
     return Answer(tuple(Alert(one.at, one.position, one.finding.shift > 0) for one in told), spent)
@@ -60,7 +60,7 @@ def prony_confirmed(history: History, rules: Rules = RULES) -> Answer:
     alerts, extra, spent = [], 0, 0.0
     for end in range(FIRST, values.size + 1):
         begin = time.process_time()
-        fresh = follow(values[:end], rules, course, decisions)
+        fresh = follow_levels(values[:end], rules, course, decisions)
         spent += time.process_time() - begin
         asked = _asked(values[:end], course, fresh)
         if asked is None:
@@ -105,10 +105,10 @@ class _Pairs:
             if away <= AGAIN * robust_sd(earlier):
                 return False, runs
         differences = self._differences(PAIRS)
-        told = answer(differences, rules, worse=is_worse)
+        told = judge_pairs(differences, rules, worse=is_worse)
         if told == "open":
             differences = np.concatenate((differences, self._differences(MORE)))
-            told = answer(differences, rules, worse=is_worse)
+            told = judge_pairs(differences, rules, worse=is_worse)
         return told == "confirmed", runs + 2 * differences.size
 
     def _differences(self, pairs: int) -> Array:

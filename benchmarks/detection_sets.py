@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.noise_families import MOVING, STATIONARY, runs
-from prony.analyse.compare.conclude import conclude
-from prony.analyse.compare.effect import effect_of, rise_together
+from prony.analyse.compare.effect import conclude, effect_of, rise_together
 from prony.model.comparison import Conclusion
 from prony.stats.quantiles import Array
 

@@ -29,7 +29,8 @@ from sqlalchemy import (
     text,
 )
 
-from prony.store import listing_tables, tables
+from prony.store import tables
+from prony.store import tables as listing_tables
 from prony.store.database import connect_database, writing
 from prony.store.home import Home
 from prony.store.tables import Instant

@@ -10,10 +10,10 @@ from typing import Any
 
 from benchmarks.load_tools import Ask, Told, Tool
 from benchmarks.load_tree import FailedError
-from prony.load.mock.start import Mock, Options, serve
+from prony.load.mock.start import Mock, MockOptions, serve_mock
 
-FAST = Options(ttft_ns=0, itl_ns=0, tokens=128)
-PACED = Options(ttft_ns=50_000_000, itl_ns=10_000_000, tokens=64)
+FAST = MockOptions(ttft_ns=0, itl_ns=0, tokens=128)
+PACED = MockOptions(ttft_ns=50_000_000, itl_ns=10_000_000, tokens=64)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Ground:
     def streaming(self) -> list[Tool]:
         return [tool for tool in self.tools if tool.streams]
 
-    def load(self, tool: Tool, options: Options, ask: Ask) -> tuple[Told, Mapping[str, Any]] | None:
+    def load(self, tool: Tool, options: MockOptions, ask: Ask) -> tuple[Told, Mapping[str, Any]] | None:
         """Let a tool load a mock of its own; return what it told and the truth, or nothing if it failed."""
         try:
             with mocked(options) as mock:
@@ -111,8 +111,8 @@ class Ground:
 
 
 @contextmanager
-def mocked(options: Options) -> Iterator[Mock]:
-    with serve(options) as mock:
+def mocked(options: MockOptions) -> Iterator[Mock]:
+    with serve_mock(options) as mock:
         yield mock
 
 

@@ -1,10 +1,11 @@
 """Move modules, or merge several into one: `python -m tools.move_modules PLAN [--write]`.
 
 A line of the plan is `old.module new.module`; where several lines name one new module, or the new one exists and stays,
-their code is joined there in the order of the lines, an existing module first (a line `x.y x.y` places it elsewhere in
-the order). A line that begins with a tab is the docstring of the new module named last. Imports, entry points, strings
-and documents that name the old module by its dotted name name the new one afterwards. What cannot be done by rule
-(two definitions of one name) is printed, and nothing is written.
+their code is joined there: what another one imports comes first, else the order of the lines, an existing module first.
+A line that begins with a tab is the first line of the docstring of the new module named last; without it each module's
+docstring is kept as a paragraph. A definition that two modules have word for word is kept once. Imports, entry points,
+strings and documents that name the old module by its dotted name name the new one afterwards. What cannot be done by
+rule (two definitions of one name) is printed, and nothing is written.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import ast
 import io
 import re
+import shutil
 import subprocess
 import sys
 import tokenize
@@ -51,7 +53,35 @@ def read_plan(text: str, modules: dict[str, Module]) -> Plan:
         if new in modules and new not in plan.moves:
             olds.insert(0, new)
             plan.moves[new] = new
+        plan.order[new] = sort_by_imports(olds, modules)
     return plan
+
+
+def sort_by_imports(names: list[str], modules: dict[str, Module]) -> list[str]:
+    """Return the modules with those first that others import, and otherwise in the order given."""
+    found: list[str] = []
+
+    def place(name: str, waiting: tuple[str, ...]) -> None:
+        needed = imported_modules(modules[name])
+        for other in names:
+            if other in needed and other not in found and other not in waiting:
+                place(other, (*waiting, other))
+        if name not in found:
+            found.append(name)
+
+    for name in names:
+        place(name, (name,))
+    return found
+
+
+def imported_modules(module: Module) -> set[str]:
+    """Return the dotted names that the module's imports at its top may mean."""
+    found: set[str] = set()
+    for node in module.tree.body:
+        if isinstance(node, ast.ImportFrom):
+            source = module.resolve(node)
+            found |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
+    return found
 
 
 def top_names(tree: ast.Module) -> set[str]:
@@ -150,6 +180,7 @@ class Rewriter:
                     self.problems.append(f"{self.module.path}:{node.lineno}: import {alias.name} without `as`")
 
     def _uses(self) -> None:
+        fields = {id(node) for node in ast.walk(self.module.tree) if isinstance(getattr(node, "ctx", None), ast.Store)}
         inside = {
             id(node)
             for name, functions in shadowed(self.module.tree, set(self.bare)).items()
@@ -165,7 +196,7 @@ class Rewriter:
                 self.edits.replace_node(node, f"{new}.{node.attr}" if new else node.attr)
                 inside.add(id(node.value))
         for node in ast.walk(self.module.tree):
-            if isinstance(node, ast.Name) and node.id in self.bare and id(node) not in inside:
+            if isinstance(node, ast.Name) and node.id in self.bare and id(node) not in inside | fields:
                 if self.bare[node.id]:
                     self.edits.replace_node(node, self.bare[node.id])
                 else:
@@ -190,10 +221,9 @@ def split_module(text: str) -> tuple[str, list[str], str]:
     return doc, imports, "".join(lines[first:]).strip("\n")
 
 
-def join(texts: list[str], doc: str) -> str:
+def join(texts: list[str], doc: str, main: int = 0) -> str:
     """Put modules one after the other, with one docstring and all imports at the top."""
     parts = [split_module(text) for text in texts]
-    heading = f'"""{doc}"""' if doc else parts[0][0]
     imports: list[str] = []
     checking: list[str] = []
     for _, lines, _ in parts:
@@ -202,10 +232,37 @@ def join(texts: list[str], doc: str) -> str:
                 checking += line.splitlines(keepends=True)[1:]
             elif line not in imports and "from __future__" not in line:
                 imports.append(line)
+    heading = join_docstrings([parts[main][0], *(part[0] for part in parts[:main] + parts[main + 1 :])], doc)
     head = f"{heading}\n\nfrom __future__ import annotations\n\n{''.join(imports)}"
+    checking = [line for line in dict.fromkeys(checking) if line.strip() not in ("", "pass")]
     if checking:
-        head += "\nif TYPE_CHECKING:\n" + "".join(dict.fromkeys(checking))
-    return head + "\n\n" + "\n\n\n".join(body for _, _, body in parts if body) + "\n"
+        head += "\nif TYPE_CHECKING:\n" + "".join(checking)
+    bodies = keep_once([body for _, _, body in parts])
+    return head + "\n\n" + "\n\n\n".join(body for body in bodies if body) + "\n"
+
+
+def join_docstrings(docs: list[str], first: str) -> str:
+    """Return one docstring of several: the given first line and what the others say besides, or all one by one."""
+    texts = [doc.removeprefix('"""').removesuffix('"""').strip() for doc in docs]
+    if first:
+        texts = [first, *(text.partition("\n")[2].strip() for text in texts)]
+    texts = [text for text in texts if text]
+    return f'"""{texts[0]}"""' if texts == texts[:1] and "\n" not in texts[0] else '"""' + "\n\n".join(texts) + '\n"""'
+
+
+def keep_once(bodies: list[str]) -> list[str]:
+    """Drop the definitions that an earlier body has word for word."""
+    seen: set[str] = set()
+    kept = []
+    for body in bodies:
+        edits = Edits(body)
+        for node in ast.parse(body).body:
+            text = ast.get_source_segment(body, node) or ""
+            if text in seen:
+                edits.replace_node(node, "")
+            seen.add(text)
+        kept.append((edits.apply() if edits else body).strip("\n"))
+    return kept
 
 
 def new_path(module: Module, new: str) -> Path:
@@ -216,16 +273,26 @@ def new_path(module: Module, new: str) -> Path:
 
 
 def check_clashes(plan: Plan, modules: dict[str, Module]) -> list[str]:
-    """Return the names that two joined modules both define or import differently."""
+    """Return the names that two joined modules both define, or that one defines and another imports."""
     problems = []
     for new, olds in plan.order.items():
-        seen: dict[str, str] = {}
+        seen: dict[str, tuple[str, str]] = {}
         for old in olds:
-            for name in top_names(modules[old].tree):
-                if name in seen:
-                    problems.append(f"{new}: {name} is defined in {seen[name]} and in {old}")
-                seen[name] = old
+            for name, text in definitions(modules[old], olds).items():
+                if seen.setdefault(name, (old, text))[1] != text:
+                    problems.append(f"{new}: {name} is not the same in {seen[name][0]} and in {old}")
     return problems
+
+
+def definitions(module: Module, joined: list[str]) -> dict[str, str]:
+    """Return what each name at the top of a module means: the text of its definition, or where it is imported from."""
+    found = {}
+    for node in module.tree.body:
+        for name in top_names(ast.Module([node], [])):
+            found[name] = ast.get_source_segment(module.text, node) or ""
+        if isinstance(node, ast.ImportFrom) and module.resolve(node) not in joined:
+            found.update({a.asname or a.name: f"{module.resolve(node)}.{a.name}" for a in node.names})
+    return {name: text for name, text in found.items() if text not in joined}
 
 
 def rename_texts(root: Path, plan: Plan) -> list[tuple[Path, str]]:
@@ -298,7 +365,7 @@ def write(root: Path, plan: Plan, modules: dict[str, Module], texts: dict[str, s
     for new, olds in plan.order.items():
         path = modules[new].path if new in modules else new_path(modules[olds[0]], new)
         joined = (
-            join([texts[old] for old in olds], plan.docs.get(new, ""))
+            join([texts[old] for old in olds], plan.docs.get(new, ""), olds.index(new) if new in olds else 0)
             if len(olds) > 1 or new in plan.docs
             else texts[olds[0]]
         )
@@ -314,6 +381,18 @@ def write(root: Path, plan: Plan, modules: dict[str, Module], texts: dict[str, s
         for old in olds:
             if old != new and modules[old].path.exists() and modules[old].path != path:
                 modules[old].path.unlink()
+    close_packages({modules[old].path.parent for old in plan.moves})
+
+
+def close_packages(folders: set[Path]) -> None:
+    """Make a module of each package that has nothing left but its own file, and remove those that are empty."""
+    for folder in sorted(folders, reverse=True):
+        first = folder / "__init__.py"
+        if first.exists() and {path.name for path in folder.iterdir()} <= {"__init__.py", "__pycache__"}:
+            if split_module(first.read_text(encoding="utf-8"))[2]:
+                first.rename(folder.with_suffix(".py"))
+            first.unlink(missing_ok=True)
+            shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

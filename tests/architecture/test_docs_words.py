@@ -12,6 +12,7 @@ from prony.app.execution import RunnerLostError
 from prony.errors import PronyError, exit_code
 from prony.instruments.noise import LIMITS
 from prony.instruments.samples import sample_frame, telemetry_frame
+from prony.kinds.model.runner.check_outputs import reference_engines
 from prony.model import result as results
 from prony.model.base import Noun
 from prony.model.device import Environment
@@ -20,7 +21,6 @@ from prony.model.job import Job
 from prony.model.metric import METRICS, STATISTICS
 from prony.plugins.models.zoo.cards import ZOO
 from prony.runner import engines, exit_decoder
-from prony.runner.reference import reference_engines
 from prony.stats.quantiles import least_count, median_ranks
 
 from .house import PACKAGE, entry_points, files, nodes, page, project, rows, section, tree
@@ -134,7 +134,7 @@ def test_the_page_about_plugins_tells_what_each_engine_loads_and_how_to_install_
     from prony.ports import plugins
 
     for name, *cells in (row for row in rows(section(page("plugins"), "## Engines"))[1:]):
-        engine = plugins.load(plugins.ENGINES, name.strip("`"))
+        engine = plugins.load_plugin(plugins.ENGINES, name.strip("`"))
         assert cells[0] == " ".join(f"`{ending}`" for ending in engine.formats)
         assert engine.extra == "" or cells[2] == f"`prony[{engine.extra}]`"
         assert engine.extra == "" or engine.extra in project()["optional-dependencies"]
@@ -234,8 +234,8 @@ def rules_in_source() -> set[tuple[str, str]]:
     """Return (code, grade) of every reason that a rule can give."""
     grades = {"void": str(Grade.VOID), "suspect": str(Grade.SUSPECT), "note": "note"}
     found = set()
-    for path in (*(PACKAGE / "analyse" / "rules").glob("*.py"), PACKAGE / "kinds" / "model" / "rules.py"):
-        for node in ast.walk(tree(path)):
+    for name in ("analyse/rules.py", "analyse/external_results.py", "kinds/model/rules.py"):
+        for node in ast.walk(tree(PACKAGE / name)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in grades:
                 assert isinstance(node.args[0], ast.Constant)
                 found.add((str(node.args[0].value), grades[node.func.id]))

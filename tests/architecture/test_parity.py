@@ -22,7 +22,7 @@ from prony.model.comparison import Terms
 from prony.model.estimate import Grade
 from prony.model.experiment import ExperimentState
 from prony.model.gang import Meeting
-from prony.model.gate_outcome import GateState
+from prony.model.gate import GateState
 from prony.model.history import Acknowledgement, NewBaseline
 from prony.model.lease import LeaseRequest, Progress
 from prony.model.listing import Filters

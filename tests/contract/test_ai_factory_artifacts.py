@@ -14,9 +14,9 @@ import pytest
 
 from prony.app.bench import Bench
 from prony.app.experiment_data import resolve_reference
-from prony.app.imports import bring_in
+from prony.app.interchange import bring_in
+from prony.compat.ai_factory.importer import read_benchmark
 from prony.compat.ai_factory.request_summary import summary_of
-from prony.compat.ai_factory.result_files import read_benchmark
 from prony.errors import InputError
 from prony.kinds.service.schema import ServiceWorkload
 from prony.model.estimate import Grade

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from prony.app.check_jobs import check_names
-from prony.app.check_target import check_target
+from prony.app.check_jobs import check_names, check_target
 from prony.cli.main import main
-from prony.compat.ai_factory.dialect_clients import CLIENTS
 from prony.compat.ai_factory.dialect_nouns import SERVICES
+from prony.compat.ai_factory.dialect_sections import CLIENTS
 from prony.errors import InputError, RecipeError
 from prony.kinds.service.schema import ServiceWorkload
 from prony.recipe import LoadedRecipe, load, loads

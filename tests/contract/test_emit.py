@@ -20,7 +20,7 @@ import pytest
 
 from prony import emit
 from prony.kinds.script.runner.reading import Reading
-from prony.runner.scripts.folders import offer
+from prony.runner.script_folders import offer
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from prony.errors import CapacityError, InputError, NotFoundError, PronyError
 from prony.ports import plugins
 from prony.ports.engine import Array, Effect, Engine, LoadOptions, Session, TensorSpec
 from prony.runner.child.bits import from_bfloat16
-from prony.runner.child.compare import compare
+from prony.runner.child.compare import compare_outputs
 from prony.runner.child.inputs import make_inputs
 
 VENDORS = {
@@ -34,7 +34,7 @@ ENDINGS = {"onnxruntime": ".onnx", "openvino": ".onnx", "litert": ".tflite"}
 
 
 def engine_of(name: str) -> Engine:
-    made: Engine = plugins.load(plugins.ENGINES, name)()
+    made: Engine = plugins.load_plugin(plugins.ENGINES, name)()
     return made
 
 
@@ -251,7 +251,7 @@ class TestOnnxRuntime:
         import onnxruntime
 
         from prony.plugins.engines.onnxruntime import OnnxSession
-        from prony.plugins.engines.onnxruntime_units import CPU, ProviderUnit
+        from prony.plugins.engines.onnxruntime_providers import CPU, ProviderUnit
 
         path = str(dense_onnx(tmp_path / "dense.onnx"))
         opened = onnxruntime.InferenceSession(path, providers=[CPU])
@@ -304,7 +304,7 @@ class TestOpenVino:
             specs.append(session.signature())
             answers.append(run(session, fed(session, batch_size=2)))
         assert specs[0] == specs[1]
-        found = compare(*answers)
+        found = compare_outputs(*answers)
         assert found["compared"]
         assert found["max_error_of_range"] < 1e-5
 
@@ -312,7 +312,7 @@ class TestOpenVino:
         path = str(dense_onnx(tmp_path / "dense.onnx"))
         session = engine_of("openvino").load(path, LoadOptions("cpu", 1))
         inputs = fed(session, batch_size=64)
-        error = compare(run(session, inputs), {"y": dense(inputs["x"])})["max_abs_error"]
+        error = compare_outputs(run(session, inputs), {"y": dense(inputs["x"])})["max_abs_error"]
         effect = session.effect()
         assert effect.details["inference_precision_hint"] in ("f32", "f16", "bf16")
         assert (error > 1e-4) == (effect.precision != "fp32")
@@ -338,7 +338,7 @@ class TestOpenVino:
         for name in ("openvino", "litert"):
             session = engine_of(name).load(path, LoadOptions("cpu", 1, precision="fp32"))
             answers.append(run(session, fed(session, batch_size=2)))
-        assert compare(*answers)["max_abs_error"] < 1e-5
+        assert compare_outputs(*answers)["max_abs_error"] < 1e-5
 
 
 @pytest.mark.skipif("litert" not in HERE, reason="litert is not installed")

@@ -11,13 +11,13 @@ import pytest
 from prony.plugins.probes.host import HostProbe
 from prony.plugins.probes.nvidia import NvidiaProbe
 from prony.plugins.probes.rapl import RaplProbe
-from prony.ports.plugins import PROBES, find_plugins, load
+from prony.ports.plugins import PROBES, find_plugins, load_plugin
 from prony.ports.probe import Probe
 
 
 @pytest.fixture(params=sorted(find_plugins(PROBES)))
 def probe(request: pytest.FixtureRequest) -> Probe:
-    made: Probe = load(PROBES, request.param)()
+    made: Probe = load_plugin(PROBES, request.param)()
     return made
 
 

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from prony.errors import PronyError
 from prony.model.base import Noun
 from prony.ports.driver import Endpoint
-from prony.ports.plugins import SERVICES, find_plugins, load
+from prony.ports.plugins import SERVICES, find_plugins, load_plugin
 from prony.ports.service import Service, ServiceSite, Start, starting_option
 from prony.runner.containers import NO_ENGINE
 from servers.ports import refusing_port
@@ -37,7 +37,7 @@ NO_IMAGES = {"command"}
 
 @pytest.fixture(params=sorted(find_plugins(SERVICES)))
 def service(request: pytest.FixtureRequest) -> Service:
-    made: Service = load(SERVICES, request.param)()
+    made: Service = load_plugin(SERVICES, request.param)()
     return made
 
 
@@ -210,13 +210,13 @@ class TestEveryService:
 @pytest.mark.skipif(os.getuid() != 0, reason="only root is refused")
 @pytest.mark.parametrize("name", ["postgres", "nginx"])
 def test_those_that_refuse_root_are_given_to_nobody(name: str, base: Path) -> None:
-    assert start(load(SERVICES, name)(), base).as_nobody
+    assert start(load_plugin(SERVICES, name)(), base).as_nobody
 
 
 def test_the_page_about_services_has_a_line_for_each_and_every_setting() -> None:
     page = (Path(__file__).parents[2] / "docs" / "services.md").read_text()
     for name in find_plugins(SERVICES):
-        made = load(SERVICES, name)()
+        made = load_plugin(SERVICES, name)()
         assert f"| `{name}` | `{made.driver}`" in page
         lines = [line for line in page.splitlines() if line.startswith((f"| `{name}` |", "| `"))]
         own = set(type(made).Options.model_fields)
@@ -225,7 +225,7 @@ def test_the_page_about_services_has_a_line_for_each_and_every_setting() -> None
 
 @pytest.mark.parametrize("name", sorted(find_plugins(SERVICES)))
 def test_says_of_itself_in_a_line_what_it_is_and_what_it_lacks_before_a_recipe_tells_more(name: str) -> None:
-    kind = load(SERVICES, name)
+    kind = load_plugin(SERVICES, name)
     assert kind.__doc__
     reason = kind().available(kind.Options.model_construct())
     assert reason is None or "to get" in reason

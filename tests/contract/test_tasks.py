@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from prony.model.base import Noun
 from prony.ports.driver import Prompt, Task
-from prony.ports.plugins import TASKS, find_plugins, load
+from prony.ports.plugins import TASKS, find_plugins, load_plugin
 
 TALKS = [
     {"prompt": f"question {n}", "conversations": [
@@ -33,7 +33,7 @@ NEEDED: Mapping[str, Mapping[str, Any]] = {
 
 @pytest.fixture(params=sorted(find_plugins(TASKS)))
 def task(request: pytest.FixtureRequest) -> Task:
-    made: Task = load(TASKS, request.param)()
+    made: Task = load_plugin(TASKS, request.param)()
     return made
 
 

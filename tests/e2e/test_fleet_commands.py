@@ -14,7 +14,7 @@ from typing import IO
 import pytest
 
 from chaos.fleet import Fleet, fleet, wait_for
-from prony.load.mock.start import Options, serve
+from prony.load.mock.start import MockOptions, serve_mock
 from prony.model.estimate import Grade
 from servers.commands import call_prony
 
@@ -59,7 +59,7 @@ def loaded(lab: Fleet) -> Iterator[str]:
     """A load that the agent has carried out."""
     workload = {"kind": "service", "driver": "http", "options": {"path": "/x"}}
     load = {"closed": {"concurrency": 2}, "requests": 300, "repeats": 1}
-    with serve(Options()) as mock, pytest.MonkeyPatch.context() as patch:
+    with serve_mock(MockOptions()) as mock, pytest.MonkeyPatch.context() as patch:
         patch.setenv("PRONY_SERVER", lab.url)
         path = lab.folder / "load.json"
         path.write_text(json.dumps({"name": "load", "workload": workload | {"endpoint": mock.url}, "load": load}))

@@ -16,7 +16,7 @@ import polars as pl
 import psutil
 import pytest
 
-from prony.load.mock.start import Mock, Options, serve
+from prony.load.mock.start import Mock, MockOptions, serve_mock
 from prony.plugins.services.redis import Redis
 from servers.commands import call_prony as prony
 from servers.process import wait_all_gone
@@ -26,7 +26,7 @@ MS = 1_000_000
 
 @pytest.fixture(scope="module")
 def mock() -> Iterator[Mock]:
-    with serve(Options(ttft_ns=20 * MS, itl_ns=5 * MS, tokens=16)) as found:
+    with serve_mock(MockOptions(ttft_ns=20 * MS, itl_ns=5 * MS, tokens=16)) as found:
         yield found
 
 
@@ -92,8 +92,8 @@ def test_a_stream_has_its_true_times_and_the_servers_own_counts(mock: Mock, home
 
 
 def test_every_failure_is_counted_by_its_cause_and_none_as_throughput(home: Path, tmp_path: Path) -> None:
-    faults = Options(ttft_ns=0, itl_ns=0, tokens=8, errors=0.2, truncate=0.2, garbage=0.2, seed=5)
-    with serve(faults) as bad:
+    faults = MockOptions(ttft_ns=0, itl_ns=0, tokens=8, errors=0.2, truncate=0.2, garbage=0.2, seed=5)
+    with serve_mock(faults) as bad:
         load = {"closed": {"concurrency": 4}, "requests": 200, "repeats": 1, "warmup": "none"}
         done = prony("run", recipe(tmp_path, workload=chat(bad), load=load), "--json", "--no-report")
         sent = bad.truth()["errors_sent"]

@@ -16,7 +16,7 @@ from prony.client import Client
 from prony.errors import InputError, NotFoundError
 from prony.model.queue import Submission
 from prony.model.schedule import NewSchedule
-from prony.runner.scripts.packing import pack_folder
+from prony.runner.script_folders import pack_folder
 
 RECIPE = """
 name: travelled

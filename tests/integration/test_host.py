@@ -14,7 +14,7 @@ import pytest
 from chaos.fleet import wait_for
 from prony.errors import CapacityError
 from prony.runner.child.wire import ChildOrder
-from prony.runner.host import _CHILD_ENTRY, Answer, EngineHost, Watch
+from prony.runner.host import _CHILD_ENTRY, EngineAnswer, EngineHost, Watch
 
 Model = Callable[[str], Path]
 SECOND = 10**9
@@ -52,11 +52,11 @@ def engines_below() -> set[int]:
 
 
 @pytest.fixture
-def perform(faulty: Model, tmp_path: Path) -> Iterator[Callable[..., Answer]]:
+def perform(faulty: Model, tmp_path: Path) -> Iterator[Callable[..., EngineAnswer]]:
     """Have one child of the faulty engine carry out a plan; afterwards no process may be left."""
     before = engines_below()
 
-    def run(plan: str, stop_in: str = "", **watch: object) -> Answer:
+    def run(plan: str, stop_in: str = "", **watch: object) -> EngineAnswer:
         order = ChildOrder(
             op="measure", model=str(faulty(plan)), runs=60, warmup=3, samples=str(tmp_path / "samples.i64")
         )
@@ -82,7 +82,7 @@ def perform(faulty: Model, tmp_path: Path) -> Iterator[Callable[..., Answer]]:
     ],
 )
 def test_a_fault_is_recorded_with_its_phase_and_decoded_reason(
-    perform: Callable[..., Answer], plan: str, code: str, phase: str, said: str
+    perform: Callable[..., EngineAnswer], plan: str, code: str, phase: str, said: str
 ) -> None:
     answer = perform(plan)
     assert answer.done is None
@@ -91,20 +91,20 @@ def test_a_fault_is_recorded_with_its_phase_and_decoded_reason(
     assert said in answer.failure.message
 
 
-def test_a_hang_is_ended_by_the_time_limit_even_if_it_ignores_signals(perform: Callable[..., Answer]) -> None:
+def test_a_hang_is_ended_by_the_time_limit_even_if_it_ignores_signals(perform: Callable[..., EngineAnswer]) -> None:
     answer = perform("first:hang", timeout_ns=5 * SECOND)
     assert answer.failure is not None
     assert (answer.failure.code, answer.failure.phase) == ("timeout", "first")
 
 
-def test_the_memory_limit_is_enforced(perform: Callable[..., Answer]) -> None:
+def test_the_memory_limit_is_enforced(perform: Callable[..., EngineAnswer]) -> None:
     answer = perform("load:memory", memory_bytes=300 * 2**20)
     assert answer.failure is not None
     assert (answer.failure.code, answer.failure.phase) == ("memory_limit", "load")
     assert "over the limit of 300 MiB" in answer.failure.message
 
 
-def test_a_stop_hands_over_what_was_measured(perform: Callable[..., Answer]) -> None:
+def test_a_stop_hands_over_what_was_measured(perform: Callable[..., EngineAnswer]) -> None:
     answer = perform("check:fine", stop_in="measure")
     assert answer.failure is None
     assert answer.done is not None
@@ -112,7 +112,7 @@ def test_a_stop_hands_over_what_was_measured(perform: Callable[..., Answer]) -> 
 
 
 def test_a_stop_waits_for_an_inference_that_takes_longer_than_the_grace(
-    perform: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
+    perform: Callable[..., EngineAnswer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("prony.runner.host._GRACE_NS", SECOND * 4 // 10)  # an inference takes 0.5 s
     answer = perform("each:slow", stop_in="measure")
@@ -121,7 +121,7 @@ def test_a_stop_waits_for_an_inference_that_takes_longer_than_the_grace(
     assert 1 <= answer.done["counts"]["measure"] < 60
 
 
-def test_a_stop_before_the_model_is_warm_measures_nothing(perform: Callable[..., Answer]) -> None:
+def test_a_stop_before_the_model_is_warm_measures_nothing(perform: Callable[..., EngineAnswer]) -> None:
     asked: list[str] = []
     answer = perform("first:slow", on_phase=asked.append, stop_asked=lambda: bool(asked))
     assert answer.failure is None
@@ -130,7 +130,7 @@ def test_a_stop_before_the_model_is_warm_measures_nothing(perform: Callable[...,
     assert "measure" not in answer.done["counts"]
 
 
-def test_a_stop_that_is_heard_late_is_heeded_before_the_child_may_go(perform: Callable[..., Answer]) -> None:
+def test_a_stop_that_is_heard_late_is_heeded_before_the_child_may_go(perform: Callable[..., EngineAnswer]) -> None:
     asked: list[str] = []
 
     def hear_late(phase: str) -> None:
@@ -144,7 +144,7 @@ def test_a_stop_that_is_heard_late_is_heeded_before_the_child_may_go(perform: Ca
     assert "measure" not in answer.done["counts"]
 
 
-def test_a_child_that_a_stop_killed_was_cancelled(perform: Callable[..., Answer]) -> None:
+def test_a_child_that_a_stop_killed_was_cancelled(perform: Callable[..., EngineAnswer]) -> None:
     asked: list[str] = []
     answer = perform("load:hang", on_phase=asked.append, stop_asked=lambda: bool(asked))
     assert answer.failure is not None
@@ -152,7 +152,7 @@ def test_a_child_that_a_stop_killed_was_cancelled(perform: Callable[..., Answer]
 
 
 def test_an_engine_that_floods_the_log_is_ended(
-    perform: Callable[..., Answer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    perform: Callable[..., EngineAnswer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("prony.runner.host._LOG_MOST", 2**20)
     answer = perform("load:flood")
@@ -161,7 +161,7 @@ def test_an_engine_that_floods_the_log_is_ended(
     assert len(answer.log) < 5000
 
 
-def test_an_engine_that_babbles_on_the_wire_fails_its_repetition(perform: Callable[..., Answer]) -> None:
+def test_an_engine_that_babbles_on_the_wire_fails_its_repetition(perform: Callable[..., EngineAnswer]) -> None:
     answer = perform("load:babble first:hang")
     assert answer.failure is not None
     assert answer.failure.code == "garbled"
@@ -178,7 +178,7 @@ def test_a_spawner_that_hangs_is_given_up_by_the_time_limit(faulty: Model, tmp_p
 
 
 def test_a_grandchild_does_not_outlive_the_host(
-    perform: Callable[..., Answer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    perform: Callable[..., EngineAnswer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     note = tmp_path / "grandchild"
     monkeypatch.setenv("FAULTY_GRANDCHILD", str(note))
@@ -187,7 +187,7 @@ def test_a_grandchild_does_not_outlive_the_host(
 
 
 def test_a_grandchild_does_not_outlive_a_child_that_ends_well(
-    perform: Callable[..., Answer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    perform: Callable[..., EngineAnswer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     note = tmp_path / "grandchild"
     monkeypatch.setenv("FAULTY_GRANDCHILD", str(note))
@@ -195,7 +195,7 @@ def test_a_grandchild_does_not_outlive_a_child_that_ends_well(
     assert is_gone(int(note.read_text()))
 
 
-def test_answers_that_are_not_finite_are_seen(perform: Callable[..., Answer]) -> None:
+def test_answers_that_are_not_finite_are_seen(perform: Callable[..., EngineAnswer]) -> None:
     answer = perform("check:nan")
     assert answer.done is not None
     assert answer.done["finite"] is False
@@ -238,7 +238,7 @@ def test_an_engine_that_cannot_start_says_why(
     assert caught.value.code == code
 
 
-def test_samples_are_monotonic_and_complete(perform: Callable[..., Answer], tmp_path: Path) -> None:
+def test_samples_are_monotonic_and_complete(perform: Callable[..., EngineAnswer], tmp_path: Path) -> None:
     import numpy as np
 
     answer = perform("check:fine")

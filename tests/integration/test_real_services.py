@@ -26,8 +26,7 @@ from prony.plugins.services.asking import ask, ask_json
 from prony.plugins.services.chroma import Chroma
 from prony.plugins.services.llamacpp import Llamacpp
 from prony.plugins.services.nginx import Nginx
-from prony.plugins.services.pgquery import RefusedError, rows
-from prony.plugins.services.postgres import Postgres
+from prony.plugins.services.postgres import Postgres, RefusedError, query_rows
 from prony.plugins.services.redis import Redis
 from prony.plugins.services.seaweedfs import Seaweedfs
 from prony.plugins.services.signing import ask_as_owner
@@ -104,8 +103,8 @@ class TestPostgres:
         with serving(Postgres(), log, config={"shared_buffers": "24MB", "fsync": False}) as running:
             of_it = processes(running, 4)
             assert (running.facts["shared_buffers"], running.facts["fsync"]) == ("24MB", "off")
-            assert running.facts["version"] == rows(running.endpoint, "SHOW server_version")[0][0]
-            assert rows(running.endpoint, "SELECT 1, NULL, 'ä'") == [["1", None, "ä"]]
+            assert running.facts["version"] == query_rows(running.endpoint, "SHOW server_version")[0][0]
+            assert query_rows(running.endpoint, "SELECT 1, NULL, 'ä'") == [["1", None, "ä"]]
             assert of_it[0].uids().effective != 0
         assert_gone(running, of_it)
 
@@ -113,7 +112,7 @@ class TestPostgres:
         with serving(Postgres(), log) as running:
             wrong = Endpoint(host=running.endpoint.host, port=running.endpoint.port, user="prony", database="postgres")
             with pytest.raises(RefusedError, match="password"):
-                rows(wrong, "SELECT 1")
+                query_rows(wrong, "SELECT 1")
             assert running.endpoint.password not in " ".join(running.command)
 
     def test_a_setting_that_it_does_not_know_is_told_with_its_words(self, log: Path) -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from prony import __version__
 from prony.agent.settings import AgentSettings
-from prony.app.abilities import inspect_abilities
-from prony.app.engines import inspect_engines
+from prony.app.abilities import inspect_abilities, inspect_engines
 from prony.app.local_device import cached_models
 from prony.dispatch.facts import facts_of
 from prony.errors import InputError

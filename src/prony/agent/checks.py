@@ -11,11 +11,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from prony.agent.agent import AgentOwner
 from prony.agent.identity import Slot
-from prony.agent.main_loop import Owner
 from prony.agent.server_client import Refused, ServerClient, server_date
 from prony.agent.spool import LEAST_FREE_BYTES
-from prony.app.engines import inspect_engines
+from prony.app.abilities import inspect_engines
 from prony.errors import PronyError, TransportError
 
 _ASKED = 5
@@ -23,7 +23,7 @@ _MOST_OFFSET_S = 5.0
 
 
 @dataclass(frozen=True)
-class Check:
+class AgentCheck:
     name: str
     ok: bool
     detail: str
@@ -31,7 +31,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Connection:
+class ServerConnection:
     """How a server was reached. `offset_s` is how far its clock is ahead of ours, to within `uncertainty_s`."""
 
     server: str
@@ -46,7 +46,7 @@ class Connection:
         return self.status == 200
 
 
-def validate(owner: Owner) -> list[Check]:
+def validate(owner: AgentOwner) -> list[AgentCheck]:
     """Look at everything that an agent needs here."""
     here = [*_place(owner), _interpreter(), *_engines(owner)]
     if owner.settings.other_server is not None:
@@ -54,59 +54,59 @@ def validate(owner: Owner) -> list[Check]:
     return [*here, *asyncio.run(_server(owner))]
 
 
-def connection(owner: Owner) -> Connection:
+def connection(owner: AgentOwner) -> ServerConnection:
     """Ask the server for its health a few times; no lease is taken."""
     return asyncio.run(_connection(owner.server_of(_slot(owner))))
 
 
-def _place(owner: Owner) -> Iterator[Check]:
+def _place(owner: AgentOwner) -> Iterator[AgentCheck]:
     try:
         root = owner.home.create().root
     except PronyError as exc:
-        yield Check("home", False, exc.message, exc.hint)
+        yield AgentCheck("home", False, exc.message, exc.hint)
         return
-    yield Check("home", True, str(root))
+    yield AgentCheck("home", True, str(root))
     free = shutil.disk_usage(root).free
     least = owner.settings.least_free_bytes or LEAST_FREE_BYTES
-    yield Check("disk", free >= least, f"{free / 2**30:.1f} GiB free", f"{least / 2**20:.0f} MiB are needed")
+    yield AgentCheck("disk", free >= least, f"{free / 2**30:.1f} GiB free", f"{least / 2**20:.0f} MiB are needed")
 
 
-def _interpreter() -> Check:
+def _interpreter() -> AgentCheck:
     """Start what every job is started by."""
     command = [sys.executable, "-P", "-m", "prony", "--version"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired) as exc:
-        return Check("interpreter", False, f"{sys.executable}: {exc}", "install Prony anew")
+        return AgentCheck("interpreter", False, f"{sys.executable}: {exc}", "install Prony anew")
     said = (done.stdout or done.stderr).strip().splitlines()
     version = ".".join(map(str, sys.version_info[:3]))
     detail = f"{sys.executable} (Python {version}): {said[-1] if said else f'exit code {done.returncode}'}"
-    return Check("interpreter", done.returncode == 0, detail, "install Prony anew")
+    return AgentCheck("interpreter", done.returncode == 0, detail, "install Prony anew")
 
 
-def _engines(owner: Owner) -> Iterator[Check]:
+def _engines(owner: AgentOwner) -> Iterator[AgentCheck]:
     reports = [report for report in inspect_engines(owner.home) if report.name != "null"]
     ready = [f"{report.name} {report.version}" for report in reports if report.state == "ready"]
-    yield Check("engines", bool(ready), ", ".join(ready) or "none is ready", "prony doctor says what is missing")
+    yield AgentCheck("engines", bool(ready), ", ".join(ready) or "none is ready", "prony doctor says what is missing")
     for report in reports:
         if report.state == "broken":
-            yield Check(f"engine {report.name}", False, report.reason, report.hint)
+            yield AgentCheck(f"engine {report.name}", False, report.reason, report.hint)
 
 
-def _slot(owner: Owner) -> Slot:
+def _slot(owner: AgentOwner) -> Slot:
     """Return the slot of this home's first agent, or of the named one, without holding it."""
     name = owner.settings.name or "1"
     return Slot(name, owner.home.root / "agents" / name)
 
 
-async def _server(owner: Owner) -> list[Check]:
+async def _server(owner: AgentOwner) -> list[AgentCheck]:
     try:
         server = owner.server_of(_slot(owner))
         found = await _connection(server)
     except PronyError as exc:
-        return [Check("server", False, exc.message, exc.hint)]
+        return [AgentCheck("server", False, exc.message, exc.hint)]
     checks = [
-        Check(
+        AgentCheck(
             "server",
             found.is_healthy,
             _describe_connection(found),
@@ -115,16 +115,16 @@ async def _server(owner: Owner) -> list[Check]:
     ]
     if found.offset_s is not None and abs(found.offset_s) > _MOST_OFFSET_S:
         detail = f"the server's is {found.offset_s:+.1f} s off"
-        checks.append(Check("clock", True, detail, "harmless to leases, but times in logs will not match"))
+        checks.append(AgentCheck("clock", True, detail, "harmless to leases, but times in logs will not match"))
     return [*checks, await _token(owner, server)]
 
 
-def _describe_connection(found: Connection) -> str:
+def _describe_connection(found: ServerConnection) -> str:
     health = "healthy" if found.is_healthy else f"answered {found.status}"
     return f"{found.server}: {health}, Prony {found.version or 'of unknown version'}, {found.round_trip_ms:.1f} ms away"
 
 
-async def _token(owner: Owner, server: str) -> Check:
+async def _token(owner: AgentOwner, server: str) -> AgentCheck:
     """See whether the server knows this agent's token, or the one that it is to enrol with."""
     known = _slot(owner).identity()
     stored = known.token if known and known.server == server else None
@@ -137,10 +137,10 @@ async def _token(owner: Owner, server: str) -> Check:
         except Refused as exc:
             # Whoever is known but may not look, or looks for an agent that is not there, is known all the same.
             if exc.status in (401, 429):
-                return Check("token", False, exc.error.message, exc.error.hint)
+                return AgentCheck("token", False, exc.error.message, exc.error.hint)
         except TransportError as exc:
-            return Check("token", False, exc.message, exc.hint)
-        return Check("token", True, _token_told(link.token, stored, owner.token))
+            return AgentCheck("token", False, exc.message, exc.hint)
+        return AgentCheck("token", True, _token_told(link.token, stored, owner.token))
 
 
 def _token_told(token: str | None, stored: str | None, given: str | None) -> str:
@@ -151,7 +151,7 @@ def _token_told(token: str | None, stored: str | None, given: str | None) -> str
     return "given, to enrol with" if given else "the owner's, to enrol with: the server has the same home"
 
 
-async def _connection(server: str) -> Connection:
+async def _connection(server: str) -> ServerConnection:
     async with ServerClient(server) as link:
         trips = []
         for _ in range(_ASKED):
@@ -169,7 +169,7 @@ async def _connection(server: str) -> Connection:
         ) from None
     # The head tells whole seconds, cut off, and servers write it anew once a second: true is up to two seconds later.
     offset_s = None if date_s is None else date_s + 1.0 - (now_s - trip_ms / 2000)
-    return Connection(
+    return ServerConnection(
         server=server,
         status=response.status_code,
         version=version,

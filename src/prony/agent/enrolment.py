@@ -7,7 +7,7 @@ import secrets
 
 from prony.agent.capabilities import CapabilityScanner
 from prony.agent.identity import Identity, Slot, agent_name, device_key, new_incarnation
-from prony.agent.logs import Log
+from prony.agent.logs import AgentLog
 from prony.agent.server_client import Refused, ask_again_for
 from prony.agent.settings import AgentSettings
 from prony.errors import TransportError
@@ -32,7 +32,7 @@ class AgentEnrolment:
         settings: AgentSettings,
         *,
         given: str | None,
-        log: Log,
+        log: AgentLog,
     ) -> None:
         self.incarnation = new_incarnation()
         self.ttl_s = _TTL_S

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from prony.agent.logs import Log
-from prony.agent.metrics import Metrics
+from prony.agent.logs import AgentLog
+from prony.agent.metrics import AgentMetrics
 from prony.agent.server_client import Refused
 from prony.client.wire import delays
 from prony.errors import TransportError
@@ -30,8 +30,8 @@ class Heartbeats:
         say: Callable[[], Heartbeat | None],
         hear: Callable[[HeartbeatAnswer], None],
         dismissed: Callable[[Refused], None],
-        metrics: Metrics,
-        log: Log,
+        metrics: AgentMetrics,
+        log: AgentLog,
     ) -> None:
         self._link = link
         self._say = say

@@ -13,7 +13,7 @@ LEVELS = ("debug", "info", "warning", "error")
 Form = Literal["console", "json"]
 
 
-class Log:
+class AgentLog:
     """Carries the ids that every line is to have; `bound` returns one that carries more."""
 
     def __init__(
@@ -30,8 +30,8 @@ class Log:
         self._out = out or sys.stderr
         self._fields = dict(fields or {})
 
-    def bound(self, **fields: Any) -> Log:
-        return Log(level=self._level, form=self._form, out=self._out, fields=self._fields | fields)
+    def bound(self, **fields: Any) -> AgentLog:
+        return AgentLog(level=self._level, form=self._form, out=self._out, fields=self._fields | fields)
 
     def debug(self, event: str, **fields: Any) -> None:
         self._say("debug", event, fields)

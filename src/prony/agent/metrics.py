@@ -28,7 +28,7 @@ _PATIENCE_S = 10.0
 _MOST_HEADERS = 100
 
 
-class Metrics:
+class AgentMetrics:
     def __init__(self) -> None:
         self._values: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
 
@@ -59,7 +59,7 @@ def _escape(value: str) -> str:
 
 
 @asynccontextmanager
-async def serve_metrics(metrics: Metrics, host: str, port: int) -> AsyncIterator[int]:
+async def serve_metrics(metrics: AgentMetrics, host: str, port: int) -> AsyncIterator[int]:
     """Answer `GET /metrics` while the block runs; the block is told the port."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -87,7 +87,7 @@ async def _request(reader: asyncio.StreamReader) -> str:
     return first
 
 
-def _response(request: str, metrics: Metrics) -> bytes:
+def _response(request: str, metrics: AgentMetrics) -> bytes:
     method, _, rest = request.partition(" ")
     path = rest.partition(" ")[0].partition("?")[0]
     if method not in ("GET", "HEAD"):

@@ -98,7 +98,7 @@ class RunnerProcess:
 
         Whoever waits for this must not give up: it takes little longer than the grace.
         """
-        family = descendants(self.pid) if self._process.returncode is None else []
+        family = _descendants(self.pid) if self._process.returncode is None else []
         with suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGTERM)
         with suppress(TimeoutError):
@@ -110,7 +110,7 @@ class RunnerProcess:
         """End it at once, with everything that it started."""
         every = set(family or ())
         if self._process.returncode is None:  # else its number may be another process's by now
-            every |= set(descendants(self.pid))
+            every |= set(_descendants(self.pid))
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
         for process in every:
@@ -130,7 +130,7 @@ async def _reader(descriptor: int) -> tuple[asyncio.StreamReader, asyncio.ReadTr
     return reader, pipe
 
 
-def descendants(pid: int) -> list[psutil.Process]:
+def _descendants(pid: int) -> list[psutil.Process]:
     try:
         return list(psutil.Process(pid).children(recursive=True))
     except psutil.NoSuchProcess:
@@ -153,7 +153,7 @@ def end_runners(folder: Path, grace_s: float = GRACE_S) -> None:
     found = [process for process in psutil.process_iter() if _is_runner(process, folder)]
     if not found:
         return
-    family = [*found, *(child for process in found for child in descendants(process.pid))]
+    family = [*found, *(child for process in found for child in _descendants(process.pid))]
     for process in found:
         with suppress(psutil.Error):
             process.terminate()

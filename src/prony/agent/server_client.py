@@ -117,7 +117,11 @@ class ServerClient:
 
     async def lease(self, request: LeaseRequest) -> Lease | None:
         response = await self._ask("POST", ("leases",), body=request, wait_s=request.wait_s)
-        return None if response.status_code == HTTPStatus.NO_CONTENT else wire.read(Lease, response.content, self.base)
+        return (
+            None
+            if response.status_code == HTTPStatus.NO_CONTENT
+            else wire.read_answer(Lease, response.content, self.base)
+        )
 
     async def progress(self, lease_id: str, progress: Progress) -> ProgressAnswer:
         return await self._read(ProgressAnswer, "POST", "leases", lease_id, "progress", body=progress)
@@ -125,7 +129,11 @@ class ServerClient:
     async def meet(self, lease_id: str, meeting: Meeting) -> Met | None:
         """Wait for the others of a gang; None when they are not all there yet."""
         response = await self._ask("POST", ("leases", lease_id, "meeting"), body=meeting, wait_s=meeting.wait_s)
-        return None if response.status_code == HTTPStatus.NO_CONTENT else wire.read(Met, response.content, self.base)
+        return (
+            None
+            if response.status_code == HTTPStatus.NO_CONTENT
+            else wire.read_answer(Met, response.content, self.base)
+        )
 
     async def clock(self) -> ClockReading:
         return await self._read(ClockReading, "GET", "clock")
@@ -139,7 +147,7 @@ class ServerClient:
     async def upload(self, lease_id: str, offset: int, piece: bytes) -> int:
         """Send one piece of a result; return how much has arrived."""
         response = await self._ask("PATCH", ("leases", lease_id, "upload"), params={"offset": offset}, content=piece)
-        return wire.read(UploadState, response.content, self.base).offset
+        return wire.read_answer(UploadState, response.content, self.base).offset
 
     async def finish(self, lease_id: str, content: bytes, *, sha256: str, ask_next: bool) -> FinishAnswer:
         """Hand in a result: all of it, or nothing where it was uploaded before."""
@@ -150,7 +158,7 @@ class ServerClient:
             content=content,
             headers={wire.SHA256: sha256, "Content-Type": "application/x-tar"},
         )
-        return wire.read(FinishAnswer, response.content, self.base)
+        return wire.read_answer(FinishAnswer, response.content, self.base)
 
     async def scripts(self, sha256: str, to: Path) -> None:
         """Write the tar of a script's folder to a file."""
@@ -171,7 +179,7 @@ class ServerClient:
 
     async def _read(self, noun: type[N], method: str, *parts: str, body: Noun | None = None) -> N:
         response = await self._ask(method, parts, body=body)
-        return wire.read(noun, response.content, self.base)
+        return wire.read_answer(noun, response.content, self.base)
 
     async def _ask(
         self, method: str, parts: tuple[str, ...], *, body: Noun | None = None, wait_s: float = 0.0, **rest: Any

@@ -1,15 +1,19 @@
-"""Upload packed results to the server, oldest first, resuming interrupted uploads."""
+"""Upload packed results to the server, oldest first, resuming interrupted uploads.
+
+Growing pauses between tries that fail.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from prony.agent.backoff import Backoff
-from prony.agent.logs import Log
-from prony.agent.metrics import Metrics
+from prony.agent.logs import AgentLog
+from prony.agent.metrics import AgentMetrics
 from prony.agent.server_client import Refused
 from prony.agent.spool import Meta, Spool, Work
 from prony.client.wire import delays
@@ -17,6 +21,32 @@ from prony.errors import PronyError, StoreError, TransportError
 from prony.model.lease import FinishAnswer
 from prony.ports.agent_link import ServerLink
 from prony.store.result_tar import measure_tar
+
+
+class Backoff:
+    """How long to wait before the next try: longer after each failure, nothing after a success.
+
+    `delays` makes the pauses; they are scattered, so that many agents do not come back in the same instant."""
+
+    def __init__(self, delays: Callable[[], Iterator[float]]) -> None:
+        self._delays = delays
+        self._pauses = delays()
+        self._due_s = 0.0
+
+    @property
+    def wait_s(self) -> float:
+        """Seconds until the next try; 0 when it may be made now."""
+        return max(0.0, self._due_s - time.monotonic())
+
+    def fail(self, at_least_s: float = 0.0) -> None:
+        """Note a failure; `at_least_s` is the pause that the other side asks for."""
+        self._due_s = time.monotonic() + max(at_least_s, next(self._pauses))
+
+    def reset(self) -> None:
+        """Note a success: the next failure begins with the shortest pause again."""
+        self._pauses = self._delays()
+        self._due_s = 0.0
+
 
 SMALL_BYTES = 2**20
 PIECE_BYTES = 4 * 2**20
@@ -28,7 +58,7 @@ _MOST_REFUSALS = 5
 class Uploader:
     """Sends what lies in the spool. One at a time: who waits for `settled` finds it done, or the server away."""
 
-    def __init__(self, link: ServerLink, spool: Spool, *, metrics: Metrics, log: Log) -> None:
+    def __init__(self, link: ServerLink, spool: Spool, *, metrics: AgentMetrics, log: AgentLog) -> None:
         self._link = link
         self._spool = spool
         self._metrics = metrics
@@ -217,7 +247,7 @@ class Uploader:
         self._metrics.count("upload_retries_total")
         self._about(meta).warning("result not sent yet", reason=error.message, hint=error.hint)
 
-    def _about(self, meta: Meta) -> Log:
+    def _about(self, meta: Meta) -> AgentLog:
         return self._log.bound(job_id=meta.job_id, experiment_id=meta.experiment_id, attempt=meta.attempt)
 
     def _note(self, meta: Meta) -> None:

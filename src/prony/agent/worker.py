@@ -1,16 +1,21 @@
-"""Carry out one lease at a time, or hand the job back when this device cannot run it."""
+"""Carry out one lease at a time, or hand the job back when this device cannot run it.
+
+Track the agent's state and the allowed transitions between states.
+
+Fetch a script's folder from the server into this agent's cache, by its checksum.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
 
-from prony.agent.attempt import Attempt, Why
-from prony.agent.condition import Condition
+from prony.agent.attempt import RunningAttempt, Why, address_towards
 from prony.agent.finalize_attempt import Ending, decline_work, seal
-from prony.agent.gang import address_towards
-from prony.agent.logs import Log
-from prony.agent.metrics import Metrics
-from prony.agent.scripts import fetch_scripts
+from prony.agent.logs import AgentLog
+from prony.agent.metrics import AgentMetrics
 from prony.agent.server_client import Refused, ask_again_for
 from prony.agent.settings import AgentSettings
 from prony.agent.spool import Meta, Spool, Work
@@ -18,10 +23,54 @@ from prony.agent.stopping import Stopping, cancel_tasks
 from prony.agent.uploader import Uploader
 from prony.errors import InputError, PronyError, TransportError
 from prony.model.agent import AgentState
+from prony.model.job import Job
 from prony.model.lease import Lease
 from prony.model.result import Failure, Result, ResultState
+from prony.model.states import AGENT, check_transition
 from prony.ports.agent_link import ServerLink
+from prony.runner.script_folders import REFERENCE, unpack_scripts
 from prony.store.home import Home
+
+
+class AgentCondition:
+    """The agent's state as it sees itself. One that drains stays so until it may go on, whatever it runs."""
+
+    def __init__(self, told: Callable[[AgentState, AgentState], None] = lambda *_: None) -> None:
+        self.state = AgentState.ACTIVE
+        self._told = told
+
+    def to(self, state: AgentState) -> None:
+        """Move, or refuse; what an agent that drains does does not change that it drains."""
+        if state is self.state or (self.is_draining and state in (AgentState.BUSY, AgentState.CLEANUP)):
+            return
+        check_transition(AGENT, "this agent", self.state, state)
+        before, self.state = self.state, state
+        self._told(before, state)
+
+    def rest(self) -> None:
+        """Be ready for the next job, unless there is to be none."""
+        if not self.is_draining:
+            self.to(AgentState.ACTIVE)
+
+    @property
+    def is_draining(self) -> bool:
+        return self.state is AgentState.DRAINING
+
+
+_FETCH_S = 60.0
+
+
+async def _fetch_scripts(job: Job, link: ServerLink, home: Home) -> None:
+    """Have the folder of a script here, if it has one that travels; what cannot be had is raised."""
+    found = REFERENCE.fullmatch(job.workload.folder or "")
+    if found is None or (home.cache / "scripts" / found[1]).is_dir():
+        return
+    (home.cache / "scripts").mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".coming-", dir=home.cache / "scripts") as scratch:
+        tar = Path(scratch) / "scripts.tar"
+        await ask_again_for(lambda: link.scripts(found[1], tar), _FETCH_S)
+        await asyncio.to_thread(unpack_scripts, tar, found[1], home.cache)
+
 
 _HURRY_S = 2.0
 _HAND_BACK_S = 5.0
@@ -31,17 +80,17 @@ LEAVING = "the agent is being stopped"
 class Worker:
     """Carries out one lease at a time."""
 
-    def __init__(self, home: Home, link: ServerLink, settings: AgentSettings, spool: Spool, *, log: Log) -> None:
+    def __init__(self, home: Home, link: ServerLink, settings: AgentSettings, spool: Spool, *, log: AgentLog) -> None:
         self.home = home
         self.link = link
         self.settings = settings
         self.spool = spool
         self.log = log
         self.stopping = Stopping()
-        self.metrics = metrics = Metrics()
+        self.metrics = metrics = AgentMetrics()
         self.uploader = Uploader(link, spool, metrics=metrics, log=log)
-        self.condition = Condition(self._note_state)
-        self.attempt: Attempt | None = None
+        self.condition = AgentCondition(self._note_state)
+        self.attempt: RunningAttempt | None = None
         # Something could not be kept for want of room: its folder lies in the spool until there is some.
         self.has_leftovers = False
         self._begun_s = 0.0
@@ -94,7 +143,7 @@ class Worker:
 
     # Inside
 
-    async def _run_job(self, lease: Lease, work: Work, log: Log) -> Meta | None:
+    async def _run_job(self, lease: Lease, work: Work, log: AgentLog) -> Meta | None:
         """Have the result of a job on this disk; None where there is to be none."""
         kind = lease.job.workload.kind
         if kind not in self.settings.kinds:
@@ -108,13 +157,13 @@ class Worker:
             result = await asyncio.to_thread(decline_work, work, lease.job, self.home, failure)
             return await self._pack_result(work, result, log)
         try:
-            await fetch_scripts(lease.job, self.link, self.home)
+            await _fetch_scripts(lease.job, self.link, self.home)
         except (Refused, InputError) as exc:  # asked again, the answer would be the same
             error = exc.error if isinstance(exc, Refused) else exc
             failure = Failure(code=error.code, message=error.message, hint=error.hint, phase="prepare", whose="input")
             result = await asyncio.to_thread(decline_work, work, lease.job, self.home, failure)
             return await self._pack_result(work, result, log)
-        self.attempt = Attempt(lease, work, self.link, log)
+        self.attempt = RunningAttempt(lease, work, self.link, log)
         log.info("job begins", title=lease.job.title, lease_id=lease.id)
         ending = await self._run_attempt(self.attempt)
         self.condition.to(AgentState.CLEANUP)
@@ -129,8 +178,8 @@ class Worker:
             return None
         return await self._pack_result(work, result, log, late=why is Why.LOST)
 
-    async def _run_attempt(self, attempt: Attempt) -> Ending:
-        calibration_id = await asyncio.to_thread(latest_calibration, self.home, self.log)
+    async def _run_attempt(self, attempt: RunningAttempt) -> Ending:
+        calibration_id = await asyncio.to_thread(_latest_calibration, self.home, self.log)
         self._begun_s = asyncio.get_running_loop().time()
         draining = asyncio.create_task(self._watch_drain(attempt))
         try:
@@ -146,7 +195,7 @@ class Worker:
             self.metrics.count("job_seconds_total", asyncio.get_running_loop().time() - self._begun_s)
             self.metrics.set("job_running_seconds", 0)
 
-    async def _watch_drain(self, attempt: Attempt) -> None:
+    async def _watch_drain(self, attempt: RunningAttempt) -> None:
         """Let a job end in its time once this agent is to stop, and stop it when that time is over."""
         await self.stopping.asked.wait()
         try:
@@ -157,7 +206,7 @@ class Worker:
         else:
             attempt.ask_to_stop(Why.DRAINED, grace_s=_HURRY_S)
 
-    async def _pack_result(self, work: Work, result: Result, log: Log, *, late: bool = False) -> Meta:
+    async def _pack_result(self, work: Work, result: Result, log: AgentLog, *, late: bool = False) -> Meta:
         meta = await asyncio.to_thread(self.spool.keep, work, late=late)
         self.metrics.count("jobs_total", state=result.state.value)
         code = result.failure.code if result.failure else None
@@ -181,7 +230,7 @@ class Worker:
             self.log.debug("state", before=before.value, state=state.value)
 
 
-def latest_calibration(home: Home, log: Log) -> str | None:
+def _latest_calibration(home: Home, log: AgentLog) -> str | None:
     """Return the id of this machine's newest calibration, if it was ever calibrated."""
     if not home.database.exists():
         return None

@@ -8,10 +8,10 @@ import numpy as np
 
 from prony.analyse.estimates import across_runs
 from prony.analyse.per_run_metrics import on_cpu, power_w
-from prony.model.cost import CURRENCY_LABEL, PRICE_LABEL, Cost
 from prony.model.estimate import Estimate
 from prony.model.experiment_data import Entry
 from prony.model.matrix import Price, Worth
+from prony.model.recipe import CURRENCY_LABEL, PRICE_LABEL, Cost
 
 _S_PER_HOUR = 3600.0
 _MILLION = 1e6

@@ -1,18 +1,47 @@
-"""Estimate metrics from one number per run, with intervals over runs."""
+"""Estimate metrics from one number per run, with intervals over runs.
+
+Estimates, and the numbers of the single runs behind them, kept together on their way into a summary.
+
+Estimate how small a change the runs of a job could show.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Self
 
 import numpy as np
 
-from prony.analyse.estimate_set import EstimateSet
-from prony.analyse.runs import NS_PER_MS, PERCENTILES, Run
-from prony.model.estimate import Estimate, Missing
-from prony.model.metric import METRICS, STATISTICS, key_text
+from prony.analyse.runs import NS_PER_MS, PERCENTILES, MeasuredRun
+from prony.model.estimate import Estimate, Missing, Sensitivity, Spread
+from prony.model.metric import HEADLINE, LOAD_HEADLINE, METRICS, STATISTICS, key_text
+from prony.model.result import Repetition
 from prony.stats.intervals import mean_interval
 from prony.stats.quantiles import Array, interval_ranks, least_count, lower_rank, median_ranks, quantile
+from prony.stats.spread import Moments, best_count, detectable_change, noise_of, split
+
+
+@dataclass(frozen=True)
+class EstimateSet:
+    """`runs` has one number a run, in the order of the repetitions; `counts` has (failed, total) of a share.
+
+    A comparison is decided by these, and never by requests of several runs thrown together.
+    """
+
+    estimates: dict[str, Estimate] = field(default_factory=dict)
+    runs: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def one(cls, key: str, estimate: Estimate, runs: Sequence[float] = ()) -> Self:
+        return cls({key: estimate}, {key: tuple(float(value) for value in runs)} if len(runs) else {})
+
+    def __or__(self, other: EstimateSet) -> EstimateSet:
+        return EstimateSet(self.estimates | other.estimates, self.runs | other.runs, self.counts | other.counts)
+
 
 _PLURALS = {"p50": "medians", "mean": "means", "min": "minima", "max": "maxima", "sd": "standard deviations"}
 _SINGULARS = {"p50": "median", "mean": "mean", "min": "minimum", "max": "maximum", "sd": "standard deviation"}
@@ -21,7 +50,7 @@ _SINGULARS = {"p50": "median", "mean": "mean", "min": "minimum", "max": "maximum
 _FEWEST_FOR_MEAN = 50
 
 
-def inference_estimates(runs: Sequence[Run]) -> EstimateSet:
+def inference_estimates(runs: Sequence[MeasuredRun]) -> EstimateSet:
     """Return every statistic of `inference_ms` that all runs have enough samples for."""
     found = EstimateSet()
     for name in STATISTICS:
@@ -29,7 +58,7 @@ def inference_estimates(runs: Sequence[Run]) -> EstimateSet:
     return found
 
 
-def missing_percentiles(runs: Sequence[Run]) -> tuple[Missing, ...]:
+def missing_percentiles(runs: Sequence[MeasuredRun]) -> tuple[Missing, ...]:
     """Return the percentiles that cannot be published, each with the bound that the samples do support."""
     if not runs:
         return ()
@@ -83,7 +112,7 @@ def plural(statistic: str) -> str:
     return _PLURALS.get(statistic) or f"{singular(statistic)}s"
 
 
-def _inference(runs: Sequence[Run], name: str) -> EstimateSet:
+def _inference(runs: Sequence[MeasuredRun], name: str) -> EstimateSet:
     values = [run.statistic(name) for run in runs]
     known = np.array([value for value in values if value is not None], dtype=np.float64)
     if known.size == 0 or known.size < len(values):
@@ -95,7 +124,7 @@ def _inference(runs: Sequence[Run], name: str) -> EstimateSet:
     return EstimateSet.one(key_text("inference_ms", name), estimate, known.tolist())
 
 
-def _within(run: Run, name: str, value: float) -> Estimate:
+def _within(run: MeasuredRun, name: str, value: float) -> Estimate:
     """Return a statistic of one run alone: its interval speaks of that run and of no other."""
     low, high, confidence, how = None, None, None, "no interval"
     if name in PERCENTILES:
@@ -137,8 +166,43 @@ def _mean(values: Array, unit: str, noun: str) -> Estimate:
     )  # fmt: skip
 
 
-def _at_least(runs: Sequence[Run], name: str) -> float | None:
+def _at_least(runs: Sequence[MeasuredRun], name: str) -> float | None:
     """Return the median over runs of each run's one-sided lower bound, if every run has one."""
     ranks = [lower_rank(run.count, PERCENTILES[name]) for run in runs]
     bounds = [float(run.ordered_ns[rank - 1]) / NS_PER_MS for run, rank in zip(runs, ranks, strict=True) if rank]
     return quantile(np.sort(bounds), 0.5) if len(bounds) == len(runs) else None
+
+
+_TOLD = (HEADLINE, LOAD_HEADLINE, "throughput_per_s.p50", "cold_start_ms.p50", "ttft_ms.p50")
+
+
+def sensitivity_of(runs: Mapping[str, Sequence[float]], decisive: Sequence[str] = _TOLD) -> dict[str, Sensitivity]:
+    """Return it of the metrics that decide a comparison; of fewer than three runs nothing can be said."""
+    found = {}
+    for key in decisive:
+        values = runs.get(key, ())
+        noise = noise_of(np.asarray(values, dtype=np.float64))
+        if noise is not None:
+            detectable = detectable_change(noise, len(values))
+            found[key] = Sensitivity(runs=len(values), noise=noise, detectable=detectable)
+    return found
+
+
+def spread_of(metric: str, runs: Sequence[Moments], used: Sequence[Repetition] = ()) -> dict[str, Spread]:
+    """Split the variance of a metric over samples and runs; `used` tells what a run and a sample cost."""
+    parts = split(runs)
+    if parts is None:
+        return {}
+    start_ns, sample_ns = _costs_ns(used)
+    best = best_count(parts, start_cost=start_ns, sample_cost=sample_ns)
+    return {metric: Spread(within_sd=parts.within_sd, between_sd=parts.between_sd, icc=parts.icc, best_count=best)}
+
+
+def _costs_ns(used: Sequence[Repetition]) -> tuple[float, float]:
+    """Return how long it takes from loading to the first measured sample, and for one sample; zeros where unknown."""
+    known = [one.phases for one in used if {"load", "measure"} <= one.phases.keys() and one.phases["measure"].count]
+    if not known:
+        return 0.0, 0.0
+    starts = [phases["measure"].begin_ns - phases["load"].begin_ns for phases in known]
+    each = [(phases["measure"].end_ns - phases["measure"].begin_ns) / phases["measure"].count for phases in known]
+    return float(median(starts)), float(median(each))

@@ -1,9 +1,15 @@
-"""Turn figures reported by another program into estimates without intervals."""
+"""Turn figures reported by another program into estimates without intervals.
+
+Rules on figures that another program measured: what it cannot know, the reader must.
+"""
 
 from __future__ import annotations
 
-from prony.analyse.estimate_set import EstimateSet
-from prony.model.estimate import Estimate
+from collections.abc import Iterator
+
+from prony.analyse.estimates import EstimateSet
+from prony.analyse.verdict import Evidence, suspect
+from prony.model.estimate import Estimate, Reason
 from prony.model.metric import metric_of
 from prony.model.result import Reported
 
@@ -23,3 +29,35 @@ def reported_figures(reported: Reported | None) -> EstimateSet:
         for key, value in reported.figures.items()
     }
     return EstimateSet(estimates)
+
+
+def no_samples(evidence: Evidence) -> Iterator[Reason]:
+    """Nothing here can be computed again, and no interval can be given."""
+    if (who := reporter_of(evidence)) is not None:
+        yield suspect(
+            "reported",
+            f"These figures were reported by {who}, medians and means alone: no sample is stored, so no interval, no "
+            "spread between runs and no outlier can be told.",
+        )
+
+
+def warmup_unknown(evidence: Evidence) -> Iterator[Reason]:
+    """The first inferences of a process are slow, and they are among those that were counted."""
+    if (who := reporter_of(evidence)) is not None:
+        yield suspect(
+            "warmup_not_separated",
+            f"The report of {who} does not tell warm inferences from the first ones: mean, maximum and deviation may "
+            "hold the warm-up.",
+        )
+
+
+def machine_unwatched(evidence: Evidence) -> Iterator[Reason]:
+    """What else the machine did, nobody looked at."""
+    if (who := reporter_of(evidence)) is not None:
+        yield suspect("machine_not_watched", f"The report of {who} says nothing of what else the machine did.")
+
+
+def reporter_of(evidence: Evidence) -> str | None:
+    """Return whose report the numbers are from; None where they are from samples."""
+    reported = evidence.result.reported
+    return reported.by if reported is not None and evidence.headline is not None else None

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from prony.analyse.wording import plain
+from prony.analyse.wording import plain_number
 from prony.model.estimate import Estimate, Grade, Missing, Summary, Verdict, verdict_on
-from prony.model.gate import Gate, parse_gate
-from prony.model.gate_outcome import GateOutcome, GateState
+from prony.model.gate import Gate, GateOutcome, GateState, parse_gate
 from prony.model.metric import key_of
 
 # By how much a metric of this job got worse since its reference (0.03 is 3 %), or why nobody can say.
@@ -116,7 +115,7 @@ def _too_few(gate: Gate, missing: Missing) -> Judged:
     if missing.at_least is not None and gate.operator in ("<=", "<") and missing.at_least > gate.limit:
         return (
             GateState.FAILED,
-            f"{gate.key} is at least {plain(missing.at_least)}: not {gate.operator} {gate.limit:g}.",
+            f"{gate.key} is at least {plain_number(missing.at_least)}: not {gate.operator} {gate.limit:g}.",
         )
     return GateState.CANNOT_TELL, f"There is no {gate.key}. {needs}"
 
@@ -133,7 +132,7 @@ def _format_estimate(one: Estimate) -> str:
 def _number(value: float, unit: str, *, bare: bool = False) -> str:
     if unit == "1":
         return f"{value * 100:.4g} %"
-    return plain(value) if bare else f"{plain(value)} {unit.replace('1/s', '/s')}".rstrip()
+    return plain_number(value) if bare else f"{plain_number(value)} {unit.replace('1/s', '/s')}".rstrip()
 
 
 _WORDS = {"<=": "at most", "<": "less than", ">=": "at least", ">": "more than"}

@@ -1,25 +1,169 @@
-"""Compare jobs in rows and columns, and mark the best only where intervals lie apart."""
+"""Compare jobs in rows and columns, and mark the best only where intervals lie apart.
+
+Look up a job's value for a row or a column: a fact, a setting or a label.
+
+Compute the Pareto front of matrix cells: value against cost or power.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from prony.analyse.axes import NOTHING, WORDS, axis_value, settings_of
 from prony.analyse.cost import price_of, worths_of
 from prony.analyse.estimates import across_runs
-from prony.analyse.pareto import front
 from prony.errors import InputError
-from prony.model.cost import Cost
 from prony.model.estimate import Estimate, Grade, headline_of, metric_in
 from prony.model.experiment_data import Entry
-from prony.model.matrix import MatrixCell, MatrixReport, MatrixTerms
+from prony.model.matrix import Against, MatrixCell, MatrixReport, MatrixTerms, ParetoPoint
 from prony.model.metric import METRICS, Better, Metric, key_of, key_text, metric_of
+from prony.model.recipe import Cost
 from prony.model.result import ResultState
 from prony.ports.workload import shown_kind
+
+NOTHING = "–"
+
+
+def _axis_value(entry: Entry, word: str) -> str | None:
+    """Return what the job has under this word; None where it has nothing."""
+    if word in _WORDS:
+        found = _WORDS[word](entry)
+        return None if found in (None, "") else str(found)
+    if word.startswith("labels."):
+        name = word.removeprefix("labels.")
+        return entry.job.labels.get(name, entry.environment.labels.get(name))
+    if word in entry.job.cell:
+        return str(entry.job.cell[word])
+    document = entry.job.model_dump(mode="json", include={"workload", "load", "measure"})
+    for path in (word, f"workload.{word}", f"load.{word}"):
+        value = _at(document, path.split("."))
+        if value is not None:
+            return str(value)
+    return None
+
+
+def _settings_of(entry: Entry) -> dict[str, str]:
+    """Return everything in which two jobs may differ, by its path."""
+    document = entry.job.model_dump(mode="json", include={"workload", "load", "measure"})
+    for key in ("repeats", "seeds", "slo"):
+        document["load"].pop(key, None)
+    facts = {word: _axis_value(entry, word) or NOTHING for word in ("device", "version")}
+    return facts | _flat(document)
+
+
+def _flat(value: Any, path: str = "") -> dict[str, str]:
+    if isinstance(value, Mapping):
+        found: dict[str, str] = {}
+        for key, inner in value.items():
+            found |= _flat(inner, f"{path}.{key}" if path else str(key))
+        return found
+    return {} if value is None else {path.removeprefix("workload."): str(value)}
+
+
+def _at(document: Any, keys: list[str]) -> Any:
+    for key in keys:
+        if not isinstance(document, Mapping) or key not in document:
+            return None
+        document = document[key]
+    return None if isinstance(document, Mapping) else document
+
+
+def _of_model(name: str) -> Callable[[Entry], Any]:
+    return lambda entry: getattr(entry.job.workload, name, None)
+
+
+def _device(entry: Entry) -> str:
+    return entry.environment.device.name
+
+
+def _precision(entry: Entry) -> str | None:
+    told = entry.result.effective
+    if told is not None:
+        return told.precision
+    asked: str | None = getattr(entry.job.workload, "precision", None)
+    return asked
+
+
+def _version(entry: Entry) -> str | None:
+    if entry.result.effective is not None:
+        return entry.result.effective.engine_version
+    return entry.result.service.version if entry.result.service is not None else None
+
+
+def _concurrency(entry: Entry) -> int | None:
+    is_closed = entry.job.workload.section == "load" and entry.job.load.way == "closed"
+    return entry.job.load.users.concurrency if is_closed else None
+
+
+# Words that people use, and where they lead.
+_WORDS: dict[str, Callable[[Entry], Any]] = {
+    "device": _device,
+    "engine": lambda entry: entry.job.workload.tool,
+    "model": lambda entry: entry.job.workload.subject,
+    "service": lambda entry: entry.job.workload.subject,
+    "unit": _of_model("unit"),
+    "precision": _precision,
+    "batch": _of_model("batch_size"),
+    "threads": _of_model("threads"),
+    "concurrency": _concurrency,
+    "rate": lambda entry: f"{entry.job.load.open.rate:g}" if entry.job.load.open is not None else None,
+    "version": _version,
+    "name": lambda entry: entry.job.name,
+    "experiment": lambda entry: entry.job.experiment_id,
+    "cpu": lambda entry: entry.environment.device.hardware.cpu.model,
+    "gpu": lambda entry: ", ".join(gpu.name for gpu in entry.environment.device.hardware.gpus) or None,
+}
+WORDS = tuple(_WORDS)
+
+
+_Point = tuple[MatrixCell, Estimate, Estimate]
+
+
+def front(cells: Sequence[MatrixCell], better: Better, against: Against | None) -> tuple[ParetoPoint, ...]:
+    """Return every cell that has both numbers; one is dominated where another of the same work is no worse in both and
+    better in one with its whole interval."""
+    if better == "neither":
+        return ()
+    kinds: tuple[Against, ...] = (against,) if against is not None else ("cost", "power")
+    for kind in kinds:
+        points = [point for cell in cells if (point := _point(cell, kind)) is not None]
+        if len(points) > 1:
+            sign = 1 if better == "lower" else -1
+            return tuple(
+                ParetoPoint(
+                    row=cell.row, column=cell.column, value=value, against=price,
+                    is_front=not any(_dominates(other, (cell, value, price), sign) for other in points),
+                )
+                for cell, value, price in points
+            )  # fmt: skip
+    return ()
+
+
+def _point(cell: MatrixCell, against: Against) -> _Point | None:
+    if cell.estimate is None or cell.grade is Grade.VOID or not cell.worths:
+        return None
+    worth = cell.worths[0]
+    found = worth.per_million if against == "cost" else worth.power_w
+    return None if found is None else (cell, cell.estimate, found)
+
+
+def _dominates(one: _Point, other: _Point, sign: int) -> bool:
+    if one[0] is other[0] or one[0].work != other[0].work:
+        return False
+    pairs = [(one[1], other[1], sign), (one[2], other[2], 1)]
+    no_worse = all(way * mine.value <= way * theirs.value for mine, theirs, way in pairs)
+    return no_worse and any(_clearly(mine, theirs, way) for mine, theirs, way in pairs)
+
+
+def _clearly(mine: Estimate, theirs: Estimate, way: int) -> bool:
+    if mine.low is None or mine.high is None or theirs.low is None or theirs.high is None:
+        return False
+    return mine.high < theirs.low if way > 0 else mine.low > theirs.high
+
 
 _USUAL = {"error_rate": "mean", "quality": "mean"}
 _MOST_NAMED = 4
@@ -50,7 +194,7 @@ def matrix_report(jobs: Sequence[Priced], terms: MatrixTerms) -> MatrixReport:
         raise InputError("no job has a result yet", hint="wait for it: prony list", code="no_result")
     first = jobs[0].entry
     own = {name: one for job in reversed(jobs) for name, one in job.entry.summary.metrics.items()}
-    key = metric_key(terms.metric or headline_of(first.summary, first.job.workload.kind) or "wall_s.p50", own)
+    key = _metric_key(terms.metric or headline_of(first.summary, first.job.workload.kind) or "wall_s.p50", own)
     metric = metric_of(key, own)
     places = _places(jobs, terms)
     cells = _mark_best([_cell(place, key) for place in places], metric.better)
@@ -62,7 +206,7 @@ def matrix_report(jobs: Sequence[Priced], terms: MatrixTerms) -> MatrixReport:
     )  # fmt: skip
 
 
-def metric_key(text: str, own: Mapping[str, Metric] = MappingProxyType({})) -> str:
+def _metric_key(text: str, own: Mapping[str, Metric] = MappingProxyType({})) -> str:
     """Return the key of a metric as a person writes it; without a statistic, its usual one."""
     parts = key_of(text)
     if parts.metric not in METRICS and parts.metric not in own:
@@ -76,7 +220,7 @@ def metric_key(text: str, own: Mapping[str, Metric] = MappingProxyType({})) -> s
 
 def _places(jobs: Sequence[Priced], terms: MatrixTerms) -> list[_Place]:
     found: dict[tuple[str, str], list[Priced]] = {}
-    values = {word: [axis_value(job.entry, word) for job in jobs] for word in (terms.rows, terms.columns)}
+    values = {word: [_axis_value(job.entry, word) for job in jobs] for word in (terms.rows, terms.columns)}
     for word, told in values.items():
         if all(value is None for value in told):
             hint = f"there are {', '.join(WORDS)}, labels.NAME, and the path of any setting, such as options.value_size"
@@ -125,7 +269,7 @@ def _cell(place: _Place, key: str) -> MatrixCell:
 
 def _differing(entries: Sequence[Entry]) -> list[str]:
     """Return in what jobs of one cell differ; nothing where one is the other measured again."""
-    settings = [settings_of(entry) for entry in entries]
+    settings = [_settings_of(entry) for entry in entries]
     paths = list(dict.fromkeys(path for one in settings for path in one))
     found = []
     for path in paths:
@@ -190,7 +334,7 @@ def _notes(cells: Sequence[MatrixCell], jobs: Sequence[Priced]) -> list[str]:
     works = list(dict.fromkeys(cell.work for cell in cells if cell.estimate is not None))
     if len(works) > 1:
         told.append(f"Not the same work everywhere ({len(works)} kinds): each competes only with its own kind.")
-    precisions = {axis_value(job.entry, "precision") for job in jobs} - {None}
+    precisions = {_axis_value(job.entry, "precision") for job in jobs} - {None}
     if len(precisions) > 1:
         told.append(
             f"Not all compute alike: {', '.join(sorted(map(str, precisions)))}. A faster answer may be another."

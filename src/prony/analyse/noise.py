@@ -72,7 +72,7 @@ def warnings(values: Sequence[float]) -> list[str]:
         told.append(
             f"runs follow each other (lag-1 correlation {rho:.2f}): interleave what you compare, as prony duet does"
         )
-    if drift_p(runs) < _DRIFTS_BELOW:
+    if _drift_p(runs) < _DRIFTS_BELOW:
         told.append(
             f"the machine drifted by {drift(runs):+.1%} over these runs: measuring one thing after the other would "
             "call this a change; prony duet would not"
@@ -89,7 +89,7 @@ def drift(values: Array) -> float:
     return float(np.median(slopes)) * (values.size - 1) / float(np.median(values))
 
 
-def drift_p(values: Array) -> float:
+def _drift_p(values: Array) -> float:
     """Return how often chance alone would order the runs so much by time: Kendall's test of Mann, two-sided."""
     count = values.size
     if count < 8:

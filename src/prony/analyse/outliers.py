@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from prony.analyse.runs import NS_PER_MS, Run
+from prony.analyse.runs import NS_PER_MS, MeasuredRun
 from prony.model.estimate import Outlier
-from prony.stats.outliers import fences, labels
+from prony.stats.outliers import fences, label_outliers
 from prony.stats.quantiles import Array, quantile
 
 LISTED = 50
 _Ranked = tuple[float, Outlier]  # how far from the median, on the logarithm
 
 
-def outliers(runs: Sequence[Run], metric: str = "inference_ms") -> tuple[tuple[Outlier, ...], int]:
+def outliers(runs: Sequence[MeasuredRun], metric: str = "inference_ms") -> tuple[tuple[Outlier, ...], int]:
     """Return the most extreme outliers, at most 50, and how many there are in all."""
     found = _outlying_runs(runs, metric)
     total = len(found)
@@ -30,11 +30,11 @@ def outliers(runs: Sequence[Run], metric: str = "inference_ms") -> tuple[tuple[O
     return tuple(outlier for _, outlier in found[:LISTED]), total
 
 
-def _outlying_runs(runs: Sequence[Run], metric: str) -> list[_Ranked]:
+def _outlying_runs(runs: Sequence[MeasuredRun], metric: str) -> list[_Ranked]:
     if len(runs) < 2:  # nothing to stand apart from
         return []
     values = np.array([run.statistic("p50") for run in runs], dtype=np.float64)
-    marks = labels(values)
+    marks = label_outliers(values)
     distances = _distances(values, float(np.median(values)) if values.size else 1.0)
     return [
         (
@@ -46,7 +46,7 @@ def _outlying_runs(runs: Sequence[Run], metric: str) -> list[_Ranked]:
     ]
 
 
-def _outlying_samples(run: Run, metric: str) -> tuple[list[_Ranked], int]:
+def _outlying_samples(run: MeasuredRun, metric: str) -> tuple[list[_Ranked], int]:
     """Return the farthest samples of one run, at most 50, and how many carry a label."""
     limits = fences(run.ordered_ns)
     low, high = limits.nearest

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from prony.analyse.estimate_set import EstimateSet
-from prony.analyse.estimates import single_estimates
-from prony.analyse.runs import NS_PER_MS, Run
+from prony.analyse.estimates import EstimateSet, single_estimates
+from prony.analyse.runs import NS_PER_MS, MeasuredRun
 from prony.analyse.selection import Selection
 from prony.model.result import Phase, Repetition
 
@@ -38,7 +37,7 @@ def cold_estimates(
     return found | single_estimates("import_ms", [ns / NS_PER_MS for ns in imported], "imports", full=False)
 
 
-def run_estimates(selection: Selection, runs: Mapping[int, Run], *, batch_size: int, unit: str) -> EstimateSet:
+def run_estimates(selection: Selection, runs: Mapping[int, MeasuredRun], *, batch_size: int, unit: str) -> EstimateSet:
     """Return throughput, CPU time, memory and energy; a counter that the machine lacks leaves no entry."""
     rates = [_throughput_per_s(runs[repetition.index], batch_size) for repetition in selection.used]
     used = [on_cpu(repetition) if unit == "cpu" else repetition for repetition in selection.used]
@@ -72,7 +71,7 @@ def energy_j(repetition: Repetition) -> float | None:
     return sum(counted) if counted else None
 
 
-def _throughput_per_s(run: Run, batch_size: int) -> float | None:
+def _throughput_per_s(run: MeasuredRun, batch_size: int) -> float | None:
     return run.count * batch_size / (run.window_ns / _NS_PER_S) if run.window_ns > 0 else None
 
 

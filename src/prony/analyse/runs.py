@@ -23,7 +23,7 @@ PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 
 
 @dataclass(frozen=True)
-class Run:
+class MeasuredRun:
     """The samples of one repetition that count: from the steady state on, or all where there is none.
 
     `steady_from` is the index of the first steady sample, in the numbering of samples.parquet.
@@ -108,7 +108,7 @@ def _phases() -> pl.Enum:
     return pl.Enum(SAMPLE_PHASES)
 
 
-def measured_run(samples: Columns, repetition: int) -> Run | None:
+def measured_run(samples: Columns, repetition: int) -> MeasuredRun | None:
     """Return what one repetition measured, or None if it has no measured sample."""
     rows = (samples.repetition == repetition) & samples.in_phase("measure")
     indices, begins, ends = samples.index[rows], samples.begin_ns[rows], samples.end_ns[rows]
@@ -120,7 +120,7 @@ def measured_run(samples: Columns, repetition: int) -> Run | None:
     durations = ends - begins
     position = steady_from(durations)
     start = position or 0
-    return Run(
+    return MeasuredRun(
         repetition=repetition,
         steady_from=None if position is None else int(indices[position]),
         indices=indices[start:],

@@ -7,7 +7,7 @@ from prony.model.estimate import Estimate
 _MOST_PLAIN, _LEAST_PLAIN = 1e9, 1e-3
 
 
-def plain(value: float) -> str:
+def plain_number(value: float) -> str:
     """Return `12,345`, `12.35` or `0.01235`."""
     size = abs(value)
     if 1000 <= size < _MOST_PLAIN:
@@ -17,4 +17,4 @@ def plain(value: float) -> str:
 
 def ends(one: Estimate) -> str:
     """Return ` [12.1, 12.6]` with a space before it; empty where there is no interval."""
-    return "" if one.low is None or one.high is None else f" [{plain(one.low)}, {plain(one.high)}]"
+    return "" if one.low is None or one.high is None else f" [{plain_number(one.low)}, {plain_number(one.high)}]"

@@ -1,4 +1,4 @@
-"""Find out which services, container engines, launchers and probes this machine has."""
+"""Find out what this machine has: engines, services, drivers, tasks, container engines, launchers and probes."""
 
 from __future__ import annotations
 
@@ -6,17 +6,22 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
+from prony.errors import CapacityError
+from prony.model.base import Noun
 from prony.model.container import ENGINES, WITH_APPTAINER
-from prony.model.device import AbilityReport
+from prony.model.device import AbilityReport, EngineReport
 from prony.ports import plugins
 from prony.ports.probe import Probe
 from prony.ports.service import Installation, Service, starting_option
 from prony.runner.services.site import with_own_programs
+from prony.store.home import Home
 
 # A program that does not answer in this time has no version; a container engine that does not is broken.
 _ASK_S = 10.0
@@ -53,7 +58,7 @@ def inspect_abilities(kinds: Collection[str] = ("service", "container", "launche
 
 
 def _service(name: str) -> AbilityReport:
-    kind = plugins.load(plugins.SERVICES, name)
+    kind = plugins.load_plugin(plugins.SERVICES, name)
     service: Service = kind()
     # Not checked: which model or which command is another question than whether its program is here.
     reason = service.available(kind.Options.model_construct())
@@ -76,7 +81,7 @@ def _with_image(report: AbilityReport) -> AbilityReport:
     """Add that a recipe may name an image instead, where the service takes one."""
     if report.kind != "service":
         return report
-    options = plugins.load(plugins.SERVICES, report.name).Options
+    options = plugins.load_plugin(plugins.SERVICES, report.name).Options
     if starting_option(options, {"image": "any"}) != "image":
         return report
     return report.model_copy(update={"means": (*report.means, "image")})
@@ -179,7 +184,100 @@ def _which(name: str) -> str | None:
 
 
 def _probe(name: str) -> AbilityReport:
-    probe: Probe = plugins.load(plugins.PROBES, name)()
+    probe: Probe = plugins.load_plugin(plugins.PROBES, name)()
     reason = probe.available() or ""
     probe.close()
     return AbilityReport(kind="probe", name=name, state="missing" if reason else "ready", reason=reason)
+
+
+def inspect_engines(home: Home, names: Sequence[str] = ()) -> list[EngineReport]:
+    """Start every engine, or those named, two at a time, and report what each can do here."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from prony.runner.engines import inspect
+
+    wanted = list(names) or list(plugins.find_plugins(plugins.ENGINES))
+    with tempfile.TemporaryDirectory(prefix="prony-") as scratch, ThreadPoolExecutor(2) as pool:
+        folder = Path(scratch)
+        return list(pool.map(lambda name: inspect(name, home.engines, folder / f"{name}.log"), wanted))
+
+
+def inspect_version(home: Home, name: str, version: str) -> EngineReport:
+    """Start one version of an engine that has an environment of its own; its report is named `NAME@VERSION`."""
+    from prony.runner.engines import check_engine_version, inspect
+
+    with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
+        report = inspect(name, home.engines, Path(scratch) / f"{name}.log", version)
+    if report.version is not None:
+        try:
+            check_engine_version(name, version, report.version)
+        except CapacityError as exc:
+            report = report.model_copy(update={"state": "broken", "reason": exc.message, "hint": exc.hint})
+    return report.model_copy(update={"name": f"{name}@{version}"})
+
+
+class Plug(Noun):
+    """A plug-in as a list shows it; `lacks` says why a service cannot be started here."""
+
+    name: str
+    kind: str
+    about: str
+    driver: str = ""
+    lacks: str = ""
+
+
+class OptionFacts(Noun):
+    """One option of a plug-in."""
+
+    name: str
+    default: str
+    about: str
+
+
+def services() -> list[Plug]:
+    """Return every service; each is asked whether it could be started here with its own defaults."""
+    return [_describe_service(name) for name in plugins.find_plugins(plugins.SERVICES)]
+
+
+def drivers() -> list[Plug]:
+    return [_plug(plugins.DRIVERS, name, "driver") for name in plugins.find_plugins(plugins.DRIVERS)]
+
+
+def tasks() -> list[Plug]:
+    return [_plug(plugins.TASKS, name, "task") for name in plugins.find_plugins(plugins.TASKS)]
+
+
+def options_of(kind: str, name: str) -> list[OptionFacts]:
+    """Return what a plug-in takes; `kind` is services, drivers or tasks."""
+    plugin = plugins.load_plugin(
+        {"services": plugins.SERVICES, "tasks": plugins.TASKS}.get(kind, plugins.DRIVERS), name
+    )
+    fields = plugin.Options.model_fields
+    return [
+        OptionFacts(name=key, default=_default(field), about=field.description or "") for key, field in fields.items()
+    ]
+
+
+def _default(field: Any) -> str:
+    if field.is_required():
+        return "needed"
+    value = field.get_default(call_default_factory=True)
+    if value is None or value in ((), [], {}, ""):
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _plug(group: str, name: str, kind: str) -> Plug:
+    return Plug(name=name, kind=kind, about=_about(plugins.load_plugin(group, name)))
+
+
+def _describe_service(name: str) -> Plug:
+    kind = plugins.load_plugin(plugins.SERVICES, name)
+    service = kind()
+    # Not checked: which model or which command is another question than whether its program is here.
+    lacks = service.available(kind.Options.model_construct()) or ""
+    return Plug(name=name, kind="service", about=_about(kind), driver=service.driver, lacks=lacks)
+
+
+def _about(kind: Any) -> str:
+    return (kind.__doc__ or "").strip().partition("\n")[0]

@@ -1,25 +1,100 @@
 """Authenticate tokens, authorise principals by role, and keep the audit trail.
 
 Everything here blocks; a server calls it in a thread, from as many threads as it likes.
+
+Throttle addresses whose authentication fails too often.
+
+Give a server its owner's token: the one of its home, or a fresh one.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import math
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 from threading import Lock
 
 from prony.app.local_store import database
-from prony.app.login_throttle import Failures
 from prony.errors import AccessError, InputError, StoreError
 from prony.model.access import AuditEntry, MadeToken, NewToken, Principal, Role, Token
 from prony.model.queue import Page
 from prony.ports.clock import Clock, SystemClock
 from prony.store import audit, tokens
 from prony.store.database import Engine, reading, writing
+from prony.store.home import Home
+from prony.store.lock import hold_file_lock
+from prony.store.owner_token import is_private, read_owner_token, write_owner_token
+
+MOST = 10
+WINDOW_S = 60
+_WINDOW_NS = WINDOW_S * 10**9
+_MOST_ADDRESSES = 10_000
+_MOST_TRUSTED = 20_000
+
+
+class Failures:
+    """What failed of late, by address. Secrets are too long to be guessed: this spares the database and the logs.
+
+    A secret that was good before is heard from any address, because many agents may share one with a broken neighbour.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._failed: OrderedDict[str, deque[int]] = OrderedDict()
+        self._trusted: OrderedDict[str, None] = OrderedDict()
+
+    def check(self, address: str, digest: str) -> None:
+        """Refuse an address with more than `MOST` failures within the window; refusals count for nothing."""
+        with self._lock:
+            times = self._failed.get(network_of(address))
+            if digest in self._trusted or times is None or len(times) <= MOST:
+                return
+            left_ns = times[0] + _WINDOW_NS - self._clock.monotonic_ns()
+        if left_ns > 0:
+            raise AccessError(
+                f"more than {MOST} wrong tokens came from {address} within {WINDOW_S} s",
+                hint=f"come back in {math.ceil(left_ns / 10**9)} s, with a good one",
+                code="too_many",
+            )
+
+    def add(self, address: str, digest: str) -> None:
+        """Count a failure; whatever was thought of this secret is forgotten."""
+        network = network_of(address)
+        with self._lock:
+            self._trusted.pop(digest, None)
+            times = self._failed.setdefault(network, deque(maxlen=MOST + 1))
+            times.append(self._clock.monotonic_ns())
+            self._failed.move_to_end(network)
+            if len(self._failed) > _MOST_ADDRESSES:
+                self._failed.popitem(last=False)  # the one that has not failed for the longest time
+
+    def trust(self, digest: str) -> None:
+        """Hear this secret from now on wherever it comes from."""
+        with self._lock:
+            self._trusted[digest] = None
+            self._trusted.move_to_end(digest)
+            if len(self._trusted) > _MOST_TRUSTED:
+                self._trusted.popitem(last=False)
+
+
+@lru_cache(maxsize=4096)
+def network_of(address: str) -> str:
+    """Return whom an address stands for: one that has IPv6 has at least 2**64 addresses of it."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address[:64]
+    if isinstance(found, ipaddress.IPv6Address):
+        mapped = found.ipv4_mapped
+        return str(mapped) if mapped else str(ipaddress.ip_network((int(found) >> 64 << 64, 64)))
+    return str(found)
+
 
 # How long a token that was revoked elsewhere may still be taken here.
 _CACHE_NS = 4 * 10**9
@@ -33,7 +108,7 @@ OWNER = "owner"
 _ENROL_HINT = "`prony tokens add NAME --role agent --once` makes one"
 
 
-def require(principal: Principal, role: Role, *, enrolling: bool = False) -> None:
+def require_role(principal: Principal, role: Role, *, enrolling: bool = False) -> None:
     """Refuse who has not this role or one above it. An agent is apart: no role but the admin's includes its own.
 
     A one-time token may do one thing, so its holder is refused unless this is for `enrolling`.
@@ -52,7 +127,7 @@ def require(principal: Principal, role: Role, *, enrolling: bool = False) -> Non
 
 def require_agent(principal: Principal, agent_id: str) -> None:
     """Refuse who is neither this very agent nor an admin."""
-    require(principal, Role.AGENT)
+    require_role(principal, Role.AGENT)
     if principal.role is not Role.ADMIN and principal.agent_id != agent_id:
         raise AccessError(f"this is for agent {agent_id} itself", hint="an agent acts with the token of its own")
 
@@ -168,7 +243,7 @@ class Access:
 
         None where it needs no other: it has come with its own, or the server asks for none.
         """
-        require(principal, Role.AGENT, enrolling=True)
+        require_role(principal, Role.AGENT, enrolling=True)
         if principal.agent_id is not None:
             require_agent(principal, agent_id)
             return None
@@ -210,7 +285,7 @@ class Access:
         expires_at: datetime | None = None,
     ) -> MadeToken:
         token = Token(
-            id=tokens.new_id(),
+            id=tokens.new_token_id(),
             name=name,
             role=role,
             once=once,
@@ -278,3 +353,20 @@ def _trouble(token: Token | None, now: datetime) -> str:
     if token.expires_at is not None and token.expires_at <= now:
         return f"this token expired at {token.expires_at:%Y-%m-%d %H:%M} UTC"
     return ""
+
+
+def ensure_owner_token(home: Home, access: Access) -> str:
+    """Return the secret that the home's file and the database both know.
+
+    It stays the same over restarts. One that was revoked is replaced, and so is one that others could have read.
+    """
+    with hold_file_lock(home.lock):
+        secret = read_owner_token(home)
+        if secret is not None and not is_private(home):
+            access.drop_owner(secret)
+            secret = None
+        if secret is None or not access.keep_owner(secret):
+            secret = tokens.new_secret()
+            write_owner_token(home, secret)
+            access.keep_owner(secret)
+    return secret

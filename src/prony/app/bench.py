@@ -11,11 +11,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from prony.app import experiment_data, results
-from prony.app.check_jobs import check_alone, check_names, new_id
-from prony.app.check_target import check_target
+from prony.app.check_jobs import check_alone, check_names, check_target, new_id
 from prony.app.local_experiments import LocalAnalyses, LocalExperiments
 from prony.instruments.device import detect
-from prony.load.processes import Clients
+from prony.load.processes import ClientProcesses
 from prony.model.calibration import Calibration
 from prony.model.device import EngineReport
 from prony.model.event import Event
@@ -115,7 +114,7 @@ class Bench:
         on_start: Callable[[Experiment, Sequence[Job]], None],
         on_event: Callable[[Event], None],
         rerun_of: str | None = None,
-        clients: Clients | None = None,
+        clients: ClientProcesses | None = None,
     ) -> ExperimentData:
         """Run a recipe here to its end, or until Ctrl-C; what was measured is kept either way.
 
@@ -148,11 +147,11 @@ class Bench:
         )
         self.store.save_experiment(experiment, jobs)
         on_start(experiment, jobs)
-        self._execute(experiment, jobs, on_event, clients or Clients())
+        self._execute(experiment, jobs, on_event, clients or ClientProcesses())
         return experiment_data.read_experiment_data(self.store, experiment_id)
 
     def _execute(
-        self, experiment: Experiment, jobs: Sequence[Job], on_event: Callable[[Event], None], clients: Clients
+        self, experiment: Experiment, jobs: Sequence[Job], on_event: Callable[[Event], None], clients: ClientProcesses
     ) -> None:
         out = self.home.experiment_folder(experiment.id)
         out = out / jobs[0].id if len(jobs) == 1 else out
@@ -167,9 +166,9 @@ class Bench:
                     jobs, out, self.home, on_event=on_event, calibration_id=calibration_id, clients=clients
                 )
             else:
-                from prony.app.execution import execute
+                from prony.app.execution import execute_jobs
 
-                stopped = execute(jobs, out, self.home, on_event=on_event, calibration_id=calibration_id)
+                stopped = execute_jobs(jobs, out, self.home, on_event=on_event, calibration_id=calibration_id)
         except KeyboardInterrupt:  # before the runner was there to hear it
             stopped = True
             raise
@@ -181,7 +180,7 @@ class Bench:
         for job in jobs:
             folder = self.home.result_folder(experiment.id, job.id)
             if results.is_begun(folder):
-                results.record(self.store, folder)
+                results.record_result(self.store, folder)
         states = [record.result.state for record in self.store.records(experiment.id)]
         # Who was stopped before anything was kept did not fail.
         state = ExperimentState.PARTIAL if stopped and not states else outcome(states, expected=len(jobs))
@@ -206,7 +205,7 @@ class Bench:
 
     def engines(self, names: Sequence[str] = ()) -> list[EngineReport]:
         """Start every engine, or those named, and report what each can do here."""
-        from prony.app.engines import inspect_engines
+        from prony.app.abilities import inspect_engines
 
         return inspect_engines(self.home, names)
 
@@ -220,15 +219,15 @@ class Bench:
         say: Callable[[str], None],
     ) -> EngineReport:
         """Give an engine, or one version of it, an environment of its own, and report what it can do there."""
-        from prony.app.engines import inspect_version
-        from prony.runner.engines import add
+        from prony.app.abilities import inspect_version
+        from prony.runner.engines import add_engine
 
-        add(name, self.home.engines, version=version, python=python, requirements=requirements, say=say)
+        add_engine(name, self.home.engines, version=version, python=python, requirements=requirements, say=say)
         return self.engines([name])[0] if version is None else inspect_version(self.home, name, version)
 
     def engine_versions(self) -> list[EngineReport]:
         """Report the versions of engines that have an environment beside the usual one."""
-        from prony.app.engines import inspect_version
+        from prony.app.abilities import inspect_version
         from prony.runner.engines import versions
 
         return [inspect_version(self.home, name, version) for name, version in versions(self.home.engines)]

@@ -1,4 +1,7 @@
-"""What a job needs before it is kept: an id, names that plug-ins have, and enough machines."""
+"""What a job needs before it is kept: an id, names that plug-ins have, and enough machines.
+
+Check that the target a recipe names exists.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Sequence
 from prony.errors import InputError
 from prony.model.job import Job
 from prony.ports.workload import kind_of
+from prony.recipe import LoadedRecipe
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _EPOCH_S = 1_735_689_600  # 2025-01-01: ids stay short for decades
@@ -40,3 +44,21 @@ def check_alone(jobs: Sequence[Job]) -> None:
             f"--set {name}=1 with more {more}",
             code="needs_agents",
         )
+
+
+# What `place.on` may name: the machine that runs the jobs.
+TARGETS = ("local",)
+
+
+def check_target(loaded: LoadedRecipe) -> None:
+    """Refuse a recipe whose processes are to run where nobody can start them."""
+    wanted = loaded.recipe.place.on
+    if wanted is None or wanted in TARGETS:
+        return
+    mark = loaded.marks.get(("place", "on"))
+    where = "" if mark is None else f"{mark.source}:{mark.line}: " if mark.line else f"{mark.source}: "
+    raise InputError(
+        f"{where}no target is called {wanted!r}; there is {', '.join(TARGETS)}",
+        hint="--on local runs the service and its clients as processes on this machine",
+        code="unknown_target",
+    )

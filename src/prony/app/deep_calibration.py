@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.analyse.compare.conclude import conclude
-from prony.analyse.compare.effect import effect_of
+from prony.analyse.compare.effect import conclude, effect_of
 from prony.analyse.noise import alpha_for, noise_class, noise_figures, warnings
 from prony.errors import MeasurementError
 from prony.model.calibration import NoiseClass

@@ -13,7 +13,7 @@ from pathlib import Path
 from prony.errors import PronyError
 from prony.model.event import Event
 from prony.model.job import Job
-from prony.runner.child.wire import Wire
+from prony.runner.child.wire import MessageWire
 from prony.runner.folder import write_noun
 from prony.store.home import Home
 
@@ -28,7 +28,7 @@ class RunnerLostError(PronyError):
     code = "runner_lost"
 
 
-def execute(
+def execute_jobs(
     jobs: Sequence[Job],
     out: Path,
     home: Home,
@@ -87,7 +87,7 @@ def _follow(runner: subprocess.Popen[bytes], on_event: Callable[[Event], None]) 
     """Hand on events until the runner has ended; return whether somebody stopped it."""
     if runner.stdout is None:
         raise RunnerLostError("no pipe to the runner")
-    wire = Wire(runner.stdout.fileno(), -1)
+    wire = MessageWire(runner.stdout.fileno(), -1)
     asked = 0
     while True:
         try:

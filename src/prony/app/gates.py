@@ -12,8 +12,7 @@ from prony.errors import InputError
 from prony.model.estimate import Estimate, Grade, Summary, metric_in, verdict_on
 from prony.model.experiment import ExperimentState
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.gate import parse_gate, trouble_of_kind
-from prony.model.gate_outcome import GateOutcome, GateReport
+from prony.model.gate import GateOutcome, GateReport, parse_gate, trouble_of_kind
 from prony.model.result import ResultState
 from prony.model.workload import Workload
 from prony.stats.shift import ratio
@@ -32,7 +31,7 @@ def gate_outcomes(store: Store, data: ExperimentData, more: Sequence[str] = ()) 
         return ()
     found: list[GateOutcome] = []
     for entry in data.entries:
-        worsening = against_earlier(store, data, entry)
+        worsening = _against_earlier(store, data, entry)
         failed = entry.result.state is ResultState.FAILED
         found += judge_gates(gates, entry.summary, worsening, failed=failed)
     return tuple(found)
@@ -65,7 +64,7 @@ def _without_gates(data: ExperimentData) -> ExperimentData:
     return data.model_copy(update={"experiment": data.experiment.model_copy(update={"recipe": recipe})})
 
 
-def against_earlier(store: Store, data: ExperimentData, entry: Entry) -> Worsening:
+def _against_earlier(store: Store, data: ExperimentData, entry: Entry) -> Worsening:
     """Return how to say by how much a metric of this job got worse: since the baseline of its series, where one is
     pinned, or else since the last good experiment of its name.
 
@@ -73,7 +72,7 @@ def against_earlier(store: Store, data: ExperimentData, entry: Entry) -> Worseni
     """
 
     def worsening(key: str) -> Estimate | str:
-        earlier = baseline_summary(store, entry) or last_good(store, data, entry, key)
+        earlier = _baseline_summary(store, entry) or _last_good(store, data, entry, key)
         if earlier is None:
             return (
                 f"There is no earlier complete experiment called {data.experiment.name} on this hardware with this "
@@ -84,11 +83,11 @@ def against_earlier(store: Store, data: ExperimentData, entry: Entry) -> Worseni
     return worsening
 
 
-def baseline_summary(store: Store, entry: Entry) -> Summary | None:
+def _baseline_summary(store: Store, entry: Entry) -> Summary | None:
     """Return the summary of the baseline of this job's series; None where none is pinned, or this is the one."""
     with reading(store.engine) as connection:
         series_id = series.series_of_job(connection, entry.job.id)
-        found = series.baseline(connection, series_id) if series_id is not None else None
+        found = series.find_baseline(connection, series_id) if series_id is not None else None
     if found is None or found.job_id == entry.job.id:
         return None
     record = store.record(found.job_id)
@@ -97,7 +96,7 @@ def baseline_summary(store: Store, entry: Entry) -> Summary | None:
     return record.summary if record.summary.runs else summary_of(record.folder)
 
 
-def last_good(store: Store, data: ExperimentData, entry: Entry, key: str) -> Summary | None:
+def _last_good(store: Store, data: ExperimentData, entry: Entry, key: str) -> Summary | None:
     """Return the summary of the same job in the latest earlier experiment whose number may be quoted."""
     mine, hardware_id = data.experiment, entry.environment.device.hardware_id
     earlier = store.experiments(_MOST_EARLIER, name=mine.name, state=ExperimentState.COMPLETE)

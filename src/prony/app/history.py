@@ -32,8 +32,7 @@ from prony.store.database import Connection
 
 if TYPE_CHECKING:
     from prony.analyse.history.changes_found import HistoryChanges
-    from prony.analyse.history.level_track import LevelTrack
-    from prony.analyse.history.numbers import JudgedNumbers
+    from prony.analyse.history.level_track import JudgedNumbers, LevelTrack
     from prony.stats.shift import Shift
 
 
@@ -46,17 +45,16 @@ class Judgement:
     seen: tuple[str, ...]
 
 
-def judge(connection: Connection, series_id: str) -> Judgement:
+def judge_series(connection: Connection, series_id: str) -> Judgement:
     """Judge what is new of a series; all of it where results came between others, went, or were decided upon."""
     from prony.analyse.history.changes_found import decisions, list_changes
     from prony.analyse.history.detect import Rules
-    from prony.analyse.history.level_track import follow
-    from prony.analyse.history.numbers import select_numbers
+    from prony.analyse.history.level_track import follow_levels, select_numbers
 
     series, kept = rows.one(connection, series_id)
     points, known = rows.points(connection, series_id), rows.changes(connection, series_id)
     rules, found = Rules(), select_numbers(points, series.metric, series.better)
-    course = follow(found.turned, rules, _taken_up(kept, found), decisions(found, known))
+    course = follow_levels(found.turned, rules, _taken_up(kept, found), decisions(found, known))
     canary = rows.canary(connection, series.hardware_id) if course.changes else ()
     return Judgement(
         list_changes(series, found, course, known, rules, canary),
@@ -65,7 +63,7 @@ def judge(connection: Connection, series_id: str) -> Judgement:
     )
 
 
-def keep(connection: Connection, judgement: Judgement) -> tuple[Change, ...]:
+def save_judgement(connection: Connection, judgement: Judgement) -> tuple[Change, ...]:
     """Keep a judgement; return the changes that were not there before, or stand otherwise now."""
     told = judgement.told
     before = {one.id: one for one in rows.changes(connection, told.series.id)}
@@ -78,7 +76,7 @@ def keep(connection: Connection, judgement: Judgement) -> tuple[Change, ...]:
 
 
 def _kept_decision(fresh: Change, known: Change | None) -> Change:
-    from prony.analyse.history.sentences import restate_change
+    from prony.analyse.history.changes_found import restate_change
 
     decided = (ChangeState.ACKNOWLEDGED, ChangeState.CONFIRMED, ChangeState.REJECTED)
     if known is None or known.state not in decided or fresh.state in (*decided, ChangeState.RESOLVED):
@@ -121,20 +119,18 @@ def _taken_up(kept: str | None, found: JudgedNumbers) -> LevelTrack | None:
 
 def history(connection: Connection, series_id: str, metric: str | None = None) -> History:
     """Return one series; under another metric than its own it is judged for this answer alone."""
-    from prony.analyse.history.changes_found import list_changes
+    from prony.analyse.history.changes_found import history_sentence, list_changes
     from prony.analyse.history.detect import Rules
-    from prony.analyse.history.level_track import follow
-    from prony.analyse.history.numbers import select_numbers
-    from prony.analyse.history.sentences import history_sentence
+    from prony.analyse.history.level_track import follow_levels, select_numbers
 
     series, _ = rows.one(connection, series_id)
-    points, baseline = rows.points(connection, series_id), rows.baseline(connection, series_id)
+    points, baseline = rows.points(connection, series_id), rows.find_baseline(connection, series_id)
     changes: Sequence[Change] = rows.changes(connection, series_id)
     if metric is not None and metric != series.metric:
         about = _about(metric, points)
         series = series.model_copy(update={"metric": metric, "unit": about.unit, "better": about.better})
         found, rules = select_numbers(points, metric, about.better), Rules()
-        answer = list_changes(series, found, follow(found.turned, rules), (), rules)
+        answer = list_changes(series, found, follow_levels(found.turned, rules), (), rules)
         series, changes = answer.series, answer.changes
     found = select_numbers(points, series.metric, series.better)
     made = History(
@@ -156,8 +152,8 @@ def _about(metric: str, points: Sequence[Point]) -> Metric:
 
 def _segments(found: JudgedNumbers) -> tuple[Segment, ...]:
     from prony.analyse.history.detect import Rules
-    from prony.analyse.history.numbers import level_of
-    from prony.stats.segments import segments
+    from prony.analyse.history.level_track import level_of
+    from prony.stats.changes import segments
 
     return tuple(
         Segment(
@@ -207,7 +203,7 @@ def confirm(
     """
     import numpy as np
 
-    from prony.analyse.history.confirmation import answer
+    from prony.analyse.history.confirmation import judge_pairs
     from prony.analyse.history.detect import Rules
     from prony.stats.shift import paired_ratio
 
@@ -216,7 +212,7 @@ def confirm(
     _check_positive(values, "a pair is two numbers above zero")
     differences = np.log(values[:, 1] / values[:, 0]) * (-1 if found.better == "higher" else 1)
     is_worse = (found.effect > 0) == (found.better != "higher")
-    said = answer(differences, Rules(), worse=is_worse, is_last=is_last)
+    said = judge_pairs(differences, Rules(), worse=is_worse, is_last=is_last)
     agree = int(np.count_nonzero(differences > 0 if is_worse else differences < 0))
     size = _size(paired_ratio(values[:, 0], values[:, 1]))
     told = f"side by side: {agree} of {len(differences)} pairs say the same, {size}, {said}"
@@ -290,7 +286,7 @@ def _record_answer(connection: Connection, found: Change, said: str, told: str) 
     return _decide(connection, found, state, {"path": (*found.path, told)})
 
 
-def note(connection: Connection, change_id: str, told: str) -> Change | None:
+def note_change(connection: Connection, change_id: str, told: str) -> Change | None:
     """Add to how a change was found; None where it is gone, or says so already."""
     try:
         found = rows.change(connection, change_id)
@@ -304,7 +300,7 @@ def note(connection: Connection, change_id: str, told: str) -> Change | None:
 
 
 def _decide(connection: Connection, found: Change, state: ChangeState, more: dict[str, Any]) -> Change:
-    from prony.analyse.history.sentences import restate_change
+    from prony.analyse.history.changes_found import restate_change
 
     points = rows.points(connection, found.series_id)
     last = points[-1].job_id if points else None
@@ -327,13 +323,13 @@ def set_baseline(connection: Connection, series_id: str, wanted: NewBaseline, *,
         series_id=series_id, job_id=point.job_id, experiment_id=point.experiment_id,
         value=point.values.get(series.metric), set_at=at, who=who, reason=wanted.reason,
     )  # fmt: skip
-    rows.set_baseline(connection, made)
+    rows.save_baseline(connection, made)
     return made
 
 
 def baseline(connection: Connection, series_id: str) -> Baseline:
     rows.one(connection, series_id)
-    found = rows.baseline(connection, series_id)
+    found = rows.find_baseline(connection, series_id)
     if found is None:
         hint = "`prony baseline set` pins a result"
         raise NotFoundError(f"series {series_id} has no baseline", hint=hint, code="no_baseline")
@@ -342,5 +338,5 @@ def baseline(connection: Connection, series_id: str) -> Baseline:
 
 def clear_baseline(connection: Connection, series_id: str) -> None:
     rows.one(connection, series_id)
-    if not rows.clear_baseline(connection, series_id):
+    if not rows.delete_baseline(connection, series_id):
         raise NotFoundError(f"series {series_id} has no baseline", hint="there is nothing to clear", code="no_baseline")

@@ -1,4 +1,7 @@
-"""Experiments of this machine's home, and what analysis says of them."""
+"""Experiments of this machine's home, and what analysis says of them.
+
+Find the log files beside the results of an experiment or a job on this machine.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.app import experiment_data, results
-from prony.errors import ConflictError
+from prony.app.experiment_data import resolve_reference
+from prony.errors import ConflictError, NotFoundError
 from prony.model.comparison import Comparison, Terms
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import ExperimentData
-from prony.model.gate_outcome import GateReport
+from prony.model.gate import GateReport
 from prony.model.matrix import MatrixReport, MatrixTerms
 from prony.model.sweep import SweepReport
 from prony.store.store import Store
 
 if TYPE_CHECKING:
-    from prony.model.analysed_experiment import AnalysedExperiment
+    from prony.model.experiment_data import AnalysedExperiment
+
 
 REPORT = "report.html"
 
@@ -58,7 +63,7 @@ class LocalExperiments:
 
     def analyse(self, data: ExperimentData) -> AnalysedExperiment:
         """Return results with all that analysis says of them; new results are judged first."""
-        from prony.app.analysed_experiment import analyse_experiment
+        from prony.app.analyses import analyse_experiment
         from prony.app.local_histories import LocalHistories
 
         LocalHistories(self._store).judge()
@@ -83,7 +88,7 @@ class LocalExperiments:
 
     def export_requests(self, experiment_id: str, export_format: str, to: Path) -> tuple[Path, ...]:
         """Write the requests of an experiment's loads into the folder `to`, in a format of other programs."""
-        from prony.app.exports import export_loads
+        from prony.app.interchange import export_loads
 
         return export_loads(self.results(experiment_id), export_format, to)
 
@@ -102,9 +107,9 @@ class LocalAnalyses:
 
     def compare(self, names: Sequence[str], terms: Terms) -> Comparison:
         """Say how later experiments or jobs stand against the first; the answer names them as they are named here."""
-        from prony.app.compare import compare
+        from prony.app.analyses import compare_stored
 
-        return compare(self._store, names, terms)
+        return compare_stored(self._store, names, terms)
 
     def gates(self, experiment_id: str, *, strict: bool = False, more: Sequence[str] = ()) -> GateReport:
         """Judge the gates of an experiment's recipe, and `more` of them, written as in a recipe."""
@@ -122,6 +127,32 @@ class LocalAnalyses:
 
     def matrix(self, ids: Sequence[str], terms: MatrixTerms) -> MatrixReport:
         """Compare the jobs of several experiments in rows and columns."""
-        from prony.app.matrix import matrix_over
+        from prony.app.analyses import matrix_over
 
         return matrix_over(self._store, ids, terms)
+
+
+def log_files(store: Store, text: str) -> list[tuple[str, Path]]:
+    """Return every log that is not empty, with its job and its name.
+
+    Args:
+        store: The home's own store.
+        text: The id of an experiment or a job, the beginning of one, or `last`.
+
+    Returns:
+        The job's id and the log's name in one text, and the file.
+
+    Raises:
+        NotFoundError: No experiment or no job has this id.
+    """
+    experiment_id, job_id = resolve_reference(store, text)
+    jobs = store.jobs(experiment_id)
+    if job_id is not None and job_id not in {job.id for job in jobs}:
+        raise NotFoundError(f"no job {job_id!r}", hint=f"`prony show {experiment_id}` shows its jobs", code="no_result")
+    found = []
+    for job in jobs:
+        folder = store.home.result_folder(experiment_id, job.id) / "logs"
+        if job_id in (None, job.id) and folder.is_dir():
+            files = sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
+            found += [(f"{job.id}: {path.relative_to(folder)}", path) for path in files]
+    return found

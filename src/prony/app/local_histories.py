@@ -34,12 +34,12 @@ class LocalHistories:
         while True:
             with reading(self.store.engine) as connection:
                 waiting = rows.waiting(connection, _AT_ONCE)
-                judgements = [steps.judge(connection, one) for one in waiting]
+                judgements = [steps.judge_series(connection, one) for one in waiting]
             if not waiting:
                 return tuple(found)
             with writing(self.store.engine) as connection:
                 for judgement in judgements:
-                    found += steps.keep(connection, judgement)
+                    found += steps.save_judgement(connection, judgement)
 
     def find(self, text: str) -> tuple[Series, ...]:
         """Return the series of a recipe's name, or of the beginning of an id; at least one."""
@@ -104,7 +104,7 @@ class LocalHistories:
     def rebuild(self, progress: Callable[[int, int], None]) -> int:
         """Make every point again from the result folders; what people decided stays. Return how many there are."""
         with reading(self.store.engine) as connection:
-            kept = result_rows.standing(connection)
+            kept = result_rows.standing_results(connection)
         made = []
         for number, row in enumerate(kept, 1):
             progress(number, len(kept))

@@ -39,9 +39,9 @@ _TOKENS = frozenset({"ttft_ms", "ttft_content_ms", "itl_ms", "tpot_ms", "tokens_
 _COLD = ("load_ms", "first_inference_ms", "cold_start_ms", "inference_ms")
 
 
-def distribution(entry: Entry, metric: str | None, bins: int) -> Distribution:
+def picture_distribution(entry: Entry, metric: str | None, bins: int) -> Distribution:
     """Put every sample that counts into bins, run by run."""
-    from prony.analyse.pictures.shapes import drawn_run, edges_of, shares
+    from prony.analyse.pictures import drawn_run, edges_of, shares
 
     kind = shown_kind(entry.job.workload.kind).summary
     known = kind.drawn_metrics(entry.job, entry.summary)
@@ -66,9 +66,9 @@ def distribution(entry: Entry, metric: str | None, bins: int) -> Distribution:
     )  # fmt: skip
 
 
-def timeline(entry: Entry, most: int) -> Timeline:
+def picture_timeline(entry: Entry, most: int) -> Timeline:
     """Show what was measured as time went by, warm-up with it."""
-    from prony.analyse.pictures.shapes import buckets, width_of
+    from prony.analyse.pictures import buckets, width_of
 
     kind = shown_kind(entry.job.workload.kind).summary
     metric = _chosen(entry, None, kind.drawn_metrics(entry.job, entry.summary))
@@ -123,7 +123,7 @@ def lines(entry: Entry) -> StepLines:
     return StepLines(job_id=entry.job.id, title=entry.job.title, lines=tuple(found))
 
 
-def counters(entry: Entry, most: int, points: int) -> Counters:
+def picture_counters(entry: Entry, most: int, points: int) -> Counters:
     """Show what the machine did beside the runs; time runs on from run to run."""
     from prony.report.plots.series import counters as counted
 

@@ -1,4 +1,7 @@
-"""Summarise and record result folders, and repair those left by a killed runner."""
+"""Summarise and record result folders, and repair those left by a killed runner.
+
+Find results in the store whose sample files are not what was measured.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from prony.errors import StoreError
 from prony.instruments.samples import SAMPLES, TELEMETRY, read_frame
+from prony.model.base import Noun
 from prony.model.estimate import Summary
-from prony.model.experiment import Experiment
+from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import Entry
 from prony.model.result import Result
 from prony.ports.workload import ReadColumns, kind_of
 from prony.runner.folder import PARTS, compile_samples, wait_until_abandoned, write_frame, write_noun
-from prony.store.folder import FolderContents, read_noun, read_nouns
+from prony.store.folder import FolderContents, damage_in, read_noun, read_nouns
 from prony.store.lock import hold_file_lock
 
 if TYPE_CHECKING:
@@ -48,7 +52,7 @@ def with_runs(entry: Entry) -> Entry:
     return entry.model_copy(update={"summary": summary_of(entry.folder)})
 
 
-def record(store: Store, folder: Path) -> Summary:
+def record_result(store: Store, folder: Path) -> Summary:
     """Keep one result; the same folder may be recorded again without harm."""
     mend(folder)
     summary = summary_of(folder)
@@ -95,8 +99,34 @@ def _record_wreck(store: Store, folder: Path) -> None:
     if not is_begun(folder):
         return
     try:
-        record(store, folder)
+        record_result(store, folder)
     except StoreError as exc:
         # What is damaged stays where it is and is not counted; it must not keep every command from opening the store.
         if exc.code == "store_busy":
             raise
+
+
+class Damage(Noun):
+    """One result that is no longer what its runner left."""
+
+    experiment_id: str
+    job_id: str
+    what: str
+
+
+def damages_of(store: Store, experiment_id: str | None = None) -> list[Damage]:
+    """Look at every standing result, or at those of one experiment; what still runs is left alone."""
+    known = [store.experiment(experiment_id)] if experiment_id is not None else store.experiments()
+    return [
+        damage for one in known if one.state is not ExperimentState.RUNNING for damage in _in_experiment(store, one.id)
+    ]
+
+
+def _in_experiment(store: Store, experiment_id: str) -> list[Damage]:
+    jobs = {job.id: job for job in store.jobs(experiment_id)}
+    found = []
+    for record in store.records(experiment_id):
+        what = damage_in(record.folder, jobs[record.job_id], record.result)
+        if what is not None:
+            found.append(Damage(experiment_id=experiment_id, job_id=record.job_id, what=what))
+    return found

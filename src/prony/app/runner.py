@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from prony.errors import InputError, NotFoundError
-from prony.load.processes import Clients
+from prony.load.processes import ClientProcesses
 from prony.model.event import Event
 from prony.model.job import Job
 from prony.model.result import ResultState
@@ -37,7 +37,7 @@ def run_files(files: Sequence[Path], out: Path, *, calibration_id: str | None, p
         die_with_parent(signal.SIGTERM, parent)  # a polite end: what was measured is kept
     jobs = [_job(file) for file in files]
     results = run_jobs(
-        jobs, _folders(jobs, out), _surroundings(home().create(), calibration_id, _emit, stop, Clients())
+        jobs, _folders(jobs, out), _surroundings(home().create(), calibration_id, _emit, stop, ClientProcesses())
     )
     return 0 if all(result.state is ResultState.COMPLETE for result in results) else 1
 
@@ -49,7 +49,7 @@ def run_here(
     *,
     on_event: Callable[[Event], None],
     calibration_id: str | None = None,
-    clients: Clients,
+    clients: ClientProcesses,
 ) -> bool:
     """Run jobs in this very process; return whether they were stopped early.
 
@@ -100,7 +100,7 @@ class _Told:
 
 
 def _surroundings(
-    here: Home, calibration_id: str | None, emit: Callable[[Event], None], stop: _Stop, clients: Clients
+    here: Home, calibration_id: str | None, emit: Callable[[Event], None], stop: _Stop, clients: ClientProcesses
 ) -> RunContext:
     base = Path.cwd()
     return RunContext(

@@ -101,7 +101,7 @@ class RunOutput(NamedTuple):
         return found
 
 
-def add_experiment(parser: ArgumentParser, *, required: bool = False) -> None:
+def add_experiment_argument(parser: ArgumentParser, *, required: bool = False) -> None:
     meaning = "an id, the beginning of one, or last"
     if required:
         parser.add_argument("experiment", metavar="ID", help=meaning)

@@ -13,7 +13,7 @@ from prony.model.queue import ExperimentView, JobState, QueuedJob
 from prony.report.escaping import one_line
 
 
-def change(
+def change_by_id(
     options: Namespace,
     done: str,
     client: Client,

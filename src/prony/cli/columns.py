@@ -1,10 +1,14 @@
-"""Format server objects as table rows, with untrusted text made safe to show."""
+"""Format objects as table rows of the terminal, with untrusted text made safe to show."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from prony.cli.output import print_columns, print_json
+from prony.errors import InputError
 from prony.model.agent import Agent
 from prony.model.alarm import Alarm, Delivery, Incident
 from prony.model.cron import zone_of
@@ -12,6 +16,12 @@ from prony.model.place import Demand
 from prony.model.queue import Attempt, ExperimentView, Fit, JobState, LotView, QueuedJob
 from prony.model.schedule import Fire, Schedule
 from prony.report.escaping import one_line
+
+if TYPE_CHECKING:
+    from prony.model.history import Change, Series
+    from prony.model.queue import LotFit
+    from prony.ports.use_cases import UseCases
+
 
 Cells = tuple[str, ...]
 
@@ -30,7 +40,7 @@ FIT = ("AGENT", "STATE", "FITS", "LACKS")
 _LONGEST_REASON = 100
 
 
-def experiment_row(view: ExperimentView) -> dict[str, Any]:
+def experiment_columns(view: ExperimentView) -> dict[str, Any]:
     """Return the keys of `prony list --json`, as far as a server knows them."""
     experiment = view.experiment.model_dump(mode="json", include={"id", "name", "state", "created_at", "ended_at"})
     counts = {f"jobs_{state}": view.counts.get(state, 0) for state in JobState}
@@ -89,7 +99,7 @@ def lot_cells(view: LotView) -> Cells:
     )
 
 
-def fit_cells(fit: Fit) -> Cells:
+def _fit_cells(fit: Fit) -> Cells:
     return _show_headline(
         fit.agent_name, fit.state, "yes" if fit.fits else "no", "; ".join(str(lack) for lack in fit.lacks) or "-"
     )
@@ -172,3 +182,61 @@ def _short(reason: str) -> str:
 
 def _show_headline(*cells: object) -> Cells:
     return tuple(one_line(str(cell)) for cell in cells)
+
+
+def show_fits(lots: Sequence[LotFit], *, runnable: bool) -> None:
+
+    from prony.cli.output import print_columns, print_note, print_text
+
+    for lot in lots:
+        print_text(f"{lot.jobs} job{'' if lot.jobs == 1 else 's'}: {wants(lot.demand)}")
+        if lot.agents:
+            print_columns(FIT, [_fit_cells(fit) for fit in lot.agents])
+    if not runnable:
+        print_note("some jobs fit no agent: they would wait until one comes that fits")
+
+
+SERIES = ("ID", "NAME", "WHAT", "MACHINE", "STATE", "RESULTS", "LAST")
+CHANGES = ("ID", "KIND", "STATE", "NOTICED", "METRIC", "BY", "WHAT", "MACHINE")
+
+
+def one_series(bench: UseCases, text: str) -> Series:
+    """Return the one series that a person means."""
+    found = bench.histories.find(text)
+    if len(found) != 1:
+        shown = ", ".join(one.id for one in found[:8])
+        raise InputError(f"{text!r} has {len(found)} series: {shown}", hint="name one by its id", code="ambiguous")
+    return found[0]
+
+
+def show_progress(done: int, total: int) -> None:
+    """Say how many results were read, where a person looks."""
+    if sys.stderr.isatty() and (done == total or done % 20 == 0):
+        sys.stderr.write(f"\r{done}/{total} results" + ("\n" if done == total else ""))
+
+
+def series_cells(series: Series) -> tuple[str, ...]:
+    from prony.report.number import format_observed
+
+    state = series.state.value
+    if state == "learning":
+        state = f"learning {series.learned}/{series.wanted}"
+    last = "-" if series.last_value is None else format_observed(series.last_value, series.unit, 4)
+    return (series.id, series.name, series.title, series.machine, state, str(series.runs), last)
+
+
+def change_cells(change: Change) -> tuple[str, ...]:
+    noticed = f"{change.noticed_at:%Y-%m-%d %H:%M}"
+    by = f"{change.effect:+.1%}"
+    return (change.id, change.kind, change.state.value, noticed, change.metric, by, change.title, change.machine)
+
+
+def show_options(kind: str, name: str, *, as_json: bool) -> int:
+    from prony.app.abilities import options_of
+
+    rows = options_of(kind, name)
+    if as_json:
+        print_json({"name": name, "options": [one.model_dump(mode="json") for one in rows]})
+        return 0
+    print_columns(("OPTION", "DEFAULT", "WHAT IT IS"), [(one.name, one.default, one.about) for one in rows])
+    return 0

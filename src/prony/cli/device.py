@@ -1,13 +1,15 @@
-"""Print a device and its compute units."""
+"""Print a device, its compute units, and what it can do besides running engines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from prony.cli.output import print_text
-from prony.model.device import Device, EngineUnit, Gpu
+from prony.cli.output import print_columns, print_text
+from prony.model.agent import Fact
+from prony.model.device import AbilityReport, Device, EngineUnit, Gpu
 from prony.ports import plugins
 from prony.ports.agent_link import AgentLink
+from prony.report.escaping import one_line
 
 
 def show_device(device: Device, units: Sequence[EngineUnit], home: str) -> None:
@@ -56,3 +58,28 @@ def _software(device: Device) -> Iterator[tuple[str, str]]:
     yield "python", software.python
     yield "packages", ", ".join(f"{name} {version}" for name, version in software.packages.items()) or "none"
     yield "prony", software.prony
+
+
+_HEADINGS = ("KIND", "NAME", "READY", "VERSION", "MEANS", "WHY NOT")
+
+
+def show_abilities(abilities: Sequence[AbilityReport]) -> None:
+    """Print services, container engines, launchers and probes, there or not."""
+    print_columns(_HEADINGS, [_cells(one) for one in abilities])
+
+
+def _cells(one: AbilityReport) -> tuple[str, ...]:
+    is_ready = "yes" if one.state == "ready" else "no"
+    words = (one.kind, one.name, is_ready, one.version or "-", ", ".join(one.means) or "-", one.reason or "-")
+    return tuple(map(one_line, words))
+
+
+def show_facts(facts: Mapping[str, Fact]) -> None:
+    """Print each fact with its values."""
+    width = max(map(len, facts), default=0)
+    for name, value in facts.items():
+        print_text(one_line(f"{name:<{width}}  {_values(value)}") if width else "")
+
+
+def _values(value: Fact) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

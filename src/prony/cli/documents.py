@@ -1,4 +1,7 @@
-"""Write a report where it was asked for: to a file, to standard output or, for HTML, into the home."""
+"""Write a report where it was asked for: to a file, to standard output or, for HTML, into the home.
+
+What a comparison is asked for and how it is shown, for every command that makes one.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from prony.cli.output import print_note, terminal
+from prony.cli.output import print_json, print_note, print_text, terminal
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console
+
+    from prony.model.comparison import Comparison, Terms
+
 
 FORMATS = ("table", "html", "md", "json")
 _SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
@@ -37,7 +43,7 @@ def add_format(parser: ArgumentParser) -> None:
     parser.add_argument("--out", "-o", type=Path, help="file to write; - for standard output")
 
 
-def format_of(options: Namespace) -> str:
+def _format_of(options: Namespace) -> str:
     """Return the format: as it was asked for, or as the name of the file tells; a table has no file."""
     if options.json:
         return "json"
@@ -45,9 +51,9 @@ def format_of(options: Namespace) -> str:
     return str(options.format or by_name)
 
 
-def show(found: R, options: Namespace, name: str, faces: Faces[R]) -> int:
+def show_document(found: R, options: Namespace, name: str, faces: Faces[R]) -> int:
     """Print it, or write it where it is asked for."""
-    form = format_of(options)
+    form = _format_of(options)
     if form == "table" and options.out is None:
         faces.table(found, terminal())
     elif form == "json":
@@ -60,7 +66,7 @@ def show(found: R, options: Namespace, name: str, faces: Faces[R]) -> int:
 def _write(document: str, options: Namespace, name: str) -> None:
     """Write it; HTML that nobody said where to put lies in the home, because a terminal shows it badly."""
     out: Path | None = options.out
-    if out is None and format_of(options) == "html":
+    if out is None and _format_of(options) == "html":
         from prony.client.download_experiment import keep_report
 
         print_note(f"report: {keep_report(name, document.encode())}")
@@ -71,3 +77,34 @@ def _write(document: str, options: Namespace, name: str) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(document, encoding="utf-8")
     print_note(f"report: {out}")
+
+
+def show_comparison(found: Comparison, *, as_json: bool, markdown: bool = False) -> None:
+    """Print it for a person, or as JSON, or as Markdown."""
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+    elif markdown:
+        from prony.report.markdown import comparison
+
+        print_text(comparison.render(found))
+    else:
+        from prony.report.terminal import comparison as comparison_terminal
+
+        comparison_terminal.print_comparison(found, terminal())
+
+
+def terms_of(options: Namespace) -> Terms:
+    from pydantic import ValidationError
+
+    from prony.errors import InputError
+    from prony.model.comparison import Terms
+
+    try:
+        return Terms.read(
+            {"threshold": options.threshold, "metrics": tuple(options.metric)}
+            | {name: vars(options)[name] for name in ("anyway", "rule") if name in options}
+            | {"across": tuple(vars(options).get("across", ()))}
+        )
+    except ValidationError as exc:
+        said = str(exc.errors()[0]["msg"]).removeprefix("Value error, ")
+        raise InputError(f"--threshold: {said}") from None

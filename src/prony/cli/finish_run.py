@@ -1,18 +1,22 @@
-"""The end of a run: its numbers on the terminal, its report on the disk, its exit code."""
+"""The end of a run: its numbers on the terminal, its report on the disk, its exit code.
+
+Say which results are damaged, and by the exit code that there are some.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prony.cli.output import print_json, print_note, print_text, terminal
+from prony.errors import EXIT_CODES, StoreError
 from prony.model.experiment import ExperimentState
 from prony.model.experiment_data import ExperimentData
-from prony.model.gate_outcome import GateReport
+from prony.model.gate import GateReport
 from prony.model.result import ResultState
 from prony.report.escaping import one_line
 from prony.report.gate_tables import summarise_gates
@@ -20,9 +24,11 @@ from prony.report.gate_tables import summarise_gates
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from prony.app.results import Damage
     from prony.cli.arguments import RunOutput
     from prony.cli.watch import Ended
     from prony.model.queue import ExperimentView
+
 
 _STOPPED = 130
 _PATIENT = 12  # tries: more than half a minute
@@ -63,10 +69,10 @@ def finish(
 
         add_summary(render(data, "github", strict=output.strict))
     code = _exit_code(data, failed)
-    return code or (0 if gates_pass(data, strict=output.strict) else 1)
+    return code or (0 if _gates_pass(data, strict=output.strict) else 1)
 
 
-def gates_pass(data: ExperimentData, *, strict: bool) -> bool:
+def _gates_pass(data: ExperimentData, *, strict: bool) -> bool:
     """Say in one line how the gates stand; `strict` fails those that cannot be judged too."""
     found = GateReport(experiment_id=data.experiment.id, strict=strict, outcomes=data.gates)
     if found.outcomes:
@@ -78,11 +84,11 @@ def finish_there(
     ended: Ended, output: RunOutput, options: Namespace, *, beside: Mapping[str, Any] | None = None
 ) -> int:
     """Show what came out on the server that the options name; one that is away just then is waited for."""
-    from prony.cli.remote import again, connect
+    from prony.cli.remote import again, connect_server
     from prony.cli.watch import why_ended
     from prony.model.queue import JobState
 
-    with connect(options, attempts=_PATIENT) as client:
+    with connect_server(options, attempts=_PATIENT) as client:
         data = client.experiments.results(ended.view.experiment.id)
         wanted = output.report and data.entries
         kept = client.experiments.keep_report(data.experiment.id) if wanted else Path()
@@ -124,3 +130,12 @@ def show(data: ExperimentData, *, as_json: bool, beside: Mapping[str, Any] | Non
     from prony.report.terminal.experiment import print_experiment
 
     print_experiment(data, terminal())
+
+
+def report_damages(damages: Sequence[Damage]) -> int:
+    """Name each on standard error; return 0 where there is none, else the exit code of a store that is in trouble."""
+    for damage in damages:
+        print_note(f"error: job {damage.job_id}: {damage.what}")
+    if damages:
+        print_note(" hint: restore the files from a copy, or run the jobs again")
+    return EXIT_CODES[StoreError] if damages else 0

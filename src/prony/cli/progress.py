@@ -103,7 +103,7 @@ class Bars:
                 now = event.message.partition(":")[0] or event.state or "starting"
                 self._progress.update(task, completed=event.done, total=event.total, now=now)
             case "load":
-                self._progress.update(task, now=load_text(event.live))
+                self._progress.update(task, now=_load_text(event.live))
             case "phase":
                 self._progress.update(task, now=_PHASES.get(event.phase, event.phase))
             case "finished":
@@ -132,7 +132,7 @@ class Lines:
         elif event.kind == "load" and event.live is not None:
             if abs(event.live.elapsed_s - self._told_s) >= _LOAD_LINE_S:  # back to little when the next one begins
                 self._told_s = event.live.elapsed_s
-                self.note(f"  {title}: {load_text(event.live)}")
+                self.note(f"  {title}: {_load_text(event.live)}")
         elif event.kind == "finished":
             reason = f": {event.message}" if event.message else ""
             self.note(f"  {title}: {_MARKS.get(event.state, event.state)}{reason}")
@@ -152,7 +152,7 @@ class Lines:
             raise KeyboardInterrupt from None
 
 
-def load_text(live: Live | None) -> str:
+def _load_text(live: Live | None) -> str:
     """Return a load as it goes, in one line: rate, latencies, in flight, failures, time left."""
     if live is None:
         return ""

@@ -19,19 +19,18 @@ if TYPE_CHECKING:
     from prony.ports.use_cases import UseCases
 
 
-def address(options: Namespace) -> str | None:
+def server_address(options: Namespace) -> str | None:
     """Return the server that was named: by --server, else by PRONY_SERVER; None where everything happens here."""
     return options.server or os.environ.get("PRONY_SERVER") or None
 
 
-def connect(options: Namespace, *, attempts: int = 4) -> Client:
+def connect_server(options: Namespace, *, attempts: int = 4) -> Client:
     """Return a client of the server that was named, or else of the one that runs on this machine in the same home."""
     from prony.client import Client
     from prony.client.owner import find_owner_token
-    from prony.store.home import home
-    from prony.store.serving import running_server
+    from prony.store.home import home, running_server
 
-    url = address(options) or running_server(home())
+    url = server_address(options) or running_server(home())
     if url is None:
         raise InputError(
             "no server is named, and none runs here",
@@ -44,8 +43,8 @@ def connect(options: Namespace, *, attempts: int = 4) -> Client:
 @contextmanager
 def open_bench(options: Namespace) -> Iterator[UseCases]:
     """Open the server that was named, or else this machine's own home; both have the same use cases."""
-    if address(options):
-        with connect(options) as client:
+    if server_address(options):
+        with connect_server(options) as client:
             yield client
     else:
         from prony.app.bench import Bench
@@ -56,8 +55,7 @@ def open_bench(options: Namespace) -> Iterator[UseCases]:
 
 def is_served() -> bool:
     """Does a server run in this home, as far as the file that it leaves there tells?"""
-    from prony.store.home import home
-    from prony.store.serving import running_server
+    from prony.store.home import home, running_server
 
     return running_server(home()) is not None
 
@@ -66,7 +64,7 @@ def note_unserved(options: Namespace) -> None:
     """Say what is needed besides, where something was written into a home in which no server runs."""
     from prony.cli.output import print_note
 
-    if not address(options) and not is_served():
+    if not server_address(options) and not is_served():
         print_note("no server runs in this home: it waits for one; `prony server` starts it")
 
 

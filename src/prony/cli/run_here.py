@@ -12,12 +12,12 @@ from prony.ports.workload import kind_of
 
 if TYPE_CHECKING:
     from prony.cli.arguments import RunOutput
-    from prony.load.processes import Clients
+    from prony.load.processes import ClientProcesses
     from prony.model.recipe import Recipe
     from prony.recipe import LoadedRecipe
 
 
-def run_here(loaded: LoadedRecipe, output: RunOutput, *, base: Path | None = None) -> int:
+def run_recipe_here(loaded: LoadedRecipe, output: RunOutput, *, base: Path | None = None) -> int:
     """Run a recipe to its end and show it; relative paths in it are relative to `base`, or else to its own folder."""
     tell_notes(loaded.notes)
     _note_server_only(loaded)
@@ -70,8 +70,8 @@ def pause_garbage_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _clients_ahead(recipe: Recipe) -> Clients:
-    from prony.load.processes import Clients
+def _clients_ahead(recipe: Recipe) -> ClientProcesses:
+    from prony.load.processes import ClientProcesses
 
     ahead = kind_of(recipe.workload).prepare.client_processes(recipe)
-    return Clients(ahead=ahead) if ahead else Clients()
+    return ClientProcesses(ahead=ahead) if ahead else ClientProcesses()

@@ -19,7 +19,7 @@ from prony.report.escaping import one_line
 _PATIENCE_S = 20.0
 
 
-class Row(NamedTuple):
+class WatchRow(NamedTuple):
     id: str
     title: str
 
@@ -53,7 +53,7 @@ class Watcher:
 
     def _snapshot(self, snapshot: Snapshot) -> None:
         if self.view is None:
-            rows = [Row(job.id, one_line(job.title)) for job in snapshot.jobs]
+            rows = [WatchRow(job.id, one_line(job.title)) for job in snapshot.jobs]
             experiment = snapshot.experiment.experiment
             self._follower.start(experiment.model_copy(update={"name": one_line(experiment.name)}), rows)
         elif self._is_lost:
@@ -102,7 +102,7 @@ class Ended(NamedTuple):
     jobs: dict[str, QueuedJob]
 
 
-def follow(client: Client, experiment_id: str, *, cancels: bool) -> Ended:
+def follow_experiment(client: Client, experiment_id: str, *, cancels: bool) -> Ended:
     """Show an experiment until it has ended. `cancels`: Ctrl-C ends it, as it ends a run here; else it only leaves."""
     with following(elsewhere=True) as follower, _terminating():
         watcher = Watcher(follower)

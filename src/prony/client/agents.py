@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from prony.client import wire
-from prony.client.connection import Call, Content
-from prony.client.request_shapes import ApiRequests
-from prony.client.resolve_id import only_match
+from prony.client.connection import ApiCall, Content
+from prony.client.request_shapes import ApiRequests, only_match
 from prony.model.agent import (
     Agent,
     AgentState,
@@ -91,15 +90,15 @@ class RemoteLeases:
         """Ask for a job; None when the wait ended without one."""
         content = request.model_dump_json().encode()
         headers = {"Content-Type": "application/json"}
-        call = Call("POST", ("leases",), headers=headers, content=content, wait_s=request.wait_s)
+        call = ApiCall("POST", ("leases",), headers=headers, content=content, wait_s=request.wait_s)
         response = self._connection.send(call)
         if response.status_code == 204:
             return None
-        return wire.read(Lease, response.content, self._connection.base)
+        return wire.read_answer(Lease, response.content, self._connection.base)
 
     def current(self) -> tuple[LeaseView, ...]:
         """Return the leases that are held now."""
-        response = self._connection.send(Call("GET", ("leases",), is_safe=True))
+        response = self._connection.send(ApiCall("GET", ("leases",), is_safe=True))
         return wire.read_all(LeaseView, response.content, self._connection.base)
 
     def progress(self, lease_id: str, progress: Progress) -> ProgressAnswer:
@@ -110,8 +109,8 @@ class RemoteLeases:
         """Wait for the other agents that send the same load; None when they are not all there yet."""
         content, headers = meeting.model_dump_json().encode(), {"Content-Type": "application/json"}
         path = ("leases", lease_id, "meeting")
-        response = self._connection.send(Call("POST", path, headers=headers, content=content, wait_s=meeting.wait_s))
-        return None if response.status_code == 204 else wire.read(Met, response.content, self._connection.base)
+        response = self._connection.send(ApiCall("POST", path, headers=headers, content=content, wait_s=meeting.wait_s))
+        return None if response.status_code == 204 else wire.read_answer(Met, response.content, self._connection.base)
 
     def hand_back(self, lease_id: str, reason: str) -> None:
         """Give a job back that will not be run; it waits again."""
@@ -124,7 +123,7 @@ class RemoteLeases:
     def upload(self, lease_id: str, offset: int, content: Content) -> UploadState:
         """Add bytes to a result's tar from `offset` on; a wrong offset is a ConflictError."""
         headers = {"Content-Type": "application/octet-stream"}
-        call = Call("PATCH", ("leases", lease_id, "upload"), {"offset": offset}, headers, content)
+        call = ApiCall("PATCH", ("leases", lease_id, "upload"), {"offset": offset}, headers, content)
         return self._connection.read(UploadState, call)
 
     def finish(
@@ -141,5 +140,5 @@ class RemoteLeases:
         """
         headers = {"Content-Type": "application/x-tar", wire.SHA256: sha256}
         query = {"next": next_job, "wait_s": wait_s}
-        call = Call("PUT", ("leases", lease_id, "result"), query, headers, content, wait_s=wait_s)
+        call = ApiCall("PUT", ("leases", lease_id, "result"), query, headers, content, wait_s=wait_s)
         return self._connection.read(FinishAnswer, call)

@@ -9,9 +9,8 @@ from typing import Self
 
 from prony.client.agents import RemoteAgents, RemoteLeases
 from prony.client.alarms import RemoteAlarms
-from prony.client.analyses import RemoteAnalyses
-from prony.client.connection import Connection
-from prony.client.experiments import RemoteExperiments
+from prony.client.connection import ApiConnection
+from prony.client.experiments import RemoteAnalyses, RemoteExperiments
 from prony.client.histories import RemoteHistories
 from prony.client.jobs import RemoteJobs
 from prony.client.recipes import RemoteRecipes, RemoteScripts
@@ -47,7 +46,7 @@ class Client:
                 and creations, which carry a key of their own.
             sleep: How to wait between two attempts.
         """
-        self._connection = Connection(url, token, timeout_s=timeout_s, attempts=attempts, sleep=sleep)
+        self._connection = ApiConnection(url, token, timeout_s=timeout_s, attempts=attempts, sleep=sleep)
         requests = ApiRequests(self._connection)
         self.experiments = RemoteExperiments(requests)
         self.analyses = RemoteAnalyses(requests, self.experiments)

@@ -30,7 +30,7 @@ _CONNECT_S = 10.0
 
 
 @dataclass(frozen=True)
-class Call:
+class ApiCall:
     """One request. `wait_s` is how long the server may hold it; `is_safe`: doing it twice is doing it once."""
 
     method: str
@@ -44,7 +44,7 @@ class Call:
     expected: frozenset[int] = frozenset()
 
 
-class Connection:
+class ApiConnection:
     """Speaks to one server. Threads may share it."""
 
     def __init__(
@@ -81,13 +81,13 @@ class Connection:
             trust_env=not is_loopback_url(self.base),
         )
 
-    def send(self, call: Call) -> httpx.Response:
+    def send(self, call: ApiCall) -> httpx.Response:
         """Return the whole answer, or raise the error that it stands for."""
         return self._try(call, _whole)
 
-    def read(self, noun: type[N], call: Call) -> N:
+    def read(self, noun: type[N], call: ApiCall) -> N:
         """Return the answer as a noun, or raise the error that it stands for."""
-        return wire.read(noun, self.send(call).content, self.base)
+        return wire.read_answer(noun, self.send(call).content, self.base)
 
     def knows(self, secret: str, *, nonce: str) -> bool:
         """Does whoever answers at this address have the secret? It is not sent: they prove it."""
@@ -97,10 +97,10 @@ class Connection:
             said = response.headers.get(PROOF, "")
             return hmac.compare_digest(said.encode(), prove(secret, nonce, address, port).encode())
 
-        asked = Call("GET", ("health",), headers={CHALLENGE: nonce}, is_safe=True, expected=frozenset({503}))
+        asked = ApiCall("GET", ("health",), headers={CHALLENGE: nonce}, is_safe=True, expected=frozenset({503}))
         return self._try(asked, is_proven)
 
-    def download(self, call: Call, to: Path) -> Path:
+    def download(self, call: ApiCall, to: Path) -> Path:
         """Write the answer's body to a file that appears when it is whole; begin again when the connection breaks.
 
         Raises:
@@ -124,7 +124,7 @@ class Connection:
                 fresh.unlink()
         return to
 
-    def stream(self, call: Call, *, silence_s: float) -> Iterator[bytes]:
+    def stream(self, call: ApiCall, *, silence_s: float) -> Iterator[bytes]:
         """Yield the answer's body as it arrives, until it ends or is silent for too long."""
         import httpx
 
@@ -136,7 +136,7 @@ class Connection:
         except httpx.RequestError as exc:
             raise self._lost(exc) from exc
 
-    def _try(self, call: Call, consume: Callable[[httpx.Response], T]) -> T:
+    def _try(self, call: ApiCall, consume: Callable[[httpx.Response], T]) -> T:
         """Hand a good answer to `consume`; what is safe to repeat is tried a few times."""
         import httpx
 
@@ -157,7 +157,7 @@ class Connection:
         raise AssertionError  # the last round returns or raises
 
     @contextmanager
-    def _open(self, call: Call, silence_s: float) -> Iterator[httpx.Response]:
+    def _open(self, call: ApiCall, silence_s: float) -> Iterator[httpx.Response]:
         import httpx
 
         request = self._http.build_request(

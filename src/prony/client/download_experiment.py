@@ -9,9 +9,8 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from prony.errors import ConflictError, StoreError, TransportError
-from prony.store.bundle import EXPERIMENT, read_bundle
+from prony.store.bundle import EXPERIMENT, MANIFEST, read_bundle
 from prony.store.home import Home, home, safe_id
-from prony.store.manifest import MANIFEST
 
 # Writes the tar of an export to a file.
 Download = Callable[[Path], Path]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from prony.client.request_shapes import ApiRequests
-from prony.client.resolve_id import exists, only_match
+from prony.client.request_shapes import ApiRequests, exists, only_match
 from prony.errors import InputError
 from prony.model.history import (
     Acknowledgement,

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from prony.client import wire
-from prony.client.connection import Call
+from prony.client.connection import ApiCall
 from prony.client.experiments import RemoteExperiments
-from prony.client.request_shapes import ApiRequests
-from prony.client.resolve_id import exists
+from prony.client.request_shapes import ApiRequests, exists
 from prony.errors import InputError, NotFoundError, TransportError
 from prony.model.experiment_data import Entry
 from prony.model.picture import Counters, Distribution, Starts, StepLines, Timeline
@@ -17,7 +16,7 @@ from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, JobState, Pag
 from prony.model.section import JobSections
 
 
-class LogPiece(NamedTuple):
+class FetchedLog(NamedTuple):
     """A piece of a log. `next_offset` is where the log goes on; `ended`: nothing will follow."""
 
     text: bytes
@@ -99,20 +98,20 @@ class RemoteJobs:
         """Cancel or retry many jobs at once."""
         return self._requests.send(JobBatchAnswer, "POST", "jobs", "batch", body=batch)
 
-    def logs(self, job_id: str, *, attempt: int | None = None, offset: int = 0, wait_s: float = 0.0) -> LogPiece:
+    def logs(self, job_id: str, *, attempt: int | None = None, offset: int = 0, wait_s: float = 0.0) -> FetchedLog:
         """Return the log from `offset` on; where there is nothing yet, the server waits up to `wait_s` for more.
 
         Raises:
             TransportError: The answer does not say where the log goes on.
         """
         query = {"attempt": attempt, "offset": offset, "wait_s": wait_s}
-        call = Call("GET", ("jobs", job_id, "logs"), query, wait_s=wait_s, is_safe=True)
+        call = ApiCall("GET", ("jobs", job_id, "logs"), query, wait_s=wait_s, is_safe=True)
         response = self._connection.send(call)
         next_offset = response.headers.get(wire.NEXT_OFFSET, "")
         if not next_offset.isdecimal():
             raise TransportError(f"{self._connection.base} does not say where the log goes on")
         ended = response.headers.get(wire.ENDED, "").lower() == "true"
-        return LogPiece(response.content, int(next_offset), ended)
+        return FetchedLog(response.content, int(next_offset), ended)
 
     def result(self, job_id: str) -> Entry:
         """Return a job's result, with its summary."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import secrets
 
-from prony.client.connection import Connection
+from prony.client.connection import ApiConnection
 from prony.client.wire import base_of
 from prony.model.loopback import is_loopback_url
-from prony.store.home import Home
+from prony.store.home import Home, running_server
 from prony.store.owner_token import read_owner_token
-from prony.store.serving import running_server
 
 
 def find_owner_token(url: str, home: Home, *, attempts: int = 4) -> str | None:
@@ -24,7 +23,7 @@ def find_owner_token(url: str, home: Home, *, attempts: int = 4) -> str | None:
     secret = read_owner_token(home)
     if secret is None:
         return None
-    connection = Connection(base, attempts=attempts)
+    connection = ApiConnection(base, attempts=attempts)
     try:
         return secret if connection.knows(secret, nonce=secrets.token_urlsafe(32)) else None
     finally:

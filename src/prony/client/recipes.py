@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from prony.client.connection import Call, Content
+from prony.client.connection import ApiCall, Content
 from prony.client.request_shapes import ApiRequests
 from prony.errors import TransportError
 from prony.model.check import Catalogue, Examples, RecipeCheck
@@ -35,7 +35,7 @@ class RemoteRecipes:
         Raises:
             TransportError: The answer is no JSON.
         """
-        content = self._connection.send(Call("GET", ("recipes", "schema"), is_safe=True)).content
+        content = self._connection.send(ApiCall("GET", ("recipes", "schema"), is_safe=True)).content
         try:
             found: dict[str, Any] = json.loads(content)
         except ValueError as exc:
@@ -64,7 +64,7 @@ class RemoteScripts:
     def keep(self, sha256: str, content: Content) -> None:
         """Bring the tar of a folder, by its own SHA-256; one that is there already is not kept twice."""
         headers = {"Content-Type": "application/x-tar"}
-        self._requests.connection.send(Call("PUT", ("scripts", sha256), headers=headers, content=content))
+        self._requests.connection.send(ApiCall("PUT", ("scripts", sha256), headers=headers, content=content))
 
     def fetch(self, sha256: str, to: Path) -> Path:
         """Write the tar to the file `to`."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prony.client import wire
-from prony.client.connection import Call
+from prony.client.connection import ApiCall
 from prony.client.request_shapes import ApiRequests
-from prony.client.watching import changes
-from prony.model.about import About
+from prony.client.watching import watch_changes
 from prony.model.access import AuditEntry, LoginLink, MadeToken, NewToken, Token
 from prony.model.event import Changed
 from prony.model.gang import ClockReading
+from prony.model.listing import About
 from prony.model.queue import Health, Page, Queue, Stats
 
 
@@ -24,7 +24,7 @@ class RemoteServer:
 
     def events(self) -> Iterator[Changed | None]:
         """Yield what changes anywhere, until the connection is lost; None: anything may have changed."""
-        return changes(self._connection)
+        return watch_changes(self._connection)
 
     def queue(self) -> Queue:
         """Return what waits, and why."""
@@ -32,8 +32,8 @@ class RemoteServer:
 
     def health(self) -> Health:
         """Say which parts of the server work; an answer of one that fails is an answer too."""
-        call = Call("GET", ("health",), is_safe=True, expected=frozenset({503}))
-        return wire.read(Health, self._connection.send(call).content, self._connection.base)
+        call = ApiCall("GET", ("health",), is_safe=True, expected=frozenset({503}))
+        return wire.read_answer(Health, self._connection.send(call).content, self._connection.base)
 
     def clock(self) -> ClockReading:
         """Return what the server's monotonic clock says."""

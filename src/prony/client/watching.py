@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from prony.client import wire
-from prony.client.connection import Call, Connection
+from prony.client.connection import ApiCall, ApiConnection
 from prony.errors import InputError, PronyError, TransportError
 from prony.model.base import Noun
 from prony.model.event import Changed, Event
@@ -34,7 +34,7 @@ _NOUNS: dict[str, type[Snapshot] | type[QueuedJob] | type[Event] | type[Experime
 }
 
 
-def kind_of(update: Update) -> str:
+def event_kind(update: Update) -> str:
     """Return what the stream calls this kind of update."""
     return next(name for name, noun in _NOUNS.items() if isinstance(update, noun))
 
@@ -45,7 +45,7 @@ def has_ended(view: ExperimentView) -> bool:
 
 
 def updates(
-    connection: Connection, experiment_id: str, on_lost: Callable[[PronyError, float], None]
+    connection: ApiConnection, experiment_id: str, on_lost: Callable[[PronyError, float], None]
 ) -> Iterator[Update]:
     """Yield what happens until the experiment has ended, however often the connection is lost."""
     ended = False
@@ -64,16 +64,16 @@ def updates(
                 connection.sleep(pause_s)
 
 
-def changes(connection: Connection) -> Iterator[Changed | None]:
+def watch_changes(connection: ApiConnection) -> Iterator[Changed | None]:
     """Yield what changes anywhere, for as long as the connection holds; None: anything may have changed."""
     for message in _messages(connection, "events"):
         if message.event == "anew":
             yield None
         elif message.event == "changed":
-            yield wire.read(Changed, message.data, connection.base)
+            yield wire.read_answer(Changed, message.data, connection.base)
 
 
-def _until_lost(connection: Connection, experiment_id: str) -> Iterator[Update | PronyError]:
+def _until_lost(connection: ApiConnection, experiment_id: str) -> Iterator[Update | PronyError]:
     """Yield what one connection brings, and last why it brings no more."""
     stream = _messages(connection, "experiments", experiment_id, "events")
     while True:
@@ -100,13 +100,13 @@ def _has_ended(update: Update, before: bool) -> bool:
             return before
 
 
-def _messages(connection: Connection, *path: str) -> Iterator[StreamMessage]:
+def _messages(connection: ApiConnection, *path: str) -> Iterator[StreamMessage]:
     headers = {"Accept": "text/event-stream", "Accept-Encoding": "identity", "Cache-Control": "no-store"}
-    call = Call("GET", path, headers=headers)
+    call = ApiCall("GET", path, headers=headers)
     return stream_messages(connection.stream(call, silence_s=_SILENCE_S))
 
 
 def _read(message: StreamMessage, where: str) -> Update | None:
     """Return the noun of a message, or None for one that only a newer server sends."""
     noun = _NOUNS.get(message.event)
-    return None if noun is None else wire.read(noun, message.data, where)
+    return None if noun is None else wire.read_answer(noun, message.data, where)

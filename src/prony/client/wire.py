@@ -88,7 +88,7 @@ def _check_token(token: str) -> str:
     raise InputError("the token has letters that no token has", hint="give just what the server printed")
 
 
-def read(noun: type[N], body: str | bytes, where: str) -> N:
+def read_answer(noun: type[N], body: str | bytes, where: str) -> N:
     """Return what the server answered as a noun; keys that only a newer server knows are passed over."""
     try:
         return noun.read_json(body)

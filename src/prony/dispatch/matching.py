@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from prony.dispatch.facts import facts_of
 from prony.model.agent import Fact
-from prony.model.fact_condition import Comparison, Value, comparison
+from prony.model.fact import FactComparison, Value, parse_comparison
 from prony.model.job import Job
 from prony.model.place import Demand, Lack, Place, Wanted
 from prony.ports.workload import kind_of
@@ -87,9 +87,9 @@ def _stands(name: str, wanted: Value, values: tuple[Value, ...]) -> bool:
 
 
 @lru_cache(maxsize=8192, typed=True)
-def _comparison(name: str, wanted: Value) -> Comparison | None:
+def _comparison(name: str, wanted: Value) -> FactComparison | None:
     try:
-        return comparison(name, wanted)
+        return parse_comparison(name, wanted)
     except ValueError:  # only a newer Prony, which took the recipe, knows what it means
         return None
 

@@ -1,10 +1,34 @@
-"""Decide what becomes of a job when one of its attempts has ended: it ends, waits again, or stays as it is."""
+"""Decide what becomes of a job when an attempt ended, whether it is tried again, and whom a failure counts against."""
 
 from __future__ import annotations
 
-from prony.dispatch.retry import is_tried_again
-from prony.model.queue import JobState
+from collections.abc import Iterable
+
+from prony.model.queue import Attempt, JobState
 from prony.model.result import Failure, ResultState
+
+FIRST_PAUSE_S = 2.0
+LONGEST_PAUSE_S = 300.0
+
+
+def is_tried_again(failure: Failure | None) -> bool:
+    """Say whether another device or time may do better: never for a failing system under test or a wrong recipe.
+
+    An attempt without any result (`None`) was lost with its agent.
+    """
+    return failure is None or failure.whose in ("prony", "capacity")
+
+
+def pause_s(failures: int) -> float:
+    """Return how long to wait after so many failures in a row: twice as long each time, up to five minutes."""
+    doublings = min(max(failures - 1, 0), 10)  # more make no difference, and far more are no float
+    return float(min(FIRST_PAUSE_S * 2.0**doublings, LONGEST_PAUSE_S))
+
+
+def is_due(not_before: float, now: float) -> bool:
+    """Say whether a pause is over; one that ends later than any pause can was made by a clock that was wrong."""
+    return not_before <= now or not_before > now + LONGEST_PAUSE_S
+
 
 _ENDS = {
     ResultState.COMPLETE: JobState.COMPLETE,
@@ -39,3 +63,21 @@ def after_late_result(job: JobState, result: ResultState) -> JobState | None:
     if result is ResultState.PARTIAL and job is JobState.FAILED:
         return JobState.PARTIAL
     return None
+
+
+# So many jobs that failed here and were done elsewhere, without one success between them.
+STRIKES = 3
+
+
+def agents_to_strike(attempts: Iterable[Attempt], *, done_by: str) -> list[str]:
+    """Return the agents on which a job failed that another has done."""
+    return sorted({one.agent_id for one in attempts if one.state in ("failed", "lost")} - {done_by})
+
+
+def may_be_the_agent(failure: Failure | None) -> bool:
+    """May it be the agent's fault? What Prony or a wrong recipe did says nothing about it."""
+    return failure is not None and failure.whose == "sut"
+
+
+def is_faulty(strikes: int) -> bool:
+    return strikes >= STRIKES

@@ -25,7 +25,7 @@ class Mount:
 
 def mounts(root: Path = kernel.ROOT) -> list[Mount]:
     """Return every control-group hierarchy that is mounted."""
-    lines = (kernel.text(root / "proc/self/mountinfo") or "").splitlines()
+    lines = (kernel.read_text(root / "proc/self/mountinfo") or "").splitlines()
     found: list[Mount] = []
     for line in lines:
         left, _, right = line.partition(" - ")
@@ -55,7 +55,7 @@ def quota_cores(root: Path = kernel.ROOT) -> float | None:
     """Return how many CPUs' worth of time the groups allow, or None where nothing limits it."""
     found: list[float] = []
     for group in groups("cpu", 2, root):
-        words = (kernel.text(group / "cpu.max") or "").split()
+        words = (kernel.read_text(group / "cpu.max") or "").split()
         if len(words) == 2 and words[0].isdecimal() and words[1].isdecimal() and int(words[1]) > 0:
             found.append(int(words[0]) / int(words[1]))
     for group in groups("cpu", 1, root):
@@ -76,20 +76,20 @@ def memory_limit_bytes(root: Path = kernel.ROOT) -> int | None:
 def throttle_files(root: Path = kernel.ROOT) -> tuple[Path, ...]:
     """Return the `cpu.stat` files that tell how long a quota held this process's groups back."""
     files = [group / "cpu.stat" for version in (2, 1) for group in groups("cpu", version, root)]
-    return tuple(file for file in files if kernel.table(file).keys() & {"throttled_usec", "throttled_time"})
+    return tuple(file for file in files if kernel.read_table(file).keys() & {"throttled_usec", "throttled_time"})
 
 
 def throttled_us(files: tuple[Path, ...]) -> int | None:
     """Return the time all those groups were held back, in microseconds; None where no group tells."""
     if not files:
         return None
-    tables = [kernel.table(file) for file in files]
+    tables = [kernel.read_table(file) for file in files]
     # Version 2 counts microseconds, version 1 nanoseconds.
     return sum(each.get("throttled_usec", 0) + each.get("throttled_time", 0) // 1000 for each in tables)
 
 
 def _own_path(controller: str, version: int, root: Path) -> str:
-    for line in (kernel.text(root / "proc/self/cgroup") or "").splitlines():
+    for line in (kernel.read_text(root / "proc/self/cgroup") or "").splitlines():
         number, _, rest = line.partition(":")
         names, _, path = rest.partition(":")
         if (version == 2 and number == "0") or (version == 1 and controller in names.split(",")):

@@ -1,15 +1,21 @@
 """Describe this machine's clock: its source, its step, the cost of a reading and whether to trust it.
 
 Needs nothing but the standard library: the engine's child reads the same clock.
+
+Estimate the offset between two clocks and its uncertainty from round trips.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise, repeat
 from pathlib import Path
 
+from prony.errors import MeasurementError
 from prony.instruments import kernel
+from prony.model.gang import Offset
 
 # Sources that need a system call or a slow bus access for a reading, or that step coarsely.
 SLOW_SOURCES = frozenset({"hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit", "xen"})
@@ -23,7 +29,7 @@ def clock_facts(root: Path = kernel.ROOT) -> dict[str, float | int | str | bool]
     `safe` means: never set back, and neither its step nor its cost reaches a microsecond.
     """
     info = time.get_clock_info("perf_counter")
-    source = kernel.text(root / _SOURCE)
+    source = kernel.read_text(root / _SOURCE)
     step_ns, read_ns = smallest_step_ns(), cost_of_reading_ns()
     safe = info.monotonic and not info.adjustable and step_ns < 1000 and read_ns < 1000 and source not in SLOW_SOURCES
     facts: dict[str, float | int | str | bool] = {
@@ -61,3 +67,30 @@ def _next_step_ns() -> int:
     while now_ns == begin_ns:
         now_ns = time.perf_counter_ns()
     return now_ns - begin_ns
+
+
+@dataclass(frozen=True)
+class Trip:
+    """A question and its answer: `sent_ns` and `back_ns` by our clock, what lies between by the other's."""
+
+    sent_ns: int
+    received_ns: int
+    answered_ns: int
+    back_ns: int
+
+    @property
+    def on_the_way_ns(self) -> int:
+        return (self.back_ns - self.sent_ns) - (self.answered_ns - self.received_ns)
+
+
+def offset_of(trips: Sequence[Trip]) -> Offset:
+    """Return the offset by the trip that was shortest on its way: the others only waited longer somewhere.
+
+    Whatever share of the way the question took, the truth lies within half of it.
+    """
+    known = [trip for trip in trips if trip.on_the_way_ns >= 0]
+    if not known:
+        raise MeasurementError("no clock could be read", hint="does the server answer?", code="no_clock")
+    best = min(known, key=lambda trip: trip.on_the_way_ns)
+    twice = (best.received_ns - best.sent_ns) + (best.answered_ns - best.back_ns)
+    return Offset(offset_ns=twice // 2, uncertainty_ns=(best.on_the_way_ns + 1) // 2 + 1)

@@ -1,4 +1,4 @@
-"""Read this machine's counters: CPU times, pressure, throttling and swapping.
+"""Read this machine's counters and sensors: CPU times, clock, temperature, pressure, throttling and swapping.
 
 Needs nothing but the standard library (psutil where there is no /proc).
 """
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 
 from prony.instruments import cgroup, kernel
 
@@ -67,7 +68,7 @@ def oom_kills(root: Path = kernel.ROOT) -> int | None:
 
 def cpu_times(root: Path = kernel.ROOT) -> dict[int, CpuTimes]:
     """Return the times of every online CPU by its number."""
-    content = kernel.text(root / "proc/stat")
+    content = kernel.read_text(root / "proc/stat")
     if content is None:
         return {} if sys.platform == "linux" else _cpu_times_elsewhere()
     found: dict[int, CpuTimes] = {}
@@ -87,7 +88,7 @@ def pressures_us(root: Path = kernel.ROOT) -> dict[str, int]:
     """Return how long some task has waited for each resource since boot, in microseconds."""
     found: dict[str, int] = {}
     for name in PRESSURES:
-        words = (kernel.text(root / "proc/pressure" / name) or "").split()
+        words = (kernel.read_text(root / "proc/pressure" / name) or "").split()
         total = kernel.integer(words[4].partition("=")[2]) if len(words) > 4 and words[0] == "some" else None
         if total is not None:
             found[name] = total
@@ -117,3 +118,66 @@ def _cpu_times_elsewhere() -> dict[int, CpuTimes]:
         index: CpuTimes(sum(times) - times.idle, times.idle, 0.0, 0.0)
         for index, times in enumerate(psutil.cpu_times(percpu=True))
     }
+
+
+# Chips and zones that sit on the CPU; a disk's sensor would wake the disk, and a battery's tells nothing of speed.
+_CHIPS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "soc_thermal", "cpu", "soc")
+_ZONES = ("cpu", "x86_pkg_temp", "soc", "package", "cluster", "big", "little", "tcpu")
+# A reading asks each core across the machine, so a few stand for all.
+_MOST_CORES = 8
+
+
+@dataclass(frozen=True)
+class Heat:
+    """`headroom_c` is what is left to the temperature at which the CPU protects itself."""
+
+    hottest_c: float
+    headroom_c: float | None
+
+
+def frequency_mhz(root: Path = kernel.ROOT) -> float | None:
+    """Return the mean clock of the first few cores now."""
+    speeds = [kernel.number(file) for file in _clock_files(root)]
+    known = [khz for khz in speeds if khz]
+    return fmean(known) / 1000 if known else None
+
+
+def heat(root: Path = kernel.ROOT) -> Heat | None:
+    """Return the hottest reading of the CPU, and the least headroom of any."""
+    readings = [(kernel.number(file), limit) for file, limit in _heat_files(root)]
+    # Absent sensors of some boards read as 0 or as far below freezing.
+    known = [(value, limit) for value, limit in readings if value is not None and value > 0]
+    if not known:
+        return None
+    rooms = [limit - value for value, limit in known if limit is not None]
+    return Heat(max(value for value, _ in known) / 1000, min(rooms) / 1000 if rooms else None)
+
+
+@cache
+def _clock_files(root: Path) -> tuple[Path, ...]:
+    folder = root / "sys/devices/system/cpu"
+    cores = kernel.folders(folder, "cpu[0-9]*")[:_MOST_CORES]
+    return tuple(file for core in cores if (file := core / "cpufreq/scaling_cur_freq").exists())
+
+
+@cache
+def _heat_files(root: Path) -> tuple[tuple[Path, int | None], ...]:
+    found: list[tuple[Path, int | None]] = []
+    for chip in kernel.folders(root / "sys/class/hwmon", "hwmon[0-9]*"):
+        if (kernel.read_text(chip / "name") or "").startswith(_CHIPS):
+            for file in kernel.folders(chip, "temp[0-9]*_input"):
+                found.append((file, kernel.number(file.with_name(file.name.replace("_input", "_crit")))))
+    for zone in kernel.folders(root / "sys/class/thermal", "thermal_zone[0-9]*"):
+        if (kernel.read_text(zone / "type") or "").lower().startswith(_ZONES):
+            found.append((zone / "temp", _trip(zone)))
+    return tuple(found)
+
+
+def _trip(zone: Path) -> int | None:
+    """Return the temperature at which the zone is shut off."""
+    kinds = kernel.folders(zone, "trip_point_*_type")
+    critical = [
+        file.with_name(file.name.replace("_type", "_temp")) for file in kinds if kernel.read_text(file) == "critical"
+    ]
+    limits = [limit for file in critical if (limit := kernel.number(file)) and limit > 0]
+    return min(limits, default=None)

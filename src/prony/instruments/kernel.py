@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path("/")
 
 
-def text(path: Path) -> str | None:
+def read_text(path: Path) -> str | None:
     """Return the file's text without surrounding blanks and NULs (device trees end strings with them)."""
     try:
         return path.read_bytes().decode("utf-8", "replace").strip(" \t\r\n\0")
@@ -21,7 +21,7 @@ def text(path: Path) -> str | None:
 
 def number(path: Path) -> int | None:
     """Return the file's one integer."""
-    return integer(text(path))
+    return integer(read_text(path))
 
 
 def integer(word: str | None) -> int | None:
@@ -34,10 +34,10 @@ def integer(word: str | None) -> int | None:
         return None
 
 
-def table(path: Path) -> dict[str, int]:
+def read_table(path: Path) -> dict[str, int]:
     """Return a file of `name number` lines (vmstat, cpu.stat, meminfo), a unit after the number passed over."""
     found: dict[str, int] = {}
-    for line in (text(path) or "").splitlines():
+    for line in (read_text(path) or "").splitlines():
         words = line.split()
         value = integer(words[1]) if len(words) > 1 else None
         if value is not None:
@@ -47,7 +47,7 @@ def table(path: Path) -> dict[str, int]:
 
 def read_some_lines(path: Path, *names: str) -> dict[str, int]:
     """Return some lines of such a file where it is long and read often: the rest is not even looked at."""
-    content = "\n" + (text(path) or "")
+    content = "\n" + (read_text(path) or "")
     found: dict[str, int] = {}
     for name in names:
         _, there, rest = content.partition(f"\n{name} ")

@@ -36,11 +36,11 @@ def reset_peak() -> bool:
 def read_memory() -> Memory:
     """Read this process's memory."""
     if _STATUS.exists():
-        return parse_status(_STATUS.read_text())
+        return _parse_status(_STATUS.read_text())
     return _from_rusage()
 
 
-def parse_status(text: str) -> Memory:
+def _parse_status(text: str) -> Memory:
     """Read the text of `/proc/<pid>/status`."""
     fields = {}
     for line in text.splitlines():

@@ -16,7 +16,7 @@ __all__ = ["HostCounters", "contamination", "noise_between"]
 
 
 @dataclass(frozen=True)
-class Limit:
+class NoiseLimit:
     """A reading above `most` convicts, once `slack` (what the counter's coarseness can feign) is allowed for."""
 
     code: str
@@ -38,12 +38,12 @@ def _one_tick(noise: Noise) -> float:
 
 
 LIMITS = (
-    Limit("foreign_cpu", 0.05, _coarseness, "other processes used {value:.0%} of the CPU (at most {most:.0%})"),
-    Limit("steal", 0.01, _one_tick, "the hypervisor took {value:.1%} of the CPU away (at most {most:.0%})"),
-    Limit("pressure_memory", 0.05, _none, "tasks waited for memory {value:.0%} of the time (at most {most:.0%})"),
-    Limit("quota_throttled_ms", 0, _none, "the CPU quota of the control group held us back for {value:.0f} ms"),
-    Limit("thermal_events", 0, _none, "the CPU throttled itself {value:.0f} times because of heat"),
-    Limit("swapped_pages", 0, _none, "{value:.0f} pages were swapped"),
+    NoiseLimit("foreign_cpu", 0.05, _coarseness, "other processes used {value:.0%} of the CPU (at most {most:.0%})"),
+    NoiseLimit("steal", 0.01, _one_tick, "the hypervisor took {value:.1%} of the CPU away (at most {most:.0%})"),
+    NoiseLimit("pressure_memory", 0.05, _none, "tasks waited for memory {value:.0%} of the time (at most {most:.0%})"),
+    NoiseLimit("quota_throttled_ms", 0, _none, "the CPU quota of the control group held us back for {value:.0f} ms"),
+    NoiseLimit("thermal_events", 0, _none, "the CPU throttled itself {value:.0f} times because of heat"),
+    NoiseLimit("swapped_pages", 0, _none, "{value:.0f} pages were swapped"),
 )
 # Waiting for a CPU is no proof by itself: an engine with more threads than CPUs makes its own threads wait. It
 # counts only beside another process that was seen to run, and then that one need not reach the limit above: the

@@ -51,7 +51,7 @@ def tpot_ns(requests: Requests) -> Array:
     return found
 
 
-def longest_gap_ns(requests: Requests) -> Array:
+def _longest_gap_ns(requests: Requests) -> Array:
     """Return the longest gap of each request; NaN where it has none."""
     found: Array = np.full(requests.count, np.nan)
     owner = np.repeat(np.arange(requests.count), requests.pieces)
@@ -84,5 +84,5 @@ JUDGED: dict[str, _Reading] = {
     "ttft_ms": _since_begin("token"),
     "ttft_content_ms": _since_begin("content_ns"),
     "tpot_ms": lambda requests: tpot_ns(requests) / NS_PER_MS,
-    "itl_ms": lambda requests: longest_gap_ns(requests) / NS_PER_MS,
+    "itl_ms": lambda requests: _longest_gap_ns(requests) / NS_PER_MS,
 }

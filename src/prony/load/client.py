@@ -24,15 +24,14 @@ from prony.load.connection import ConnectionPool
 from prony.load.limits import raise_files
 from prony.load.open_loop import OpenLoop
 from prony.load.orders import ClientOrder
-from prony.load.poll import Poll
+from prony.load.poll import Poll, come_first
 from prony.load.sender import Sender
 from prony.load.stamps import Warmth
-from prony.load.timer import come_first
 
 _IN, _OUT = 0, 1
 
 
-class Client:
+class LoadClient:
     """One process: the sender, and what it hears from the generator."""
 
     def __init__(self, order: ClientOrder) -> None:
@@ -72,11 +71,11 @@ class Client:
         facts = self.sender.close()
         warmth.close()
         if not self._was_left:
-            tell({"done": facts})
+            tell_generator({"done": facts})
         return 0
 
     def _ready(self) -> None:
-        tell({"ready": {"pid": os.getpid(), "opened": self.sender.site.opened}})
+        tell_generator({"ready": {"pid": os.getpid(), "opened": self.sender.site.opened}})
 
     def _hear(self) -> None:
         data = os.read(_IN, 4096)
@@ -104,7 +103,7 @@ def _drain(woken: socket.socket) -> None:
         woken.recv(4096)
 
 
-def tell(message: dict[str, Any]) -> None:
+def tell_generator(message: dict[str, Any]) -> None:
     os.write(_OUT, json.dumps(message).encode() + b"\n")
 
 
@@ -115,7 +114,7 @@ def main() -> int:
         if not byte:
             return 0
         path += byte
-    return Client(orders.read(Path(os.fsdecode(path)))).run()
+    return LoadClient(orders.read_order(Path(os.fsdecode(path)))).run()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import accumulate
 from time import perf_counter_ns as clock
 
-from prony.load.connection import CLOSED, IDLE, Connection
+from prony.load.connection import CLOSED, IDLE, LoadConnection
 from prony.load.orders import sessions_of
 from prony.load.sender import PAUSE_NS, Sender
 from prony.ports.driver import Cause
@@ -24,7 +24,7 @@ class User:
     def __init__(self, number: int, unsent: int) -> None:
         self.number = number
         self.unsent = unsent
-        self.lines: list[Connection] = []
+        self.lines: list[LoadConnection] = []
         self.left: tuple[int, ...] = ()
         self.index = 0  # of the first that is left
         self.pending = 0
@@ -56,12 +56,12 @@ class ClosedLoop:
             self._next_session = order.process
             self._next = self._index_of(order.process)
         self._users: list[User] = []
-        self._spare: list[Connection] = []
+        self._spare: list[LoadConnection] = []
         self._wanted = 0
         self._active = 0
         self._opening = 0
         self._until_ns = _NEVER
-        self._answered_lines: list[Connection] = []  # in flight still, because what follows leaves at once
+        self._answered_lines: list[LoadConnection] = []  # in flight still, because what follows leaves at once
         self._add = sender.records.add
         self._together = min(max(order.most_lines // 8, 1), _MOST_TOGETHER)
         self._poll.after = self._send_again
@@ -70,7 +70,7 @@ class ClosedLoop:
 
     # The hot path
 
-    def request_done(self, line: Connection) -> None:
+    def request_done(self, line: LoadConnection) -> None:
         if line.cause and self._sender.was_stale(line):
             self._ask_again(line)
             return
@@ -184,7 +184,7 @@ class ClosedLoop:
                 break
         self._one_less(user)
 
-    def _issue(self, line: Connection, taken: tuple[int, int]) -> None:
+    def _issue(self, line: LoadConnection, taken: tuple[int, int]) -> None:
         line.index, line.request = taken
         if line.state == IDLE:
             self._send(line)
@@ -194,7 +194,7 @@ class ClosedLoop:
         if line.state == CLOSED:
             line.open()
 
-    def _ask_again(self, line: Connection) -> None:
+    def _ask_again(self, line: LoadConnection) -> None:
         self._sender.in_flight -= 1
         self._sender.sent -= 1
         self._sender.asked_again += 1
@@ -227,12 +227,12 @@ class ClosedLoop:
         rounds, number = divmod(session, len(self._sessions))
         return rounds * self._begins[-1] + self._begins[number]
 
-    def _send(self, line: Connection) -> None:
+    def _send(self, line: LoadConnection) -> None:
         self._sender.in_flight += 1
         self._sender.sent += 1
         line.begin(line.index, line.request, 0, self._content_of(line.request))
 
-    def _send_next(self, user: User, line: Connection) -> None:
+    def _send_next(self, user: User, line: LoadConnection) -> None:
         if line.cause == Cause.RESET and not line.reads and user.fresh == line.index:
             # Accepted only to be thrown out: as good as refused.
             user.was_refused = True
@@ -252,13 +252,13 @@ class ClosedLoop:
 
     # What lines tell
 
-    def on_open(self, line: Connection) -> None:
+    def on_open(self, line: LoadConnection) -> None:
         if line.user is not None:
             self._opening -= 1
             line.user.fresh = line.index
             self._send(line)
 
-    def on_refused(self, line: Connection) -> None:
+    def on_refused(self, line: LoadConnection) -> None:
         user = line.user
         if user is not None:
             self._opening -= 1
@@ -266,7 +266,7 @@ class ClosedLoop:
             user.was_refused = True
             self._one_less(user)
 
-    def lost(self, line: Connection) -> None:
+    def lost(self, line: LoadConnection) -> None:
         """The server closed an idle line; it is opened again when its user's turn comes."""
 
     def on_end(self) -> None:

@@ -36,13 +36,13 @@ _OWN_FAULT = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS)
 Address = tuple[int, Any]  # the family, and what `connect` wants
 
 
-class Owner(Protocol):
+class ConnectionOwner(Protocol):
     """Who has the line: told of each thing that happens to it."""
 
-    def connection_made(self, line: Connection) -> None: ...
-    def connection_refused(self, line: Connection) -> None: ...
-    def request_done(self, line: Connection) -> None: ...
-    def lost(self, line: Connection) -> None: ...
+    def connection_made(self, line: LoadConnection) -> None: ...
+    def connection_refused(self, line: LoadConnection) -> None: ...
+    def request_done(self, line: LoadConnection) -> None: ...
+    def lost(self, line: LoadConnection) -> None: ...
 
 
 class ConnectionPool:
@@ -66,7 +66,7 @@ class ConnectionPool:
         return other
 
 
-class Connection:
+class LoadConnection:
     """One connection, one request at a time. `user` belongs to the owner."""
 
     __slots__ = (
@@ -76,7 +76,7 @@ class Connection:
         "user", "wire",
     )  # fmt: skip
 
-    def __init__(self, site: ConnectionPool, owner: Owner) -> None:
+    def __init__(self, site: ConnectionPool, owner: ConnectionOwner) -> None:
         self._site = site
         self._axis = site.axis
         self._owner = owner
@@ -106,9 +106,9 @@ class Connection:
         self.pieces: list[bytes] = []
         self.stamps: list[int] = []
 
-    def beside(self, wire: type[Wire], owner: Owner) -> Connection:
+    def beside(self, wire: type[Wire], owner: ConnectionOwner) -> LoadConnection:
         """Return another line to the same place, which speaks otherwise and belongs to somebody else."""
-        return Connection(self._site.with_wire(wire), owner)
+        return LoadConnection(self._site.with_wire(wire), owner)
 
     # The hot path
 

@@ -35,7 +35,7 @@ _LONGEST_PATH = 103  # what every system allows
 _HINT = "write it as http://host:port/path, redis://host:6379, postgresql://user@host/database or unix:///path"
 
 
-def parse(url: str, base: Path = Path()) -> Endpoint:
+def parse_endpoint(url: str, base: Path = Path()) -> Endpoint:
     """Return where requests go; a certificate's path is relative to `base`.
 
     `?verify=no` leaves a server's certificate unchecked, `?ca=FILE` names who vouches for it; of PostgreSQL these are
@@ -142,7 +142,7 @@ def is_local(endpoint: Endpoint) -> bool:
     return bool(endpoint.path) or is_loopback(endpoint.host)
 
 
-def resolve(endpoint: Endpoint) -> tuple[int, Any]:
+def resolve_endpoint(endpoint: Endpoint) -> tuple[int, Any]:
     """Return the family and what `connect` wants; of several addresses the first that answers."""
     if endpoint.path:
         if len(endpoint.path.encode()) > _LONGEST_PATH:

@@ -17,13 +17,13 @@ import numpy as np
 
 from prony.errors import InputError, MeasurementError
 from prony.load import orders
-from prony.load.endpoint import resolve
+from prony.load.endpoint import resolve_endpoint
 from prony.load.limits import check_files, check_lines
-from prony.load.live import Live, Watch
+from prony.load.live import LiveFigures, LoadWatch
 from prony.load.orders import ClientOrder
 from prony.load.outcome import ClientFacts, LoadOutcome, merge_rows
-from prony.load.processes import Clients
-from prony.load.schedule import Schedule
+from prony.load.processes import ClientProcesses
+from prony.load.schedule import LoadSchedule
 from prony.ports.driver import Endpoint, Keeps, Prepared
 
 if TYPE_CHECKING:
@@ -51,11 +51,11 @@ class LoadPlan:
 
     requests: Prepared
     endpoint: Endpoint
-    schedule: Schedule
+    schedule: LoadSchedule
     load: Load
     scratch: Path
     processes: int | None = None
-    clients: Clients = field(default_factory=Clients)
+    clients: ClientProcesses = field(default_factory=ClientProcesses)
     share: ClientShare | None = None
 
 
@@ -75,7 +75,7 @@ class LostClientError(MeasurementError):
 def generate(
     ground: LoadPlan,
     *,
-    on_tick: Callable[[Live], None] = lambda _: None,
+    on_tick: Callable[[LiveFigures], None] = lambda _: None,
     stop_asked: Callable[[], bool] = lambda: False,
     on_start: Callable[[int], None] = lambda _: None,
     start_at: Callable[[], int] = at_once,
@@ -109,7 +109,7 @@ def generate(
 def _write(ground: LoadPlan) -> list[ClientOrder]:
     """Write the files of all processes; return their orders."""
     schedule, requests = ground.schedule, ground.requests.requests
-    lines, most = lines_asked(schedule), most_lines(schedule)
+    lines, most = lines_asked(schedule), _most_lines(schedule)
     processes = processes_of(schedule, ground.processes)
     share = ground.share or ClientShare(0, processes)
     check_lines(-(-most * processes // share.total), ground.endpoint)
@@ -137,7 +137,7 @@ def _common(ground: LoadPlan, *, has_sessions: bool) -> dict[str, Any]:
     schedule, prepared = ground.schedule, ground.requests
     return {
         "endpoint": ground.endpoint,
-        "address": resolve(ground.endpoint),
+        "address": resolve_endpoint(ground.endpoint),
         "wire": prepared.wire,
         "wire_options": dict(prepared.wire_options),
         "keeps": prepared.keeps == Keeps.REPLY,
@@ -157,7 +157,7 @@ def _common(ground: LoadPlan, *, has_sessions: bool) -> dict[str, Any]:
     }
 
 
-def _write_dues(schedule: Schedule, order: ClientOrder) -> None:
+def _write_dues(schedule: LoadSchedule, order: ClientOrder) -> None:
     """Write which requests of an open load are this process's: every n-th; the turns of a session stay together."""
     if schedule.dues_ns is None:
         return
@@ -181,7 +181,7 @@ def _share(most: int | None, number: int, processes: int) -> int | None:
     return None if most is None else len(range(number, most, processes))
 
 
-def lines_asked(schedule: Schedule) -> int:
+def lines_asked(schedule: LoadSchedule) -> int:
     """Return how many connections are opened before the load begins."""
     if schedule.dues_ns is None:
         first = next((step.users for step in schedule.steps if step.at_ns <= 0), 0)
@@ -191,36 +191,36 @@ def lines_asked(schedule: Schedule) -> int:
     return min(max(expected, 4), 256, schedule.most_in_flight or 256)
 
 
-def most_lines(schedule: Schedule) -> int:
+def _most_lines(schedule: LoadSchedule) -> int:
     """Return how many connections there may be at once, as far as that is known beforehand."""
     if schedule.dues_ns is None:
         return max((step.users for step in schedule.steps), default=1) * schedule.burst
     return max(lines_asked(schedule), schedule.most_in_flight or 1)
 
 
-def processes_of(schedule: Schedule, asked: int | None, machines: int = 1) -> int:
+def processes_of(schedule: LoadSchedule, asked: int | None, machines: int = 1) -> int:
     """Return how many client processes there are on this machine, which is one of so many."""
     processes = asked or -(-default_processes(schedule, (os.cpu_count() or 1) * machines) // machines)
     # A process without a user, or without leave to have a request in flight, would have nothing to do.
     most = schedule.most_in_flight
     if schedule.dues_ns is None:
-        most = most_lines(schedule) // schedule.burst
+        most = _most_lines(schedule) // schedule.burst
     return max(1, processes if most is None else min(processes, most // machines))
 
 
-def default_processes(schedule: Schedule, cores: int) -> int:
+def default_processes(schedule: LoadSchedule, cores: int) -> int:
     """One, unless more lines or requests are asked for than one process serves exactly."""
-    needed = math.ceil(max(most_lines(schedule) / _LINES_EACH, _rate(schedule) / _RATE_EACH))
+    needed = math.ceil(max(_most_lines(schedule) / _LINES_EACH, _rate(schedule) / _RATE_EACH))
     return max(1, min(max(cores - 1, 1), needed))
 
 
-def may_come_first(schedule: Schedule, processes: int) -> bool:
+def may_come_first(schedule: LoadSchedule, processes: int) -> bool:
     """May clients run before all ordinary processes? Those of an open load, if they are not busy all the time: the
     kernel holds up whoever is and comes first."""
     return schedule.dues_ns is not None and _rate(schedule) / processes <= _RATE_EACH
 
 
-def _rate(schedule: Schedule) -> float:
+def _rate(schedule: LoadSchedule) -> float:
     """Return how many requests a second an open load asks for on average."""
     dues = schedule.dues_ns
     if dues is None or len(dues) < 2:
@@ -234,7 +234,7 @@ def _rate(schedule: Schedule) -> float:
 class _Client:
     """One client process as the generator sees it. Leaving the block ends it."""
 
-    def __init__(self, order: ClientOrder, clients: Clients) -> None:
+    def __init__(self, order: ClientOrder, clients: ClientProcesses) -> None:
         self.order = order
         self.facts: Mapping[str, Any] | None = None
         self.is_ready = False
@@ -300,12 +300,14 @@ def _attend(
     ground: LoadPlan,
     clients: list[_Client],
     begin_ns: int,
-    on_tick: Callable[[Live], None],
+    on_tick: Callable[[LiveFigures], None],
     stop_asked: Callable[[], bool],
 ) -> bool:
     """Listen until all are done, and tell how it goes; return whether somebody stopped it."""
     schedule = ground.schedule
-    watch = Watch([client.order.file("records") for client in clients], begin_ns, is_open=schedule.dues_ns is not None)
+    watch = LoadWatch(
+        [client.order.file("records") for client in clients], begin_ns, is_open=schedule.dues_ns is not None
+    )
     was_stopped = False
     tick = time.monotonic() + _TICK_S
     while any(client.facts is None for client in clients):

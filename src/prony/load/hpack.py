@@ -52,7 +52,7 @@ def block(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     return b"".join(parts)
 
 
-def numbers(data: bytes) -> dict[str, int]:
+def status_numbers(data: bytes) -> dict[str, int]:
     """Return the `status` and the `grpc` that a block has; one that is no number is -1."""
     found: dict[str, int] = {}
     at = 0

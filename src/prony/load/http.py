@@ -16,7 +16,7 @@ from prony.load.wire import Wire
 from prony.ports.driver import Cause, Endpoint
 
 if TYPE_CHECKING:
-    from prony.load.connection import Connection
+    from prony.load.connection import LoadConnection
 
 _BLANK = b"\r\n\r\n"
 _MOST_HEADS = 4096
@@ -39,7 +39,7 @@ class HttpWire(Wire):
     # Heads of whole replies: what the rest of each is. Shared by all lines, because servers are.
     heads: dict[bytes, tuple[bytes, int, int, int]] = {}  # noqa: RUF012 - one for the process, as said
 
-    def __init__(self, line: Connection, options: Mapping[str, Any]) -> None:
+    def __init__(self, line: LoadConnection, options: Mapping[str, Any]) -> None:
         super().__init__(line, options)
         self._good = frozenset(options.get("good", ()))
         self._bodyless = bool(options.get("bodyless", False))

@@ -16,7 +16,7 @@ from prony.load.wire import Wire
 from prony.ports.driver import Cause, Endpoint
 
 if TYPE_CHECKING:
-    from prony.load.connection import Connection
+    from prony.load.connection import LoadConnection
 
 _DATA, _HEADERS, _RST, _SETTINGS, _PUSH, _PING, _GOAWAY, _WINDOW, _CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
 _END_STREAM, _ACK, _END_HEADERS, _PADDED, _PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20
@@ -50,7 +50,7 @@ class Http2Wire(Wire):
 
     tls_protocols: ClassVar[tuple[str, ...]] = ("h2",)
 
-    def __init__(self, line: Connection, options: Mapping[str, Any]) -> None:
+    def __init__(self, line: LoadConnection, options: Mapping[str, Any]) -> None:
         super().__init__(line, options)
         self._good = frozenset(options.get("good", ()))
         self._is_grpc = bool(options.get("grpc", False))
@@ -168,7 +168,7 @@ class Http2Wire(Wire):
             return bool(self._block) and len(self._block) <= _READ_FRAME
         block, self._block = self._block, b""
         try:
-            found = hpack.numbers(block)
+            found = hpack.status_numbers(block)
         except hpack.BlockError:
             return False
         self._grpc = found.get("grpc", self._grpc)

@@ -23,7 +23,7 @@ Counts = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @dataclass(frozen=True)
-class Live:
+class LiveFigures:
     """How the load stands. `rate` and the `_last` latencies are of the last second; latencies are of good replies."""
 
     elapsed_s: float
@@ -40,7 +40,7 @@ class Live:
     left_s: float | None = None
 
 
-class Watch:
+class LoadWatch:
     """Reads what is new each time it is asked."""
 
     def __init__(self, paths: Sequence[Path], begin_ns: int, *, is_open: bool) -> None:
@@ -52,7 +52,7 @@ class Watch:
         # (when, how many ended, their bins): enough of them for a second.
         self._lately: deque[tuple[int, int, Counts]] = deque()
 
-    def look(self, now_ns: int, *, total: int | None = None, duration_ns: int | None = None) -> Live:
+    def look(self, now_ns: int, *, total: int | None = None, duration_ns: int | None = None) -> LiveFigures:
         heads = [read_head(path) for path in self._paths]
         ended = 0
         fresh = np.zeros(_BINS, np.int64)
@@ -75,7 +75,7 @@ class Watch:
 
     def _figures(
         self, now_ns: int, heads: Sequence[dict[str, int]], total: int | None, duration_ns: int | None
-    ) -> Live:
+    ) -> LiveFigures:
         elapsed_s = max(now_ns - self._begin_ns, 0) / 1e9
         lately = sum((bins for _, _, bins in self._lately), np.zeros(_BINS, np.int64))
         done = sum(head["rows"] for head in heads)
@@ -83,7 +83,7 @@ class Watch:
         left = [] if duration_ns is None else [max(duration_ns / 1e9 - elapsed_s, 0.0)]
         if total is not None and rate > 0:
             left.append(max(total - done, 0) / rate)
-        return Live(
+        return LiveFigures(
             elapsed_s=elapsed_s,
             sent=sum(head["sent"] for head in heads),
             done=done,

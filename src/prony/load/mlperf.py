@@ -31,7 +31,7 @@ _PERCENTILES = {"single-stream": 0.9, "multi-stream": 0.99, "server": 0.99, "off
 
 
 @dataclass(frozen=True)
-class Rules:
+class MlperfRules:
     """What a scenario asks for. A run goes on until both the least time and the least queries are reached."""
 
     scenario: str
@@ -48,7 +48,7 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Limit:
+class MlperfLimit:
     """What a server must hold at the percentile: a value in ms for each query, infinite for one that failed."""
 
     metric: str
@@ -78,18 +78,18 @@ class MlperfOutcome:
     p99_ns: int | None = None
 
 
-def rules(mlperf: Mlperf) -> Rules:
+def rules(mlperf: Mlperf) -> MlperfRules:
     """Return the rules of a scenario, with what the recipe says otherwise."""
     scenario, percentile = mlperf.scenario, mlperf.percentile or _PERCENTILES[mlperf.scenario]
     if scenario == "offline":
         expected = int(_OFFLINE_SLACK * (mlperf.rate or 0) * mlperf.min_duration / 1e9)
         samples = mlperf.samples_per_query or max(mlperf.min_queries or _OFFLINE_SAMPLES, expected)
         in_flight = min(samples, mlperf.most_in_flight or _OFFLINE_IN_FLIGHT)
-        return Rules(scenario, samples, mlperf.min_duration, 1, percentile, in_flight)
+        return MlperfRules(scenario, samples, mlperf.min_duration, 1, percentile, in_flight)
     # Fewer than these could pass by no latencies whatever: an estimate needs one query to leave out, a limit none.
     least = queries_needed(0 if scenario == "server" else 1, percentile)
     samples = mlperf.samples_per_query or (8 if scenario == "multi-stream" else 1)
-    return Rules(scenario, samples, mlperf.min_duration, mlperf.min_queries or least, percentile)
+    return MlperfRules(scenario, samples, mlperf.min_duration, mlperf.min_queries or least, percentile)
 
 
 def query_latencies(begin_ns: Stamps, end_ns: Stamps, good: Array, samples_per_query: int) -> Stamps:
@@ -107,7 +107,9 @@ def at_percentile(values: Array, percentile: float) -> float:
     return float(np.sort(values)[min(int(values.size * percentile), values.size - 1)])
 
 
-def judge(mlperf: Mlperf, latencies_ns: Stamps, *, lasted_ns: int, limits: Sequence[Limit] = ()) -> MlperfOutcome:
+def judge_scenario(
+    mlperf: Mlperf, latencies_ns: Stamps, *, lasted_ns: int, limits: Sequence[MlperfLimit] = ()
+) -> MlperfOutcome:
     """Judge the queries of a run, FAILED ones among them (of offline: the samples of its one query).
 
     `lasted_ns` is from the start until the last query was due (server) or until the last one ended (the others).
@@ -156,7 +158,7 @@ def _per_s(count: int, lasted_ns: int) -> float | None:
     return count * 1e9 / lasted_ns if lasted_ns > 0 else None
 
 
-def _shortfalls(rule: Rules, count: int, failed: int, lasted_ns: int) -> Iterator[str]:
+def _shortfalls(rule: MlperfRules, count: int, failed: int, lasted_ns: int) -> Iterator[str]:
     """Give every rule that is broken whatever the latencies were."""
     noun, least = "queries", rule.min_queries
     if rule.scenario == "offline":
@@ -171,7 +173,7 @@ def _shortfalls(rule: Rules, count: int, failed: int, lasted_ns: int) -> Iterato
         yield f"an early-stopping estimate of p{rule.percentile * 100:g} needs {needed:,} queries, not {count:,}"
 
 
-def _over(rule: Rules, limits: Sequence[Limit]) -> Iterator[str]:
+def _over(rule: MlperfRules, limits: Sequence[MlperfLimit]) -> Iterator[str]:
     """Give every limit that a server did not hold, and every one that it has not been shown to hold."""
     if not limits:
         yield f"the server scenario holds a limit at p{rule.percentile * 100:g}, and none is given"
@@ -189,7 +191,7 @@ def _over(rule: Rules, limits: Sequence[Limit]) -> Iterator[str]:
             yield f"{limit.metric}: with {over:,} queries over the limit, {more:,} more within it would be needed"
 
 
-def _departures(mlperf: Mlperf, rule: Rules) -> Iterator[str]:
+def _departures(mlperf: Mlperf, rule: MlperfRules) -> Iterator[str]:
     """Give what the recipe asks for otherwise than a submission would."""
     if rule.min_duration_ns < _SUBMISSION_NS:
         yield f"no submission: the least time is {rule.min_duration_ns / 1e9:g} s, not 600 s"

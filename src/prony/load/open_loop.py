@@ -7,8 +7,8 @@ from array import array
 from collections import deque
 from time import perf_counter_ns as clock
 
-from prony.load.connection import CLOSED, IDLE, Connection
-from prony.load.orders import numbers
+from prony.load.connection import CLOSED, IDLE, LoadConnection
+from prony.load.orders import read_numbers
 from prony.load.poll import NEVER
 from prony.load.sender import PAUSE_NS, Sender
 from prony.ports.driver import Cause
@@ -40,15 +40,15 @@ class OpenLoop:
         self._lines = sender.lines
         self._content_of = sender.content_of
         self._requests = sender.requests
-        self._indices = numbers(order.file("indices"))
-        self._dues = numbers(order.file("dues"))
+        self._indices = read_numbers(order.file("indices"))
+        self._dues = read_numbers(order.file("dues"))
         self._at = 0
-        self._idle: dict[Connection, None] = {}
+        self._idle: dict[LoadConnection, None] = {}
         self._pending: deque[Issue] = deque()
         self._connecting = 0
         self._refused_until_ns = 0
         # Of sessions: which indices are not answered yet, and who waits for each.
-        self._after = numbers(order.shared_file("requests.after")) if order.sessions else None
+        self._after = read_numbers(order.shared_file("requests.after")) if order.sessions else None
         self._unanswered: set[int] = set()
         self._held: dict[int, Issue] = {}
         # When a turn was answered whose next one has not been due yet.
@@ -138,7 +138,7 @@ class OpenLoop:
         self._connecting += 1
         self._sender.new_line().open()
 
-    def _send(self, line: Connection, issue: Issue) -> None:
+    def _send(self, line: LoadConnection, issue: Issue) -> None:
         self._sender.in_flight += 1
         self._sender.sent += 1
         index, number, due_ns = issue
@@ -161,7 +161,7 @@ class OpenLoop:
 
     # What lines tell
 
-    def request_done(self, line: Connection) -> None:
+    def request_done(self, line: LoadConnection) -> None:
         if line.cause and self._sender.was_stale(line):
             self._sender.in_flight -= 1
             self._sender.sent -= 1
@@ -180,19 +180,19 @@ class OpenLoop:
         if self._sender.end_ns:
             self._sender.look_whether_over()
 
-    def _free(self, line: Connection) -> None:
+    def _free(self, line: LoadConnection) -> None:
         if self._pending:
             self._send(line, self._pending.popleft())
         else:
             self._idle[line] = None
 
-    def on_open(self, line: Connection) -> None:
+    def on_open(self, line: LoadConnection) -> None:
         self._connecting -= 1
         self._free(line)
         if self._connecting < min(len(self._pending), _OPENING_LATE):
             self._open_one()
 
-    def on_refused(self, line: Connection) -> None:
+    def on_refused(self, line: LoadConnection) -> None:
         self._connecting -= 1
         cause = line.cause
         self._sender.drop_line(line)
@@ -202,7 +202,7 @@ class OpenLoop:
         if self._sender.end_ns:
             self._sender.look_whether_over()
 
-    def lost(self, line: Connection) -> None:
+    def lost(self, line: LoadConnection) -> None:
         self._idle.pop(line, None)
         self._sender.drop_line(line)
 

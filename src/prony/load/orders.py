@@ -72,7 +72,7 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def read(path: Path) -> ClientOrder:
+def read_order(path: Path) -> ClientOrder:
     data = json.loads(path.read_text())
     family, place = data["address"]
     address = (family, tuple(place) if isinstance(place, list) else place)
@@ -99,7 +99,7 @@ def write_requests(requests: Sequence[Request], folder: Path) -> None:
 
 def content_of(folder: Path) -> tuple[Callable[[int], bytes], int]:
     """Return how the bytes of a request are had by its number, and how many there are."""
-    offsets = numbers(folder / "requests.offsets")
+    offsets = read_numbers(folder / "requests.offsets")
     count = len(offsets) - 1
     with (folder / "requests.bytes").open("rb") as stream:
         if offsets[-1] + 40 * count <= _HELD_BYTES:
@@ -110,7 +110,7 @@ def content_of(folder: Path) -> tuple[Callable[[int], bytes], int]:
     return lambda number: mapped[offsets[number] : offsets[number + 1]], count
 
 
-def numbers(path: Path) -> array[int]:
+def read_numbers(path: Path) -> array[int]:
     """Return a file of int64 as numbers that are fast to look up one by one."""
     found: array[int] = array("q")
     with path.open("rb") as stream:
@@ -120,7 +120,7 @@ def numbers(path: Path) -> array[int]:
 
 def sessions_of(order: ClientOrder) -> list[tuple[int, ...]]:
     """Return the requests as chains, in the order of their first ones: each follows the one before it."""
-    after = numbers(order.shared_file("requests.after"))
+    after = read_numbers(order.shared_file("requests.after"))
     chains: dict[int, list[int]] = {}
     chain_of: dict[int, list[int]] = {}
     for number, before in enumerate(after):

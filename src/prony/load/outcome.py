@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prony.load.records import FIELDS, Columns, read_all
+from prony.load.records import FIELDS, Columns, read_records
 from prony.load.spool import Kept
 from prony.ports.driver import Reply, Stamps
 
@@ -66,7 +66,7 @@ class LoadOutcome:
 
 def merge_rows(paths: Sequence[Path]) -> Columns:
     """Return the columns of all rows, by index."""
-    tables: list[Stamps] = [read_all(path) for path in paths]
+    tables: list[Stamps] = [read_records(path) for path in paths]
     table = np.concatenate(tables) if tables else np.empty((0, len(FIELDS)), np.int64)
     clients = np.repeat(np.arange(len(tables), dtype=np.int64), [len(one) for one in tables])
     order = np.argsort(table[:, 0], kind="stable")

@@ -65,7 +65,7 @@ class ClientProcess:
         self._log.close()
 
 
-class Clients:
+class ClientProcesses:
     """The processes that wait for an order; leaving the block ends them."""
 
     def __init__(self, ahead: int = 0) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from prony.load.connection import Connection
+from prony.load.connection import LoadConnection
 from prony.ports.driver import Stamps
 
 FIELDS = (
@@ -44,7 +44,7 @@ class Records:
         self._at = _PIECE_BYTES
         self.rows = 0
 
-    def add(self, line: Connection, spool_at: int) -> None:
+    def add(self, line: LoadConnection, spool_at: int) -> None:
         """Write the row of a request that has ended, in whatever way."""
         at = self._at
         if at == _PIECE_BYTES:
@@ -109,7 +109,7 @@ def read_rows(path: Path, begin: int, end: int) -> Stamps:
     return np.frombuffer(text, np.int64).reshape(-1, len(FIELDS))
 
 
-def read_all(path: Path) -> Stamps:
+def read_records(path: Path) -> Stamps:
     """Return every row, those too that a process which died did not live to tell of."""
     if not path.exists():
         return np.empty((0, len(FIELDS)), np.int64)

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from prony.errors import InputError
-from prony.load import arrivals, trace
+from prony.load import arrivals
+from prony.load import arrivals as trace
 from prony.load.arrivals import Gaps, RateSegment
-from prony.load.mlperf import Rules, rules
+from prony.load.mlperf import MlperfRules, rules
 from prony.ports.driver import Stamps
 
 if TYPE_CHECKING:  # a client process reads schedules, and needs none of the nouns
@@ -27,7 +28,7 @@ _S = 10**9
 
 
 @dataclass(frozen=True)
-class Step:
+class RateStep:
     """So many users from an instant on."""
 
     at_ns: int
@@ -35,13 +36,13 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class LoadSchedule:
     """Open where it has dues, else closed. Sending ends when `count` are sent, when each user has sent `each`, or when
     `duration_ns` has passed, whichever comes first; `duration_ns` waits for `at_least` requests, `limit_ns` for none.
     """
 
     dues_ns: Stamps | None = None  # when request i is due after the start, ascending
-    steps: tuple[Step, ...] = ()  # of a closed load, the first at 0
+    steps: tuple[RateStep, ...] = ()  # of a closed load, the first at 0
     think_ns: int = 0
     duration_ns: int | None = None
     count: int | None = None
@@ -62,7 +63,7 @@ class Schedule:
         return min((count for count in (self.count, of_all) if count is not None), default=None)
 
 
-def plan(load: Load, *, base: Path) -> Schedule:
+def plan(load: Load, *, base: Path) -> LoadSchedule:
     """Return the schedule of a load; a trace's path is relative to `base`."""
     if load.open is not None:
         return _open(load, load.open)
@@ -75,7 +76,7 @@ def plan(load: Load, *, base: Path) -> Schedule:
     if load.search is not None:
         raise InputError("a search has no schedule of its own", hint="each of its probes has one")
     users = load.users
-    return Schedule(
+    return LoadSchedule(
         steps=_start_users(users.concurrency, users.stagger or 0),
         think_ns=users.think or 0,
         duration_ns=load.duration_ns,
@@ -84,14 +85,14 @@ def plan(load: Load, *, base: Path) -> Schedule:
     )
 
 
-def _start_users(users: int, stagger_ns: int) -> tuple[Step, ...]:
+def _start_users(users: int, stagger_ns: int) -> tuple[RateStep, ...]:
     """Return the steps of users who come one after another, or all at once."""
     if not stagger_ns:
-        return (Step(0, users),)
-    return tuple(Step(number * stagger_ns, number + 1) for number in range(users))
+        return (RateStep(0, users),)
+    return tuple(RateStep(number * stagger_ns, number + 1) for number in range(users))
 
 
-def _open(load: Load, way: Open) -> Schedule:
+def _open(load: Load, way: Open) -> LoadSchedule:
     gaps = _gaps(way.arrivals, way.burstiness, "load.open")
     duration_ns, seed = load.duration_ns, load.seeds.arrivals
     if duration_ns is None:
@@ -109,16 +110,16 @@ def _gaps(kind: str, burstiness: float, place: str) -> Gaps:
     return Gaps(kind, burstiness)
 
 
-def _due(dues_ns: Stamps, duration_ns: int | None, most_in_flight: int | None = None) -> Schedule:
+def _due(dues_ns: Stamps, duration_ns: int | None, most_in_flight: int | None = None) -> LoadSchedule:
     """Return an open schedule of what is due before the end; one of nothing is refused."""
     if duration_ns is not None:
         dues_ns = dues_ns[: np.searchsorted(dues_ns, duration_ns)]
     if not dues_ns.size:
         raise InputError("no request is due within this load", hint="lengthen it, or raise its rate")
-    return Schedule(dues_ns, duration_ns=duration_ns, count=int(dues_ns.size), most_in_flight=most_in_flight)
+    return LoadSchedule(dues_ns, duration_ns=duration_ns, count=int(dues_ns.size), most_in_flight=most_in_flight)
 
 
-def _stages(load: Load, stages: Sequence[Stage]) -> Schedule:
+def _stages(load: Load, stages: Sequence[Stage]) -> LoadSchedule:
     of_users = [stage.rate is None for stage in stages]
     if any(of_users) and not all(of_users):
         first = of_users.index(not of_users[0])
@@ -133,7 +134,7 @@ def _stages(load: Load, stages: Sequence[Stage]) -> Schedule:
     )
     if of_users[0]:
         steps = tuple(step for step in _steps(stages) if step.at_ns < end_ns)
-        return Schedule(steps=steps, duration_ns=end_ns, count=load.requests, stages=spans)
+        return LoadSchedule(steps=steps, duration_ns=end_ns, count=load.requests, stages=spans)
     stretches = [_stretch(before, stage, place) for place, (before, stage) in enumerate(_with_before(stages))]
     dues = arrivals.time_arrivals(stretches, seed=load.seeds.arrivals, most=load.requests)
     return replace(_due(dues, end_ns), stages=spans)
@@ -163,38 +164,38 @@ def _stretch(before: float, stage: Stage, place: int) -> RateSegment:
     return RateSegment(stage.duration / _S, before if stage.ramp else level, level, gaps)
 
 
-def _steps(stages: Sequence[Stage]) -> Iterator[Step]:
+def _steps(stages: Sequence[Stage]) -> Iterator[RateStep]:
     """Give a step for each change of the users; in a ramp each comes when the line is nearest to the new number."""
     begin_ns = users = 0
     for stage in stages:
         to = stage.concurrency or 1
         if not stage.ramp:
             if to != users:
-                yield Step(begin_ns, to)
+                yield RateStep(begin_ns, to)
         else:
             up, changes = (1 if to > users else -1), abs(to - users)
             for change in range(1, changes + 1):
                 # Somebody is there from the first instant on: a load of nobody tells nothing.
                 halves = 0 if begin_ns == users == 0 and change == 1 else 2 * change - 1
-                yield Step(begin_ns + stage.duration * halves // (2 * changes), users + up * change)
+                yield RateStep(begin_ns + stage.duration * halves // (2 * changes), users + up * change)
         begin_ns, users = begin_ns + stage.duration, to
 
 
-def _replay(load: Load, way: Replay, base: Path) -> Schedule:
-    read = trace.read(base / way.file, layout=way.layout)
+def _replay(load: Load, way: Replay, base: Path) -> LoadSchedule:
+    read = trace.read_trace(base / way.file, layout=way.layout)
     dues = arrivals.in_ns(read.dues_ns / way.speed)
     most = min(way.requests or len(dues), load.requests or len(dues))
     made = _due(dues[:most], load.duration)
     return replace(made, lengths=read.lengths[: made.count])
 
 
-def _mlperf(load: Load, way: Mlperf) -> Schedule:
+def _mlperf(load: Load, way: Mlperf) -> LoadSchedule:
     """Return a scenario's schedule. The load's own duration and count end it early, and then it is no valid run."""
     rule = rules(way)
     burst, most = rule.samples_per_query, load.requests
     if rule.is_closed:
-        return Schedule(
-            steps=(Step(0, 1),),
+        return LoadSchedule(
+            steps=(RateStep(0, 1),),
             duration_ns=rule.min_duration_ns,
             # Queries are sent whole.
             count=None if most is None else -(-most // burst) * burst,
@@ -205,11 +206,13 @@ def _mlperf(load: Load, way: Mlperf) -> Schedule:
     if way.scenario == "offline":
         arrivals.refuse_too_many(burst)
         samples = min(burst, most or burst)
-        return Schedule(steps=(Step(0, min(samples, rule.in_flight)),), duration_ns=load.duration, count=samples)
+        return LoadSchedule(
+            steps=(RateStep(0, min(samples, rule.in_flight)),), duration_ns=load.duration, count=samples
+        )
     return _due(np.repeat(_server_queries(rule, way.rate or 1.0, load.seeds.arrivals), burst)[:most], load.duration)
 
 
-def _server_queries(rule: Rules, rate: float, seed: int) -> Stamps:
+def _server_queries(rule: MlperfRules, rate: float, seed: int) -> Stamps:
     """Return when queries are due: the first at 0, and the last when the least time has passed and enough have come."""
     gaps = Gaps("poisson")
     first_ns = int(arrivals.count_arrivals(gaps, rate, 1, seed=seed)[0])

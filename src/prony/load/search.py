@@ -36,7 +36,7 @@ class SloShare:
 
 
 @dataclass(frozen=True)
-class Probe:
+class SearchProbe:
     """What one probe showed; `held` is None where it left it open, and `leans` is what its share alone would say."""
 
     load: float
@@ -50,7 +50,7 @@ class Found:
 
     highest_held: float | None
     lowest_not_held: float | None
-    probes: tuple[Probe, ...]
+    probes: tuple[SearchProbe, ...]
     notes: tuple[str, ...]
 
 
@@ -64,7 +64,7 @@ class _State(Enum):
     NOT_HELD = "not held"
 
 
-class Search:
+class LoadSearch:
     """Asks for one probe after another: `next` says which load, `tell` or `count` says what came of it."""
 
     def __init__(self, low: float, high: float, *, precision: float = 0.05, integral: bool = True) -> None:
@@ -75,7 +75,7 @@ class Search:
             raise InputError(told, hint="load.search.low, load.search.high")
         self._precision = precision
         self._integral = integral
-        self._probes: list[Probe] = []
+        self._probes: list[SearchProbe] = []
 
     @property
     def attempt(self) -> int:
@@ -96,7 +96,7 @@ class Search:
 
     def tell(self, load: float, held: bool | None, *, leans: bool = False) -> None:
         """Take what a probe showed. It may be one that was not asked for, as from an earlier search."""
-        self._probes.append(Probe(load, held, leans))
+        self._probes.append(SearchProbe(load, held, leans))
 
     def count(self, load: float, limits: Iterable[tuple[int, int, float]]) -> None:
         """Take what a probe showed as counts: of each limit the good requests, all of them, and the share wanted."""
@@ -201,12 +201,12 @@ def _limit_as_share(key: str, limit: float) -> SloShare:
     return SloShare(metric, float(Decimal(match[1]) / 100), limit)
 
 
-def machine(load: Load) -> Search:
+def plan_search(load: Load) -> LoadSearch:
     """Return the search that a load asks for."""
     way = load.search
     if way is None:
         raise InputError("this load is no search")
-    return Search(way.low, way.high, precision=way.precision, integral=way.over == "concurrency")
+    return LoadSearch(way.low, way.high, precision=way.precision, integral=way.over == "concurrency")
 
 
 def probe_load(load: Load, level: float, attempt: int = 1) -> Load:

@@ -11,10 +11,10 @@ from time import perf_counter_ns as clock
 from time import process_time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from prony.load.connection import BUSY, CLOSED, CONNECTING, GREETING, Connection, ConnectionPool
+from prony.load.connection import BUSY, CLOSED, CONNECTING, GREETING, ConnectionPool, LoadConnection
 from prony.load.orders import ClientOrder
 from prony.load.records import Records
-from prony.load.spool import Spool
+from prony.load.spool import ReplySpool
 from prony.ports.driver import Cause, Endpoint
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ class Loop(Protocol):
     """How requests follow one another. It is told what happens to lines once the load has begun."""
 
     def on_start(self) -> None: ...
-    def on_open(self, line: Connection) -> None: ...
-    def on_refused(self, line: Connection) -> None: ...
-    def request_done(self, line: Connection) -> None: ...
+    def on_open(self, line: LoadConnection) -> None: ...
+    def on_refused(self, line: LoadConnection) -> None: ...
+    def request_done(self, line: LoadConnection) -> None: ...
 
-    def lost(self, line: Connection) -> None:
+    def lost(self, line: LoadConnection) -> None:
         """The server closed an idle line."""
 
     def is_waiting(self) -> bool:
@@ -71,8 +71,8 @@ class Sender:
         self.content_of = content_of
         self.requests = requests
         self.records = Records(order.file("records"))
-        self.spool = Spool(order.file("spool")) if order.keeps else None
-        self.lines: list[Connection] = []
+        self.spool = ReplySpool(order.file("spool")) if order.keeps else None
+        self.lines: list[LoadConnection] = []
         self.in_flight = 0
         self.sent = 0
         self.failed = 0
@@ -83,7 +83,7 @@ class Sender:
         self.is_sending = False
         self.is_real_time = False  # does this process run before ordinary ones?
         site.secrets = _secrets(order.endpoint, site.wire.tls_protocols)
-        self._waiting: list[Connection] = []
+        self._waiting: list[LoadConnection] = []
         self._unsettled = 0
         self._on_ready: Callable[[], None] | None = None
         self._tick_due = 0
@@ -99,13 +99,13 @@ class Sender:
 
     # Lines
 
-    def new_line(self) -> Connection:
-        line = Connection(self.site, self)
+    def new_line(self) -> LoadConnection:
+        line = LoadConnection(self.site, self)
         line.place = len(self.lines)
         self.lines.append(line)
         return line
 
-    def drop_line(self, line: Connection) -> None:
+    def drop_line(self, line: LoadConnection) -> None:
         """Let go of a line for good; the last one takes its place in the list."""
         last = self.lines.pop()
         if last is not line:
@@ -115,7 +115,7 @@ class Sender:
         if line.state != CLOSED:
             line.close()
 
-    def was_stale(self, line: Connection) -> bool:
+    def was_stale(self, line: LoadConnection) -> bool:
         """Did the server close a connection that had served, in the moment in which it was used again? Servers may, and
         some do after each streamed reply: the request is sent once more, on a new one. Later than that, it was had."""
         is_reset = line.cause == _RESET and line.served and not line.reads and line.state == CLOSED
@@ -140,7 +140,7 @@ class Sender:
         if self._waiting:
             self.poll.at(clock() + _OPENING_PAUSE_NS, self._open_some)
 
-    def _connect_again(self, line: Connection, *, is_open: bool) -> None:
+    def _connect_again(self, line: LoadConnection, *, is_open: bool) -> None:
         tries, line.user = line.user - 1, None
         if not is_open and tries > 0:
             self.poll.at(clock() + PAUSE_NS // 2, partial(self._try_again, line, tries))
@@ -149,7 +149,7 @@ class Sender:
         if not self._unsettled:
             self._are_open()
 
-    def _try_again(self, line: Connection, tries: int) -> None:
+    def _try_again(self, line: LoadConnection, tries: int) -> None:
         if self._on_ready is not None:
             line.user = tries
             line.open()
@@ -161,13 +161,13 @@ class Sender:
 
     # From line to sender
 
-    def connection_made(self, line: Connection) -> None:
+    def connection_made(self, line: LoadConnection) -> None:
         if not self.begin_ns:
             self._connect_again(line, is_open=True)
         else:
             self._loop.on_open(line)
 
-    def connection_refused(self, line: Connection) -> None:
+    def connection_refused(self, line: LoadConnection) -> None:
         if not self.begin_ns:
             self._connect_again(line, is_open=False)
         else:
@@ -175,7 +175,7 @@ class Sender:
 
     # Rows
 
-    def record(self, line: Connection) -> None:
+    def record(self, line: LoadConnection) -> None:
         """Write the row of a request that was sent."""
         self.in_flight -= 1
         if line.cause:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prony.load.connection import Connection
+from prony.load.connection import LoadConnection
 from prony.ports.driver import Reply
 
 _head = struct.Struct("@4q")
@@ -27,7 +27,7 @@ _WAITING_BLOCKS = 64
 _MAPPED_BYTES = 2**21
 
 
-class Spool:
+class ReplySpool:
     """The writing side: one in each client process that keeps replies."""
 
     def __init__(self, path: Path) -> None:
@@ -40,7 +40,7 @@ class Spool:
         self._thread = threading.Thread(target=self._write, name="spool", daemon=True)
         self._thread.start()
 
-    def add(self, line: Connection) -> int:
+    def add(self, line: LoadConnection) -> int:
         """Take what the line kept; return where it will stand, -1 where there is nothing."""
         pieces = line.pieces
         if not pieces:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Sequence
 
-from prony.load.connection import GREETING, Connection
+from prony.load.connection import GREETING, LoadConnection
 from prony.load.wire import Wire
 from prony.ports.driver import Cause, Endpoint
 
@@ -36,7 +36,7 @@ class Secrets:
         self.resumed = 0
         self.context = context_of(endpoint, protocols)
 
-    def layer(self, line: Connection, wire: type[Wire]) -> TlsLayer:
+    def layer(self, line: LoadConnection, wire: type[Wire]) -> TlsLayer:
         return TlsLayer(line, wire, self)
 
 
@@ -45,7 +45,7 @@ class TlsLayer:
 
     __slots__ = ("_inward", "_is_shaken", "_line", "_outward", "_secrets", "_tls", "_wire")
 
-    def __init__(self, line: Connection, wire: type[Wire], secrets: Secrets) -> None:
+    def __init__(self, line: LoadConnection, wire: type[Wire], secrets: Secrets) -> None:
         self._line = line
         self._wire = wire
         self._secrets = secrets

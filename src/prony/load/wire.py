@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from prony.ports.driver import Cause
 
 if TYPE_CHECKING:
-    from prony.load.connection import Connection
+    from prony.load.connection import LoadConnection
 
 
 class Wire(ABC):
@@ -24,7 +24,7 @@ class Wire(ABC):
     tls_asking: ClassVar[bytes] = b""
     tls_granted: ClassVar[bytes] = b""
 
-    def __init__(self, line: Connection, options: Mapping[str, Any]) -> None:
+    def __init__(self, line: LoadConnection, options: Mapping[str, Any]) -> None:
         self.line = line
         self.options = options
 

@@ -7,7 +7,7 @@ from pydantic import Field
 from prony.model.base import Noun
 
 
-class Timing(Noun):
+class ClientTiming(Noun):
     """An agent's clock beside the server's: what is added to its stamps, by how much that may be wrong, how far the
     two drifted apart during the run, and how late the agent was at the common start."""
 
@@ -22,7 +22,7 @@ class Member(Noun):
 
     agent: str
     requests: int
-    timing: Timing | None = None
+    timing: ClientTiming | None = None
     delivered_rate_per_s: float | None = None
     sent_late_p99_ms: float | None = None
     loop_lag_p99_ms: float | None = None
@@ -61,7 +61,7 @@ class ClientSide(Noun):
     # How many requests of the whole run ended how, by the name of the cause; `ok` is one of them.
     causes: dict[str, int] = Field(default={})
     # Of one agent of several: its clock. Of all together: each of them.
-    timing: Timing | None = None
+    timing: ClientTiming | None = None
     members: tuple[Member, ...] = ()
 
     @property

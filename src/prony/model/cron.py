@@ -2,6 +2,8 @@
 
 The wall of the zone decides. An hour that the zone skips is due once, at the first minute after it. An hour that it
 goes through twice is due the first time; only an expression for every hour (`*` or `*/2` there) is due both times.
+
+When something is due: what a person writes under `schedule`.
 """
 
 from __future__ import annotations
@@ -13,12 +15,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import takewhile
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from prony.model.base import Noun
+
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo  # every recipe leads here, and few have a schedule
+
 
 _NICKNAMES = {
     "@yearly": "0 0 1 1 *",
@@ -103,7 +108,7 @@ class Cron:
 
 
 @lru_cache(maxsize=256)
-def parse(text: str) -> Cron:
+def parse_cron(text: str) -> Cron:
     """Read an expression of five fields, or a nickname such as @daily; a ValueError says what is wrong with it."""
     words = _NICKNAMES.get(text.strip().lower(), text).split()
     if len(words) != len(_FIELDS):
@@ -200,7 +205,7 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def _good_cron(text: str) -> str:
-    parse(text)
+    parse_cron(text)
     return " ".join(text.split())
 
 
@@ -211,3 +216,23 @@ def _good_zone(name: str) -> str:
 
 CronText = Annotated[str, Field(min_length=1, max_length=200, examples=["0 3 * * *"]), AfterValidator(_good_cron)]
 ZoneName = Annotated[str, Field(min_length=1, max_length=64, examples=["Europe/Paris"]), AfterValidator(_good_zone)]
+
+
+Missed = Literal["skip", "once", "all"]
+
+
+class Timing(Noun):
+    """Due instants by cron, on the wall of a zone, and what becomes of those that nobody was there for."""
+
+    cron: CronText = Field(description="five fields (minute, hour, day, month, weekday) or @daily and its like")
+    zone: ZoneName = Field(default="UTC", description="the time zone whose wall clock decides, as in Europe/Paris")
+    missed: Missed = Field(
+        default="once", description="what runs for times at which no server was up: skip (nothing), once or all"
+    )
+
+    def after(self, instant: datetime) -> datetime:
+        """Return the first due instant after this one."""
+        return next(self.dues(instant))
+
+    def dues(self, after: datetime) -> Iterator[datetime]:
+        return parse_cron(self.cron).dues(after, zone_of(self.zone))

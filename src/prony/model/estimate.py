@@ -6,8 +6,7 @@ from enum import StrEnum
 from typing import Literal
 
 from prony.model.base import Noun
-from prony.model.dependence import depends_on_machine
-from prony.model.metric import Metric, key_of, metric_of
+from prony.model.metric import Metric, depends_on_machine, key_of, metric_of
 from prony.model.workload import Scalar, workload_class
 
 

@@ -1,17 +1,23 @@
-"""All that a report is written from: one experiment with the results, summaries and machines behind it."""
+"""All that a report is written from: one experiment with the results, summaries and machines behind it.
+
+An experiment with all that analysis says of it: what a report is written from.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from prony.model.base import Noun
 from prony.model.calibration import Calibration
+from prony.model.comparison import Comparison
 from prony.model.device import Environment
 from prony.model.estimate import Summary
 from prony.model.experiment import Experiment
-from prony.model.gate_outcome import GateOutcome
+from prony.model.gate import GateOutcome
+from prony.model.history import History
 from prony.model.job import Job
+from prony.model.matrix import MatrixReport, Worth
 from prony.model.result import Result
 from prony.model.sweep import SweepReport
 
@@ -44,3 +50,25 @@ class ExperimentData(Noun):
     gates: tuple[GateOutcome, ...] = ()
     # Where jobs differ in how much load there was.
     sweep: SweepReport | None = None
+
+
+class AnalysedExperiment(ExperimentData):
+    """What reaches beyond the experiment's own numbers; apart from them, because a run need not wait for it."""
+
+    # The sides of a duet.
+    comparison: Comparison | None = None
+    # Of each series with earlier results, in the order of the jobs.
+    histories: tuple[History, ...] = ()
+    # Where jobs differ in two things.
+    matrix: MatrixReport | None = None
+    # By job, where there is a price or an energy counter.
+    worths: dict[str, tuple[Worth, ...]] = {}
+    # How the analysis above decides, a sentence each.
+    methods: tuple[str, ...] = ()
+    # What could not be said, and why.
+    untold: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, data: ExperimentData) -> Self:
+        """Return it as it is, or of plain data one that says nothing more."""
+        return data if isinstance(data, cls) else cls(**dict(data))

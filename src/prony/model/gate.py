@@ -1,15 +1,20 @@
-"""Parse one line of `gates`: a bound on a metric, on a regression or on the verdict."""
+"""Parse one line of `gates`: a bound on a metric, on a regression or on the verdict.
+
+What became of the gates of a recipe: passed, failed, or cannot tell, each with the number that decided.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
 
 from prony.model.base import Noun
+from prony.model.estimate import Estimate
 from prony.model.metric import METRICS, STATISTICS, Key, key_of, key_text
 from prony.model.workload import Workload
 
@@ -168,3 +173,46 @@ def _limit(text: str, column: int, unit: str, name: str) -> float:
 
 def _wrong(column: int, message: str, hint: str = "") -> ValueError:
     return ValueError(f"column {column + 1}: {message}{f'; {hint}' if hint else ''}")
+
+
+class GateState(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    CANNOT_TELL = "cannot tell"
+
+
+class GateOutcome(Noun):
+    """One gate on one job. `text` is a sentence with the number behind it, and what would settle what is open."""
+
+    gate: str
+    job_id: str
+    title: str
+    state: GateState
+    estimate: Estimate | None = None
+    limit: float | None = None
+    text: str
+
+
+def strictly(outcomes: Iterable[GateOutcome]) -> tuple[GateOutcome, ...]:
+    """Return the outcomes where what cannot be told fails too."""
+    return tuple(one if one.state is not GateState.CANNOT_TELL else _turn_into_failure(one) for one in outcomes)
+
+
+def _turn_into_failure(one: GateOutcome) -> GateOutcome:
+    changes = {"state": GateState.FAILED, "text": f"This cannot be told, and the gates are strict. {one.text}"}
+    return one.model_copy(update=changes)
+
+
+class GateReport(Noun):
+    """All gates of one experiment. `strict`: what cannot be told fails too."""
+
+    experiment_id: str
+    name: str = ""
+    strict: bool = False
+    outcomes: tuple[GateOutcome, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """May the build go on?"""
+        bad = {GateState.FAILED, GateState.CANNOT_TELL} if self.strict else {GateState.FAILED}
+        return not any(one.state in bad for one in self.outcomes)

@@ -57,7 +57,7 @@ class Point(Noun):
     metrics: dict[str, Metric] = {}
 
 
-class Level(Noun):
+class SeriesLevel(Noun):
     """Where results lie: the median, and the interval of it where there are enough."""
 
     median: float
@@ -73,7 +73,7 @@ class Segment(Noun):
     last_job_id: str
     begin: int
     end: int
-    level: Level
+    level: SeriesLevel
 
 
 class Acknowledgement(Noun):
@@ -85,7 +85,7 @@ class Acknowledgement(Noun):
     at: datetime | None = None
 
 
-class Noise(Noun):
+class SeriesNoise(Noun):
     """What the runs before a change were like. `sees` is the smallest change that as many runs again would show."""
 
     cv: float | None = None
@@ -113,13 +113,13 @@ class Change(Noun):
     last_good_job_id: str | None = None
     noticed_at: datetime
     commits: tuple[str | None, str | None] = (None, None)
-    before: Level
-    after: Level
+    before: SeriesLevel
+    after: SeriesLevel
     effect: float
     low: float | None = None
     high: float | None = None
     p: float | None = None
-    noise: Noise = Noise()
+    noise: SeriesNoise = SeriesNoise()
     # What else differs between the results before and after, `kernel: 6.1 -> 6.5`.
     facts: tuple[str, ...] = ()
     # How the other metrics moved with it, relative.

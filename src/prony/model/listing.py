@@ -1,16 +1,20 @@
-"""Experiments as a list shows them, and a server at a glance: light, with the one number that stands for each."""
+"""Experiments as a list shows them, and a server at a glance: light, with the one number that stands for each.
+
+What a server says of itself to whoever asks.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Literal
 
+from prony.model.access import Role
 from prony.model.agent import AgentState
 from prony.model.alarm import Incident
 from prony.model.base import Noun
 from prony.model.estimate import Grade
 from prony.model.experiment import ExperimentState
-from prony.model.gate_outcome import GateState
+from prony.model.gate import GateState
 from prony.model.history import Change
 from prony.model.metric import Better
 from prony.model.queue import JobState, Stats
@@ -105,3 +109,15 @@ class Glance(Noun):
     incidents: tuple[Incident, ...] = ()
     stats: Stats
     agents: int
+
+
+class About(Noun):
+    """`name` and `role` are those of who asks; `prometheus` and `grafana` are where its figures are."""
+
+    version: str
+    url: str
+    asks_tokens: bool
+    name: str
+    role: Role
+    prometheus: str = ""
+    grafana: str = ""

@@ -1,4 +1,7 @@
-"""What a person writes: one strict schema with a good default for everything but the model and its engine."""
+"""What a person writes: one strict schema with a good default for everything but the model and its engine.
+
+What an hour of the machine costs: what a person writes under `cost`, and where a price came from.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,25 @@ from pydantic_core import CoreSchema
 from prony.model.alarm import RecipeAlarm
 from prony.model.any_workload import AnyWorkload
 from prony.model.base import Noun
-from prony.model.cost import Cost
+from prony.model.cron import Timing
 from prony.model.gate import GateText, trouble_of_kind
 from prony.model.load import Load
 from prony.model.place import Place
 from prony.model.quantity import DurationNs, Share, SizeBytes, duration_text
-from prony.model.timing import Timing
 from prony.model.workload import MissingWorkload, Scalar, W, Workload, kind_packages, work_of, workload_schema
+
+# The label by which an agent, or PRONY_LABELS on this machine, tells its price.
+PRICE_LABEL = "cost_per_hour"
+CURRENCY_LABEL = "currency"
+Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Cost(Noun):
+    """The price of the machine that the jobs run on."""
+
+    per_hour: Amount = Field(description="what one hour of the machine costs")
+    currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$", description="three letters, as in USD or EUR")
+
 
 # The sections that one job may have otherwise than its sibling.
 VARIABLE = ("workload", "measure", "load", "limits", "labels")
@@ -122,7 +137,7 @@ class Limits(Noun):
     )
 
 
-def check_sections(workload: Workload, measure: Measure, load: Load) -> None:
+def _check_sections(workload: Workload, measure: Measure, load: Load) -> None:
     """Refuse a section, or a key of `measure`, that a workload of this kind cannot honour."""
     if isinstance(workload, MissingWorkload):
         return
@@ -173,7 +188,7 @@ class Recipe(Noun):
 
     @model_validator(mode="after")
     def _own_section(self) -> Self:
-        check_sections(self.workload, self.measure, self.load)
+        _check_sections(self.workload, self.measure, self.load)
         if self.duet is not None and (self.measure.until is not None or self.load.search is not None):
             raise ValueError("a duet has a fixed number of pairs: `until` and `search` do not go with it")
         return self

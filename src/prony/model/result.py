@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from prony.model.base import Noun
-from prony.model.clients import ClientSide, ServiceFacts, Timing
+from prony.model.clients import ClientSide, ClientTiming, ServiceFacts
 
 
 class ResultState(StrEnum):
@@ -102,7 +102,7 @@ class Repetition(Noun):
     ends: tuple[RankEnd, ...] = ()
     strays: int = 0
     # Of one node of several that ran a script: its clock beside the server's.
-    timing: Timing | None = None
+    timing: ClientTiming | None = None
     failure: Failure | None = None
 
     @property

@@ -8,9 +8,8 @@ from typing import Literal
 
 from prony.model.agent import Name
 from prony.model.base import Noun
-from prony.model.cron import CronText, ZoneName
+from prony.model.cron import CronText, Missed, Timing, ZoneName
 from prony.model.queue import Submission
-from prony.model.timing import Missed, Timing
 
 
 class ScheduleState(StrEnum):

@@ -51,14 +51,14 @@ OVER = frozenset(ExperimentState) - {ExperimentState.PENDING, ExperimentState.RU
 IDLE_ONLY = frozenset({AgentState.FAULTY, AgentState.LOST, AgentState.DRAINING, AgentState.DISK_FULL})
 
 
-def check(table: dict[S, frozenset[S]], noun: str, now: S, wanted: S) -> None:
+def check_transition(table: dict[S, frozenset[S]], noun: str, now: S, wanted: S) -> None:
     """Refuse what the table does not allow."""
     if wanted not in table[now]:
         allowed = ", ".join(sorted(table[now])) or "nothing: it has ended"
         raise ConflictError(f"{noun} is {now} and cannot become {wanted}", hint=f"from here it may become {allowed}")
 
 
-def outcome(states: dict[JobState, int]) -> ExperimentState:
+def experiment_outcome(states: dict[JobState, int]) -> ExperimentState:
     """Return how an experiment ended whose jobs ended in these states, each with its count."""
     present = {state for state, count in states.items() if count}
     if present == {JobState.CANCELLED}:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
-    from prony.agent.checks import Check
+    from prony.agent.checks import AgentCheck
     from prony.agent.identity import Slot
-    from prony.agent.logs import Log
+    from prony.agent.logs import AgentLog
     from prony.model.agent import Agent, Capabilities, Enrolled, Enrolment, Heartbeat, HeartbeatAnswer
     from prony.model.device import EngineUnit
     from prony.model.gang import ClockReading, Meeting, Met
@@ -103,7 +103,7 @@ class OtherServer(Protocol):
         """Its address as a slot keeps it: the entry point's name, a plus sign, and its URL."""
         ...
 
-    def connect(self, slot: Slot, log: Log) -> AbstractAsyncContextManager[ServerLink]:
+    def connect(self, slot: Slot, log: AgentLog) -> AbstractAsyncContextManager[ServerLink]:
         """Link the agent of a slot to it.
 
         Args:
@@ -115,7 +115,7 @@ class OtherServer(Protocol):
         """
         ...
 
-    def check(self) -> list[Check]:
+    def check(self) -> list[AgentCheck]:
         """See whether it answers, without taking a job.
 
         Returns:

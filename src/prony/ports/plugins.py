@@ -58,7 +58,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
-def load(group: str, name: str) -> Any:
+def load_plugin(group: str, name: str) -> Any:
     """Load one plug-in's class."""
     target(group, name)
     return find_plugins(group)[name].load()

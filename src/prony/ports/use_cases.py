@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from prony.model.alarm import Alarm, Delivery, Incident, MadeAlarm, NewAlarm, TestAnswer
     from prony.model.comparison import Comparison, Terms
     from prony.model.experiment_data import ExperimentData
-    from prony.model.gate_outcome import GateReport
+    from prony.model.gate import GateReport
     from prony.model.history import Acknowledgement, Baseline, Change, History, NewBaseline, Series
     from prony.model.matrix import MatrixReport, MatrixTerms
     from prony.model.queue import Page

@@ -187,7 +187,7 @@ class Summarise(ABC):
         return {}
 
     def tracks(self, job: Job, result: Result, samples: pl.DataFrame) -> list[Any]:
-        """Return the runs in time (`analyse.pictures.runs.Track`), those that have samples, in order."""
+        """Return the runs in time (`analyse.pictures.Track`), those that have samples, in order."""
         del job, result, samples
         return []
 
@@ -202,7 +202,7 @@ class Summarise(ABC):
 
 
 @dataclass(frozen=True)
-class Page:
+class ReportPage:
     """A part of an experiment's page: its anchor, its name among the links, and whether it stands before the table."""
 
     anchor: str
@@ -215,7 +215,7 @@ class Page:
 class Drawings:
     """What is drawn of the jobs of one kind: parts of the page, and by the id of a job what its article shows."""
 
-    pages: tuple[Page, ...] = ()
+    pages: tuple[ReportPage, ...] = ()
     apart: Mapping[str, Html] = field(default_factory=dict)
 
 

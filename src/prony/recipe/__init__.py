@@ -3,6 +3,6 @@
 from prony.recipe.dump import dump
 from prony.recipe.expand import expand
 from prony.recipe.load import LoadedRecipe, load, loads
-from prony.recipe.problems import Problem
+from prony.recipe.problems import DocumentProblem
 
-__all__ = ["LoadedRecipe", "Problem", "dump", "expand", "load", "loads"]
+__all__ = ["DocumentProblem", "LoadedRecipe", "dump", "expand", "load", "loads"]

@@ -9,7 +9,7 @@ from typing import Any
 
 from prony.recipe.limits import MOST_AXES
 from prony.recipe.positions import Keys, Mark, Marks, Parsed, problem_at, value_at, with_value
-from prony.recipe.problems import Problem
+from prony.recipe.problems import DocumentProblem
 from prony.recipe.schema_lookup import follow
 
 
@@ -55,7 +55,7 @@ class _Move:
     noun: str
     old: Marks
     marks: dict[Keys, Mark]
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[DocumentProblem] = field(default_factory=list)
 
     def flat(self, tree: Mapping[str, Any], place: Keys) -> dict[str, Any]:
         flat: dict[str, Any] = {}

@@ -7,6 +7,6 @@ from prony.model.recipe import Recipe
 
 def dump(recipe: Recipe) -> str:
     """Write the recipe as a person would: no defaults, quantities with their units."""
-    from prony.recipe.yaml_write import write
+    from prony.recipe.yaml_write import write_yaml
 
-    return write(recipe.model_dump(mode="json", exclude_defaults=True))
+    return write_yaml(recipe.model_dump(mode="json", exclude_defaults=True))

@@ -10,7 +10,7 @@ from prony.errors import NotFoundError
 from prony.model.check import Example
 from prony.recipe.formats import SUFFIXES, format_of
 from prony.recipe.load import loads
-from prony.recipe.schema_lookup import nearest
+from prony.recipe.schema_lookup import nearest_key
 
 _FIRST = "quickstart"
 
@@ -28,7 +28,7 @@ def example(name: str) -> Example:
     for one in examples():
         if name in (one.file, one.name):
             return one
-    near = nearest(name, [one.name for one in examples()])
+    near = nearest_key(name, [one.name for one in examples()])
     hint = f"did you mean {near}?" if near else "`prony examples` lists them"
     raise NotFoundError(f"no example is called {name!r}", hint=hint)
 

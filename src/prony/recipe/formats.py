@@ -9,7 +9,7 @@ from typing import Literal
 from prony.errors import InputError
 from prony.recipe.limits import DEEPEST, TOO_DEEP, check_limits
 from prony.recipe.positions import Parsed, problem_at
-from prony.recipe.problems import Problem, recipe_error
+from prony.recipe.problems import DocumentProblem, recipe_error
 
 Format = Literal["yaml", "toml", "json"]
 SUFFIXES: dict[str, Format] = {".yaml": "yaml", ".yml": "yaml", ".toml": "toml", ".json": "json"}
@@ -27,7 +27,7 @@ def format_of(path: Path) -> Format:
     return known
 
 
-def parse(text: str, form: Format, name: str) -> Parsed:
+def parse_document(text: str, form: Format, name: str) -> Parsed:
     """Parse one text; what is no document of that format at all is raised as RecipeError."""
     parser = _parser(form)
     check_limits(text, form, name)
@@ -39,7 +39,7 @@ def parse(text: str, form: Format, name: str) -> Parsed:
         empty = parsed.document is None
         message = "is empty" if empty else "is not a map of keys and values"
         hint = "a recipe begins with a name and a workload"
-        raise recipe_error([*parsed.problems, Problem("", message, hint, source=name)])
+        raise recipe_error([*parsed.problems, DocumentProblem("", message, hint, source=name)])
     return parsed
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from prony.recipe.positions import Keys, Mark, Parsed, problem_at
-from prony.recipe.problems import Problem, syntax_error
+from prony.recipe.problems import DocumentProblem, syntax_error
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _NOT_NUMBERS = ("NaN", "Infinity", "-Infinity")
@@ -50,10 +50,10 @@ def _tokens(text: str) -> Iterator[tuple[str, int, int]]:
         yield match[0], line, match.start() - line_start + 1
 
 
-def _locate(text: str, name: str) -> tuple[dict[Keys, Mark], list[Problem]]:
+def _locate(text: str, name: str) -> tuple[dict[Keys, Mark], list[DocumentProblem]]:
     """Find every key in a text that is known to be JSON."""
     marks: dict[Keys, Mark] = {(): Mark(name, 1, 1)}
-    problems: list[Problem] = []
+    problems: list[DocumentProblem] = []
     # One entry for each open bracket: the path of what is inside it now, and whether a key must come next.
     stack: list[tuple[Keys, bool]] = [((), False)]
     for token, line, column in _tokens(text):

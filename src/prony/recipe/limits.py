@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from prony.errors import RecipeError
-from prony.recipe.problems import Problem, recipe_error
+from prony.recipe.problems import DocumentProblem, recipe_error
 
 LARGEST_BYTES = 2**20
 DEEPEST = 64
@@ -36,28 +36,28 @@ _DIRECTIVE = re.compile(r"^%", re.MULTILINE)
 def check_limits(text: str, form: str, name: str) -> None:
     """Refuse a text that is too large, too deep or too full to be a recipe; `name` is what the error calls it."""
     if len(text.encode(errors="replace")) > LARGEST_BYTES:
-        raise recipe_error([Problem("", "is too large for a recipe: the most is 1 MiB", _SPLIT, source=name)])
+        raise recipe_error([DocumentProblem("", "is too large for a recipe: the most is 1 MiB", _SPLIT, source=name)])
     if form == "yaml":
         _check_yaml(text, name)
         return
     for position, depth, count in _walk_toml(text) if form == "toml" else _walk_json(text):
         if depth > DEEPEST:
-            raise limit_error(text, name, position, TOO_DEEP, _FLATTEN)
+            raise _limit_error(text, name, position, TOO_DEEP, _FLATTEN)
         if count > MOST_VALUES:
-            raise limit_error(text, name, position, TOO_MANY, _SPLIT)
+            raise _limit_error(text, name, position, TOO_MANY, _SPLIT)
 
 
-def limit_error(text: str, name: str, position: int, message: str, hint: str = _SPLIT) -> RecipeError:
+def _limit_error(text: str, name: str, position: int, message: str, hint: str = _SPLIT) -> RecipeError:
     """Return the error of a text that goes over a limit at this position."""
     line, column = text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
-    return recipe_error([Problem("", message, hint, source=name, line=line, column=column)])
+    return recipe_error([DocumentProblem("", message, hint, source=name, line=line, column=column)])
 
 
 def _check_yaml(text: str, name: str) -> None:
     """Look at what libyaml reads before its first event; the values are counted one by one as it reports them."""
     for number, found in enumerate(_DIRECTIVE.finditer(text), start=1):
         if number > MOST_DIRECTIVES:
-            raise limit_error(
+            raise _limit_error(
                 text, name, found.start(), f"holds more than {MOST_DIRECTIVES} YAML directives", "a recipe needs none"
             )
 

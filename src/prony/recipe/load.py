@@ -15,17 +15,14 @@ from prony.model.recipe import Matrix, Recipe
 from prony.recipe.dialects import recognise
 from prony.recipe.dialects.translated_document import Translation
 from prony.recipe.dotted_paths import fill_from_matrix, flatten_nests
-from prony.recipe.expand import expand, recipe_pieces
-from prony.recipe.formats import SUFFIXES, Format, format_of, parse
+from prony.recipe.expand import expand, matrix_problems, recipe_pieces
+from prony.recipe.formats import SUFFIXES, Format, format_of, parse_document
 from prony.recipe.limits import LARGEST_BYTES
-from prony.recipe.matrix import matrix_problems
 from prony.recipe.overrides import overridden
 from prony.recipe.positions import Marks, Parsed
-from prony.recipe.problems import Problem, recipe_error
-from prony.recipe.reject_unrepresentable import sound
-from prony.recipe.schema_lookup import nearest
-from prony.recipe.validate import check_document
-from prony.recipe.where import where_problems
+from prony.recipe.problems import DocumentProblem, recipe_error
+from prony.recipe.schema_lookup import nearest_key
+from prony.recipe.validate import check_document, sound, where_problems
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ def loads(text: str, format: Format = "yaml", name: str = "<text>", overrides: S
 
 
 def _read(text: str, form: Format, name: str, overrides: Sequence[str]) -> LoadedRecipe:
-    written = parse(text, form, name)
+    written = parse_document(text, form, name)
     name_of_dialect, dialect = recognise(written.document) or ("", None)
     translation = dialect.translate(sound(written)) if dialect is not None else Translation(written)
     parsed = fill_from_matrix(sound(overridden(flatten_nests(translation.parsed), overrides)))
@@ -81,7 +78,7 @@ def _read(text: str, form: Format, name: str, overrides: Sequence[str]) -> Loade
     )  # fmt: skip
 
 
-def _check_document(parsed: Parsed) -> tuple[Recipe | None, list[Problem]]:
+def _check_document(parsed: Parsed) -> tuple[Recipe | None, list[DocumentProblem]]:
     """Return the recipe, or all that keeps the document from being one."""
     recipe, problems = check_document(parsed)
     told_already = {problem.path for problem in problems}
@@ -96,7 +93,7 @@ def _check_document(parsed: Parsed) -> tuple[Recipe | None, list[Problem]]:
     return recipe, []
 
 
-def _of_matrix(parsed: Parsed) -> list[Problem]:
+def _of_matrix(parsed: Parsed) -> list[DocumentProblem]:
     """Look at the matrix of a recipe that is wrong elsewhere, so that everything is told at once."""
     written = parsed.document.get("matrix")
     sound_parts = (
@@ -133,5 +130,5 @@ def _beside(path: Path) -> str:
     if not path.parent.is_dir():
         return f"there is no folder {path.parent}"
     names = [entry.name for entry in path.parent.iterdir() if entry.suffix in SUFFIXES]
-    near = nearest(path.name, names)
+    near = nearest_key(path.name, names)
     return f"did you mean {path.parent / near}?" if near else ""

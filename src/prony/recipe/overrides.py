@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from prony.errors import InputError, RecipeError
-from prony.model.fact_condition import looks_like_comparison
+from prony.model.fact import looks_like_comparison
 from prony.recipe.positions import Keys, Mark, Parsed, value_at, with_value
-from prony.recipe.problems import Problem
+from prony.recipe.problems import DocumentProblem
 from prony.recipe.schema_lookup import Node, follow, is_nullable, is_plain_text
 
 
@@ -25,7 +25,7 @@ def _set(parsed: Parsed, option: str) -> Parsed:
     path, equals, text = option.partition("=")
     path = path.strip()
     if not equals or not path:
-        return parsed.having(Problem("", "is not PATH=VALUE", "for example workload.batch_size=8", source))
+        return parsed.having(DocumentProblem("", "is not PATH=VALUE", "for example workload.batch_size=8", source))
     keys, node, problem = _target(parsed, path, source)
     if problem:
         return parsed.having(problem)
@@ -33,7 +33,7 @@ def _set(parsed: Parsed, option: str) -> Parsed:
         value = text if _is_comparison(keys, text) else _value(text, node)
     except RecipeError as exc:
         told = str(exc.problems[0]["message"])
-        return parsed.having(Problem(path, told, "put the value in quotes if it is text", source))
+        return parsed.having(DocumentProblem(path, told, "put the value in quotes if it is text", source))
     marks = {place: mark for place, mark in parsed.marks.items() if place[: len(keys)] != keys}
     document = with_value(parsed.document, keys, value)
     return replace(parsed, document=document, marks=marks | {keys: Mark(source)})
@@ -47,16 +47,16 @@ def read_value(path: str, text: str) -> Any:
     return _value(text, route.node)
 
 
-def _target(parsed: Parsed, path: str, source: str) -> tuple[Keys, Node | None, Problem | None]:
+def _target(parsed: Parsed, path: str, source: str) -> tuple[Keys, Node | None, DocumentProblem | None]:
     """Return the place that an option sets, what may stand there, and what speaks against setting it."""
     if path.startswith("matrix."):
         return ("matrix", path.removeprefix("matrix.")), None, None
     route = follow(path)
     if route.node is None:
-        return (), None, Problem(path, "unknown key", route.hint, source)
+        return (), None, DocumentProblem(path, "unknown key", route.hint, source)
     if value_at(parsed.document, ("matrix", path))[0]:
         hint = f"remove it from the matrix, or set matrix.{path}=[...]"
-        return (), None, Problem(path, "the matrix varies this already", hint, source)
+        return (), None, DocumentProblem(path, "the matrix varies this already", hint, source)
     return route.keys, route.node, None
 
 

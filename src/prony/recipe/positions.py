@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from prony.recipe.problems import Problem
+from prony.recipe.problems import DocumentProblem
 
 Keys = tuple[str | int, ...]
 
@@ -29,9 +29,9 @@ class Parsed:
 
     document: Any
     marks: Marks = field(default_factory=dict)
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[DocumentProblem, ...] = ()
 
-    def having(self, *problems: Problem) -> Parsed:
+    def having(self, *problems: DocumentProblem) -> Parsed:
         return replace(self, problems=self.problems + problems)
 
 
@@ -50,10 +50,10 @@ def mark_of(marks: Marks, keys: Keys) -> Mark:
     return Mark("")
 
 
-def problem_at(marks: Marks, keys: Keys, message: str, hint: str = "") -> Problem:
+def problem_at(marks: Marks, keys: Keys, message: str, hint: str = "") -> DocumentProblem:
     """Return a problem of the key, placed as exactly as the marks allow."""
     mark = mark_of(marks, keys)
-    return Problem(format_path(keys), message, hint, source=mark.source, line=mark.line, column=mark.column)
+    return DocumentProblem(format_path(keys), message, hint, source=mark.source, line=mark.line, column=mark.column)
 
 
 def with_value(document: Any, keys: Keys, value: Any) -> Any:

@@ -12,7 +12,7 @@ _SHOWN = 40
 
 
 @dataclass(frozen=True)
-class Problem:
+class DocumentProblem:
     """One mistake: `path` is the key's dotted path, `source` the file or the option in which it stands."""
 
     path: str
@@ -38,7 +38,7 @@ class Problem:
 
 
 def recipe_error(
-    problems: Iterable[Problem], hint: str = "`prony schema` prints every key that a recipe may have"
+    problems: Iterable[DocumentProblem], hint: str = "`prony schema` prints every key that a recipe may have"
 ) -> RecipeError:
     """Return the error that tells every problem, in the order of the text, the first as its headline.
 
@@ -58,9 +58,11 @@ def syntax_error(
 ) -> RecipeError:
     """Return the error of a text that is no document of its format at all."""
     line, column = place or (None, None)
-    return recipe_error([Problem("", f"this is not {form}: {message}", hint, source=name, line=line, column=column)])
+    return recipe_error(
+        [DocumentProblem("", f"this is not {form}: {message}", hint, source=name, line=line, column=column)]
+    )
 
 
-def _place(problem: Problem) -> tuple[int, int]:
+def _place(problem: DocumentProblem) -> tuple[int, int]:
     # Options of the command line come after what stands in the file.
     return (problem.line or sys.maxsize, problem.column or 0)

@@ -15,7 +15,7 @@ import yaml
 
 from prony.recipe.limits import DEEPEST, MOST_VALUES, TOO_DEEP, TOO_MANY
 from prony.recipe.positions import Keys, Mark, Parsed, problem_at
-from prony.recipe.problems import Problem, syntax_error
+from prony.recipe.problems import DocumentProblem, syntax_error
 
 # libyaml where PyYAML was built with it: the same events, many times faster.
 LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
@@ -28,7 +28,7 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 _SPECIAL = re.compile(r"([-+]?)\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 
-def plain(text: str) -> str | int | float | bool | None:
+def plain_scalar(text: str) -> str | int | float | bool | None:
     """Return what a plain scalar means by the core schema of YAML 1.2."""
     if _NULL.fullmatch(text):
         return None
@@ -92,7 +92,7 @@ class _Pairs(list[tuple[_Node, _Node]]):
 class _Builder:
     name: str
     marks: dict[Keys, Mark] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[DocumentProblem] = field(default_factory=list)
     anchors: dict[str, _Node] = field(default_factory=dict)
     written: int = 0  # nodes of the text
     count: int = 0  # values of the document, aliases carried out
@@ -140,10 +140,10 @@ class _Builder:
 
     def _scalar(self, event: Any) -> Any:
         if event.tag is None:
-            return plain(event.value) if event.implicit[0] else event.value
+            return plain_scalar(event.value) if event.implicit[0] else event.value
         if event.tag in ("!", f"{_TAG}str"):
             return event.value
-        value = plain(event.value)
+        value = plain_scalar(event.value)
         kind = {bool: "bool", int: "int", float: "float", type(None): "null"}.get(type(value))
         if event.tag == f"{_TAG}float" and kind == "int":
             return float(value or 0)

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from prony.errors import InputError
 from prony.model.experiment_data import ExperimentData
-from prony.model.gate_outcome import strictly
+from prony.model.gate import strictly
 
 __all__ = ["FORMATS", "render"]
 

@@ -41,7 +41,7 @@ def quotable(entry: Entry, key: str = "") -> Estimate | None:
     is not void."""
     if entry.summary.verdict.grade is Grade.VOID:
         return None
-    found = entry_fields.estimate(entry.summary, key or entry_fields.headline(entry))
+    found = entry_fields.find_estimate(entry.summary, key or entry_fields.headline(entry))
     return found if found is not None and found.value > 0 else None
 
 
@@ -51,7 +51,7 @@ def fastest(group: Sequence[Entry]) -> Entry | None:
     return group[min(timed)[1]] if timed else None
 
 
-def against(first: Estimate, other: Estimate) -> Ratio:
+def ratio_to_first(first: Estimate, other: Estimate) -> Ratio:
     """Return other / first for two times."""
     value = other.value / first.value
     ours, theirs = interval_of(first), interval_of(other)
@@ -78,4 +78,4 @@ def _ratio(best: Entry, one: Entry) -> Ratio:
     ours, theirs = quotable(best), quotable(one)
     if ours is None or theirs is None or one is best:
         return Ratio(1.0, None, None, "fastest")
-    return against(ours, theirs)
+    return ratio_to_first(ours, theirs)

@@ -61,8 +61,8 @@ def method(comparison: Comparison) -> str:
     used = "; or ".join(dict.fromkeys(one.method for one in effects)) or "nothing could be tested"
     return (
         f"One number a run decides; requests of several runs are never pooled. How: {used}. Level of one test "
-        f"{number.share(terms.level)}; a change below {number.share(terms.threshold)} does not matter; of many metrics "
-        "at once the false discovery rate is held (Benjamini and Hochberg)."
+        f"{number.format_share(terms.level)}; a change below {number.format_share(terms.threshold)} does not matter; "
+        "of many metrics at once the false discovery rate is held (Benjamini and Hochberg)."
     )
 
 
@@ -81,4 +81,4 @@ def _cells(one: Contrast) -> tuple[str, ...]:
 
 
 def _value(estimate: Estimate | None) -> str:
-    return number.DASH if estimate is None else number.plain(estimate.value, estimate.unit, 4)
+    return number.DASH if estimate is None else number.format_observed(estimate.value, estimate.unit, 4)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.estimate import Grade
+from prony.model.experiment_data import AnalysedExperiment
 from prony.model.matrix import Worth
 from prony.report import entry_fields, matrix_tables, number
 from prony.report.load_tables import FigureLine

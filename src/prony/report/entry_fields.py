@@ -15,7 +15,7 @@ ASCII_SYMBOLS = {Grade.VALID: "o", Grade.SUSPECT: "!", Grade.VOID: "x"}
 WORST_FIRST = (Grade.VOID, Grade.SUSPECT, Grade.VALID)
 
 
-def estimate(summary: Summary, key: str) -> Estimate | None:
+def find_estimate(summary: Summary, key: str) -> Estimate | None:
     """Return `inference_ms.p50`; for a metric without statistics (`load_ms`), its own or its middle."""
     names = [key] if "." in key else [key, f"{key}.p50", f"{key}.mean"]
     return next((summary.estimates[name] for name in names if name in summary.estimates), None)
@@ -42,7 +42,7 @@ def own_columns(entry: Entry) -> list[str]:
     return list(dict.fromkeys((*said, *own_keys(entry.summary))))
 
 
-def missing(summary: Summary, key: str) -> Missing | None:
+def find_missing(summary: Summary, key: str) -> Missing | None:
     return next((one for one in summary.missing if one.metric == key), None)
 
 
@@ -68,7 +68,7 @@ def failure_text(failure: Failure) -> str:
     return f"{where}{failure.message}{signal}{hint}"
 
 
-def sentence(text: str) -> str:
+def end_sentence(text: str) -> str:
     """Return the text with one mark at its end: a hint may be a question, or end with a dot of its own."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
@@ -99,6 +99,6 @@ def axis(path: str) -> str:
     return path.removeprefix("load.closed.").removeprefix("load.open.").removeprefix("workload.")
 
 
-def axes(data: ExperimentData) -> list[str]:
+def cell_axes(data: ExperimentData) -> list[str]:
     """Return the paths that any job's cell names, in the order of their first appearance."""
     return list(dict.fromkeys(path for entry in data.entries for path in entry.job.cell))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.estimate import Estimate, Grade
-from prony.model.experiment_data import Entry, ExperimentData
+from prony.model.experiment_data import AnalysedExperiment, Entry, ExperimentData
 from prony.model.sweep import SweepReport
 from prony.ports.workload import shown_kind
 from prony.report import compare, cost_tables, entry_fields, history_tables, number, sweep_tables
@@ -94,23 +93,23 @@ def _work(entry: Entry) -> str:
 
 def _claim(name: str, ours: Estimate, others: list[tuple[Estimate, str]], thing: str) -> str:
     """Return the one honest sentence on the fastest of a group."""
-    ratios = [(compare.against(ours, found), label) for found, label in others]
+    ratios = [(compare.ratio_to_first(ours, found), label) for found, label in others]
     tied = [label for ratio, label in ratios if ratio.relation == "overlap"]
     if any(ratio.relation == "unknown" for ratio, _ in ratios):
-        return f"{name} has the lowest median, {number.text(ours)}; without intervals no claim is made."
+        return f"{name} has the lowest median, {number.format_number(ours)}; without intervals no claim is made."
     if tied:
         together = f"{name} and {join_names(tied)} cannot be told apart: their intervals overlap"
-        return f"{together} (the lowest median is {number.text(ours)}, of {name})."
+        return f"{together} (the lowest median is {number.format_number(ours)}, of {name})."
     ratio, second = ratios[0]
     ends = "" if ratio.low is None or ratio.high is None else _ends(ratio.low, ratio.high)
     return (
-        f"{name} is the fastest: {number.text(ours)} for one {thing} at the median. "
-        f"The next, {second}, takes {number.ratio(ratio.value)} as long{ends}."
+        f"{name} is the fastest: {number.format_number(ours)} for one {thing} at the median. "
+        f"The next, {second}, takes {number.format_ratio(ratio.value)} as long{ends}."
     )
 
 
 def _ends(low: float, high: float) -> str:
-    return f" (from {number.ratio(low)} to {number.ratio(high)} by the ends of both intervals)"
+    return f" (from {number.format_ratio(low)} to {number.format_ratio(high)} by the ends of both intervals)"
 
 
 def _void(analysis: AnalysedExperiment) -> list[str]:
@@ -161,16 +160,18 @@ def _singles(groups: Sequence[Sequence[Entry]]) -> list[str]:
     alone = [group[0] for group in timed if len(group) == 1]
     told = []
     for entry in alone[:_MOST_SINGLES]:
-        found = entry_fields.estimate(entry.summary, entry_fields.headline(entry))
+        found = entry_fields.find_estimate(entry.summary, entry_fields.headline(entry))
         if found is not None:
             grade = entry.summary.verdict.grade
             care = "" if grade is Grade.VALID else f" Take it with care: it is {grade}."
             noun = entry.job.workload.sample_noun
-            told.append(f"{entry_fields.label(entry)} takes {number.text(found)} for one {noun} at the median.{care}")
+            told.append(
+                f"{entry_fields.label(entry)} takes {number.format_number(found)} for one {noun} at the median.{care}"
+            )
     return told
 
 
 def _describe_failure(entry: Entry) -> str:
     found = entry_fields.failures(entry)
     why = entry_fields.failure_text(found[0][1]) if found else "no reason was recorded"
-    return entry_fields.sentence(f"{entry_fields.label(entry)} failed {why}")
+    return entry_fields.end_sentence(f"{entry_fields.label(entry)} failed {why}")

@@ -92,7 +92,7 @@ def _line(history: History, experiment_id: str) -> FigureLine:
 
 
 def _text(history: History, value: float) -> str:
-    return number.plain(value, history.unit, 4)
+    return number.format_observed(value, history.unit, 4)
 
 
 def _against(history: History, experiment_id: str) -> str:

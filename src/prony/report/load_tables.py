@@ -1,4 +1,7 @@
-"""Format the table rows of loads: latencies by percentile, figures, causes of failure and agents."""
+"""Format the table rows of loads: latencies by percentile, figures, causes of failure and agents.
+
+State what loads achieved and how much of them failed, in plain sentences.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from prony.model.clients import Member
-from prony.model.estimate import Estimate
+from prony.model.estimate import Estimate, Grade
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import METRICS, key_of, key_text
 from prony.report import entry_fields, number
@@ -30,14 +33,14 @@ class FigureLine:
     note: str = ""
 
 
-def loads(data: ExperimentData) -> list[Entry]:
+def load_entries(data: ExperimentData) -> list[Entry]:
     return [entry for entry in data.entries if entry_fields.is_load(entry)]
 
 
 def latency_lines(entry: Entry) -> list[FigureLine]:
     """Return a line for each latency that was measured, by operation too; all in milliseconds."""
     found = []
-    errors = entry_fields.estimate(entry.summary, "error_rate")
+    errors = entry_fields.find_estimate(entry.summary, "error_rate")
     same = () if errors is not None and errors.value else ("e2e_with_failures_ms",)
     for metric in (one for one in _LATENCIES if one not in same):
         for operation in ["", *_operations(entry, metric)]:
@@ -53,7 +56,7 @@ def figure_lines(entry: Entry) -> list[FigureLine]:
     for metric in _FIGURES:
         for operation in ["", *_operations(entry, metric)]:
             name = f"{metric}/{operation}" if operation else metric
-            one = entry_fields.estimate(
+            one = entry_fields.find_estimate(
                 entry.summary, f"{name}.{'mean' if metric in ('error_rate', 'quality') else 'p50'}"
             )
             if one is not None:
@@ -88,14 +91,14 @@ def _member(one: Member) -> tuple[str, ...]:
     clock = (None, None, None) if timing is None else (timing.uncertainty_ns, timing.drift_ns, timing.late_ns)
     return (
         str(one.requests), *map(_ms, (one.sent_late_p99_ms, one.kernel_lag_p99_ms, one.loop_lag_p99_ms)),
-        ", ".join(number.share(share) for share in one.cpu_shares) or number.DASH,
+        ", ".join(number.format_share(share) for share in one.cpu_shares) or number.DASH,
         number.DASH if one.connections_asked is None else f"{one.connections_opened} of {one.connections_asked}",
         *(_ms(None if value is None else value / 1e6) for value in clock),
     )  # fmt: skip
 
 
 def _ms(value: float | None) -> str:
-    return number.DASH if value is None else number.plain(value, "ms")
+    return number.DASH if value is None else number.format_observed(value, "ms")
 
 
 def _operations(entry: Entry, metric: str) -> list[str]:
@@ -106,12 +109,12 @@ def _operations(entry: Entry, metric: str) -> list[str]:
 
 def _cell(entry: Entry, key: str) -> str:
     found = entry.summary.estimates.get(key)
-    return number.DASH if found is None else number.text(found, number.Scale("", 1.0)).strip()
+    return number.DASH if found is None else number.format_number(found, number.Scale("", 1.0)).strip()
 
 
 def _figure(metric: str, one: Estimate) -> str:
     if METRICS[metric].name in ("error_rate", "goodput_share"):
-        return number.share(one.value)
+        return number.format_share(one.value)
     written = number.written(one)
     return f"{written.value} {written.unit}".strip()
 
@@ -121,5 +124,37 @@ def _interval(metric: str, one: Estimate) -> str:
     if ends is None:
         return ""
     if METRICS[metric].name in ("error_rate", "goodput_share"):
-        return f"[{number.share(ends[0])}, {number.share(ends[1])}]"
+        return f"[{number.format_share(ends[0])}, {number.format_share(ends[1])}]"
     return number.written(one).interval
+
+
+_MOST = 6
+
+
+def load_findings(entries: Sequence[Entry]) -> list[str]:
+    """Return one sentence for each load that may be quoted, and one for each whose requests failed."""
+    mine = [entry for entry in entries if entry_fields.is_load(entry) and entry.summary.verdict.grade is not Grade.VOID]
+    told = [text for entry in mine[:_MOST] if (text := _through(entry))]
+    return told + [text for entry in mine if (text := _describe_failure(entry))]
+
+
+def _through(entry: Entry) -> str:
+    rate, tokens = (
+        entry_fields.find_estimate(entry.summary, key) for key in ("throughput_per_s", "output_tokens_per_s")
+    )
+    if rate is None:
+        return ""
+    also = "" if tokens is None else f" and {number.format_number(tokens)} of output tokens"
+    good = entry_fields.find_estimate(entry.summary, "goodput_share")
+    limits = "" if good is None else f"; {number.format_share(good.value)} of the requests met every limit"
+    return f"{entry_fields.label(entry)} answered {number.format_number(rate)} of requests{also}{limits}."
+
+
+def _describe_failure(entry: Entry) -> str:
+    rate = entry_fields.find_estimate(entry.summary, "error_rate")
+    if rate is None or not rate.value:
+        return ""
+    ends = number.interval_of(rate)
+    between = "" if ends is None else f" ({number.format_share(ends[0])} to {number.format_share(ends[1])})"
+    job = entry_fields.label(entry)
+    return f"{number.format_share(rate.value)}{between} of the requests of {job} failed; no latency holds them."

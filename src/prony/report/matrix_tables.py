@@ -15,16 +15,16 @@ LEGEND = "★ is the best, with its interval apart from all others; ≈ cannot b
 
 
 def headings(report: MatrixReport) -> tuple[str, ...]:
-    return (" \\ ".join(axes(report)), *report.columns)
+    return (" \\ ".join(axis_titles(report)), *report.columns)
 
 
-def axes(report: MatrixReport) -> tuple[str, str]:
+def axis_titles(report: MatrixReport) -> tuple[str, str]:
     """Return what stands in rows and in columns, as a reader says it."""
     return entry_fields.axis(report.terms.rows), entry_fields.axis(report.terms.columns)
 
 
 def title(report: MatrixReport) -> str:
-    return f"{report.metric} by {' and '.join(axes(report))}"
+    return f"{report.metric} by {' and '.join(axis_titles(report))}"
 
 
 def lines(report: MatrixReport) -> list[FigureLine]:
@@ -39,7 +39,7 @@ def worth_headings() -> tuple[str, ...]:
 
 def worth_lines(report: MatrixReport) -> list[FigureLine]:
     """Return what each configuration costs; nothing where there is neither a price nor an energy counter."""
-    return [line for cell in report.cells for worth in cell.worths if (line := worth_line(name_cell(cell), worth))]
+    return [line for cell in report.cells for worth in cell.worths if (line := worth_line(_name_cell(cell), worth))]
 
 
 def worth_line(name: str, worth: Worth) -> FigureLine | None:
@@ -72,7 +72,7 @@ def against(report: MatrixReport) -> str:
     return "power" if report.pareto and report.pareto[0].against.unit == "W" else "cost"
 
 
-def name_cell(cell: MatrixCell) -> str:
+def _name_cell(cell: MatrixCell) -> str:
     return f"{cell.row} × {cell.column}"
 
 
@@ -82,7 +82,7 @@ def _cell(cell: MatrixCell | None) -> str:
     if cell.estimate is None:
         return number.DASH
     symbol = "" if cell.grade is None else f" {entry_fields.SYMBOLS[cell.grade]}"
-    return f"{number.text(cell.estimate)}{symbol} {MARKS[cell.mark]}".rstrip()
+    return f"{number.format_number(cell.estimate)}{symbol} {MARKS[cell.mark]}".rstrip()
 
 
 def _many(one: Estimate | None) -> str:
@@ -90,8 +90,8 @@ def _many(one: Estimate | None) -> str:
     if one is None:
         return number.DASH
     word, factor = next(((word, size) for word, size in _SIZES if abs(one.value) >= size), ("", 1.0))
-    return number.text(one.model_copy(update={"unit": word}), number.Scale(word, 1 / factor))
+    return number.format_number(one.model_copy(update={"unit": word}), number.Scale(word, 1 / factor))
 
 
 def money(one: Estimate | None) -> str:
-    return number.DASH if one is None else number.text(one)
+    return number.DASH if one is None else number.format_number(one)

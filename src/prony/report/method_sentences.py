@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.calibration import Calibration
+from prony.model.experiment_data import AnalysedExperiment
 from prony.report import comparison, number, sweep_tables
 
 _QUANTILES = (
@@ -16,7 +16,7 @@ _GATES = (
 )
 
 
-def decisions(analysis: AnalysedExperiment) -> list[str]:
+def decision_sentences(analysis: AnalysedExperiment) -> list[str]:
     """Return how numbers, comparisons, sweeps, histories and gates were judged, as far as there are any."""
     told = [_QUANTILES]
     if analysis.gates:
@@ -33,6 +33,8 @@ def _noise(calibration: Calibration | None) -> str:
     if calibration is None or calibration.noise_class is None:
         return "How noisy this machine is was not measured: `prony calibrate --deep` would tell."
     level = (
-        "" if calibration.alpha is None else f", and comparisons test at a level of {number.share(calibration.alpha)}"
+        ""
+        if calibration.alpha is None
+        else f", and comparisons test at a level of {number.format_share(calibration.alpha)}"
     )
     return f"By its deep calibration this machine is {calibration.noise_class}{level}."

@@ -38,7 +38,7 @@ def notes(data: ExperimentData) -> list[Note]:
     return judged + [Note(None, text, ()) for text in data.experiment.notes]
 
 
-def whose(note: Note, job_count: int, most: int | None = None) -> str:
+def jobs_named(note: Note, job_count: int, most: int | None = None) -> str:
     """Return the jobs that a remark speaks of, as a reader says it; empty where there is only one job."""
     if job_count < 2:
         return ""
@@ -80,10 +80,10 @@ def _list_failures(entry: Entry) -> list[tuple[Grade | None, str]]:
     whole = entry.result.failure
     told: list[tuple[Grade | None, str]] = []
     if whole is not None and whole.code != "cancelled":
-        told.append((Grade.VOID, entry_fields.sentence(f"The job failed {entry_fields.failure_text(whole)}")))
+        told.append((Grade.VOID, entry_fields.end_sentence(f"The job failed {entry_fields.failure_text(whole)}")))
     others = [why for one, why in entry_fields.failures(entry) if one is not None and why != whole]
     return told + [
-        (Grade.SUSPECT, entry_fields.sentence(f"A repetition failed {entry_fields.failure_text(why)}"))
+        (Grade.SUSPECT, entry_fields.end_sentence(f"A repetition failed {entry_fields.failure_text(why)}"))
         for why in others
     ]
 
@@ -99,7 +99,7 @@ def _precision(entry: Entry) -> str | None:
     differs = (
         ""
         if error is None
-        else f"; its answers differ from {_reference(entry)} by up to {number.share(error)} of their range"
+        else f"; its answers differ from {_reference(entry)} by up to {number.format_share(error)} of their range"
     )
     return f"{effective.engine} computes in {effective.precision}, by its own choice{differs}."
 
@@ -114,7 +114,7 @@ def sensitivity(data: ExperimentData) -> str:
     if not seen:
         return ""
     runs = _range([str(end(one.runs for one in seen)) for end in (min, max)])
-    changes = _range([number.share(end(one.detectable for one in seen)) for end in (min, max)])
+    changes = _range([number.format_share(end(one.detectable for one in seen)) for end in (min, max)])
     return f"with {runs} runs on each side, a change of {changes} can be seen here"
 
 
@@ -130,13 +130,12 @@ def instrument(calibration: Calibration | None) -> str:
     overhead = calibration.figures.get("harness_overhead_us")
     noise = calibration.figures.get("kernel_noise")
     if overhead is not None:
-        parts.append(f"harness overhead {number.text(overhead)} for each inference")
+        parts.append(f"harness overhead {number.format_number(overhead)} for each inference")
     if noise is not None:
-        parts.append(f"machine noise {number.share(noise.value)} between fresh processes")
+        parts.append(f"machine noise {number.format_share(noise.value)} between fresh processes")
     rate, late = (calibration.figures.get(name) for name in ("load_rate_per_s", "load_sent_late_ms"))
     if rate is not None and late is not None:
-        parts.append(
-            f"one client process sends up to {number.text(rate)}, at half of it {number.text(late)} late (p99)"
-        )
+        most, behind = number.format_number(rate), number.format_number(late)
+        parts.append(f"one client process sends up to {most}, at half of it {behind} late (p99)")
     told = "; ".join(parts) or "no figure was kept"
     return f"{told} (calibrated {calibration.taken_at:%Y-%m-%d})"

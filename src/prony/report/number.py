@@ -54,7 +54,7 @@ class Written:
         return " ".join(part for part in (self.value, self.unit, self.interval) if part)
 
 
-def text(estimate: Estimate, scale: Scale | None = None) -> str:
+def format_number(estimate: Estimate, scale: Scale | None = None) -> str:
     """Return `12.3 ms [12.1, 12.6]`; without an interval, only the value and its unit."""
     return str(written(estimate, scale))
 
@@ -137,7 +137,7 @@ def footnote(estimate: Estimate) -> str:
     count = f"{estimate.count} {estimate.level}{'' if estimate.count == 1 else 's'}"
     if interval_of(estimate) is None:
         return f"{estimate.method}; {count}; no interval can be vouched for"
-    confidence = f"{share(estimate.confidence)} interval" if estimate.confidence is not None else "interval"
+    confidence = f"{format_share(estimate.confidence)} interval" if estimate.confidence is not None else "interval"
     return f"{estimate.method}; {count}; {confidence}"
 
 
@@ -146,18 +146,18 @@ def missing_text(missing: Missing) -> str:
     return f"n too small (needs {missing.needed})"
 
 
-def ratio(value: float) -> str:
+def format_ratio(value: float) -> str:
     """Return `1.9×`: a description, so two digits; never finer than that."""
     return f"{_format_fixed(value, _decimals_of_value(value, 2))}×"
 
 
-def share(value: float) -> str:
+def format_share(value: float) -> str:
     """Return a share as a percentage: `95 %`, `1.2 %`."""
     percent = value * 100
     return f"{_format_fixed(percent, 0 if percent >= 10 else _decimals_of_value(percent, 2))} %".replace(".0 %", " %")
 
 
-def plain(value: float, unit: str = "1", digits: int = 3) -> str:
+def format_observed(value: float, unit: str = "1", digits: int = 3) -> str:
     """Return one observed number (a sample, a counter) in a fitting unit; it has no interval by nature."""
     scale = common_scale([Estimate(value=value, unit=unit, count=1, method="observed")])
     if not math.isfinite(value):

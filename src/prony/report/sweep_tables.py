@@ -57,7 +57,7 @@ def limits_of_levels(curve: Curve) -> list[str]:
     """Return what limited the levels, in words: a run of levels with the same limit is told once, by its highest."""
     found: list[tuple[list[str], Level]] = []
     for level in curve.levels:
-        if found and describe_limit(found[-1][1]) == describe_limit(level):
+        if found and _describe_limit(found[-1][1]) == _describe_limit(level):
             found[-1] = ([*found[-1][0], f"{level.load:g}"], level)
         else:
             found.append(([f"{level.load:g}"], level))
@@ -65,7 +65,7 @@ def limits_of_levels(curve: Curve) -> list[str]:
             for loads, last in found if last.bottleneck is not None]  # fmt: skip
 
 
-def describe_limit(level: Level) -> str:
+def _describe_limit(level: Level) -> str:
     """Return where the limit was, in two words."""
     if level.bottleneck is None:
         return number.DASH
@@ -74,12 +74,12 @@ def describe_limit(level: Level) -> str:
 
 
 def _cells(curve: Curve, level: Level) -> tuple[str, ...]:
-    errors = number.DASH if level.errors is None else number.share(level.errors.value)
+    errors = number.DASH if level.errors is None else number.format_share(level.errors.value)
     goodput = (_text(level.goodput),) if _optional(curve) else ()
     judged = (_slo(level),) if _judge_levels(curve) else ()
     verdict = entry_fields.verdict_text(level.grade, level.ended_early)
     return (f"{level.load:g}", _text(level.throughput), *goodput, _text(level.p50), _text(level.p99), errors, *judged,
-            describe_limit(level), verdict)  # fmt: skip
+            _describe_limit(level), verdict)  # fmt: skip
 
 
 def _optional(curve: Curve) -> tuple[str, ...]:
@@ -100,4 +100,4 @@ def _slo(level: Level) -> str:
 
 
 def _text(one: Estimate | None) -> str:
-    return number.DASH if one is None else number.text(one)
+    return number.DASH if one is None else number.format_number(one)

@@ -133,7 +133,7 @@ def metric_heading(key: str) -> str:
 
 
 def _matrix(data: ExperimentData) -> list[Column]:
-    paths = entry_fields.axes(data)
+    paths = entry_fields.cell_axes(data)
     if not paths:
         return [Column("title", "job", 98, is_number=False)]
     return [Column(path, entry_fields.axis(path).replace("_", " "), 98, is_number=False) for path in paths]
@@ -159,7 +159,7 @@ def _measure_column(data: ExperimentData, key: str) -> tuple[number.Scale, dict[
     found = {
         one.job.id: estimate
         for one in data.entries
-        if (estimate := entry_fields.estimate(one.summary, key)) is not None
+        if (estimate := entry_fields.find_estimate(one.summary, key)) is not None
     }
     scale = number.common_scale(found.values())
     write = _share_cell if key in SHARES else _cell
@@ -171,7 +171,7 @@ def _measure_column(data: ExperimentData, key: str) -> tuple[number.Scale, dict[
 
 def _absent(entry: Entry, key: str) -> Cell:
     """Return why there is no number here."""
-    if (absent := entry_fields.missing(entry.summary, key)) is not None:
+    if (absent := entry_fields.find_missing(entry.summary, key)) is not None:
         return Cell(note=number.missing_text(absent))
     if key == entry_fields.headline(entry) and entry_fields.has_failed(entry):
         return Cell(
@@ -188,8 +188,8 @@ def _cell(estimate: Estimate, scale: number.Scale) -> Cell:
 def _share_cell(estimate: Estimate, _: number.Scale) -> Cell:
     """Return a share as a percentage."""
     ends = number.interval_of(estimate)
-    between = "" if ends is None else f"[{number.share(ends[0])}, {number.share(ends[1])}]"
-    return Cell(number.share(estimate.value), between, number.footnote(estimate))
+    between = "" if ends is None else f"[{number.format_share(ends[0])}, {number.format_share(ends[1])}]"
+    return Cell(number.format_share(estimate.value), between, number.footnote(estimate))
 
 
 def _ratios(data: ExperimentData) -> dict[str, Cell]:
@@ -199,10 +199,10 @@ def _ratios(data: ExperimentData) -> dict[str, Cell]:
         if ratio.relation == "fastest":
             made[job_id] = Cell("1.0×", note="the lowest median among jobs that do the same work")
         elif ratio.relation == "slower" and ratio.low is not None and ratio.high is not None:
-            ends = f"{number.ratio(ratio.low)} to {number.ratio(ratio.high)}"
-            made[job_id] = Cell(number.ratio(ratio.value), note=f"from {ends} by the ends of both intervals")
+            ends = f"{number.format_ratio(ratio.low)} to {number.format_ratio(ratio.high)}"
+            made[job_id] = Cell(number.format_ratio(ratio.value), note=f"from {ends} by the ends of both intervals")
         elif ratio.relation == "overlap":
-            made[job_id] = Cell(f"≈{number.ratio(ratio.value)}", note="the intervals overlap: not told apart")
+            made[job_id] = Cell(f"≈{number.format_ratio(ratio.value)}", note="the intervals overlap: not told apart")
         else:
             made[job_id] = Cell(number.DASH, note="no intervals, so no comparison")
     return made

@@ -13,12 +13,12 @@ from prony.ports.driver import Cause
 
 if TYPE_CHECKING:
     from prony.load.outcome import LoadOutcome
-    from prony.load.schedule import Schedule
+    from prony.load.schedule import LoadSchedule
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 
 
-class Run(Protocol):
+class ClientRun(Protocol):
     """The requests of a run, and from when until when they were sent."""
 
     @property
@@ -33,7 +33,7 @@ _MS = 1e6
 _S = 1e9
 
 
-def client_side(outcome: LoadOutcome, schedule: Schedule) -> ClientSide:
+def client_side(outcome: LoadOutcome, schedule: LoadSchedule) -> ClientSide:
     """Return how a run went on the side of those who sent."""
     records = outcome.records
     wall_s = (outcome.end_ns - outcome.begin_ns) / _S
@@ -58,11 +58,11 @@ def client_side(outcome: LoadOutcome, schedule: Schedule) -> ClientSide:
         connections_asked=sum(one.connections_asked for one in outcome.clients),
         connections_opened=sum(one.connections_opened for one in outcome.clients),
         asked_again=sum(one.asked_again for one in outcome.clients),
-        causes=causes(records),
+        causes=failure_causes(records),
     )
 
 
-def merged_side(members: Sequence[Member], sides: Sequence[ClientSide], run: Run) -> ClientSide:
+def merged_side(members: Sequence[Member], sides: Sequence[ClientSide], run: ClientRun) -> ClientSide:
     """Return how a run went on the side of several agents: counts are added up, quantiles made of all requests."""
     records, wall_s = run.records, (run.end_ns - run.begin_ns) / _S
     sent = _really_sent(records)
@@ -95,20 +95,20 @@ def merged_side(members: Sequence[Member], sides: Sequence[ClientSide], run: Run
     )
 
 
-def causes(records: Mapping[str, Array]) -> dict[str, int]:
+def failure_causes(records: Mapping[str, Array]) -> dict[str, int]:
     """Return how many requests ended how; those that nobody had are left out."""
     values, counts = np.unique(records["cause"], return_counts=True)
     return {Cause(int(value)).name.lower(): int(count) for value, count in zip(values, counts, strict=True)}
 
 
-def _asked_rate(schedule: Schedule) -> float | None:
+def _asked_rate(schedule: LoadSchedule) -> float | None:
     if schedule.dues_ns is None or not schedule.dues_ns.size:
         return None
     until_ns = schedule.duration_ns or int(schedule.dues_ns[-1]) or 1
     return schedule.dues_ns.size / (until_ns / _S)
 
 
-def _sent_in_time(outcome: Run) -> int:
+def _sent_in_time(outcome: ClientRun) -> int:
     sent = outcome.records["sent_ns"]
     return int(np.count_nonzero(_really_sent(outcome.records) & (sent <= outcome.end_ns)))
 
@@ -119,7 +119,7 @@ def _really_sent(records: Mapping[str, Array]) -> Any:
     return (records["sent_ns"] > 0) & ~never
 
 
-def _asked_users(schedule: Schedule, duration_ns: int) -> float:
+def _asked_users(schedule: LoadSchedule, duration_ns: int) -> float:
     """Return how many users there should have been on average."""
     if not schedule.steps:
         return 0.0
@@ -129,12 +129,12 @@ def _asked_users(schedule: Schedule, duration_ns: int) -> float:
     return float(np.dot(lasting, users) / lasting.sum()) if lasting.sum() > 0 else float(users[-1])
 
 
-def _in_flight(outcome: LoadOutcome, schedule: Schedule) -> float | None:
+def _in_flight(outcome: LoadOutcome, schedule: LoadSchedule) -> float | None:
     """Return how many requests were in flight on average; users who think are in none."""
     return None if schedule.think_ns else _mean_in_flight(outcome)
 
 
-def _mean_in_flight(outcome: Run) -> float | None:
+def _mean_in_flight(outcome: ClientRun) -> float | None:
     """Return the mean while requests were sent, each in flight until its client had the reply."""
     if outcome.end_ns <= outcome.begin_ns:
         return None

@@ -16,7 +16,7 @@ from pathlib import Path
 from prony.errors import CapacityError
 from prony.model.container import ENGINES, WITH_APPTAINER
 
-__all__ = ["ENGINES", "NO_ENGINE", "WITH_APPTAINER", "Box", "Engine", "engine_at_hand"]
+__all__ = ["ENGINES", "NO_ENGINE", "WITH_APPTAINER", "Box", "ContainerEngine", "engine_at_hand"]
 
 NO_ENGINE = "an image needs podman or docker, and neither is on PATH; to get one: apt-get install podman"
 _LABEL = "prony.runner"
@@ -38,7 +38,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Engine:
+class ContainerEngine:
     """A program that runs containers."""
 
     path: str
@@ -106,13 +106,15 @@ def _ask(words: Sequence[str]) -> str:
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=_ASK_S).stdout
 
 
-def engine_at_hand(among: Sequence[str] = ENGINES, environment: Mapping[str, str] = os.environ) -> Engine | None:
+def engine_at_hand(
+    among: Sequence[str] = ENGINES, environment: Mapping[str, str] = os.environ
+) -> ContainerEngine | None:
     """Return the first engine that is on the path."""
     found = next((path for name in among if (path := shutil.which(name, path=environment.get("PATH")))), None)
-    return Engine(found) if found else None
+    return ContainerEngine(found) if found else None
 
 
-def find_engine(among: Sequence[str] = WITH_APPTAINER) -> tuple[Engine | None, str]:
+def find_engine(among: Sequence[str] = WITH_APPTAINER) -> tuple[ContainerEngine | None, str]:
     """Return the engine that containers of scripts run by, or else why there is none that works."""
     engine = engine_at_hand(among)
     reason = "no container engine is on the path" if engine is None else engine.trouble() or ""

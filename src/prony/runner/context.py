@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from prony.errors import PronyError, whose_move
-from prony.load.processes import Clients
+from prony.load.processes import ClientProcesses
 from prony.model.device import Environment
 from prony.model.event import Event
 from prony.model.result import Failure
@@ -31,7 +31,7 @@ class RunContext:
     interruptible: Callable[[], AbstractContextManager[None]] = nullcontext
     address: str = ""  # where other machines reach this one, as its agent says
     policy: ModelPolicy = field(default_factory=ModelPolicy)
-    clients: Clients = field(default_factory=Clients)  # of a load, some of them started ahead
+    clients: ClientProcesses = field(default_factory=ClientProcesses)  # of a load, some of them started ahead
 
 
 class Stopped(Exception):  # noqa: N818 - not an error: somebody asked

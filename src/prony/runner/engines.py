@@ -46,7 +46,7 @@ def versions(engines: Path) -> list[tuple[str, str]]:
     return [(name, version) for name, _, version in (text.partition(_AT) for text in found)]
 
 
-def check_version(name: str, wanted: str | None, found: str) -> None:
+def check_engine_version(name: str, wanted: str | None, found: str) -> None:
     """Refuse an engine of another version than the one that was asked for: `1.20` is any 1.20."""
     number = found.partition("-")[0].partition("+")[0]
     if wanted is None or number == wanted or number.startswith(f"{wanted}."):
@@ -66,7 +66,7 @@ def _adding(name: str, version: str | None) -> str:
 
 def inspect(name: str, engines: Path, log: Path, version: str | None = None) -> EngineReport:
     """Start one engine and ask what it can do; a broken one is reported, not raised."""
-    engine = plugins.load(plugins.ENGINES, name)
+    engine = plugins.load_plugin(plugins.ENGINES, name)
     python = sys.executable
     try:
         python = interpreter(name, engines, version)
@@ -114,7 +114,7 @@ def _report(name: str, python: str, formats: tuple[str, ...], hello: Message, in
     )
 
 
-def add(
+def add_engine(
     name: str,
     engines: Path,
     *,
@@ -127,7 +127,7 @@ def add(
 
     With a version it stands beside the usual one, for the jobs that ask for that version.
     """
-    engine = plugins.load(plugins.ENGINES, name)()
+    engine = plugins.load_plugin(plugins.ENGINES, name)()
     reason = engine.unsupported()
     if reason is not None:
         raise CapacityError(f"{name} cannot run here: {reason}", code="engine_unsupported")

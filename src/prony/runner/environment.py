@@ -20,11 +20,11 @@ def look_around(base: Path, home: Path, calibration_id: str | None = None) -> En
         clock=clock_facts(),
         git=_git(base),
         calibration_id=calibration_id,
-        labels=machine_labels(os.environ.get("PRONY_LABELS", "")),
+        labels=_machine_labels(os.environ.get("PRONY_LABELS", "")),
     )
 
 
-def machine_labels(text: str) -> dict[str, str]:
+def _machine_labels(text: str) -> dict[str, str]:
     """Read `cost_per_hour=2.5,rack=7`; what has no equals sign is a label without a value."""
     pairs = (piece.partition("=") for piece in text.split(",") if piece.strip())
     return {key.strip(): value.strip() for key, _, value in pairs}

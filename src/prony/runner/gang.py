@@ -17,7 +17,7 @@ from pathlib import Path
 from prony.errors import InputError, MeasurementError, PronyError
 from prony.load.endpoint import is_local
 from prony.load.generator import ClientShare
-from prony.model.clients import Timing
+from prony.model.clients import ClientTiming
 from prony.model.event import Event
 from prony.model.gang import Offset, Part, Told
 from prony.model.job import Job
@@ -36,7 +36,7 @@ class LostGangError(PronyError):
 
 
 @dataclass(frozen=True)
-class Start:
+class GangStart:
     """When this part begins by its own clock, and what was known of that clock then."""
 
     at_ns: int
@@ -53,7 +53,7 @@ class Gang:
         self._emit = emit
         self._stop_asked = stop_asked
         self._heard = b""
-        self._starts: list[Start] = []
+        self._starts: list[GangStart] = []
         self.is_one_machine = False
         self.share = ClientShare(part.index, part.of)
 
@@ -61,7 +61,7 @@ class Gang:
 
     def agree_on_endpoint(self, endpoint: Endpoint | None) -> Endpoint:
         """Tell the others where the service listens, or hear it from the first of them."""
-        mine = {"machine": machine(), "endpoint": asdict(endpoint) if endpoint is not None else None}
+        mine = {"machine": loopback_id(), "endpoint": asdict(endpoint) if endpoint is not None else None}
         said = [json.loads(text) for text in self.meet("scene", json.dumps(mine)).said]
         self.is_one_machine = len({one["machine"] for one in said}) == 1
         found = Endpoint(**(said[0]["endpoint"] or {}))
@@ -89,15 +89,17 @@ class Gang:
     def begin(self, index: int, says: str = "") -> Told:
         """The same, with what each has to say to it."""
         told = self.meet(f"run-{index}", says)
-        self._starts.append(Start(told.at_ns, told.clock, max(0, time.perf_counter_ns() - told.at_ns)))
+        self._starts.append(GangStart(told.at_ns, told.clock, max(0, time.perf_counter_ns() - told.at_ns)))
         return told
 
-    def latest_timing(self) -> Timing:
+    def latest_timing(self) -> ClientTiming:
         """Return what was known of the clock when the latest run began."""
         begun = self._starts[-1]
-        return Timing(offset_ns=begun.clock.offset_ns, uncertainty_ns=begun.clock.uncertainty_ns, late_ns=begun.late_ns)
+        return ClientTiming(
+            offset_ns=begun.clock.offset_ns, uncertainty_ns=begun.clock.uncertainty_ns, late_ns=begun.late_ns
+        )
 
-    def timing(self, index: int) -> Timing:
+    def timing(self, index: int) -> ClientTiming:
         """Wait until all have ended, and look at the clocks again; one that is stopped knows of its start alone."""
         known = self.latest_timing()
         try:
@@ -148,7 +150,7 @@ class Gang:
         return None
 
 
-def machine() -> str:
+def loopback_id() -> str:
     """Return what is the same for all processes that share a loopback, and for no others."""
     try:
         return f"{_BOOT.read_text().strip()} {_NETWORK.readlink()}"

@@ -17,7 +17,7 @@ from prony.errors import CapacityError
 from prony.instruments.memory import resident_kib
 from prony.model.result import Failure
 from prony.ports import plugins
-from prony.runner.child.wire import ChildOrder, Message, Wire
+from prony.runner.child.wire import ChildOrder, Message, MessageWire
 from prony.runner.exit_decoder import cancelled_failure, decode_exit, garbled_failure, over_log, over_memory, timed_out
 
 _CHILD_ENTRY = Path(__file__).parent / "child" / "__main__.py"
@@ -49,7 +49,7 @@ class Watch:
 
 
 @dataclass
-class Answer:
+class EngineAnswer:
     """`done` is the child's own account; `failure` says why there is none."""
 
     done: Message | None = None
@@ -67,7 +67,7 @@ class _Course:
     stopping_since_ns: int | None = None
     failed_since_ns: int | None = None
     oom_before: int | None = None
-    answer: Answer = field(default_factory=Answer)
+    answer: EngineAnswer = field(default_factory=EngineAnswer)
     exited: bool = False
 
 
@@ -97,7 +97,7 @@ class EngineHost:
         stdin, stdout = self._process.stdin, self._process.stdout
         if stdin is None or stdout is None:
             raise CapacityError(f"no pipe to {python}", code="engine_broken")
-        self._wire = Wire(stdout.fileno(), stdin.fileno())
+        self._wire = MessageWire(stdout.fileno(), stdin.fileno())
         self.hello: Message = {}
 
     def __enter__(self) -> Self:
@@ -146,13 +146,13 @@ class EngineHost:
         return CapacityError(f"{self.name} is broken: {reason}", hint=self._hint(), code="engine_broken")
 
     def _hint(self) -> str:
-        engine, adding = plugins.load(plugins.ENGINES, self.name), f"prony engines add {self.name}"
+        engine, adding = plugins.load_plugin(plugins.ENGINES, self.name), f"prony engines add {self.name}"
         if self.python != sys.executable:
             needed = " ".join(("numpy", *engine.requirements))
             return f"{self.python} -m pip install {needed}, or a new environment: {adding}"
         return f'pip install "prony[{engine.extra}]", or {adding}'
 
-    def perform(self, order: ChildOrder, watch: Watch) -> Answer:
+    def perform(self, order: ChildOrder, watch: Watch) -> EngineAnswer:
         """Have one fresh child carry out the order; whatever happens to it comes back as an answer."""
         self._log_file.truncate(0)  # what was said before is not of this order, and would only fill the disk
         course = _Course(time.perf_counter_ns(), oom_before=watch.oom_kills())

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from prony.errors import MeasurementError
-from prony.load.endpoint import parse
+from prony.load.endpoint import parse_endpoint
 from prony.load.generator import LoadPlan, generate
 from prony.load.http import request_bytes
-from prony.load.mock.start import Mock, Options, serve
+from prony.load.mock.start import Mock, MockOptions, serve_mock
 from prony.load.outcome import LoadOutcome
 from prony.load.schedule import plan
 from prony.model.estimate import Estimate
@@ -25,7 +25,7 @@ from prony.runner.calibration import estimate
 _WIRE = "prony.load.http:HttpWire"
 _LINES, _STREAMS, _TOKENS = 64, 32, 32
 _LASTING: dict[str, Any] = {"duration": "1.5s"}
-_TRUTH = Options(ttft_ns=50_000_000, itl_ns=10_000_000, tokens=_TOKENS)
+_TRUTH = MockOptions(ttft_ns=50_000_000, itl_ns=10_000_000, tokens=_TOKENS)
 
 
 def calibrate_load(
@@ -33,7 +33,7 @@ def calibrate_load(
 ) -> dict[str, Estimate]:
     """Return how fast and how exactly one client process sends and reads here."""
     found: dict[str, list[float]] = {}
-    with serve(_TRUTH) as mock:
+    with serve_mock(_TRUTH) as mock:
         for index in range(repeats):
             for name, value in _once(mock, scratch / str(index)).items():
                 found.setdefault(name, []).append(value)
@@ -70,7 +70,7 @@ def _timing(mock: Mock, scratch: Path) -> dict[str, float]:
     mock.forget()
     load = Load(closed=Closed(concurrency=_STREAMS), requests=4 * _STREAMS)
     outcome = _send_load(mock, scratch, load, streams=True)
-    driver: Driver = plugins.load(plugins.DRIVERS, "openai-chat")()
+    driver: Driver = plugins.load_plugin(plugins.DRIVERS, "openai-chat")()
     firsts, gaps = [], []
     for row, reply in outcome.replies():
         digest = driver.digest(Request(b""), reply)
@@ -90,7 +90,7 @@ def _timing(mock: Mock, scratch: Path) -> dict[str, float]:
 def _send_load(mock: Mock, scratch: Path, load: Load, *, streams: bool = False) -> LoadOutcome:
     """Send one load from one process; every request must succeed."""
     scratch.mkdir(parents=True)
-    endpoint = parse(mock.url)
+    endpoint = parse_endpoint(mock.url)
     if streams:
         body = json.dumps(_build_request()).encode()
         content = request_bytes("POST", "/v1/chat/completions", endpoint, {"Content-Type": "application/json"}, body)

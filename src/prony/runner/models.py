@@ -13,7 +13,7 @@ from prony.runner.onnx_file import read_graph
 
 def source_of(reference: str) -> ModelSource:
     """Return the source that understands a reference; a plain path is a file."""
-    source: ModelSource = plugins.load(plugins.MODELS, scheme_of(reference))()
+    source: ModelSource = plugins.load_plugin(plugins.MODELS, scheme_of(reference))()
     return source
 
 

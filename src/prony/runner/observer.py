@@ -22,7 +22,7 @@ _EXACT = ("quota_throttled_ms", "thermal_events", "swapped_pages")
 
 def open_probes() -> list[Probe]:
     """Return every probe that has something to read on this machine."""
-    probes: list[Probe] = [plugins.load(plugins.PROBES, name)() for name in plugins.find_plugins(plugins.PROBES)]
+    probes: list[Probe] = [plugins.load_plugin(plugins.PROBES, name)() for name in plugins.find_plugins(plugins.PROBES)]
     return [probe for probe in probes if probe.available() is None]
 
 

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from prony.errors import InputError, NotFoundError
-from prony.runner.onnx_parse import DTYPES, Model, Node, Tensor, Value, parse_model
-from prony.runner.onnx_wire import DamagedError
+from prony.runner.onnx_parse import DTYPES, DamagedError, Model, Node, Tensor, Value, parse_model
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

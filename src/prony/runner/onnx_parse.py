@@ -1,15 +1,109 @@
 """Parse the messages of an ONNX model. The only module that knows ONNX's field numbers.
 
+Read the fields of a protobuf message, skipping those that are not needed.
+
 This module is imported in the engine's child and must need nothing but the standard library.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import mmap
+import struct
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from prony.runner.onnx_wire import Bytes, DamagedError, Field, fields, floats, number, numbers, span, text
+Bytes = bytes | mmap.mmap
+# (number, value, end): `end` is -1 for a number, else the field's bytes lie from `value` to `end`.
+Field = tuple[int, int, int]
+_FIXED_BYTES = {1: 8, 5: 4}
+
+
+class DamagedError(ValueError):
+    """The bytes do not follow the wire format."""
+
+
+def _varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
+    """Return the unsigned number at `at`, and where the next thing begins."""
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= end:
+            raise DamagedError("a number is cut off")
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & 0xFFFFFFFFFFFFFFFF, at
+    raise DamagedError("a number does not end")
+
+
+def message_fields(data: Bytes, at: int, end: int) -> Iterator[Field]:
+    """Yield the fields of the message between `at` and `end`."""
+    while at < end:
+        tag, at = _varint(data, at, end)
+        number, kind = tag >> 3, tag & 7
+        if number == 0:
+            raise DamagedError("a field has number 0")
+        if kind == 0:
+            value, at = _varint(data, at, end)
+            yield number, value, -1
+            continue
+        if kind == 2:
+            length, at = _varint(data, at, end)
+        elif kind in _FIXED_BYTES:
+            length = _FIXED_BYTES[kind]
+        else:
+            raise DamagedError(f"a field has the unknown wire type {kind}")
+        if length > end - at:
+            raise DamagedError("a field is longer than what holds it")
+        yield number, at, at + length
+        at += length
+
+
+def _as_signed(value: int) -> int:
+    """Read an unsigned 64-bit number as two's complement, as protobuf's int64 is written."""
+    return value - 2**64 if value >= 2**63 else value
+
+
+def read_number(field: Field) -> int:
+    if field[2] != -1:
+        raise DamagedError(f"field {field[0]} is no number")
+    return _as_signed(field[1])
+
+
+def span(field: Field) -> tuple[int, int]:
+    if field[2] == -1:
+        raise DamagedError(f"field {field[0]} is a number where a message or text belongs")
+    return field[1], field[2]
+
+
+def read_string(data: Bytes, field: Field) -> str:
+    begin, end = span(field)
+    try:
+        return data[begin:end].decode()
+    except UnicodeDecodeError as exc:
+        raise DamagedError("a text is not UTF-8") from exc
+
+
+def read_integers(data: Bytes, field: Field) -> list[int]:
+    """Read a repeated int64, of which each may stand alone or all be packed into one field."""
+    if field[2] == -1:
+        return [_as_signed(field[1])]
+    at, end = span(field)
+    found: list[int] = []
+    while at < end:
+        value, at = _varint(data, at, end)
+        found.append(_as_signed(value))
+    return found
+
+
+def floats(data: Bytes, field: Field) -> list[float]:
+    """Read a repeated float, packed or not."""
+    begin, end = span(field)
+    if (end - begin) % 4:
+        raise DamagedError("a float is cut off")
+    return list(struct.unpack(f"<{(end - begin) // 4}f", data[begin:end]))
+
 
 # TensorProto.DataType: its names in numpy's words, and bits an element where the type has a fixed size.
 _TYPES: tuple[tuple[str, int], ...] = (
@@ -80,11 +174,11 @@ def parse_model(data: Bytes) -> Model:
     """Read a ModelProto."""
     model, producer, has_graph = Model(), ["", ""], False
     versions: dict[str, int] = {}
-    for item in fields(data, 0, len(data)):
+    for item in message_fields(data, 0, len(data)):
         if item[0] == 1:
-            model.ir_version = number(item)
+            model.ir_version = read_number(item)
         elif item[0] in (2, 3):
-            producer[item[0] - 2] = text(data, item)
+            producer[item[0] - 2] = read_string(data, item)
         elif item[0] == 7:
             has_graph = True
             _graph(data, item, model, depth=0)
@@ -102,17 +196,17 @@ def parse_model(data: Bytes) -> Model:
 
 def _opset(data: Bytes, item: Field) -> tuple[str, int]:
     domain, version = "", 0
-    for part in fields(data, *span(item)):
+    for part in message_fields(data, *span(item)):
         if part[0] == 1:
-            domain = text(data, part)
+            domain = read_string(data, part)
         elif part[0] == 2:
-            version = number(part)
+            version = read_number(part)
     return ("" if domain == "ai.onnx" else domain), version
 
 
 def _pair(data: Bytes, item: Field) -> tuple[str, str]:
     """Read a StringStringEntryProto."""
-    found = {part[0]: text(data, part) for part in fields(data, *span(item)) if part[0] in (1, 2)}
+    found = {part[0]: read_string(data, part) for part in message_fields(data, *span(item)) if part[0] in (1, 2)}
     return found.get(1, ""), found.get(2, "")
 
 
@@ -121,7 +215,7 @@ def _graph(data: Bytes, item: Field, model: Model, *, depth: int) -> None:
     if depth > _DEEPEST_GRAPH:
         raise DamagedError("graphs are nested too deeply")
     initializers = model.initializers if depth == 0 else model.nested
-    for part in fields(data, *span(item)):
+    for part in message_fields(data, *span(item)):
         if part[0] == 1:
             node = _node(data, part, model, depth)
             if depth == 0:
@@ -139,13 +233,13 @@ def _node(data: Bytes, item: Field, model: Model, depth: int) -> Node:
     outputs: list[str] = []
     words = {4: "", 7: ""}
     attributes: dict[str, Attribute] = {}
-    for part in fields(data, *span(item)):
+    for part in message_fields(data, *span(item)):
         if part[0] == 1:
-            inputs.append(text(data, part))
+            inputs.append(read_string(data, part))
         elif part[0] == 2:
-            outputs.append(text(data, part))
+            outputs.append(read_string(data, part))
         elif part[0] in words:
-            words[part[0]] = text(data, part)
+            words[part[0]] = read_string(data, part)
         elif part[0] == 5:
             attributes.update([_attribute(data, part, model, depth)])
     return Node(words[4], words[7], tuple(inputs), tuple(outputs), attributes)
@@ -156,9 +250,9 @@ def _attribute(data: Bytes, item: Field, model: Model, depth: int) -> tuple[str,
     single: Attribute = None
     many: list[int | float] = []
     is_long = item[2] - item[1] > _LONG_ATTRIBUTE_BYTES
-    for part in fields(data, *span(item)):
+    for part in message_fields(data, *span(item)):
         if part[0] == 1:
-            name = text(data, part)
+            name = read_string(data, part)
         elif part[0] in (6, 11):
             _graph(data, part, model, depth=depth + 1)
         elif part[0] == 5:
@@ -168,7 +262,7 @@ def _attribute(data: Bytes, item: Field, model: Model, depth: int) -> tuple[str,
         elif part[0] in _SINGLE:
             single = _SINGLE[part[0]](data, part)
         elif part[0] in (7, 8):
-            many += floats(data, part) if part[0] == 7 else numbers(data, part)
+            many += floats(data, part) if part[0] == 7 else read_integers(data, part)
     return name, tuple(many) if many else single
 
 
@@ -178,21 +272,21 @@ def _tensor(data: Bytes, item: Field) -> Tensor:
     external: dict[str, str] = {}
     last: dict[int, Field] = {}
     text_bytes = 0
-    for part in fields(data, *span(item)):
+    for part in message_fields(data, *span(item)):
         if part[0] == 1:
-            dims += numbers(data, part)
+            dims += read_integers(data, part)
         elif part[0] == 6:
             text_bytes += part[2] - part[1]
         elif part[0] == 13:
             external.update([_pair(data, part)])
         elif part[0] in (2, 8, 9, 14):
             last[part[0]] = part
-    name = text(data, last[8]) if 8 in last else ""
-    dtype = _dtype(number(last[2]) if 2 in last else 0)
+    name = read_string(data, last[8]) if 8 in last else ""
+    dtype = _dtype(read_number(last[2]) if 2 in last else 0)
     if any(dim < 0 for dim in dims):
         raise DamagedError(f"tensor {name!r} has a negative dimension")
     size = text_bytes if dtype == "str" else (math.prod(dims) * _BITS[dtype] + 7) // 8
-    if 14 in last and number(last[14]) == 1:
+    if 14 in last and read_number(last[14]) == 1:
         return Tensor(name, dtype, tuple(dims), size, location=external.get("location", ""))
     raw = span(last[9]) if 9 in last else None
     # Six-bit types come in groups of four, of which the last may be padded.
@@ -202,7 +296,7 @@ def _tensor(data: Bytes, item: Field) -> Tensor:
 
 
 def _sparse_values(data: Bytes, item: Field) -> Tensor:
-    for part in fields(data, *span(item)):
+    for part in message_fields(data, *span(item)):
         if part[0] == 1:
             return _tensor(data, part)
     raise DamagedError("a sparse tensor has no values")
@@ -218,11 +312,11 @@ def _value(data: Bytes, item: Field) -> Value:
     """Read a ValueInfoProto."""
     name, dtype = "", "undefined"
     dims: tuple[int | str | None, ...] | None = None
-    for part in fields(data, *span(item)):
+    for part in message_fields(data, *span(item)):
         if part[0] == 1:
-            name = text(data, part)
+            name = read_string(data, part)
         elif part[0] == 2:
-            for kind in fields(data, *span(part)):
+            for kind in message_fields(data, *span(part)):
                 if kind[0] == 1:
                     dtype, dims = _tensor_type(data, kind)
                 else:
@@ -233,21 +327,21 @@ def _value(data: Bytes, item: Field) -> Value:
 def _tensor_type(data: Bytes, item: Field) -> tuple[str, tuple[int | str | None, ...] | None]:
     dtype = "undefined"
     dims: tuple[int | str | None, ...] | None = None
-    for part in fields(data, *span(item)):
+    for part in message_fields(data, *span(item)):
         if part[0] == 1:
-            dtype = _dtype(number(part))
+            dtype = _dtype(read_number(part))
         elif part[0] == 2:
-            dims = tuple(_dim(data, dim) for dim in fields(data, *span(part)) if dim[0] == 1)
+            dims = tuple(_dim(data, dim) for dim in message_fields(data, *span(part)) if dim[0] == 1)
     return dtype, dims
 
 
 def _dim(data: Bytes, item: Field) -> int | str | None:
     """Read one dimension; old exporters write 0 or -1 where they mean any size."""
-    for part in fields(data, *span(item)):
+    for part in message_fields(data, *span(item)):
         if part[0] == 1:
-            return value if (value := number(part)) > 0 else None
+            return value if (value := read_number(part)) > 0 else None
         if part[0] == 2:
-            return text(data, part) or None
+            return read_string(data, part) or None
     return None
 
 
@@ -265,7 +359,7 @@ def _single_float(data: Bytes, part: Field) -> float:
 
 
 def _single_number(_: Bytes, part: Field) -> int:
-    return number(part)
+    return read_number(part)
 
 
 _SINGLE: dict[int, Callable[[Bytes, Field], int | float | str]] = {

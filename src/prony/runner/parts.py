@@ -33,7 +33,7 @@ class PartFolder:
         return next((one for one in self.result.repetitions if one.index == index), None)
 
 
-def state_of(each: Sequence[Repetition], wanted: int, job: Job) -> str:
+def gang_state(each: Sequence[Repetition], wanted: int, job: Job) -> str:
     """Return how a run of all parts ended, of which these were brought."""
     states = {one.state for one in each}
     if "failed" in states:

@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 from prony.model.job import Job
 from prony.ports.models import ModelPolicy, scheme_of
 from prony.ports.workload import kind_of
-from prony.runner.scripts.packing import REFERENCE
+from prony.runner.script_folders import REFERENCE
 
 _CERTIFICATES = ("ca", "sslrootcert")
 # What stands between the words of a configuration or a command line.
@@ -42,12 +42,12 @@ def check_paths(job: Job, policy: ModelPolicy, base: Path) -> None:
     """
     if policy.folders is None:
         return
-    for named in named_paths(job):
+    for named in _named_paths(job):
         path = Path(named.path)
         policy.check_path(path if named.path.startswith("~") else base / path, f"{named.where}: {named.written}")
 
 
-def named_paths(job: Job) -> Iterator[NamedPath]:
+def _named_paths(job: Job) -> Iterator[NamedPath]:
     """Return every path that a job names."""
     for where, options in kind_of(job.workload).prepare.named_options(job):
         yield from _walk(where, options)

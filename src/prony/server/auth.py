@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 
 from starlette.types import Scope
 
-from prony.app.access import Access, require
+from prony.app.access import Access, require_role
 from prony.errors import AccessError
 from prony.model.access import Principal, Role
 from prony.model.loopback import is_loopback_url
@@ -131,7 +131,7 @@ def allow(principal: Principal, operation: str) -> None:
     """Refuse who may not do this."""
     role = ROLES[operation]
     if role is not None:
-        require(principal, role, enrolling=operation == "enroll")
+        require_role(principal, role, enrolling=operation == "enroll")
 
 
 def address_of(scope: Scope) -> str:

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import structlog
 
-from prony.app.login_throttle import network_of
+from prony.app.access import network_of
 from prony.errors import InputError
 
 _log = structlog.get_logger("prony.server")

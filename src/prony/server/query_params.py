@@ -14,7 +14,7 @@ from prony.model.base import Noun
 from prony.model.comparison import OWN_RULE, Terms
 from prony.model.estimate import Grade
 from prony.model.experiment import ExperimentState
-from prony.model.gate_outcome import GateState
+from prony.model.gate import GateState
 from prony.model.history import ChangeKind, ChangeState, SeriesState
 from prony.model.listing import Filters, Sort
 from prony.model.matrix import Against, MatrixTerms

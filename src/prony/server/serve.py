@@ -20,10 +20,9 @@ import structlog
 import uvicorn
 
 from prony import __version__
-from prony.app.access import OWNER
+from prony.app.access import OWNER, ensure_owner_token
 from prony.app.fleet.context import FleetSettings
 from prony.app.fleet.fleet import Fleet
-from prony.app.owner import ensure_owner_token
 from prony.errors import InputError, StoreError
 from prony.ports.clock import SystemClock
 from prony.ports.face import FaceOptions, OpenFace
@@ -32,9 +31,8 @@ from prony.server.ending import end_within
 from prony.server.forwarded import Network
 from prony.server.listening import BACKLOG, is_loopback_at, listening_at, url_at
 from prony.server.protocol import count_connections, protocol_for
-from prony.store.home import Home, home
+from prony.store.home import Home, home, running_server, server_file
 from prony.store.lock import try_file_lock
-from prony.store.serving import running_server, server_file
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

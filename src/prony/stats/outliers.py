@@ -53,7 +53,7 @@ def fences(ordered: Array) -> Fences:
     return Fences((back(suspicious[0]), back(suspicious[1])), (back(severe[0]), back(severe[1])))
 
 
-def labels(values: Array) -> Array:
+def label_outliers(values: Array) -> Array:
     """Return 0, 1 (suspicious) or 2 (severe) for each value; what is NaN gets 0, what is infinite gets 2."""
     limits = fences(np.sort(values))
     marks = np.zeros(values.shape, dtype=np.int8)

@@ -3,11 +3,14 @@
 Nothing is assumed of the noise but that, were there no change, any run could as well have been one of the other set.
 The same numbers always give the same probability: every arrangement is looked at where there are few, and the same
 9,999 of them where there are many.
+
+Adjust the probabilities of many tests for the false discovery rate.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain, combinations
 
@@ -99,3 +102,18 @@ def _signs(pairs: int) -> tuple[Array, bool]:
         numbers = np.arange(2**pairs)[:, None] >> np.arange(pairs)
         return np.where(numbers & 1, 1.0, -1.0), True
     return np.random.default_rng(_SEED).choice([-1.0, 1.0], size=(_DRAWN, pairs)), False
+
+
+def adjust_probabilities(probabilities: Sequence[float]) -> list[float]:
+    """Return, for each, the share of false discoveries if it and all smaller ones were called discoveries.
+
+    By Benjamini and Hochberg. Six lines and not scipy.stats, whose import costs more than a whole comparison.
+    """
+    if not probabilities:
+        return []
+    order = np.argsort(probabilities, kind="stable")[::-1]
+    count = len(probabilities)
+    scaled = np.asarray(probabilities, dtype=np.float64)[order] * count / np.arange(count, 0, -1)
+    found = np.empty(count)
+    found[order] = np.minimum(np.minimum.accumulate(scaled), 1.0)
+    return [float(one) for one in found]

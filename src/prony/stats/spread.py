@@ -1,4 +1,7 @@
-"""Split variance within and between runs, and compute the smallest change that the runs can show."""
+"""Split variance within and between runs, and compute the smallest change that the runs can show.
+
+Estimate the noise of runs, and how many runs would show a change.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class Split:
+class VarianceSplit:
     """Standard deviation inside one run and between runs; `icc` is the between share, None where nothing varies."""
 
     within_sd: float
@@ -31,7 +34,7 @@ class Split:
     icc: float | None
 
 
-def split(runs: Sequence[Moments]) -> Split | None:
+def split(runs: Sequence[Moments]) -> VarianceSplit | None:
     """Split the variance over two levels; None of fewer than two runs that have a variance of their own."""
     known = [(run.count, run.mean, run.variance) for run in runs if run.variance is not None]
     if len(known) < 2:
@@ -40,10 +43,10 @@ def split(runs: Sequence[Moments]) -> Split | None:
     noise = float(np.mean([variance / count for count, _, variance in known]))
     between = max(0.0, float(np.var([mean for _, mean, _ in known], ddof=1)) - noise)
     total = within + between
-    return Split(math.sqrt(within), math.sqrt(between), between / total if total > 0 else None)
+    return VarianceSplit(math.sqrt(within), math.sqrt(between), between / total if total > 0 else None)
 
 
-def best_count(parts: Split, *, start_cost: float, sample_cost: float) -> int | None:
+def best_count(parts: VarianceSplit, *, start_cost: float, sample_cost: float) -> int | None:
     """Return how many samples in a run make the best of a given time, where starting one costs so much.
 
     None where runs do not differ beyond their samples, or a cost is not known: then one run may as well go on for ever.
@@ -66,3 +69,27 @@ def robust_cv(values: Array) -> float | None:
 def detectable_change(robust_cv: float, runs: int) -> float:
     """Return the smallest relative change that two sets of so many runs show with power 80 % at level 1 %."""
     return 3.42 * robust_cv * math.sqrt(2 / runs)
+
+
+# Normal quantiles of a two-sided test at 1 % and of a power of 80 %, together.
+_REACH = 3.42
+FEWEST_RUNS = 5  # of four against four no rank or permutation test comes below 2.9 %
+
+
+def runs_needed(robust_cv: float, change: float) -> int:
+    """Return how many runs on each side show a relative change with power 80 % at level 1 %."""
+    return max(FEWEST_RUNS, math.ceil(2 * (_REACH * robust_cv / change) ** 2))
+
+
+def noise_of(*sets: Array) -> float | None:
+    """Return the relative noise between runs of sets that may lie apart; None of fewer than three positive runs each.
+
+    Robust, by the median absolute deviation; the standard deviation where half of the runs are equal.
+    """
+    if any(values.size < 3 or np.any(~np.isfinite(values) | (values <= 0)) for values in sets):
+        return None
+    centred = [np.log(values) - np.median(np.log(values)) for values in sets]
+    weights = [values.size for values in sets]
+    robust = [(MADN * float(np.median(np.abs(values)))) ** 2 for values in centred]
+    plain = [float(np.var(values, ddof=1)) for values in centred]
+    return math.sqrt(np.average([r or p for r, p in zip(robust, plain, strict=True)], weights=weights))

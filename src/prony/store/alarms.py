@@ -1,26 +1,32 @@
-"""Rows of alarms and incidents: add, read and change them in an open transaction."""
+"""Rows of alarms and incidents: add, read and change them in an open transaction.
+
+Find out whose a happening is: the labels and the owner of the experiment, job, agent or schedule it is about.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, or_, select, update
 
 from prony.errors import ConflictError, InputError, NotFoundError
+from prony.model.agent import Capabilities
 from prony.model.alarm import Alarm, Happening, Incident
 from prony.model.queue import Page
 from prony.store import result_rows, tables
+from prony.store.codecs import read_labels
+from prony.store.tables import listed
 
 _T = tables.alarm
 _I = tables.incident
 
 
 @dataclass(frozen=True)
-class Source:
+class AlarmSource:
     """What is needed to tell somebody, and is never shown: the addresses of an alarm and what signs its messages."""
 
     alarm_id: str
@@ -28,24 +34,24 @@ class Source:
     secret: str
 
 
-def add(connection: Connection, alarm: Alarm, source: Source) -> None:
+def add(connection: Connection, alarm: Alarm, source: AlarmSource) -> None:
     """Keep a new alarm; its name must be free."""
-    check_via(connection, alarm)
+    _check_via(connection, alarm)
     if not result_rows.insert_new(connection, _T, _row(alarm, source)):
         hint = f"give it another name, or `prony alarm remove {alarm.name}` first"
         raise ConflictError(f"an alarm {alarm.name!r} is there already", hint=hint)
 
 
-def replace(connection: Connection, alarm: Alarm, source: Source) -> None:
+def replace(connection: Connection, alarm: Alarm, source: AlarmSource) -> None:
     """Keep an alarm in the place of the one of its name, whose incidents stay."""
-    check_via(connection, alarm)
+    _check_via(connection, alarm)
     if not result_rows.insert_new(connection, _T, _row(alarm, source)):
         kept = find(connection, alarm.name)
         known = alarm.model_copy(update={"id": kept.id, "created_at": kept.created_at})
         connection.execute(update(_T).where(_T.c.id == kept.id).values(document=_document(known)))
 
 
-def check_via(connection: Connection, alarm: Alarm) -> None:
+def _check_via(connection: Connection, alarm: Alarm) -> None:
     """Refuse an alarm that counts on others which are not there."""
     known = set(connection.execute(select(_T.c.name).where(_T.c.name.in_(alarm.via))).scalars()) if alarm.via else set()
     for name in alarm.via:
@@ -81,13 +87,13 @@ def remove(connection: Connection, alarm_id: str) -> None:
     connection.execute(delete(_T).where(_T.c.id == alarm_id))
 
 
-def sources(connection: Connection, alarm: Alarm) -> list[Source]:
+def alarm_sources(connection: Connection, alarm: Alarm) -> list[AlarmSource]:
     """Return whom an alarm tells: its own addresses, and those of the alarms that it names."""
     rows = connection.execute(select(_T).where(or_(_T.c.id == alarm.id, _T.c.name.in_(alarm.via))).order_by(_T.c.name))
     return [_source(row) for row in rows]
 
 
-def source(connection: Connection, alarm_id: str) -> Source | None:
+def source(connection: Connection, alarm_id: str) -> AlarmSource | None:
     row = connection.execute(select(_T).where(_T.c.id == alarm_id)).first()
     return None if row is None else _source(row)
 
@@ -126,7 +132,7 @@ def end(connection: Connection, alarm_id: str, subject: str, at: datetime) -> bo
     return connection.execute(update(_I).where(*mine).values(closed_at=at)).rowcount > 0
 
 
-def note(connection: Connection, alarm_id: str, subject: str, notice_id: str) -> None:
+def note_incident(connection: Connection, alarm_id: str, subject: str, notice_id: str) -> None:
     """Remember with which notice an open incident is told."""
     mine = (_I.c.alarm_id == alarm_id, _I.c.subject == subject, _I.c.closed_at.is_(None))
     connection.execute(update(_I).where(*mine).values(notice_id=notice_id))
@@ -185,7 +191,7 @@ def _incident(row: Row[Any], alarm: Alarm) -> Incident:
 # Rows
 
 
-def _row(alarm: Alarm, source: Source) -> dict[str, Any]:
+def _row(alarm: Alarm, source: AlarmSource) -> dict[str, Any]:
     return {
         "id": alarm.id,
         "name": alarm.name,
@@ -200,8 +206,8 @@ def _document(alarm: Alarm) -> str:
     return alarm.model_dump_json(exclude={"open", "told_at"})
 
 
-def _source(row: Row[Any]) -> Source:
-    return Source(row.id, tuple(json.loads(row.addresses)), row.secret)
+def _source(row: Row[Any]) -> AlarmSource:
+    return AlarmSource(row.id, tuple(json.loads(row.addresses)), row.secret)
 
 
 def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[Alarm]:
@@ -215,3 +221,61 @@ def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[Alarm]:
 def _alarm(row: Row[Any], opened: int) -> Alarm:
     found = Alarm.read_json(row.document)
     return found.model_copy(update={"open": opened, "told_at": row.told_at})
+
+
+# The label by which an agent says whose it is: nobody submits an agent.
+_OWNER = "owner"
+
+
+@dataclass(frozen=True)
+class EventSubject:
+    """`owner` is who submitted the experiment, who made the schedule, or the agent's label `owner`; may be empty."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    owner: str = ""
+
+
+def about(connection: Connection, facts: Mapping[str, object]) -> EventSubject:
+    """Return it by what the facts name; what was deleted meanwhile has no labels and no owner."""
+    agent, schedule, experiment, job = (facts.get(name) for name in ("agent", "schedule", "experiment", "job"))
+    if isinstance(agent, str):
+        return _of_agent(connection, agent)
+    if isinstance(schedule, str):
+        return _of_schedule(connection, schedule)
+    if isinstance(job, str):
+        return _of_job(connection, job)
+    return _of_experiment(connection, experiment) if isinstance(experiment, str) else EventSubject()
+
+
+def _of_agent(connection: Connection, agent_id: str) -> EventSubject:
+    document = connection.execute(select(tables.agent.c.document).where(tables.agent.c.id == agent_id)).scalar()
+    labels = Capabilities.read_json(document).labels if document is not None else {}
+    return EventSubject(labels, labels.get(_OWNER, ""))
+
+
+def _of_schedule(connection: Connection, name: str) -> EventSubject:
+    """Its labels are those of the last experiment that it made."""
+    table, made, experiment = tables.schedule, tables.scheduled, tables.experiment
+    row = connection.execute(select(table.c.id, table.c.created_by).where(table.c.name == name)).first()
+    if row is None:
+        return EventSubject()
+    newest = select(experiment.c.id).join(made, made.c.experiment_id == experiment.c.id)
+    newest = newest.where(made.c.schedule_id == row.id).order_by(experiment.c.created_at.desc()).limit(1)
+    last = connection.execute(newest).scalar()
+    labels = _of_experiment(connection, last).labels if last is not None else {}
+    return EventSubject(labels, row.created_by)
+
+
+def _of_job(connection: Connection, job_id: str) -> EventSubject:
+    """A matrix may give each job labels of its own."""
+    table = tables.job
+    row = connection.execute(select(table.c.experiment_id, table.c.document).where(table.c.id == job_id)).first()
+    if row is None:
+        return EventSubject()
+    whole = _of_experiment(connection, row.experiment_id)
+    return EventSubject({**whole.labels, **json.loads(row.document).get("labels", {})}, whole.owner)
+
+
+def _of_experiment(connection: Connection, experiment_id: str) -> EventSubject:
+    row = connection.execute(select(listed).where(listed.c.experiment_id == experiment_id)).first()
+    return EventSubject() if row is None else EventSubject(read_labels(row.labels), row.submitted_by)

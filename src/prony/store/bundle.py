@@ -1,24 +1,79 @@
-"""Read and check an export or result folders, as an experiment with jobs and results."""
+"""Read and check an export or result folders, as an experiment with jobs and results.
+
+Compute and verify the checksums of an export's files.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
+from prony import __version__
 from prony.errors import InputError, NotFoundError, StoreError
+from prony.model.base import Noun
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.recipe import Matrix, Recipe
 from prony.model.workload import Scalar
 from prony.store.codecs import experiment_from
 from prony.store.folder import JOB, RESULT, FolderContents, read_folder, read_noun
-from prony.store.manifest import MANIFEST, Manifest, verify
 from prony.store.result_rows import outcome
+
+MANIFEST = "MANIFEST.json"
+
+
+class Manifest(Noun):
+    """What an export holds: its jobs in order, which attempt of each, and the SHA-256 of every file by its path."""
+
+    version: int = 1
+    prony_version: str = __version__
+    experiment_id: str
+    jobs: tuple[str, ...] = ()
+    attempts: dict[str, int] = Field(default={})
+    files: dict[str, str]
+
+
+def bundle_files(folder: Path) -> list[Path]:
+    """Return every file below a folder, sorted; a link or a device is refused, a hidden file passed over."""
+    found: list[Path] = []
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith("."):
+            continue  # left by the system's file browser
+        if path.is_symlink() or not (path.is_dir() or path.is_file()):
+            raise InputError(f"{path} is not a plain file", hint="a result folder holds plain files and folders only")
+        found += bundle_files(path) if path.is_dir() else [path]
+    return found
+
+
+def checksums(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of every file, by its path from `folder` with forward slashes."""
+    return {path.relative_to(folder).as_posix(): _sha256(path) for path in bundle_files(folder)}
+
+
+def verify_files(folder: Path, manifest: Manifest) -> None:
+    """Say which file is missing, damaged or not part of what was exported."""
+    hint = "copy the export again from where it was made"
+    found = checksums(folder)
+    found.pop(MANIFEST, None)
+    for name, wanted in manifest.files.items():
+        if name not in found:
+            raise StoreError(f"{folder} lacks {name}, which {MANIFEST} names", hint=hint)
+        if found[name] != wanted:
+            raise StoreError(f"{folder / name} is damaged: its checksum is not the one in {MANIFEST}", hint=hint)
+    for name in found.keys() - manifest.files.keys():
+        raise StoreError(f"{folder / name} is not named in {MANIFEST}", hint="remove it, or copy the export again")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
 
 EXPERIMENT = "experiment.json"
 JOBS = "jobs"
@@ -52,7 +107,7 @@ def read_bundle(path: Path) -> Bundle:
 def _read_export(path: Path) -> Bundle:
     manifest = read_noun(path / MANIFEST, Manifest) if (path / MANIFEST).exists() else None
     if manifest is not None:
-        verify(path, manifest)
+        verify_files(path, manifest)
     experiment = _read_experiment(path / EXPERIMENT)
     if experiment.state is ExperimentState.RUNNING:
         raise InputError(f"{path / EXPERIMENT} says that it is still running", hint="export it when it has ended")

@@ -7,10 +7,7 @@ from functools import cache
 from sqlalchemy import Connection, Index, MetaData, text
 
 from prony.store import history_tables as history
-from prony.store import (
-    listing_tables,  # noqa: F401 - so that it is there
-    tables,
-)
+from prony.store import tables
 from prony.store.revision import HEAD
 
 # Only standing results count, and a void number is nobody's headline. Sub-queries and not one big join: with a limit,

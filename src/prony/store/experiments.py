@@ -1,4 +1,7 @@
-"""Rows of experiments: added, changed, listed, and as they are shown."""
+"""Rows of experiments: added, changed, listed, and as they are shown.
+
+Which folders of scripts the experiments and schedules of a database still name.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,9 +18,9 @@ from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, o
 from prony.errors import ConflictError, InputError, NotFoundError
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.queue import ExperimentView, Page
-from prony.store import lot_rows, queue, result_rows, schedules, tables, unqueued
+from prony.store import job_view, lot_rows, queue, result_rows, schedules, tables
 from prony.store.codecs import experiment_of, experiment_row, listed_row
-from prony.store.listing_tables import listed
+from prony.store.tables import listed
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -34,12 +37,12 @@ def require(found: Row[Any] | None, experiment_id: str) -> Row[Any]:
 
 
 def view_of(connection: Connection, experiment_id: str) -> ExperimentView:
-    return views(connection, [row_of(connection, experiment_id)])[0]
+    return _views(connection, [row_of(connection, experiment_id)])[0]
 
 
-def views(connection: Connection, rows: Sequence[Row[Any]]) -> list[ExperimentView]:
+def _views(connection: Connection, rows: Sequence[Row[Any]]) -> list[ExperimentView]:
     ids = [row.id for row in rows]
-    counts = unqueued.counts_of(connection, ids)
+    counts = job_view.counts_of(connection, ids)
     priorities = lot_rows.priorities(connection, ids)
     shown = []
     for row in rows:
@@ -76,7 +79,7 @@ def page(
     rows = connection.execute(query).all()
     shown = rows[:limit]
     following = _cursor(shown[-1]) if len(rows) > limit else None
-    return Page(items=tuple(views(connection, shown)), next=following)
+    return Page(items=tuple(_views(connection, shown)), next=following)
 
 
 def name_of(connection: Connection, experiment_id: str) -> str:
@@ -165,3 +168,19 @@ def _read_cursor(cursor: str) -> tuple[datetime, str]:
 
 def _bad_cursor(cursor: str) -> InputError:
     return InputError(f"{cursor[:80]!r} is no cursor", hint="use the `next` of an earlier page", code="bad_cursor")
+
+
+def named_scripts(connection: Connection, sha256s: Iterable[str]) -> set[str]:
+    """Return those that a kept experiment or a schedule names: it may be run again."""
+    return {sha256 for sha256 in sha256s if _is_named(connection, sha256)}
+
+
+def _is_named(connection: Connection, sha256: str) -> bool:
+    pattern = f"%sha256:{sha256}%"
+    return any(
+        connection.execute(select(table.c.id).where(column.like(pattern)).limit(1)).first() is not None
+        for table, column in (
+            (tables.experiment, tables.experiment.c.document),
+            (tables.schedule, tables.schedule.c.submission),
+        )
+    )

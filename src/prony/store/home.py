@@ -1,7 +1,11 @@
-"""Locate the home folder and what is kept in it."""
+"""Locate the home folder and what is kept in it.
+
+The file by which a home's server says where it is.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -143,3 +147,16 @@ def _iterate_files(root: Path) -> Iterator[Path]:
         yield path
         if path.name not in ("cache", "engines") and path.is_dir() and not path.is_symlink():
             yield from path.rglob("*")
+
+
+def server_file(home: Home) -> Path:
+    return home.root / "server.json"
+
+
+def running_server(home: Home) -> str | None:
+    """Return the address that a running server left in the home; it takes the file away when it ends."""
+    try:
+        url = json.loads(server_file(home).read_bytes())["url"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return url if isinstance(url, str) else None

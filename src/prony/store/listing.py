@@ -27,11 +27,12 @@ from sqlalchemy import (
 
 from prony.errors import InputError
 from prony.model.experiment import ExperimentState
-from prony.model.gate_outcome import GateState
+from prony.model.gate import GateState
 from prony.model.listing import ExperimentRow, Filters, Headline, Sort
 from prony.model.metric import METRICS, Better, key_of
 from prony.model.queue import JobState
-from prony.store import history_tables, listing_tables, schedules, tables, unqueued
+from prony.store import history_tables, job_view, schedules, tables
+from prony.store import tables as listing_tables
 from prony.store.codecs import read_labels
 from prony.store.tables import Instant
 
@@ -121,7 +122,7 @@ def show_rows(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[Experim
     if not ids:
         return ()
     seen = {row.id: row for row in connection.execute(select(_SEEN).where(_SEEN.c.id.in_(ids)))}
-    counts = unqueued.counts_of(connection, ids)
+    counts = job_view.counts_of(connection, ids)
     trends = _trends(connection, [row.best_job_id for row in seen.values() if row.best_job_id])
     better = _directions(connection, seen.values())
     return tuple(_show_row(row, _headline(seen[row.id], better), seen[row.id], counts[row.id], trends) for row in rows)

@@ -35,19 +35,19 @@ def waiting(connection: Connection) -> tuple[Lot, ...]:
     has_waiting = exists().where(_Q.c.lot_id == _L.c.id, _Q.c.state == _WAITING)
     query = select(_L).join(tables.experiment, tables.experiment.c.id == _L.c.experiment_id)
     query = query.where(tables.experiment.c.state.in_(UNENDED_EXPERIMENTS), has_waiting)
-    return tuple(lot_of(row) for row in connection.execute(query))
+    return tuple(_lot_of(row) for row in connection.execute(query))
 
 
 def by_id(connection: Connection, lot_id: str) -> Lot | None:
     row = connection.execute(select(_L).where(_L.c.id == lot_id)).first()
-    return None if row is None else lot_of(row)
+    return None if row is None else _lot_of(row)
 
 
 def of_ids(connection: Connection, lot_ids: Collection[str]) -> tuple[Lot, ...]:
     """Return those that there are, a few hundred with each statement: databases limit how many values it may have."""
     ids = list(lot_ids)
     parts = [ids[begin : begin + _TOGETHER] for begin in range(0, len(ids), _TOGETHER)]
-    return tuple(lot_of(row) for part in parts for row in connection.execute(select(_L).where(_L.c.id.in_(part))))
+    return tuple(_lot_of(row) for part in parts for row in connection.execute(select(_L).where(_L.c.id.in_(part))))
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def prioritise(connection: Connection, experiment_id: str, priority: int) -> Non
     connection.execute(update(_L).where(_L.c.experiment_id == experiment_id).values(priority=priority))
 
 
-def lot_of(row: Row[Any]) -> Lot:
+def _lot_of(row: Row[Any]) -> Lot:
     return Lot(
         id=row.id,
         experiment_id=row.experiment_id,

@@ -22,7 +22,7 @@ from prony.errors import InputError
 from prony.model.alarm import Alarm, Delivery, Happening, Try
 from prony.model.queue import Page
 from prony.store import result_rows, tables
-from prony.store.alarms import Source
+from prony.store.alarms import AlarmSource
 
 FIRST_FEW = 5
 _N = tables.notice
@@ -44,7 +44,7 @@ class GatheredMessages:
 
 
 @dataclass(frozen=True)
-class Claim:
+class NoticeClaim:
     """A delivery that is ours to try. `number` counts the tries: a later one of somebody else's beats ours."""
 
     id: str
@@ -121,7 +121,10 @@ def add_closed(connection: Connection, alarm_id: str, kind: str, happening: Happ
 
 
 def address(
-    connection: Connection, notice: GatheredMessages, sources: Sequence[tuple[Source, Sequence[str]]], now: datetime
+    connection: Connection,
+    notice: GatheredMessages,
+    sources: Sequence[tuple[AlarmSource, Sequence[str]]],
+    now: datetime,
 ) -> None:
     """Let a message wait for each of these addresses, which are given with how they may be shown."""
     rows = [
@@ -147,7 +150,7 @@ def address(
 
 def claim(
     connection: Connection, *, now: datetime, until_s: float, limit: int, notice_id: str | None = None
-) -> list[Claim]:
+) -> list[NoticeClaim]:
     """Take deliveries that are due, or whose claim has run out, for as long as `until_s`."""
     query = select(_D, *(_N.c[name].label(f"notice_{name}") for name in ("kind", "count", "document")))
     query = query.join(_N, _N.c.id == _D.c.notice_id).where(_D.c.not_before <= now.timestamp())
@@ -161,11 +164,11 @@ def claim(
         connection.execute(update(_D).where(_D.c.id == row.id).values(values))
         items = _HAPPENINGS.validate_json(row.notice_document)
         notice = GatheredMessages(row.notice_id, row.alarm_id, row.notice_kind, row.notice_count, items)
-        found.append(Claim(row.id, notice, row.source_id, row.place, row.tries + 1, row.created_at))
+        found.append(NoticeClaim(row.id, notice, row.source_id, row.place, row.tries + 1, row.created_at))
     return found
 
 
-def record(connection: Connection, claim: Claim, done: Try, *, again_s: float | None) -> bool:
+def record(connection: Connection, claim: NoticeClaim, done: Try, *, again_s: float | None) -> bool:
     """Write down what came of a try, and when the next one is, if any; False where it is not ours any more."""
     mine = and_(_D.c.id == claim.id, _D.c.tries == claim.number, _D.c.state == "sending")
     row = connection.execute(select(_D).where(mine).with_for_update()).first()

@@ -195,7 +195,7 @@ def has_waiting(connection: Connection, lot_id: str) -> bool:
     return bool(connection.execute(_HAS_WAITING, {"lot": lot_id}).scalar_one())
 
 
-def document(connection: Connection, job_id: str) -> str:
+def job_document(connection: Connection, job_id: str) -> str:
     """Return the job as it was stored."""
     return str(connection.execute(_DOCUMENT, {"job": job_id}).scalar_one())
 
@@ -294,7 +294,7 @@ def ask_to_cancel(connection: Connection, number: int) -> None:
 _IS_OPEN = select(exists().where(_Q.c.experiment_id == bindparam("experiment"), _Q.c.ended_at.is_(None)))
 
 
-def is_open(connection: Connection, experiment_id: str) -> bool:
+def is_job_open(connection: Connection, experiment_id: str) -> bool:
     """Say whether a job of the experiment has not ended yet."""
     return bool(connection.execute(_IS_OPEN, {"experiment": experiment_id}).scalar_one())
 

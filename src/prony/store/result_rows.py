@@ -19,8 +19,9 @@ from prony.errors import ConflictError, InputError, NotFoundError
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.result import ResultState
-from prony.model.states import EXPERIMENT, check
-from prony.store import history_tables, listing_tables, tables
+from prony.model.states import EXPERIMENT, check_transition
+from prony.store import history_tables, tables
+from prony.store import tables as listing_tables
 from prony.store.codecs import Values, experiment_of, experiment_row, job_row, listed_row
 from prony.store.home import safe_id
 from prony.store.process_owner import this_process
@@ -161,7 +162,7 @@ def end_experiment(
     found = experiment(connection, experiment_id, change=True)
     if found.state is state:
         return found
-    check(EXPERIMENT, f"experiment {experiment_id}", found.state, state)
+    check_transition(EXPERIMENT, f"experiment {experiment_id}", found.state, state)
     table = tables.experiment
     ending = update(table).where(table.c.id == experiment_id)
     connection.execute(ending.values(state=state.value, ended_at=ended_at, owner=None))
@@ -237,7 +238,7 @@ def has_attempt(connection: Connection, job_id: str, attempt: int) -> bool:
     return connection.execute(_RECORDED, {"job": job_id, "number": attempt}).first() is not None
 
 
-def standing(connection: Connection) -> list[Row[Any]]:
+def standing_results(connection: Connection) -> list[Row[Any]]:
     """Return folder and summary of every result that stands for its job."""
     table = tables.result
     query = select(table.c.folder, table.c.summary).where(table.c.stands).order_by(table.c.job_id)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from prony.errors import InputError, StoreError
-from prony.store.manifest import files_of
+from prony.store.bundle import bundle_files
 
 MOST_FILES = 10_000
 MOST_BYTES = 8 * 2**30
@@ -45,7 +45,7 @@ def pack(folder: Path, to: Path) -> ResultTar:
 
     `to` appears in one step, whole.
     """
-    files = files_of(folder)
+    files = bundle_files(folder)
     unfinished = to.with_name(f".{to.name}.tmp")
     with disk_told(to, unfinished):
         with unfinished.open("wb") as out:

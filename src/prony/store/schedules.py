@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, or_, select, update
 
 from prony.errors import ConflictError, InputError, NotFoundError
+from prony.model.cron import Timing
 from prony.model.queue import Page, Submission
 from prony.model.schedule import Fire, Schedule, ScheduleState
-from prony.model.timing import Timing
 from prony.store import result_rows, tables
 
 _T = tables.schedule

@@ -182,18 +182,18 @@ def open_counts(connection: Connection) -> dict[tuple[str, str], int]:
 # Baselines
 
 
-def baseline(connection: Connection, series_id: str) -> Baseline | None:
+def find_baseline(connection: Connection, series_id: str) -> Baseline | None:
     text = connection.execute(select(_B.c.document).where(_B.c.series_id == series_id)).scalar()
     return None if text is None else Baseline.read_json(text)
 
 
-def set_baseline(connection: Connection, found: Baseline) -> None:
-    clear_baseline(connection, found.series_id)
+def save_baseline(connection: Connection, found: Baseline) -> None:
+    delete_baseline(connection, found.series_id)
     row = {"series_id": found.series_id, "job_id": found.job_id, "document": found.model_dump_json()}
     connection.execute(insert(_B).values(row))
 
 
-def clear_baseline(connection: Connection, series_id: str) -> bool:
+def delete_baseline(connection: Connection, series_id: str) -> bool:
     """Return whether there was one."""
     return bool(connection.execute(delete(_B).where(_B.c.series_id == series_id)).rowcount)
 

@@ -24,7 +24,7 @@ def new_secret() -> str:
     return PREFIX + secrets.token_urlsafe(32)
 
 
-def new_id() -> str:
+def new_token_id() -> str:
     return secrets.token_hex(6)
 
 

@@ -16,12 +16,11 @@ from prony.model.estimate import Summary
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.store import delete_tree
-from prony.store.bundle import EXPERIMENT, JOBS, Bundle, read_bundle
+from prony.store.bundle import EXPERIMENT, JOBS, MANIFEST, Bundle, Manifest, bundle_files, checksums, read_bundle
 from prony.store.codecs import Record, experiment_row
 from prony.store.folder import JOB, FolderContents, check_damage
 from prony.store.home import Home
 from prony.store.lock import hold_file_lock
-from prony.store.manifest import MANIFEST, Manifest, checksums, files_of
 from prony.store.store import Store
 
 
@@ -199,7 +198,7 @@ def _place(home: Home, source: Path, folder: Path) -> bool:
 
 
 def _copy(source: Path, to: Path) -> None:
-    for path in files_of(source):
+    for path in bundle_files(source):
         target = to / path.relative_to(source)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from prony.agent.identity import Slot
-from prony.agent.logs import Log
-from prony.agent.metrics import Metrics
+from prony.agent.logs import AgentLog
+from prony.agent.metrics import AgentMetrics
 from prony.agent.spool import Spool
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.job import Job
@@ -54,13 +54,13 @@ def said() -> io.StringIO:
 
 
 @pytest.fixture
-def log(said: io.StringIO) -> Log:
-    return Log(level="debug", form="json", out=said)
+def log(said: io.StringIO) -> AgentLog:
+    return AgentLog(level="debug", form="json", out=said)
 
 
 @pytest.fixture
-def metrics() -> Metrics:
-    return Metrics()
+def metrics() -> AgentMetrics:
+    return AgentMetrics()
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ import pytest
 
 from prony.agent import agent as module
 from prony.agent import capabilities
-from prony.agent.agent import Agent
+from prony.agent.agent import AgentProcess
 from prony.agent.identity import Identity, Slot
-from prony.agent.logs import Log
+from prony.agent.logs import AgentLog
 from prony.agent.server_client import ServerClient
 from prony.agent.settings import AgentSettings
 from prony.agent.spool import Spool
@@ -33,7 +33,7 @@ from prony.store.home import Home
 from .small_server import CUT, DROP, Fault, SmallServer, lines_of, small_server
 
 Model = Callable[[str], Path]
-Act = Callable[[Agent], Coroutine[Any, Any, None]]
+Act = Callable[[AgentProcess], Coroutine[Any, Any, None]]
 OPEN = ModelPolicy()
 
 
@@ -60,10 +60,10 @@ class Life:
     async def _live(self, act: Act, changes: dict[str, Any]) -> None:
         from dataclasses import replace
 
-        log = Log(level="debug", form="json", out=self.said)
+        log = AgentLog(level="debug", form="json", out=self.said)
         async with ServerClient(self.server.url, answer_s=60.0) as link, asyncio.timeout(240):
             settings = replace(self.settings, **changes)
-            agent = Agent(self.slot, self.home, link, settings, given=self.given, log=log)
+            agent = AgentProcess(self.slot, self.home, link, settings, given=self.given, log=log)
             living = asyncio.create_task(agent.run())
             acting = asyncio.create_task(act(agent))
             await asyncio.wait({living, acting}, return_when=asyncio.FIRST_COMPLETED)
@@ -121,7 +121,7 @@ def states(server: SmallServer) -> dict[str, ResultState]:
 
 
 def results(server: SmallServer, count: int) -> Act:
-    async def act(_: Agent) -> None:
+    async def act(_: AgentProcess) -> None:
         await until(lambda: len(server.results) >= count)
 
     return act
@@ -193,7 +193,7 @@ def test_a_cancelled_job_is_stopped_and_what_it_measured_is_sent(
 ) -> None:
     server.leases = [lease(1, repeats=1000)]
 
-    async def cancel(_: Agent) -> None:
+    async def cancel(_: AgentProcess) -> None:
         await until(measuring(server, "lease-1"))
         server.cancelled.add("lease-1")
         await until(lambda: bool(server.results))
@@ -208,7 +208,7 @@ def test_a_cancelled_job_is_stopped_and_what_it_measured_is_sent(
 def test_a_hung_engine_is_stopped_too(life: Life, server: SmallServer, lease: MakeLease, home: Home) -> None:
     server.leases = [lease(1, plan="first:hang")]
 
-    async def cancel(_: Agent) -> None:
+    async def cancel(_: AgentProcess) -> None:
         await until(lambda: any("phase load" in one.log for one in list(server.progress["lease-1"])))
         server.cancelled.add("lease-1")
         await until(lambda: bool(server.results))
@@ -223,7 +223,7 @@ def test_a_runner_that_is_killed_is_reported_so_that_the_server_tries_again(
 ) -> None:
     server.leases = [lease(1, repeats=1000)]
 
-    async def kill(_: Agent) -> None:
+    async def kill(_: AgentProcess) -> None:
         await until(measuring(server, "lease-1"))
         for process in runners(home):
             process.kill()
@@ -241,7 +241,7 @@ def test_a_lease_that_was_lost_is_dropped_unless_it_is_complete(
 ) -> None:
     server.leases = [lease(1, repeats=1000), lease(2)]
 
-    async def lose(_: Agent) -> None:
+    async def lose(_: AgentProcess) -> None:
         await until(measuring(server, "lease-1"))
         server.faults["POST leases/progress"] = [404]
         server.lent.clear()
@@ -275,7 +275,7 @@ def test_the_server_is_told_when_a_model_is_here_now(
     monkeypatch.setattr("prony.agent.enrolment._REFRESH_S", 0.0)
     server.faults["PUT agents/capabilities"] = [DROP]  # told again with the next look
 
-    async def fetch(_: Agent) -> None:
+    async def fetch(_: AgentProcess) -> None:
         await until(lambda: bool(server.requests))
         (home.cache / "zoo").mkdir()
         (home.cache / "zoo" / "tiny-1.onnx").write_bytes(b"x")
@@ -292,7 +292,7 @@ def test_the_server_is_told_when_a_model_is_here_now(
 
 
 def test_an_idle_agent_leaves_at_once(life: Life, server: SmallServer) -> None:
-    async def wait(_: Agent) -> None:
+    async def wait(_: AgentProcess) -> None:
         await until(lambda: bool(server.requests))
 
     life(wait)
@@ -303,7 +303,7 @@ def test_an_idle_agent_leaves_at_once(life: Life, server: SmallServer) -> None:
 def test_a_job_that_ends_in_time_is_finished_before_leaving(life: Life, server: SmallServer, lease: MakeLease) -> None:
     server.leases = [lease(1, plan="load:slow"), lease(2)]
 
-    async def stop(_: Agent) -> None:
+    async def stop(_: AgentProcess) -> None:
         await until(lambda: bool(server.progress["lease-1"]))
 
     life(stop)
@@ -315,7 +315,7 @@ def test_a_job_that_ends_in_time_is_finished_before_leaving(life: Life, server: 
 def test_a_job_that_does_not_is_handed_back(life: Life, server: SmallServer, lease: MakeLease, home: Home) -> None:
     server.leases = [lease(1, repeats=1000)]
 
-    async def stop(_: Agent) -> None:
+    async def stop(_: AgentProcess) -> None:
         await until(measuring(server, "lease-1"))
 
     life(stop, drain_timeout_s=0.05)
@@ -332,7 +332,7 @@ def test_leaving_is_told_although_the_first_word_is_lost(
     server.leases = [lease(1, repeats=1000)]
     server.faults[operation] = [DROP, CUT]
 
-    async def stop(_: Agent) -> None:
+    async def stop(_: AgentProcess) -> None:
         await until(measuring(server, "lease-1"))
 
     life(stop, drain_timeout_s=0.05)
@@ -343,7 +343,7 @@ def test_leaving_is_told_although_the_first_word_is_lost(
 def test_a_second_signal_hands_it_back_at_once(life: Life, server: SmallServer, lease: MakeLease, home: Home) -> None:
     server.leases = [lease(1, repeats=1000)]
 
-    async def stop(agent: Agent) -> None:
+    async def stop(agent: AgentProcess) -> None:
         await until(measuring(server, "lease-1"))
         agent.ask_to_stop()
 
@@ -355,7 +355,7 @@ def test_a_second_signal_hands_it_back_at_once(life: Life, server: SmallServer, 
 def test_a_lease_whose_answer_was_lost_in_the_last_instant_is_handed_back(
     life: Life, server: SmallServer, lease: MakeLease
 ) -> None:
-    async def stop(agent: Agent) -> None:
+    async def stop(agent: AgentProcess) -> None:
         await until(lambda: bool(server.requests))
         server.lent["lease-1"] = lease(1)  # it was lent while the agent gave up its long poll
         agent.ask_to_stop()
@@ -374,7 +374,7 @@ def test_a_job_goes_on_while_the_server_is_away(life: Life, server: SmallServer,
     port = server.server_address[1]
     again: list[SmallServer] = []
 
-    async def restart(_: Agent) -> None:
+    async def restart(_: AgentProcess) -> None:
         await until(lambda: bool(server.progress["lease-1"]))
         await asyncio.to_thread(server.die)
         await until(lambda: bool(Spool(life.slot.spool).waiting()))
@@ -427,7 +427,7 @@ def test_a_one_time_token_becomes_the_agents_own(life: Life, server: SmallServer
     server.own_token = "own-secret"
     life.given = "once"
 
-    async def wait(_: Agent) -> None:
+    async def wait(_: AgentProcess) -> None:
         seen = len(server.requests)
         await until(lambda: len(server.requests) > seen)
 
@@ -450,7 +450,7 @@ def test_a_token_that_was_revoked_is_replaced_by_one_that_is_given(life: Life, s
     server.own_token = "fresh"
     life.given = "once"
 
-    async def wait(_: Agent) -> None:
+    async def wait(_: AgentProcess) -> None:
         await until(lambda: bool(server.requests))
 
     life(wait)
@@ -463,7 +463,7 @@ def test_a_token_that_was_revoked_is_replaced_by_one_that_is_given(life: Life, s
 def test_nothing_is_asked_for_while_there_is_no_room(life: Life, server: SmallServer, lease: MakeLease) -> None:
     server.leases = [lease(1)]
 
-    async def wait(_: Agent) -> None:
+    async def wait(_: AgentProcess) -> None:
         await until(lambda: sum(line["event"].startswith("no room") for line in life.lines) >= 3)
         await until(lambda: any(beat.disk is not None for beat in server.beats))  # it lives, and says why
 
@@ -475,7 +475,7 @@ def test_nothing_is_asked_for_while_there_is_no_room(life: Life, server: SmallSe
 
 
 def test_the_server_is_told_when_there_is_room_again(life: Life, server: SmallServer) -> None:
-    async def wait(agent: Agent) -> None:
+    async def wait(agent: AgentProcess) -> None:
         await until(lambda: any(beat.disk is not None for beat in server.beats))
         agent.spool.least_free_bytes = 0
         await until(lambda: bool(server.requests))
@@ -512,7 +512,7 @@ def test_results_of_an_earlier_life_are_sent_before_the_agent_introduces_itself(
     (work.folder / "result.json").write_text("kept")
     spool.keep(work)
 
-    async def wait(_: Agent) -> None:
+    async def wait(_: AgentProcess) -> None:
         await until(lambda: bool(server.requests))
 
     life(wait)

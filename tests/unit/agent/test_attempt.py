@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from prony.agent.attempt import Attempt, Why
+from prony.agent.attempt import RunningAttempt, Why
 from prony.agent.finalize_attempt import Ending
-from prony.agent.logs import Log
+from prony.agent.logs import AgentLog
 from prony.agent.server_client import ServerClient
 from prony.agent.spool import Spool
 from prony.model.lease import Lease
@@ -23,14 +23,14 @@ def test_who_stops_a_job_that_has_ended_writes_nothing_into_its_folder(
     home: Home,
     spool: Spool,
     server: SmallServer,
-    log: Log,
+    log: AgentLog,
 ) -> None:
     lease = a_lease(model=str(faulty("check:fine")), engine="faulty")
     work = spool.begin(lease)
 
-    async def run() -> tuple[Ending, Attempt]:
+    async def run() -> tuple[Ending, RunningAttempt]:
         async with ServerClient(server.url, answer_s=60.0) as link, asyncio.timeout(240):
-            attempt = Attempt(lease, work, link, log)
+            attempt = RunningAttempt(lease, work, link, log)
             ending = await attempt.perform(home, None, {})
             before = work.log.read_bytes()
             attempt.ask_to_stop(Why.CANCELLED)

@@ -8,9 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from prony.agent import reporter as module
-from prony.agent.logs import Log
-from prony.agent.reporter import Reporter
-from prony.agent.runner_log import MOST_CHARACTERS, RunnerLog
+from prony.agent.logs import AgentLog
+from prony.agent.reporter import MOST_CHARACTERS, Reporter, RunnerLog
 from prony.agent.server_client import ServerClient
 from prony.agent.spool import Spool, Work
 from prony.client.wire import delays
@@ -37,7 +36,7 @@ def event(number: int, **changes: str) -> Event:
 class Session:
     """Reports one job of the small server until a condition holds; `stops` is what was said about stopping it."""
 
-    def __init__(self, server: SmallServer, work: Work, log: Log) -> None:
+    def __init__(self, server: SmallServer, work: Work, log: AgentLog) -> None:
         self.server, self.work, self.log = server, work, log
         self.stops: list[bool] = []
 
@@ -56,7 +55,7 @@ class Session:
 
 
 @pytest.fixture
-def session(server: SmallServer, work: Work, log: Log) -> Session:
+def session(server: SmallServer, work: Work, log: AgentLog) -> Session:
     return Session(server, work, log)
 
 
@@ -140,7 +139,7 @@ def test_a_lease_that_is_not_ours_any_more_is_told_as_lost(server: SmallServer, 
 
 
 def test_a_reporter_ends_when_it_is_told_to_though_something_comes_in_the_same_instant(
-    server: SmallServer, work: Work, log: Log
+    server: SmallServer, work: Work, log: AgentLog
 ) -> None:
     async def race() -> None:
         async with ServerClient(server.url, answer_s=5.0) as link:

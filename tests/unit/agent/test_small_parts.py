@@ -16,10 +16,10 @@ import pytest
 from prony import agent
 from prony.agent import capabilities
 from prony.agent.capabilities import CapabilityScanner
-from prony.agent.condition import Condition
-from prony.agent.logs import Log
-from prony.agent.metrics import KNOWN, Metrics, serve_metrics
+from prony.agent.logs import AgentLog
+from prony.agent.metrics import KNOWN, AgentMetrics, serve_metrics
 from prony.agent.settings import DEFAULT_SERVER, AgentSettings, model_policy, token_from
+from prony.agent.worker import AgentCondition
 from prony.errors import ConflictError, InputError, StoreError
 from prony.model.agent import AgentState
 from prony.model.device import EngineReport
@@ -33,7 +33,7 @@ from .small_server import lines_of
 
 def test_an_agent_goes_from_job_to_job_by_the_table() -> None:
     moves: list[tuple[AgentState, AgentState]] = []
-    condition = Condition(lambda before, after: moves.append((before, after)))
+    condition = AgentCondition(lambda before, after: moves.append((before, after)))
     for _ in range(2):
         condition.to(AgentState.BUSY)
         condition.to(AgentState.CLEANUP)
@@ -42,13 +42,13 @@ def test_an_agent_goes_from_job_to_job_by_the_table() -> None:
 
 
 def test_what_the_table_does_not_allow_is_refused() -> None:
-    condition = Condition()
+    condition = AgentCondition()
     with pytest.raises(ConflictError, match="cannot become cleanup"):
         condition.to(AgentState.CLEANUP)
 
 
 def test_one_that_drains_does_not_stop_draining_by_working() -> None:
-    condition = Condition()
+    condition = AgentCondition()
     condition.to(AgentState.BUSY)
     condition.to(AgentState.DRAINING)
     condition.to(AgentState.CLEANUP)
@@ -61,7 +61,7 @@ def test_one_that_drains_does_not_stop_draining_by_working() -> None:
 # Metrics
 
 
-def test_metrics_are_prometheus_text(metrics: Metrics) -> None:
+def test_metrics_are_prometheus_text(metrics: AgentMetrics) -> None:
     metrics.count("jobs_total", state="complete")
     metrics.count("jobs_total", state="complete")
     metrics.set("spool_bytes", 12345678901)
@@ -72,7 +72,7 @@ def test_metrics_are_prometheus_text(metrics: Metrics) -> None:
     assert r'{code="a\"b\\c\nd"} 1' in text
 
 
-def test_metrics_can_be_read_by_the_parser_of_prometheus(metrics: Metrics) -> None:
+def test_metrics_can_be_read_by_the_parser_of_prometheus(metrics: AgentMetrics) -> None:
     parser = pytest.importorskip("prometheus_client.parser")
     metrics.count("results_refused_total", code='a"b\\c\nd')
     families = {family.name: family for family in parser.text_string_to_metric_families(metrics.text())}
@@ -85,7 +85,7 @@ def test_every_metric_is_on_the_page_about_agents() -> None:
     assert [name for name in KNOWN if f"| `prony_agent_{name}` |" not in text] == []
 
 
-def test_metrics_are_served_and_nothing_else_is(metrics: Metrics) -> None:
+def test_metrics_are_served_and_nothing_else_is(metrics: AgentMetrics) -> None:
     def fetch(url: str, data: bytes | None = None) -> tuple[int, str]:
         try:
             with urllib.request.urlopen(urllib.request.Request(url, data=data), timeout=60) as response:
@@ -108,7 +108,7 @@ def test_metrics_are_served_and_nothing_else_is(metrics: Metrics) -> None:
     assert "prony_agent_connected 1" in text
 
 
-def test_noise_on_the_port_of_the_metrics_harms_nobody(metrics: Metrics) -> None:
+def test_noise_on_the_port_of_the_metrics_harms_nobody(metrics: AgentMetrics) -> None:
     async def ask() -> bytes:
         async with serve_metrics(metrics, "127.0.0.1", 0) as port:
             for noise in (b"", b"\x00\xff\r\n\r\n", b"x" * 200_000):
@@ -122,7 +122,7 @@ def test_noise_on_the_port_of_the_metrics_harms_nobody(metrics: Metrics) -> None
     assert asyncio.run(ask()).startswith(b"HTTP/1.1 200 OK")
 
 
-def test_a_port_that_is_taken_is_told(metrics: Metrics) -> None:
+def test_a_port_that_is_taken_is_told(metrics: AgentMetrics) -> None:
     async def twice() -> None:
         async with serve_metrics(metrics, "127.0.0.1", 0) as port, serve_metrics(metrics, "127.0.0.1", port):
             pass
@@ -134,7 +134,7 @@ def test_a_port_that_is_taken_is_told(metrics: Metrics) -> None:
 # Logs
 
 
-def test_every_line_carries_the_ids_that_it_was_given(log: Log, said: io.StringIO) -> None:
+def test_every_line_carries_the_ids_that_it_was_given(log: AgentLog, said: io.StringIO) -> None:
     about = log.bound(job_id="e1-001", experiment_id="e1")
     about.info("job begins", title="small")
     about.warning("result not sent yet", reason="two\nlines", hint="")
@@ -148,7 +148,7 @@ def test_every_line_carries_the_ids_that_it_was_given(log: Log, said: io.StringI
 
 def test_a_line_for_people_is_one_line() -> None:
     out = io.StringIO()
-    log = Log(out=out)
+    log = AgentLog(out=out)
     log.debug("not shown")
     log.info("job\nbegins", title="two words", took=1.23456, state="ok")
     [line] = out.getvalue().splitlines()
@@ -166,7 +166,7 @@ def test_a_log_that_nobody_reads_any_more_stops_nothing() -> None:
             return super().write(text)
 
     out = FullOnce()
-    log = Log(out=out)
+    log = AgentLog(out=out)
     log.info("nobody hears")
     log.info("somebody hears again")
     assert out.failures == 1

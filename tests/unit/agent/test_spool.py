@@ -11,7 +11,7 @@ import pytest
 from prony.agent.spool import Meta, Spool, Work
 from prony.errors import InputError, StoreError
 from prony.model.lease import Lease
-from prony.store.manifest import checksums
+from prony.store.bundle import checksums
 from prony.store.result_tar import unpack
 
 from .conftest import MakeLease

@@ -11,8 +11,8 @@ from typing import TypeVar
 import pytest
 
 from prony.agent import uploader as module
-from prony.agent.logs import Log
-from prony.agent.metrics import Metrics
+from prony.agent.logs import AgentLog
+from prony.agent.metrics import AgentMetrics
 from prony.agent.server_client import ServerClient
 from prony.agent.spool import Meta, Spool, Work
 from prony.agent.uploader import Uploader
@@ -43,9 +43,9 @@ def packed(spool: Spool, lease: Lease, size: int = SMALL) -> tuple[Work, Meta]:
 class Sender:
     """Runs something against the small server with an uploader of a fresh process."""
 
-    def __init__(self, server: SmallServer, spool: Spool, log: Log) -> None:
+    def __init__(self, server: SmallServer, spool: Spool, log: AgentLog) -> None:
         self.server, self.spool, self.log = server, spool, log
-        self.metrics = Metrics()
+        self.metrics = AgentMetrics()
 
     def __call__(self, work: Callable[[Uploader], Awaitable[T]]) -> T:
         async def run() -> T:
@@ -70,7 +70,7 @@ class Sender:
 
 
 @pytest.fixture
-def sender(server: SmallServer, spool: Spool, log: Log) -> Sender:
+def sender(server: SmallServer, spool: Spool, log: AgentLog) -> Sender:
     return Sender(server, spool, log)
 
 

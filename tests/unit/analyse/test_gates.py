@@ -6,7 +6,7 @@ import pytest
 
 from prony.analyse.gates import judge_gates
 from prony.model.estimate import Estimate, Grade, Missing
-from prony.model.gate_outcome import GateOutcome, GateReport, GateState
+from prony.model.gate import GateOutcome, GateReport, GateState
 
 from .made_sweeps import model_entry
 

@@ -9,10 +9,10 @@ import pytest
 from prony.analyse.cost import price_of
 from prony.analyse.matrix import Priced, matrix_report
 from prony.errors import InputError
-from prony.model.cost import Cost
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry
 from prony.model.matrix import MatrixReport, MatrixTerms
+from prony.model.recipe import Cost
 
 from .made_sweeps import model_entry
 

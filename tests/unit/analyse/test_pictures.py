@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from prony.analyse.load.summary import summarise_load
-from prony.analyse.pictures.runs import Track
-from prony.analyse.pictures.shapes import buckets, edges_of, shares, width_of
+from prony.analyse.pictures import Track, buckets, edges_of, shares, width_of
 from prony.app import pictures
 from prony.errors import NotFoundError
-from prony.instruments.reply_digests import Digests
+from prony.instruments.requests import Digests
 from prony.model.experiment_data import Entry
 from prony.ports.driver import Cause
 from prony.stats.quantiles import Array
@@ -71,7 +70,7 @@ def load_entry(folder: Path, columns: dict[str, Array], digests: Digests | None 
 def test_a_load_is_drawn_with_its_failures(tmp_path: Path) -> None:
     columns = made.open_records()
     entry = load_entry(tmp_path, made.failing(columns, np.arange(0, 2000, 100), Cause.STATUS))
-    drawn = pictures.timeline(entry, 100)
+    drawn = pictures.picture_timeline(entry, 100)
     assert (drawn.metric, sum(one.failed for one in drawn.runs[0].buckets)) == ("e2e_ms", 20)
     assert sum(one.count for one in drawn.runs[0].buckets) == 1980
     with pytest.raises(NotFoundError, match="only a model is loaded"):
@@ -81,18 +80,18 @@ def test_a_load_is_drawn_with_its_failures(tmp_path: Path) -> None:
 def test_what_only_tokens_tell_is_drawn_when_it_is_asked_for(tmp_path: Path) -> None:
     columns = made.open_records(rate=50)
     entry = load_entry(tmp_path, columns, made.streamed(columns))
-    assert pictures.distribution(entry, None, 10).metrics[:3] == ("e2e_ms", "service_ms", "ttfb_ms")
-    gaps = pictures.distribution(entry, "itl_ms", 10)
-    assert gaps.count == 4 * pictures.distribution(entry, "ttft_ms.p99", 10).count
+    assert pictures.picture_distribution(entry, None, 10).metrics[:3] == ("e2e_ms", "service_ms", "ttfb_ms")
+    gaps = pictures.picture_distribution(entry, "itl_ms", 10)
+    assert gaps.count == 4 * pictures.picture_distribution(entry, "ttft_ms.p99", 10).count
 
 
 def test_a_million_requests_are_drawn_in_a_few_seconds(tmp_path: Path) -> None:
     entry = load_entry(tmp_path, made.open_records(rate=100_000, seconds=10))
     begin = time.process_time()
-    drawn = pictures.distribution(entry, None, 60)
+    drawn = pictures.picture_distribution(entry, None, 60)
     spread_s = time.process_time() - begin
     assert drawn.count > 900_000
     assert len(drawn.model_dump_json()) < 40_000
-    pictures.timeline(entry, 200)
+    pictures.picture_timeline(entry, 200)
     assert spread_s < 4
     assert time.process_time() - begin < 8

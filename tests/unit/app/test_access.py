@@ -10,7 +10,7 @@ from threading import Barrier
 import pytest
 from sqlalchemy import Engine, event
 
-from prony.app.access import Access, open_access, require, require_agent
+from prony.app.access import Access, open_access, require_agent, require_role
 from prony.errors import AccessError, InputError, NotFoundError
 from prony.model.access import AuditEntry, MadeToken, NewToken, Principal, Role
 from prony.store.database import connect_database
@@ -89,18 +89,18 @@ def test_a_role_includes_those_below_it_and_an_agent_is_apart(has: str, may: set
     principal = Principal(name="x", role=Role(has))
     for role in Role:
         if role.value in may:
-            require(principal, role)
+            require_role(principal, role)
             continue
         with pytest.raises(AccessError, match=f"needs the role {role.value}") as caught:
-            require(principal, role)
+            require_role(principal, role)
         assert caught.value.code == "forbidden"
 
 
 def test_a_one_time_token_may_enrol_and_nothing_else() -> None:
     principal = Principal(name="x", role=Role.AGENT, token_id="t", once=True)
-    require(principal, Role.AGENT, enrolling=True)
+    require_role(principal, Role.AGENT, enrolling=True)
     with pytest.raises(AccessError, match="only enrols"):
-        require(principal, Role.AGENT)
+        require_role(principal, Role.AGENT)
     with pytest.raises(AccessError, match="only enrols"):
         require_agent(principal, "agent-1")
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from store.nouns import experiment, jobs, write_folder
 
-from prony.app.analysed_experiment import analyse_experiment
+from prony.app.analyses import analyse_experiment
 from prony.app.experiment_data import read_experiment_data
 from prony.app.local_histories import LocalHistories
 from prony.app.results import summary_of
-from prony.model.analysed_experiment import AnalysedExperiment
-from prony.model.cost import Cost
+from prony.model.experiment_data import AnalysedExperiment
 from prony.model.history import NewBaseline
+from prony.model.recipe import Cost
 from prony.report.findings import findings
 from prony.store.home import Home
 from prony.store.store import Store

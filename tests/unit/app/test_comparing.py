@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from store.nouns import experiment, jobs, write_folder
 
-from prony.app.compare import compare
+from prony.app.analyses import compare_stored
 from prony.app.results import summary_of
 from prony.errors import InputError, NotFoundError
 from prony.model.comparison import Conclusion, Terms
@@ -31,24 +31,24 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_an_experiment_is_named_by_its_beginning_and_a_job_by_its_number(store: Store) -> None:
-    assert len(compare(store, ["aaa", "last"], Terms()).matches) == 2
-    (match,) = compare(store, ["aaa-1", "bbb-1"], Terms()).matches
+    assert len(compare_stored(store, ["aaa", "last"], Terms()).matches) == 2
+    (match,) = compare_stored(store, ["aaa-1", "bbb-1"], Terms()).matches
     assert (match.baseline.job_id, match.candidate.job_id) == ("aaa111-1", "bbb222-1")
 
 
 def test_runs_that_an_older_prony_did_not_keep_are_computed_again(store: Store) -> None:
-    contrasts = compare(store, ["aaa111", "bbb222"], Terms(metrics=("inference_ms",))).matches[0].contrasts
+    contrasts = compare_stored(store, ["aaa111", "bbb222"], Terms(metrics=("inference_ms",))).matches[0].contrasts
     assert contrasts[0].conclusion is Conclusion.INSUFFICIENT
     assert "no such number" not in contrasts[0].sentence
 
 
 def test_what_is_not_there_is_told_by_its_name(store: Store) -> None:
     with pytest.raises(NotFoundError, match="no job 'aaa111-9'"):
-        compare(store, ["aaa-9", "bbb"], Terms())
+        compare_stored(store, ["aaa-9", "bbb"], Terms())
     with pytest.raises(NotFoundError, match="zzz"):
-        compare(store, ["zzz", "bbb"], Terms())
+        compare_stored(store, ["zzz", "bbb"], Terms())
 
 
 def test_a_thing_is_not_compared_with_itself(store: Store) -> None:
     with pytest.raises(InputError, match="named twice"):
-        compare(store, ["aaa111", "aaa111"], Terms())
+        compare_stored(store, ["aaa111", "aaa111"], Terms())

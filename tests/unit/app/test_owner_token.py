@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from prony.app.access import Access
-from prony.app.owner import ensure_owner_token
+from prony.app.access import Access, ensure_owner_token
 from prony.errors import AccessError
 from prony.model.access import NewToken, Role
 from prony.ports.clock import SystemClock

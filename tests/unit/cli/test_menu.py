@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from prony.cli.commands.menu import CHOICES
+from prony.cli.commands.menu import CHOICES, Back, Terminal
 from prony.cli.main import COMMANDS
-from prony.cli.menu import Back, Terminal
 
 ROWS = [{"id": "new1", "name": "redis", "state": "complete"}, {"id": "old2", "name": "redis", "state": "failed"}]
 SERVER = ("--server", "http://127.0.0.1:1")

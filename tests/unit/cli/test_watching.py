@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from prony.cli import watch
-from prony.cli.watch import Watcher, follow
+from prony.cli.watch import Watcher, follow_experiment
 from prony.client.watching import Snapshot, Update
 from prony.errors import PronyError, TransportError
 from prony.model.event import Event
@@ -109,7 +109,7 @@ STOPPED = snapshot(job(state="partial"), state="partial")
 
 
 def followed(server: Any, *, cancels: bool = True) -> watch.Ended:
-    return follow(server, "e1", cancels=cancels)
+    return follow_experiment(server, "e1", cancels=cancels)
 
 
 def test_ctrl_c_cancels_and_stays_until_the_end(capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,7 +87,7 @@ def test_each_class_behind_an_entry_point_is_one_that_the_type_checker_has_seen(
 
 def test_each_function_behind_an_entry_point_is_one_that_the_type_checker_has_seen() -> None:
     for group, shipped in ((plugins.EXPORTERS, EXPORTERS), (plugins.COMPARISON_RULES, RULES)):
-        assert tuple(plugins.load(group, name) for name in plugins.find_plugins(group)) == shipped
+        assert tuple(plugins.load_plugin(group, name) for name in plugins.find_plugins(group)) == shipped
 
 
 def test_the_options_of_a_face_that_nobody_asks_for_serve_nothing() -> None:

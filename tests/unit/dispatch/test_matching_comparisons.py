@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from prony.model.fact import FACTS, advice, comparing
-from prony.model.fact_condition import SIGNS, Value, comparison, looks_like_comparison
+from prony.model.fact import FACTS, SIGNS, Value, advise_fact, comparing, looks_like_comparison, parse_comparison
 
 ORDERS: dict[str, Any] = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 EVERY = {**ORDERS, "==": operator.eq, "!=": operator.ne}
@@ -29,7 +28,7 @@ VALUES: st.SearchStrategy[Value] = st.booleans() | st.integers() | st.floats() |
 
 
 def fits(name: str, wanted: Value, *values: Value) -> bool:
-    return comparison(name, wanted).fits(values)
+    return parse_comparison(name, wanted).fits(values)
 
 
 @settings(derandomize=True, deadline=None)
@@ -82,7 +81,7 @@ def test_wildcards_are_those_of_a_shell(pattern: str, has: str) -> None:
 @given(st.sampled_from([*FACTS, "label.a", "engine.b", "engine.b.unit"]), VALUES, st.lists(VALUES, max_size=4))
 def test_any_value_is_compared_or_refused_and_nothing_else(name: str, wanted: Value, has: list[Value]) -> None:
     try:
-        compared = comparison(name, wanted)
+        compared = parse_comparison(name, wanted)
     except ValueError:
         return
     one = [compared.fits([value]) for value in has]
@@ -165,7 +164,7 @@ def test_a_fact_that_is_unknown_fits_nothing_but_unequal() -> None:
 )  # fmt: skip
 def test_what_cannot_be_understood_is_refused_with_advice(name: str, wanted: Value, said: str) -> None:
     with pytest.raises(ValueError, match=r"\w") as caught:
-        comparison(name, wanted)
+        parse_comparison(name, wanted)
     assert str(caught.value) == said
 
 
@@ -207,8 +206,8 @@ def test_a_name_tells_how_its_values_compare(name: str, kind: str | None) -> Non
     ],
 )
 def test_the_nearest_name_is_told(name: str, said: str) -> None:
-    assert advice(name) == said
+    assert advise_fact(name) == said
 
 
 def test_where_nothing_is_near_every_name_is_told() -> None:
-    assert advice("zzz").startswith("known: os, os.version, ")
+    assert advise_fact("zzz").startswith("known: os, os.version, ")

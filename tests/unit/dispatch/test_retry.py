@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.dispatch.retry import FIRST_PAUSE_S, LONGEST_PAUSE_S, is_due, is_tried_again, pause_s
+from prony.dispatch.outcomes import FIRST_PAUSE_S, LONGEST_PAUSE_S, is_due, is_tried_again, pause_s
 from prony.model.result import Failure
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from prony.dispatch.strikes import STRIKES, agents_to_strike, is_faulty, may_be_the_agent
+from prony.dispatch.outcomes import STRIKES, agents_to_strike, is_faulty, may_be_the_agent
 from prony.model.queue import Attempt
 from prony.model.result import Failure
 

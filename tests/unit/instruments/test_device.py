@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from prony.instruments.device import arm, cpuinfo, detect, device_name
-from prony.instruments.device.flags import KNOWN
-from prony.instruments.device.identity import digest, hardware_id, software_id
+from prony.instruments.device import cpuinfo, detect, device_name, digest, hardware_id, software_id
+from prony.instruments.device import cpuinfo as arm
+from prony.instruments.device.cpuinfo import KNOWN
 from prony.instruments.device.linux import installed_mib, read_hardware
 from prony.instruments.device.software import kernel_variables, mitigations, os_version
 from prony.model.device import Cpu, Gpu, Hardware

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from prony.instruments.device import apple, nvidia, windows
-from prony.instruments.device.drm import drm_gpus
+from prony.instruments.device.linux import drm_gpus
 
 from .machines import planted
 

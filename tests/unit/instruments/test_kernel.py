@@ -20,9 +20,9 @@ def test_a_list_of_cpus_is_spelled_out(words: str | None, expected: tuple[int, .
 
 
 def test_a_file_that_is_not_there_is_none(tmp_path: Path) -> None:
-    assert kernel.text(tmp_path / "missing") is None
+    assert kernel.read_text(tmp_path / "missing") is None
     assert kernel.number(tmp_path / "missing") is None
-    assert kernel.table(tmp_path / "missing") == {}
+    assert kernel.read_table(tmp_path / "missing") == {}
 
 
 def test_a_number_may_be_hexadecimal_and_a_word_is_no_number(tmp_path: Path) -> None:
@@ -38,4 +38,4 @@ def test_folders_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
 
 def test_a_string_of_a_device_tree_loses_its_closing_nul(tmp_path: Path) -> None:
     (tmp_path / "model").write_bytes(b"Board Five\0")
-    assert kernel.text(tmp_path / "model") == "Board Five"
+    assert kernel.read_text(tmp_path / "model") == "Board Five"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prony.errors import MeasurementError
-from prony.instruments.offset import Trip, offset_of
+from prony.instruments.clock import Trip, offset_of
 
 WAYS = st.integers(min_value=0, max_value=10**9)
 

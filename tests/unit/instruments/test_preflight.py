@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from prony.instruments import sensors
-from prony.instruments.preflight import AT_ONCE, WATCHED, judge, look, quick_state
-from prony.instruments.preflight.gpu import judge_gpus
-from prony.instruments.preflight.linux_state import disk_free_mib, see
+from prony.instruments import counters
+from prony.instruments.preflight import AT_ONCE, WATCHED, judge_machine, look, quick_state
+from prony.instruments.preflight.checks import judge_gpus
+from prony.instruments.preflight.machine_state import disk_free_mib, see
 from prony.model.device import Condition
 
 from .machines import laptop, phone, planted, xeon
@@ -21,7 +21,7 @@ def by_code(conditions: tuple[Condition, ...]) -> dict[str, Condition]:
 
 
 def test_a_warm_laptop_on_battery_is_warned_of_everything(tmp_path: Path) -> None:
-    told = by_code(judge(see(laptop(tmp_path))))
+    told = by_code(judge_machine(see(laptop(tmp_path))))
     noisy = {code for code, condition in told.items() if condition.status in ("warn", "block")}
     assert noisy >= {"power", "governor", "turbo", "heat", "swap", "memory", "clocksource", "frequency", "pressure"}
     assert told["power"].value == "battery, 61% charged, low-power profile"
@@ -33,13 +33,13 @@ def test_a_warm_laptop_on_battery_is_warned_of_everything(tmp_path: Path) -> Non
 
 
 def test_every_warning_says_what_to_do(tmp_path: Path) -> None:
-    conditions = judge(see(laptop(tmp_path)))
+    conditions = judge_machine(see(laptop(tmp_path)))
     assert all(condition.hint for condition in conditions if condition.status in ("warn", "block"))
     assert all(not condition.hint for condition in conditions if condition.status == "pass")
 
 
 def test_what_cannot_be_seen_is_unknown_and_says_why(tmp_path: Path) -> None:
-    told = by_code(judge(see(tmp_path)))
+    told = by_code(judge_machine(see(tmp_path)))
     for code in ("governor", "turbo", "heat", "frequency", "clocksource", "virtualization", "memory", "load"):
         assert told[code].status == "unknown", code
         assert len(told[code].value) > 10, code
@@ -47,42 +47,42 @@ def test_what_cannot_be_seen_is_unknown_and_says_why(tmp_path: Path) -> None:
 
 def test_a_quota_below_the_cpus_is_a_warning(tmp_path: Path) -> None:
     values = see(xeon(tmp_path)) | {"cpus_allowed": 8}
-    condition = by_code(judge(values))["quota"]
+    condition = by_code(judge_machine(values))["quota"]
     assert (condition.status, condition.value) == ("warn", "2.5 cores of 8")
 
 
 def test_a_disks_sensor_is_not_the_cpus(tmp_path: Path) -> None:
-    heat = sensors.heat(laptop(tmp_path))
-    assert heat == sensors.Heat(93.0, 7.0)
+    heat = counters.heat(laptop(tmp_path))
+    assert heat == counters.Heat(93.0, 7.0)
 
 
 def test_a_board_tells_its_heat_by_zones(tmp_path: Path) -> None:
     zone = "sys/class/thermal/thermal_zone0"
     trips: dict[str, str | int] = {f"{zone}/trip_point_0_type": "critical", f"{zone}/trip_point_0_temp": 110000}
     root = planted(phone(tmp_path), {f"{zone}/type": "cpu-0-0", f"{zone}/temp": 45500, **trips})
-    assert sensors.heat(root) == sensors.Heat(45.5, 64.5)
+    assert counters.heat(root) == counters.Heat(45.5, 64.5)
 
 
 @pytest.mark.parametrize(("share", "status"), [(0.0, "pass"), (0.04, "pass"), (0.10, "warn"), (0.30, "block")])
 def test_foreign_cpu_warns_above_a_twentieth_and_blocks_above_a_fifth(share: float, status: str) -> None:
     values = {"foreign_cpu": share, "cpu_resolution": 0.01, "steal": 0.0, "window_s": 1.0}
-    assert by_code(judge(values, checks=WATCHED))["foreign_cpu"].status == status
+    assert by_code(judge_machine(values, checks=WATCHED))["foreign_cpu"].status == status
 
 
 def test_turbo_is_fine_with_room_to_the_limit() -> None:
-    assert by_code(judge({"turbo": "on", "headroom_c": 40.0}))["turbo"].status == "pass"
-    assert by_code(judge({"turbo": "on"}))["turbo"].status == "warn"
+    assert by_code(judge_machine({"turbo": "on", "headroom_c": 40.0}))["turbo"].status == "pass"
+    assert by_code(judge_machine({"turbo": "on"}))["turbo"].status == "warn"
 
 
 def test_swap_that_moves_is_a_warning_and_swap_that_rests_is_not() -> None:
     rest = {"swap_used_mib": 5, "swap_total_mib": 1000}
-    assert by_code(judge({**rest, "swapped_pages": 0}))["swap"].status == "pass"
-    assert by_code(judge({**rest, "swapped_pages": 12}))["swap"].status == "warn"
+    assert by_code(judge_machine({**rest, "swapped_pages": 0}))["swap"].status == "pass"
+    assert by_code(judge_machine({**rest, "swapped_pages": 12}))["swap"].status == "warn"
 
 
 def test_a_full_disk_blocks() -> None:
-    assert by_code(judge({"disk_free_mib": 50}))["disk"].status == "block"
-    assert by_code(judge({"disk_free_mib": 50_000}))["disk"].status == "pass"
+    assert by_code(judge_machine({"disk_free_mib": 50}))["disk"].status == "block"
+    assert by_code(judge_machine({"disk_free_mib": 50_000}))["disk"].status == "pass"
 
 
 def test_the_disk_of_a_folder_that_is_not_made_yet_is_its_parents(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prony.errors import NotFoundError
-from prony.instruments.reply_digests import Digests
 from prony.instruments.requests import (
     CAUSES,
     REQUEST_PHASES,
     Array,
+    Digests,
     Taken,
     begin_ns,
     empty_frame,

@@ -14,7 +14,7 @@ import pytest
 
 from chaos.fleet import wait_for
 from load.house import OK, Server, Visit, serving
-from prony.load.connection import CLOSED, IDLE, Connection, ConnectionPool
+from prony.load.connection import CLOSED, IDLE, ConnectionPool, LoadConnection
 from prony.load.http import HttpWire
 from prony.load.poll import Poll
 from prony.load.stamps import ClockOffset, Warmth
@@ -31,21 +31,21 @@ class Owner:
         self._poll = poll
         self.told: list[str] = []
 
-    def _hear(self, word: str, line: Connection) -> None:
+    def _hear(self, word: str, line: LoadConnection) -> None:
         self.told.append(word)
         self.line = line
         self._poll.is_over = True
 
-    def connection_made(self, line: Connection) -> None:
+    def connection_made(self, line: LoadConnection) -> None:
         self._hear("opened", line)
 
-    def connection_refused(self, line: Connection) -> None:
+    def connection_refused(self, line: LoadConnection) -> None:
         self._hear("refused", line)
 
-    def request_done(self, line: Connection) -> None:
+    def request_done(self, line: LoadConnection) -> None:
         self._hear("finished", line)
 
-    def lost(self, line: Connection) -> None:
+    def lost(self, line: LoadConnection) -> None:
         self._hear("lost", line)
 
 
@@ -59,7 +59,7 @@ class Bench:
         place = (server.endpoint.host, server.endpoint.port)
         self.site = ConnectionPool((int(socket.AF_INET), place), self.poll, HttpWire, {})
         self.owner = Owner(self.poll)
-        self.line = Connection(self.site, self.owner)
+        self.line = LoadConnection(self.site, self.owner)
 
     def wait(self) -> str:
         """Run until the line tells something; return what."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from prony.errors import InputError, TransportError
-from prony.load.endpoint import parse, resolve
+from prony.load.endpoint import parse_endpoint, resolve_endpoint
 from prony.ports.driver import Endpoint
 
 
@@ -34,25 +34,25 @@ from prony.ports.driver import Endpoint
     ],
 )
 def test_a_url_names_an_endpoint(url: str, endpoint: Endpoint) -> None:
-    assert parse(url) == endpoint
+    assert parse_endpoint(url) == endpoint
 
 
 @pytest.mark.parametrize("url", ["host:80", "ftp://host", "http://", "http://host:port", "unix://run/a.sock", ""])
 def test_what_is_no_endpoint_is_refused_with_a_hint(url: str) -> None:
     with pytest.raises(InputError, match="is no endpoint") as caught:
-        parse(url)
+        parse_endpoint(url)
     assert "http://host:port" in caught.value.hint
 
 
 def test_who_vouches_for_a_certificate_is_a_file_beside_the_recipe(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").touch()
     ca = str(tmp_path / "ca.pem")
-    assert parse("rediss://host?ca=ca.pem", tmp_path) == Endpoint(host="host", port=6379, tls=True, ca=ca)
+    assert parse_endpoint("rediss://host?ca=ca.pem", tmp_path) == Endpoint(host="host", port=6379, tls=True, ca=ca)
     # As PostgreSQL's own clients have it: who names an authority wants it asked.
-    found = parse("postgresql://host?sslmode=require&sslrootcert=ca.pem", tmp_path)
+    found = parse_endpoint("postgresql://host?sslmode=require&sslrootcert=ca.pem", tmp_path)
     assert found == Endpoint(host="host", port=5432, tls=True, check_name=False, ca=ca)
     with pytest.raises(InputError, match="no certificates at"):
-        parse("https://host?ca=other.pem", tmp_path)
+        parse_endpoint("https://host?ca=other.pem", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -65,16 +65,16 @@ def test_who_vouches_for_a_certificate_is_a_file_beside_the_recipe(tmp_path: Pat
 )
 def test_a_wish_that_cannot_be_honoured_is_refused(url: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        parse(url)
+        parse_endpoint(url)
 
 
 def test_a_host_that_nobody_knows_is_told() -> None:
     with pytest.raises(TransportError, match=r"no address is known for nobody\.invalid"):
-        resolve(Endpoint(host="nobody.invalid", port=80))
+        resolve_endpoint(Endpoint(host="nobody.invalid", port=80))
 
 
 def test_a_unix_socket_is_its_path(tmp_path: Path) -> None:
     path = str(tmp_path / "s")[-100:]
-    assert resolve(Endpoint(path=path))[1] == path
+    assert resolve_endpoint(Endpoint(path=path))[1] == path
     with pytest.raises(InputError, match="at most 103 bytes"):
-        resolve(Endpoint(path="/" + "x" * 103))
+        resolve_endpoint(Endpoint(path="/" + "x" * 103))

@@ -25,10 +25,10 @@ from prony.errors import InputError, MeasurementError
 from prony.load.generator import LostClientError, default_processes, generate, lines_asked, may_come_first
 from prony.load.http import request_bytes
 from prony.load.limits import check_lines
-from prony.load.live import Live
+from prony.load.live import LiveFigures
 from prony.load.outcome import LoadOutcome
 from prony.load.records import read_head
-from prony.load.schedule import Schedule, Step
+from prony.load.schedule import LoadSchedule, RateStep
 from prony.ports.driver import Cause, Endpoint, Keeps, Prepared, Request
 from servers.needs import lack
 from servers.ports import refusing_port
@@ -160,7 +160,7 @@ def test_a_process_whose_users_come_later_is_not_waited_for(tmp_path: Path) -> N
 def test_a_burst_is_sent_at_once_and_waited_for(tmp_path: Path) -> None:
     with serving() as server:
         ground = ground_of(server, tmp_path, closed={"concurrency": 1})
-        schedule = Schedule(steps=(Step(0, 1),), burst=4, count=12)
+        schedule = LoadSchedule(steps=(RateStep(0, 1),), burst=4, count=12)
         outcome = generate(type(ground)(ground.requests, ground.endpoint, schedule, ground.load, tmp_path))
     records = outcome.records
     assert len(outcome) == 12
@@ -171,7 +171,7 @@ def test_a_burst_is_sent_at_once_and_waited_for(tmp_path: Path) -> None:
 def test_a_duration_waits_for_the_least_count(tmp_path: Path) -> None:
     with serving() as server:
         ground = ground_of(server, tmp_path, closed={"concurrency": 2})
-        schedule = Schedule(steps=(Step(0, 2),), duration_ns=1, at_least=20)
+        schedule = LoadSchedule(steps=(RateStep(0, 2),), duration_ns=1, at_least=20)
         outcome = generate(type(ground)(ground.requests, ground.endpoint, schedule, ground.load, tmp_path))
     assert 20 <= len(outcome) <= 22
     assert causes(column(outcome, "cause")) == {"OK": len(outcome)}
@@ -517,7 +517,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused_unless_that_is_waived(
 
 
 def test_the_live_figures_end_with_the_whole(tmp_path: Path) -> None:
-    seen: list[Live] = []
+    seen: list[LiveFigures] = []
     begun: list[int] = []
     with serving() as server:
         ground = ground_of(server, tmp_path, closed={"concurrency": 2}, duration="2s")
@@ -582,7 +582,7 @@ def signalled(scratch: Path, number: signal.Signals) -> tuple[Server, object]:
     The load would go on for long after that: it is stopped when the process that got the signal is gone."""
     hit: list[int] = []
 
-    def hurt(_: Live) -> None:
+    def hurt(_: LiveFigures) -> None:
         if not hit and all(read_head(scratch / f"client-{client}.records")["rows"] for client in range(2)):
             hit.extend(sorted(clients_of(os.getpid()))[:1])
             os.kill(hit[0], number)
@@ -666,21 +666,21 @@ def test_a_turn_that_stands_before_the_one_it_follows_is_refused(tmp_path: Path)
 @pytest.mark.parametrize(
     ("schedule", "processes"),
     [
-        (Schedule(steps=(Step(0, 256),)), 1),
-        (Schedule(steps=(Step(0, 10), Step(5, 1000))), 4),
-        (Schedule(steps=(Step(0, 5000),)), 7),
-        (Schedule(dues_ns=np.arange(40_000) * 50_000), 1),
-        (Schedule(dues_ns=np.arange(100_000) * 20_000), 3),
+        (LoadSchedule(steps=(RateStep(0, 256),)), 1),
+        (LoadSchedule(steps=(RateStep(0, 10), RateStep(5, 1000))), 4),
+        (LoadSchedule(steps=(RateStep(0, 5000),)), 7),
+        (LoadSchedule(dues_ns=np.arange(40_000) * 50_000), 1),
+        (LoadSchedule(dues_ns=np.arange(100_000) * 20_000), 3),
     ],
 )
-def test_a_load_gets_as_many_processes_as_it_needs(schedule: Schedule, processes: int) -> None:
+def test_a_load_gets_as_many_processes_as_it_needs(schedule: LoadSchedule, processes: int) -> None:
     assert default_processes(schedule, 8) == processes
     assert default_processes(schedule, 1) == 1
 
 
 def test_an_open_load_opens_some_lines_beforehand() -> None:
-    assert lines_asked(Schedule(dues_ns=np.arange(1000) * 1_000_000)) == 50
-    assert lines_asked(Schedule(dues_ns=np.arange(1000) * 1_000_000, most_in_flight=3)) == 3
+    assert lines_asked(LoadSchedule(dues_ns=np.arange(1000) * 1_000_000)) == 50
+    assert lines_asked(LoadSchedule(dues_ns=np.arange(1000) * 1_000_000, most_in_flight=3)) == 3
 
 
 def test_more_connections_than_ports_are_refused_beforehand(tmp_path: Path) -> None:
@@ -694,14 +694,14 @@ def test_more_connections_than_ports_are_refused_beforehand(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("schedule", "processes", "is_first"),
     [
-        (Schedule(steps=(Step(0, 1),)), 1, False),
-        (Schedule(dues_ns=np.arange(40_000) * 50_000), 1, True),
-        (Schedule(dues_ns=np.arange(100_000) * 20_000), 1, False),
-        (Schedule(dues_ns=np.arange(100_000) * 20_000), 3, True),
+        (LoadSchedule(steps=(RateStep(0, 1),)), 1, False),
+        (LoadSchedule(dues_ns=np.arange(40_000) * 50_000), 1, True),
+        (LoadSchedule(dues_ns=np.arange(100_000) * 20_000), 1, False),
+        (LoadSchedule(dues_ns=np.arange(100_000) * 20_000), 3, True),
     ],
 )
 def test_only_clients_of_an_open_load_that_are_not_busy_all_the_time_come_first(
-    schedule: Schedule, processes: int, is_first: bool
+    schedule: LoadSchedule, processes: int, is_first: bool
 ) -> None:
     assert may_come_first(schedule, processes) is is_first
 

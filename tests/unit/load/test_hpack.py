@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.load.hpack import BlockError, block, numbers
+from prony.load.hpack import BlockError, block, status_numbers
 
 hpack = pytest.importorskip("hpack", reason="the oracle is not here: pip install hpack")
 
@@ -33,14 +33,14 @@ def test_the_statuses_of_others_are_read(
     encoder.header_table_size = 0  # what we ask of every server
     trailer = [] if grpc is None else [("grpc-status", str(grpc))]
     others = [(name, value) for name, value in headers if name != "grpc-status"]
-    found = numbers(encoder.encode([(":status", str(status)), *others, *trailer], huffman=is_coded))
+    found = status_numbers(encoder.encode([(":status", str(status)), *others, *trailer], huffman=is_coded))
     assert found == {"status": status} | ({} if grpc is None else {"grpc": grpc})
 
 
 @given(st.binary(max_size=60))
 def test_garbage_is_told_and_nothing_else_happens(data: bytes) -> None:
     try:
-        found = numbers(data)
+        found = status_numbers(data)
     except BlockError:
         return
     assert set(found) <= {"status", "grpc"}
@@ -49,8 +49,8 @@ def test_garbage_is_told_and_nothing_else_happens(data: bytes) -> None:
 @pytest.mark.parametrize("data", ["be", "7e", "ff", "80", "4803", "0f2f05", "0085"])
 def test_a_table_that_is_not_kept_and_what_ends_too_soon_are_refused(data: str) -> None:
     with pytest.raises(BlockError):
-        numbers(bytes.fromhex(data))
+        status_numbers(bytes.fromhex(data))
 
 
 def test_a_status_that_is_no_number_is_none() -> None:
-    assert numbers(b"\x08\x03abc") == {"status": -1}
+    assert status_numbers(b"\x08\x03abc") == {"status": -1}

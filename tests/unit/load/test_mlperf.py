@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.load.mlperf import FAILED, Limit, MlperfOutcome, at_percentile, judge, query_latencies, rules
+from prony.load.mlperf import FAILED, MlperfLimit, MlperfOutcome, at_percentile, judge_scenario, query_latencies, rules
 from prony.model.load import Mlperf
 from prony.ports.driver import Stamps
 
@@ -27,13 +27,13 @@ def latencies(count: int) -> Stamps:
 
 
 def judged(
-    name: str, values: Stamps, *, lasted_s: float = 600, limits: tuple[Limit, ...] = (), **said: Any
+    name: str, values: Stamps, *, lasted_s: float = 600, limits: tuple[MlperfLimit, ...] = (), **said: Any
 ) -> MlperfOutcome:
-    return judge(scenario(name, **said), values, lasted_ns=int(lasted_s * S), limits=limits)
+    return judge_scenario(scenario(name, **said), values, lasted_ns=int(lasted_s * S), limits=limits)
 
 
-def within(limit_ms: float, values: Stamps) -> tuple[Limit, ...]:
-    return (Limit("e2e_ms", limit_ms, np.where(values == FAILED, np.inf, values / MS)),)
+def within(limit_ms: float, values: Stamps) -> tuple[MlperfLimit, ...]:
+    return (MlperfLimit("e2e_ms", limit_ms, np.where(values == FAILED, np.inf, values / MS)),)
 
 
 @pytest.mark.parametrize(
@@ -151,12 +151,14 @@ def test_a_server_over_its_limit_is_invalid() -> None:
 
 
 def test_a_server_of_tokens_holds_both_limits_or_none() -> None:
-    ttft = Limit("ttft_ms", 450, np.full(1000, 100.0))
-    tpot = Limit("tpot_ms", 40, np.append(np.full(900, 10.0), np.full(100, np.nan)))
+    ttft = MlperfLimit("ttft_ms", 450, np.full(1000, 100.0))
+    tpot = MlperfLimit("tpot_ms", 40, np.append(np.full(900, 10.0), np.full(100, np.nan)))
     values = latencies(1000)
     assert judged("server", values, limits=(ttft,)).valid
     assert judged("server", values, limits=(ttft, tpot)).reasons == ("tpot_ms at p99 is inf ms, over the limit of 40",)
-    assert judged("server", values, limits=(Limit("ttft_ms", 1, np.empty(0)),)).reasons == ("ttft_ms was not measured",)
+    assert judged("server", values, limits=(MlperfLimit("ttft_ms", 1, np.empty(0)),)).reasons == (
+        "ttft_ms was not measured",
+    )
 
 
 def test_a_server_without_a_limit_shows_nothing() -> None:

@@ -22,11 +22,11 @@ import httpx
 import pytest
 
 from prony.errors import CapacityError, InputError
-from prony.load.mock.faults import Faults
-from prony.load.mock.start import Mock, Options, duration_ns, serve, share
+from prony.load.mock.respond import Faults
+from prony.load.mock.start import Mock, MockOptions, duration_ns, parse_share, serve_mock
 
 MS = 1_000_000
-INSTANT = Options(ttft_ns=0, itl_ns=0, tokens=40)
+INSTANT = MockOptions(ttft_ns=0, itl_ns=0, tokens=40)
 CHAT = {"model": "m", "messages": [{"role": "user", "content": "one two three"}]}
 WITHIN_S = 180.0
 
@@ -34,7 +34,7 @@ WITHIN_S = 180.0
 @pytest.fixture(scope="module")
 def mock() -> Iterator[Mock]:
     """A mock that answers at once, for all tests that only look at what it says."""
-    with serve(INSTANT) as running:
+    with serve_mock(INSTANT) as running:
         yield running
 
 
@@ -183,7 +183,7 @@ def test_what_is_no_such_request_is_told_as_openai_does(client: httpx.Client, bo
 
 def test_reasoning_comes_first_in_its_own_field_and_in_chunks_of_its_own() -> None:
     with (
-        serve(Options(ttft_ns=0, itl_ns=0, tokens=10, reasoning=5, tokens_per_chunk=2)) as mock,
+        serve_mock(MockOptions(ttft_ns=0, itl_ns=0, tokens=10, reasoning=5, tokens_per_chunk=2)) as mock,
         asking(mock) as client,
     ):
         found = streamed(client, stream_options={"include_usage": True})
@@ -195,7 +195,7 @@ def test_reasoning_comes_first_in_its_own_field_and_in_chunks_of_its_own() -> No
 
 
 def test_tool_calls_come_in_pieces_that_make_an_object() -> None:
-    with serve(Options(ttft_ns=0, itl_ns=0, tokens=20, tools=True)) as mock, asking(mock) as client:
+    with serve_mock(MockOptions(ttft_ns=0, itl_ns=0, tokens=20, tools=True)) as mock, asking(mock) as client:
         found = streamed(client, max_tokens=10)
         whole = client.post("/v1/chat/completions", json=CHAT).json()["choices"][0]
     calls = [event["choices"][0]["delta"]["tool_calls"][0] for event in found[1:-1]]
@@ -232,13 +232,16 @@ def test_ollama_streams_lines_unless_told_not_to(client: httpx.Client, path: str
 
 
 def test_ollamas_durations_are_those_of_the_schedule() -> None:
-    with serve(Options(ttft_ns=3 * MS, itl_ns=2 * MS, tokens=4)) as mock, asking(mock) as client:
+    with serve_mock(MockOptions(ttft_ns=3 * MS, itl_ns=2 * MS, tokens=4)) as mock, asking(mock) as client:
         last = lines(client.post("/api/generate", json={"model": "m", "prompt": "x"}).text)[-1]
     assert (last["prompt_eval_duration"], last["eval_duration"]) == (3 * MS, 3 * 2 * MS)
 
 
 def test_ollama_thinks_in_a_field_of_its_own() -> None:
-    with serve(Options(ttft_ns=0, itl_ns=0, tokens=6, reasoning=2, tools=True)) as mock, asking(mock) as client:
+    with (
+        serve_mock(MockOptions(ttft_ns=0, itl_ns=0, tokens=6, reasoning=2, tools=True)) as mock,
+        asking(mock) as client,
+    ):
         found = lines(client.post("/api/chat", json=CHAT).text)
     assert [bool(line["message"].get("thinking")) for line in found[:6]] == [True] * 2 + [False] * 4
     assert found[-2]["message"]["tool_calls"][0]["function"]["name"]
@@ -312,7 +315,7 @@ def test_what_is_no_http_is_refused_and_closed(mock: Mock) -> None:
 
 @pytest.mark.parametrize("ttft_ns", [0, MS])
 def test_a_reader_who_is_slow_gets_everything_in_the_end(ttft_ns: int) -> None:
-    with serve(Options(ttft_ns=ttft_ns, itl_ns=0, tokens=50_000)) as mock, connected(mock) as sock:
+    with serve_mock(MockOptions(ttft_ns=ttft_ns, itl_ns=0, tokens=50_000)) as mock, connected(mock) as sock:
         sock.sendall(post("/v1/chat/completions", CHAT | {"stream": True}))
         sock.recv(1)
         eventually(mock, lambda truth: truth["held_back"] == 1)  # much more than any socket takes at once
@@ -323,8 +326,8 @@ def test_a_reader_who_is_slow_gets_everything_in_the_end(ttft_ns: int) -> None:
 
 
 def test_no_chunk_leaves_before_its_instant_and_the_truth_tells_of_each() -> None:
-    options = Options(ttft_ns=40 * MS, itl_ns=5 * MS, tokens=10)
-    with serve(options) as mock, asking(mock) as client:
+    options = MockOptions(ttft_ns=40 * MS, itl_ns=5 * MS, tokens=10)
+    with serve_mock(options) as mock, asking(mock) as client:
         begin = time.monotonic()
         streamed(client)
         took_s = time.monotonic() - begin
@@ -340,14 +343,14 @@ def test_no_chunk_leaves_before_its_instant_and_the_truth_tells_of_each() -> Non
 
 
 def test_an_answer_that_is_not_streamed_comes_when_its_last_token_would() -> None:
-    with serve(Options(ttft_ns=20 * MS, itl_ns=10 * MS, tokens=4)) as mock, asking(mock) as client:
+    with serve_mock(MockOptions(ttft_ns=20 * MS, itl_ns=10 * MS, tokens=4)) as mock, asking(mock) as client:
         begin = time.monotonic()
         client.post("/v1/chat/completions", json=CHAT)
         assert time.monotonic() - begin >= 0.05
 
 
 def test_a_stall_shows_in_the_largest_gap_alone() -> None:
-    with serve(Options(ttft_ns=0, itl_ns=MS, tokens=20, stall_ns=2000 * MS)) as mock, asking(mock) as client:
+    with serve_mock(MockOptions(ttft_ns=0, itl_ns=MS, tokens=20, stall_ns=2000 * MS)) as mock, asking(mock) as client:
         streamed(client)
         gaps = mock.truth()["itl_ms"]
     assert gaps["max"] >= 1000  # the chunk before it may have been late
@@ -355,7 +358,7 @@ def test_a_stall_shows_in_the_largest_gap_alone() -> None:
 
 
 def test_several_tokens_may_come_in_one_chunk() -> None:
-    with serve(Options(ttft_ns=0, itl_ns=MS, tokens=10, tokens_per_chunk=4)) as mock, asking(mock) as client:
+    with serve_mock(MockOptions(ttft_ns=0, itl_ns=MS, tokens=10, tokens_per_chunk=4)) as mock, asking(mock) as client:
         counts = [len(deltas([event], "content").split()) for event in streamed(client)[1:-1]]
         truth = mock.truth()
     assert counts == [4, 4, 2]
@@ -363,13 +366,13 @@ def test_several_tokens_may_come_in_one_chunk() -> None:
 
 
 def test_early_headers_come_before_the_first_token() -> None:
-    with serve(Options(ttft_ns=600_000 * MS, tokens=2, early_headers=True)) as mock, connected(mock) as sock:
+    with serve_mock(MockOptions(ttft_ns=600_000 * MS, tokens=2, early_headers=True)) as mock, connected(mock) as sock:
         sock.sendall(post("/v1/completions", {"stream": True}))
         assert until(sock, b"\r\n\r\n").startswith(b"HTTP/1.1 200 OK")  # minutes before
 
 
 def test_as_many_are_in_flight_as_were_sent_and_the_truth_can_be_begun_anew() -> None:
-    with serve(Options(ttft_ns=600_000 * MS)) as mock:
+    with serve_mock(MockOptions(ttft_ns=600_000 * MS)) as mock:
         socks = [connected(mock) for _ in range(8)]
         for sock in socks:
             sock.sendall(post("/v1/completions", {"stream": True}))
@@ -395,7 +398,7 @@ def eventually(mock: Mock, holds: Callable[[dict[str, Any]], bool]) -> dict[str,
 
 
 def test_who_leaves_a_stream_is_no_longer_in_flight() -> None:
-    with serve(Options(ttft_ns=0, itl_ns=5 * MS, tokens=10_000)) as mock:
+    with serve_mock(MockOptions(ttft_ns=0, itl_ns=5 * MS, tokens=10_000)) as mock:
         with connected(mock) as sock:
             sock.sendall(post("/v1/completions", {"stream": True}))
             sock.recv(1)
@@ -437,13 +440,13 @@ def _is_error(sock: socket.socket) -> bool:
 
 @pytest.mark.parametrize("itl_ns", [0, MS // 10])
 def test_faults_are_those_of_the_seed_and_each_is_counted(itl_ns: int) -> None:
-    options = Options(
+    options = MockOptions(
         ttft_ns=0, itl_ns=itl_ns, tokens=20, errors=0.1, reset=0.2, truncate=0.15, garbage=0.25, seed=7
     )  # fmt: skip
     faults = Faults(options)
     expected = [faults.draw() for _ in range(60)]
     assert set(expected) == {"", "errors", "reset", "truncate", "garbage"}
-    with serve(options) as mock:
+    with serve_mock(options) as mock:
         assert [outcome(mock) for _ in range(60)] == expected
         truth = mock.truth()
     assert truth["errors_sent"] == {kind: count for kind, count in Counter(expected).items() if kind}
@@ -453,7 +456,7 @@ def test_faults_are_those_of_the_seed_and_each_is_counted(itl_ns: int) -> None:
 def test_another_seed_has_other_faults() -> None:
     drawn = []
     for seed in (1, 2):
-        faults = Faults(Options(errors=0.5, seed=seed))
+        faults = Faults(MockOptions(errors=0.5, seed=seed))
         drawn.append([faults.draw() for _ in range(100)])
     assert drawn[0] != drawn[1]
 
@@ -461,15 +464,15 @@ def test_another_seed_has_other_faults() -> None:
 @pytest.mark.parametrize(
     ("options", "seen"),
     [
-        (Options(errors=1.0), "500"),
-        (Options(truncate=1.0), "RemoteProtocolError"),
-        (Options(reset=1.0), "ReadError"),
-        (Options(garbage=1.0), "~~"),
+        (MockOptions(errors=1.0), "500"),
+        (MockOptions(truncate=1.0), "RemoteProtocolError"),
+        (MockOptions(reset=1.0), "ReadError"),
+        (MockOptions(garbage=1.0), "~~"),
     ],
 )
 @pytest.mark.parametrize("path", ["/x", "/x?delay=1ms"])
-def test_answers_with_a_length_have_faults_too(options: Options, seen: str, path: str) -> None:
-    with serve(options) as mock, asking(mock) as client:
+def test_answers_with_a_length_have_faults_too(options: MockOptions, seen: str, path: str) -> None:
+    with serve_mock(options) as mock, asking(mock) as client:
         try:
             answer = client.get(path)
             found = str(answer.status_code) if answer.is_error else answer.text
@@ -480,10 +483,10 @@ def test_answers_with_a_length_have_faults_too(options: Options, seen: str, path
 
 
 def test_a_connection_can_be_refused() -> None:
-    options = Options(refuse=0.5, seed=3)
+    options = MockOptions(refuse=0.5, seed=3)
     faults = Faults(options)
     expected = [faults.refuses() for _ in range(20)]
-    with serve(options) as mock:
+    with serve_mock(options) as mock:
         assert [is_refused(mock) for _ in range(20)] == expected
 
 
@@ -497,11 +500,11 @@ def is_refused(mock: Mock) -> bool:
 
 
 def test_split_events_are_cut_within_characters_and_say_the_same() -> None:
-    plain = Options(ttft_ns=0, itl_ns=0, tokens=64)
-    with serve(Options(ttft_ns=0, itl_ns=0, tokens=64, split=True)) as mock, connected(mock) as sock:
+    plain = MockOptions(ttft_ns=0, itl_ns=0, tokens=64)
+    with serve_mock(MockOptions(ttft_ns=0, itl_ns=0, tokens=64, split=True)) as mock, connected(mock) as sock:
         sock.sendall(post("/v1/chat/completions", CHAT | {"stream": True}))
         found = chunks(until(sock, b"0\r\n\r\n"))
-    with serve(plain) as mock, asking(mock) as client:
+    with serve_mock(plain) as mock, asking(mock) as client:
         expected = deltas(streamed(client), "content")
     assert deltas(events(b"".join(found).decode()), "content") == expected
     assert not any(chunk.endswith(b"\n\n") and chunk.startswith(b"data:") for chunk in found)
@@ -521,7 +524,7 @@ def _is_text(content: bytes) -> bool:
 
 def test_it_serves_on_a_unix_socket_and_takes_it_away_again(tmp_path: Path) -> None:
     path = tmp_path / "mock.sock"
-    with serve(Options(unix=str(path), ttft_ns=MS, itl_ns=0)) as mock:
+    with serve_mock(MockOptions(unix=str(path), ttft_ns=MS, itl_ns=0)) as mock:
         assert mock.url == f"unix://{path}"
         with httpx.Client(transport=httpx.HTTPTransport(uds=str(path)), base_url="http://x") as client:
             assert len(streamed(client)) == 128 + 2
@@ -551,7 +554,10 @@ def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(CapacityError, match=f"cannot listen on 127.0.0.1:{port}"), serve(Options(port=port)):
+        with (
+            pytest.raises(CapacityError, match=f"cannot listen on 127.0.0.1:{port}"),
+            serve_mock(MockOptions(port=port)),
+        ):
             pass
 
 
@@ -564,17 +570,19 @@ def test_a_port_that_is_taken_is_told() -> None:
 )  # fmt: skip
 def test_options_that_make_no_sense_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(InputError):
-        Options(**given)
+        MockOptions(**given)
 
 
 def test_durations_and_shares_are_read_as_people_write_them() -> None:
     assert [duration_ns(text) for text in ("0", "0ms", "1.5ms", "2 s", "10us", "7ns")] == [
         0, 0, 1_500_000, 2 * 10**9, 10_000, 7,
     ]  # fmt: skip
-    assert [share(text) for text in ("0%", "1%", "2.5 %", "100%")] == [0, 0.01, 0.025, 1]
+    assert [parse_share(text) for text in ("0%", "1%", "2.5 %", "100%")] == [0, 0.01, 0.025, 1]
 
 
-@pytest.mark.parametrize(("read", "text"), [(duration_ns, "5"), (duration_ns, "-1ms"), (share, "1"), (share, "101%")])
+@pytest.mark.parametrize(
+    ("read", "text"), [(duration_ns, "5"), (duration_ns, "-1ms"), (parse_share, "1"), (parse_share, "101%")]
+)
 def test_what_is_no_duration_or_share_is_refused(read: Callable[[str], object], text: str) -> None:
     with pytest.raises(InputError):
         read(text)

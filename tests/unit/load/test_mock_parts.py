@@ -10,13 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prony.load.mock import ground_truth, timer
-from prony.load.mock.faults import Faults, halves
 from prony.load.mock.ground_truth import Truth
-from prony.load.mock.respond import Works
+from prony.load.mock.respond import Faults, Works, halves
 from prony.load.mock.script import LAST_CHUNK, chunk
-from prony.load.mock.start import Options
+from prony.load.mock.start import MockOptions
 from prony.load.mock.timer import Wheel
-from prony.load.timer import Timer
+from prony.load.poll import Timer
 
 MS = 1_000_000
 
@@ -119,7 +118,7 @@ def test_halves_say_the_same_in_twice_as_many_chunks(contents: list[bytes]) -> N
 
 def test_streams_that_come_together_get_places_apart_within_one_gap() -> None:
     loop = asyncio.new_event_loop()
-    options = Options(itl_ns=MS)
+    options = MockOptions(itl_ns=MS)
     works = Works(options, Truth(), Wheel(loop), Faults(options))
     try:
         places = [works.slot(50 * MS) for _ in range(200)]

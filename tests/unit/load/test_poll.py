@@ -8,8 +8,7 @@ import time
 
 import pytest
 
-from prony.load.poll import EVENTS_CALM, READ, WRITE, Poll, Selected
-from prony.load.timer import Timer
+from prony.load.poll import EVENTS_CALM, READ, WRITE, Poll, Selected, Timer
 
 LATER_NS = time.perf_counter_ns() + 3600 * 10**9
 

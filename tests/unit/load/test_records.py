@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from prony.load import records, spool
-from prony.load.live import Watch
+from prony.load.live import LoadWatch
 from prony.load.outcome import merge_rows
 from prony.load.records import FIELDS, Records
 
@@ -37,7 +37,7 @@ def test_rows_go_on_over_the_pieces_of_the_file(tmp_path: Path) -> None:
         add(written, index)
     written.add_unsent(10_000, 0, 5, 6, 8)
     written.close()
-    table = records.read_all(tmp_path / "a")
+    table = records.read_records(tmp_path / "a")
     assert table[:, 0].tolist() == list(range(10_001))
     assert table[-1].tolist() == [10_000, 0, 5, 6, 0, 6, 0, 8, 0, 0, 0, -1]
 
@@ -47,7 +47,7 @@ def test_rows_of_a_writer_that_died_are_all_there(tmp_path: Path) -> None:
     for index in range(5):
         add(written, index)
     # Nothing was told, nothing was closed.
-    assert records.read_all(tmp_path / "a")[:, 0].tolist() == [0, 1, 2, 3, 4]
+    assert records.read_records(tmp_path / "a")[:, 0].tolist() == [0, 1, 2, 3, 4]
     written.close()
 
 
@@ -64,7 +64,7 @@ def test_rows_of_several_processes_are_merged_by_index(tmp_path: Path) -> None:
 
 def test_live_figures_are_of_good_replies_and_of_the_last_second(tmp_path: Path) -> None:
     written = Records(tmp_path / "a")
-    watch = Watch([tmp_path / "a"], 10**9, is_open=False)
+    watch = LoadWatch([tmp_path / "a"], 10**9, is_open=False)
     assert watch.look(10**9).p50_ms is None
     for index in range(100):
         add(written, index, latency_ns=2_000_000)
@@ -82,7 +82,7 @@ def test_live_figures_are_of_good_replies_and_of_the_last_second(tmp_path: Path)
 
 
 def test_kept_replies_are_read_back_with_their_stamps(tmp_path: Path) -> None:
-    kept = spool.Spool(tmp_path / "s")
+    kept = spool.ReplySpool(tmp_path / "s")
     line: Any = type("Ended", (), {})()
     places = []
     for index in range(100):
@@ -102,7 +102,7 @@ def test_kept_replies_are_read_back_with_their_stamps(tmp_path: Path) -> None:
 
 
 def test_a_reply_that_was_not_written_to_its_end_is_none(tmp_path: Path) -> None:
-    kept = spool.Spool(tmp_path / "s")
+    kept = spool.ReplySpool(tmp_path / "s")
     line: Any = type("Ended", (), {"index": 1, "status": 200, "stamps": [1], "pieces": [b"body"]})()
     kept.add(line)
     kept.close()

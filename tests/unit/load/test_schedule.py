@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prony.errors import InputError
-from prony.load.schedule import Schedule, Step, plan
+from prony.load.schedule import LoadSchedule, RateStep, plan
 from prony.model.load import Load
 from prony.ports.driver import Stamps
 
@@ -20,7 +20,7 @@ S = 10**9
 ARRIVALS = ("constant", "poisson", "gamma")
 
 
-def planned(base: Path = Path(), **load: Any) -> Schedule:
+def planned(base: Path = Path(), **load: Any) -> LoadSchedule:
     return plan(Load.model_validate(load), base=base)
 
 
@@ -36,14 +36,14 @@ def stage(seconds: float, **level: Any) -> dict[str, Any]:
 
 def test_a_closed_load_is_one_step_of_users() -> None:
     made = planned(closed={"concurrency": 8, "think": "5ms"}, duration="10s", requests=1000)
-    assert made == Schedule(steps=(Step(0, 8),), think_ns=5_000_000, duration_ns=10 * S, count=1000)
+    assert made == LoadSchedule(steps=(RateStep(0, 8),), think_ns=5_000_000, duration_ns=10 * S, count=1000)
     assert made.total == 1000
 
 
 def test_a_load_of_which_nothing_is_said_is_one_user_for_30_seconds() -> None:
-    assert planned() == Schedule(steps=(Step(0, 1),), duration_ns=30 * S)
+    assert planned() == LoadSchedule(steps=(RateStep(0, 1),), duration_ns=30 * S)
     assert planned().total is None
-    assert planned(requests=5) == Schedule(steps=(Step(0, 1),), count=5)
+    assert planned(requests=5) == LoadSchedule(steps=(RateStep(0, 1),), count=5)
 
 
 def test_constant_arrivals_begin_at_0_and_are_evenly_spaced() -> None:
@@ -228,7 +228,7 @@ def test_users_come_and_go_one_by_one_and_add_up_to_the_line(drawn: list[tuple[i
 
 def test_a_step_without_a_change_of_users_is_none() -> None:
     made = planned(stages=[stage(1, concurrency=3), stage(1, concurrency=3), stage(1, concurrency=3, ramp=True)])
-    assert made.steps == (Step(0, 3),)
+    assert made.steps == (RateStep(0, 3),)
 
 
 def test_a_replay_is_due_when_the_trace_was_at_its_speed(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_a_search_has_no_schedule_of_its_own() -> None:
 
 def test_single_stream_is_one_user_until_time_and_count_are_reached() -> None:
     made = planned(mlperf={"scenario": "single-stream"})
-    assert made == Schedule(steps=(Step(0, 1),), duration_ns=600 * S, at_least=64)
+    assert made == LoadSchedule(steps=(RateStep(0, 1),), duration_ns=600 * S, at_least=64)
 
 
 def test_multi_stream_sends_eight_at_once_and_whole_queries_only() -> None:
@@ -288,13 +288,13 @@ def test_a_slow_server_is_asked_until_there_are_enough_queries() -> None:
 
 def test_offline_is_all_samples_as_fast_as_they_are_taken() -> None:
     offline = {"scenario": "offline"}
-    assert planned(mlperf=offline) == Schedule(steps=(Step(0, 1024),), count=24_576)
-    assert planned(mlperf=offline | {"rate": 1000, "most_in_flight": 64}).steps == (Step(0, 64),)
+    assert planned(mlperf=offline) == LoadSchedule(steps=(RateStep(0, 1024),), count=24_576)
+    assert planned(mlperf=offline | {"rate": 1000, "most_in_flight": 64}).steps == (RateStep(0, 64),)
     assert planned(mlperf=offline | {"rate": 1000}).total == 660_000
     # With no more samples than may be in flight, all are sent at once.
-    assert planned(mlperf=offline | {"samples_per_query": 50}) == Schedule(steps=(Step(0, 50),), count=50)
-    assert planned(mlperf=offline, requests=10, duration="5s") == Schedule(
-        steps=(Step(0, 10),), count=10, duration_ns=5 * S
+    assert planned(mlperf=offline | {"samples_per_query": 50}) == LoadSchedule(steps=(RateStep(0, 50),), count=50)
+    assert planned(mlperf=offline, requests=10, duration="5s") == LoadSchedule(
+        steps=(RateStep(0, 10),), count=10, duration_ns=5 * S
     )
     with pytest.raises(InputError, match="requests"):
         planned(mlperf={"scenario": "offline", "rate": 1e6})

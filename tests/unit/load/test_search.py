@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prony.errors import InputError
-from prony.load.schedule import Step, plan
+from prony.load.schedule import RateStep, plan
 from prony.load.search import (
     ATTEMPTS,
     Found,
-    Search,
+    LoadSearch,
     SloShare,
     all_held,
     judge_share,
-    machine,
+    plan_search,
     probe_load,
     slo_as_shares,
 )
@@ -28,7 +28,7 @@ from prony.model.load import Load
 Answer = Callable[[float], bool | None]
 
 
-def searched(search: Search, answer: Answer) -> tuple[Found, list[float]]:
+def searched(search: LoadSearch, answer: Answer) -> tuple[Found, list[float]]:
     asked: list[float] = []
     while (load := search.next()) is not None:
         asked.append(load)
@@ -38,7 +38,7 @@ def searched(search: Search, answer: Answer) -> tuple[Found, list[float]]:
 
 
 def test_it_doubles_until_it_fails_and_then_halves_the_gap() -> None:
-    found, asked = searched(Search(1, 4096, precision=0.05), lambda load: load <= 100)
+    found, asked = searched(LoadSearch(1, 4096, precision=0.05), lambda load: load <= 100)
     assert asked == [1, 2, 4, 8, 16, 32, 64, 128, 96, 112, 104, 100]
     assert (found.highest_held, found.lowest_not_held) == (100, 104)
     assert found.notes == ()
@@ -47,7 +47,7 @@ def test_it_doubles_until_it_fails_and_then_halves_the_gap() -> None:
 
 @given(st.integers(1, 4096), st.floats(0.001, 0.5))
 def test_it_finds_any_limit_of_users_as_closely_as_asked(limit: int, precision: float) -> None:
-    found, asked = searched(Search(1, 4096, precision=precision), lambda load: load <= limit)
+    found, asked = searched(LoadSearch(1, 4096, precision=precision), lambda load: load <= limit)
     assert found.highest_held is not None
     assert found.highest_held <= limit
     if limit == 4096:
@@ -63,7 +63,7 @@ def test_it_finds_any_limit_of_users_as_closely_as_asked(limit: int, precision: 
 
 @given(st.floats(0.5, 1e5), st.floats(0.001, 0.5))
 def test_it_finds_any_rate_as_closely_as_asked(limit: float, precision: float) -> None:
-    found, _ = searched(Search(0.5, 2e5, precision=precision, integral=False), lambda load: load <= limit)
+    found, _ = searched(LoadSearch(0.5, 2e5, precision=precision, integral=False), lambda load: load <= limit)
     assert found.highest_held is not None
     assert found.lowest_not_held is not None
     assert found.highest_held <= limit < found.lowest_not_held
@@ -71,21 +71,21 @@ def test_it_finds_any_rate_as_closely_as_asked(limit: float, precision: float) -
 
 
 def test_it_stops_at_the_end_and_says_that_it_did() -> None:
-    found, asked = searched(Search(3, 20), lambda _: True)
+    found, asked = searched(LoadSearch(3, 20), lambda _: True)
     assert asked == [3, 6, 12, 20]
     assert (found.highest_held, found.lowest_not_held) == (20, None)
     assert found.notes == ("20 held, and nothing higher was asked for",)
 
 
 def test_nothing_that_holds_is_not_found_with_the_evidence() -> None:
-    found, asked = searched(Search(4, 64), lambda _: False)
+    found, asked = searched(LoadSearch(4, 64), lambda _: False)
     assert asked == [4]
     assert (found.highest_held, found.lowest_not_held) == (None, 4)
     assert found.notes == ("no load was shown to hold the SLO",)
 
 
 def test_what_is_open_is_probed_again_and_then_counts_as_not_held() -> None:
-    search = Search(1, 64)
+    search = LoadSearch(1, 64)
     search.tell(1, True)
     for attempt in range(1, ATTEMPTS + 1):
         assert (search.next(), search.attempt) == (2, attempt)
@@ -98,14 +98,14 @@ def test_what_is_open_is_probed_again_and_then_counts_as_not_held() -> None:
 
 def test_a_second_probe_may_decide() -> None:
     answers = iter([None, True, None, None, False])
-    found, asked = searched(Search(1, 64), lambda _: next(answers))
+    found, asked = searched(LoadSearch(1, 64), lambda _: next(answers))
     assert asked == [1, 1, 2, 2, 2]
     assert (found.highest_held, found.lowest_not_held) == (1, 2)
     assert found.notes == ()
 
 
 def test_a_higher_load_that_held_after_a_lower_one_failed_is_told() -> None:
-    search = Search(1, 64)
+    search = LoadSearch(1, 64)
     search.tell(32, True)
     search.tell(8, False)
     search.tell(4, True)
@@ -116,7 +116,7 @@ def test_a_higher_load_that_held_after_a_lower_one_failed_is_told() -> None:
 
 
 def test_a_load_that_both_held_and_did_not_counts_as_not_held() -> None:
-    search = Search(1, 64)
+    search = LoadSearch(1, 64)
     for load, held in ((1, True), (2, True), (2, False)):
         search.tell(load, held)
     found = search.current_result()
@@ -127,8 +127,8 @@ def test_a_load_that_both_held_and_did_not_counts_as_not_held() -> None:
 
 def test_a_search_goes_up() -> None:
     with pytest.raises(InputError, match="goes up"):
-        Search(10, 5)
-    assert Search(0.2, 5).next() == 1
+        LoadSearch(10, 5)
+    assert LoadSearch(0.2, 5).next() == 1
 
 
 @pytest.mark.parametrize(
@@ -175,10 +175,10 @@ def test_an_slo_is_read_as_shares() -> None:
 
 def test_each_probe_is_a_load_of_its_own() -> None:
     users = Load.model_validate({"search": {"probe": "5s", "high": 64}, "slo": {"e2e_ms.p99": 10}})
-    search = machine(users)
+    search = plan_search(users)
     assert search.next() == 1
     made = plan(probe_load(users, 8), base=Path())
-    assert made.steps == (Step(0, 8),)
+    assert made.steps == (RateStep(0, 8),)
     assert made.duration_ns == 5 * 10**9
     assert plan(probe_load(users, 8, attempt=3), base=Path()).duration_ns == 20 * 10**9
     rates = Load.model_validate({"search": {"over": "rate", "arrivals": "constant"}, "slo": {"e2e_ms.p99": 10}})
@@ -186,14 +186,14 @@ def test_each_probe_is_a_load_of_its_own() -> None:
     assert probe.slo == rates.slo
     assert plan(probe, base=Path()).total == 125
     with pytest.raises(InputError, match="no search"):
-        machine(probe)
+        plan_search(probe)
     with pytest.raises(InputError, match="no search"):
         probe_load(probe, 1)
 
 
 def test_low_loads_of_few_requests_do_not_end_a_search() -> None:
     # So many requests a user in a probe, and all are good up to 100 users: 381 are needed to be sure of p99.
-    search, asked = Search(1, 4096), []
+    search, asked = LoadSearch(1, 4096), []
     while (load := search.next()) is not None:
         asked.append(load)
         total = int(load * 10)
@@ -204,7 +204,7 @@ def test_low_loads_of_few_requests_do_not_end_a_search() -> None:
 
 
 def test_the_answer_itself_is_probed_longer_before_it_is_given() -> None:
-    search, asked = Search(1, 64), []
+    search, asked = LoadSearch(1, 64), []
     while (load := search.next()) is not None:
         asked.append((load, search.attempt))
         total = 60 * 2 ** (search.attempt - 1)
@@ -216,7 +216,7 @@ def test_the_answer_itself_is_probed_longer_before_it_is_given() -> None:
 
 
 def test_an_answer_that_fails_when_it_is_probed_longer_is_given_up() -> None:
-    search = Search(1, 64)
+    search = LoadSearch(1, 64)
     search.tell(1, None, leans=True)
     search.tell(2, None, leans=True)
     search.tell(4, held=False)
@@ -230,7 +230,7 @@ def test_an_answer_that_fails_when_it_is_probed_longer_is_given_up() -> None:
 
 
 def test_a_probe_of_no_requests_leans_to_nothing() -> None:
-    search = Search(1, 64)
+    search = LoadSearch(1, 64)
     search.count(1, [(0, 0, 0.99)])
     assert (search.next(), search.attempt) == (1, 2)
 
@@ -238,7 +238,7 @@ def test_a_probe_of_no_requests_leans_to_nothing() -> None:
 @given(st.integers(1, 300), st.integers(1, 50), st.integers(0, 2**32))
 def test_it_always_ends_and_its_answer_lies_below_every_failure(limit: int, requests: int, seed: int) -> None:
     draws = np.random.default_rng(seed)
-    search = Search(1, 512)
+    search = LoadSearch(1, 512)
     for _ in range(100):
         load = search.next()
         if load is None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prony.errors import InputError, NotFoundError
-from prony.load.trace import Trace, read
+from prony.load.arrivals import Trace, read_trace
 
 S = 10**9
 BURSTGPT = """Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type
@@ -35,7 +35,7 @@ def written(path: Path, *rows: dict[str, Any]) -> Path:
 
 
 def trace_of(tmp_path: Path, *rows: dict[str, Any]) -> Trace:
-    return read(written(tmp_path / "t.jsonl", *rows))
+    return read_trace(written(tmp_path / "t.jsonl", *rows))
 
 
 def test_mooncake_is_in_ms_and_is_told_by_its_first_line(tmp_path: Path) -> None:
@@ -48,12 +48,12 @@ def test_mooncake_is_in_ms_and_is_told_by_its_first_line(tmp_path: Path) -> None
 def test_burstgpt_is_in_seconds_with_or_without_its_sessions(tmp_path: Path) -> None:
     path = tmp_path / "burst.csv"
     path.write_text(BURSTGPT)
-    found = read(path)
+    found = read_trace(path)
     assert found.layout == "burstgpt"
     assert found.dues_ns.tolist() == [0, 40_500_000_000, 113 * S]
     assert found.lengths.tolist() == [[472, 18], [1087, 230], [417, 0]]
     path.write_bytes(b"\xef\xbb\xbf" + BURSTGPT_3.replace("\n", "\r\n").encode())
-    assert read(path).lengths.tolist() == [[10, 20], [30, 40]]
+    assert read_trace(path).lengths.tolist() == [[10, 20], [30, 40]]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_requests_come_in_the_order_of_their_time_with_their_own_lengths(rows: l
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.jsonl"
-        found = read(written(path, *({"timestamp_ms": at, "input_length": size} for at, size in rows)))
+        found = read_trace(written(path, *({"timestamp_ms": at, "input_length": size} for at, size in rows)))
     ordered = sorted(rows, key=lambda row: row[0])
     assert found.dues_ns.tolist() == [(at - ordered[0][0]) * 10**6 for at, _ in ordered]
     assert found.lengths[:, 0].tolist() == [size for _, size in ordered]
@@ -88,10 +88,10 @@ def test_requests_come_in_the_order_of_their_time_with_their_own_lengths(rows: l
 def test_empty_lines_are_passed_over_and_still_counted(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text('\n{"timestamp": 1}\n\n{"timestamp": 5}\n')
-    assert read(path).dues_ns.tolist() == [0, 4_000_000]
+    assert read_trace(path).dues_ns.tolist() == [0, 4_000_000]
     path.write_text('\n{"timestamp": 1}\n\n{"timestamp": -5}\n')
     with pytest.raises(InputError, match=r"t\.jsonl, line 4: timestamp is -5"):
-        read(path)
+        read_trace(path)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_mistake_is_told_with_its_file_line_and_key(tmp_path: Path, line: str,
     path = tmp_path / "t.jsonl"
     path.write_text('{"timestamp": 0}\n' + line + "\n")
     with pytest.raises(InputError, match=told) as raised:
-        read(path)
+        read_trace(path)
     assert str(path) in raised.value.message
     assert raised.value.code == "bad_trace"
 
@@ -135,33 +135,33 @@ def test_a_mistake_in_a_table_is_told_too(tmp_path: Path, old: str, new: str, to
     path = tmp_path / "burst.csv"
     path.write_text(BURSTGPT.replace(old, new))
     with pytest.raises(InputError, match=told):
-        read(path)
+        read_trace(path)
 
 
 def test_a_layout_that_is_named_is_insisted_upon(tmp_path: Path) -> None:
     path = written(tmp_path / "t.jsonl", {"timestamp": 1, "input_length": 3})
     with pytest.raises(InputError, match="line 1: no output_length"):
-        read(path, layout="mooncake")
+        read_trace(path, layout="mooncake")
     with pytest.raises(InputError, match="line 1: no column 'Timestamp'"):
-        read(path, layout="burstgpt")
+        read_trace(path, layout="burstgpt")
 
 
 def test_what_is_no_trace_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="no trace at"):
-        read(tmp_path / "none.jsonl")
+        read_trace(tmp_path / "none.jsonl")
     with pytest.raises(InputError, match="cannot be read"):
-        read(tmp_path)
+        read_trace(tmp_path)
     path = tmp_path / "x"
     path.write_bytes(b"\xff\xfe\x00\x01")
     with pytest.raises(InputError, match="cannot be read as text"):
-        read(path)
+        read_trace(path)
     for text in ("", "\n\n", "a,b,c\n1,2,3\n"):
         path.write_text(text)
         with pytest.raises(InputError, match="is of no trace layout"):
-            read(path)
+            read_trace(path)
     path.write_text(BURSTGPT.splitlines()[0] + "\n")
     with pytest.raises(InputError, match="has no requests"):
-        read(path)
+        read_trace(path)
 
 
 def test_a_trace_of_more_years_than_can_be_counted_is_refused(tmp_path: Path) -> None:

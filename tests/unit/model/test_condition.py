@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from prony.model.condition import WORDS, Condition
+from prony.model.alarm import WORDS, AlarmCondition
 
 
 @pytest.mark.parametrize(("text", "kind"), WORDS.items())
 def test_words_are_conditions_however_they_are_spaced(text: str, kind: str) -> None:
-    assert Condition.parse(f"  {text.upper().replace(' ', '   ')} ").kind == kind
+    assert AlarmCondition.parse(f"  {text.upper().replace(' ', '   ')} ").kind == kind
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_words_are_conditions_however_they_are_spaced(text: str, kind: str) -> N
     ],
 )
 def test_a_comparison_is_a_threshold_in_the_unit_of_its_metric(text: str, key: str, sign: str, limit: float) -> None:
-    found = Condition.parse(text)
+    found = AlarmCondition.parse(text)
     assert (found.kind, found.key, found.sign, found.limit) == ("threshold", key, sign, limit)
 
 
@@ -41,7 +41,7 @@ def test_a_comparison_is_a_threshold_in_the_unit_of_its_metric(text: str, key: s
 )
 def test_what_is_no_condition_is_said(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        Condition.parse(text)
+        AlarmCondition.parse(text)
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_what_is_no_condition_is_said(text: str, said: str) -> None:
 def test_a_threshold_holds_only_with_the_whole_interval(
     text: str, value: float, low: float | None, high: float | None, holds: bool | None
 ) -> None:
-    assert Condition.parse(text).holds(value, low, high) is holds
+    assert AlarmCondition.parse(text).holds(value, low, high) is holds

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from croniter import croniter
 
-from prony.model.cron import parse, zone_of
+from prony.model.cron import parse_cron, zone_of
 
 PARIS = ZoneInfo("Europe/Paris")
 UTC_ZONE = ZoneInfo("UTC")
@@ -17,7 +17,7 @@ UTC_ZONE = ZoneInfo("UTC")
 def walls(text: str, after: str, count: int, zone: ZoneInfo = PARIS) -> list[str]:
     """Return the next due times as the wall of the zone shows them, with its offset."""
     begin = datetime.fromisoformat(after).replace(tzinfo=zone)
-    return [f"{due.astimezone(zone):%m-%d %H:%M %z}" for due in islice(parse(text).dues(begin, zone), count)]
+    return [f"{due.astimezone(zone):%m-%d %H:%M %z}" for due in islice(parse_cron(text).dues(begin, zone), count)]
 
 
 # Against another program that computes the same
@@ -43,7 +43,7 @@ def test_a_thousand_expressions_are_due_when_croniter_says() -> None:
         text = expression(chance)
         begin = datetime(2020, 1, 1, tzinfo=UTC) + timedelta(seconds=chance.randint(0, 10**9))
         theirs = croniter(text, begin)
-        ours = list(islice(parse(text).dues(begin, UTC_ZONE), 4))
+        ours = list(islice(parse_cron(text).dues(begin, UTC_ZONE), 4))
         assert ours == [theirs.get_next(datetime) for _ in range(4)], (text, begin)
 
 
@@ -55,7 +55,7 @@ def test_a_thousand_expressions_are_due_when_croniter_says() -> None:
     ],
 )  # fmt: skip
 def test_a_nickname_is_its_expression(nickname: str, text: str) -> None:
-    assert parse(nickname) == parse(text)
+    assert parse_cron(nickname) == parse_cron(text)
 
 
 # Days
@@ -73,19 +73,19 @@ def test_a_step_of_any_day_with_a_weekday_must_both_hold_as_in_vixie_cron() -> N
 
 
 def test_seven_is_sunday_and_a_range_may_end_on_it() -> None:
-    assert parse("0 0 * * 7") == parse("0 0 * * sun") == parse("0 0 * * 0")
-    assert parse("0 0 * * fri-sun") == parse("0 0 * * 0,5,6")
+    assert parse_cron("0 0 * * 7") == parse_cron("0 0 * * sun") == parse_cron("0 0 * * 0")
+    assert parse_cron("0 0 * * fri-sun") == parse_cron("0 0 * * 0,5,6")
 
 
 def test_a_leap_day_is_found_across_a_century_that_has_none() -> None:
-    found = parse("0 0 29 feb *").after(datetime(2096, 3, 1, tzinfo=UTC), UTC_ZONE)
+    found = parse_cron("0 0 29 feb *").after(datetime(2096, 3, 1, tzinfo=UTC), UTC_ZONE)
     assert found == datetime(2104, 2, 29, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("text", ["0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 30-31 feb *"])
 def test_what_is_never_due_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="never due"):
-        parse(text)
+        parse_cron(text)
 
 
 def test_a_date_that_never_comes_with_a_weekday_that_does_is_due() -> None:
@@ -111,7 +111,7 @@ def test_what_is_due_every_hour_is_due_in_both_of_them() -> None:
         "10-25 01:30 +0200", "10-25 02:30 +0200", "10-25 02:30 +0100", "10-25 03:30 +0100",
     ]  # fmt: skip
     second = datetime(2026, 10, 25, 2, 40, tzinfo=PARIS, fold=1)
-    assert parse("*/30 * * * *").after(second, PARIS) == datetime(2026, 10, 25, 2, tzinfo=UTC)
+    assert parse_cron("*/30 * * * *").after(second, PARIS) == datetime(2026, 10, 25, 2, tzinfo=UTC)
 
 
 def test_a_zone_may_be_set_by_half_an_hour_and_skip_a_whole_day() -> None:
@@ -122,7 +122,7 @@ def test_a_zone_may_be_set_by_half_an_hour_and_skip_a_whole_day() -> None:
 
 def test_every_due_instant_is_after_the_one_before() -> None:
     for text in ("*/7 * * * *", "30 2 * * *", "15,45 1-3 * * *"):
-        dues = list(islice(parse(text).dues(datetime(2026, 3, 28, tzinfo=UTC), PARIS), 3000))
+        dues = list(islice(parse_cron(text).dues(datetime(2026, 3, 28, tzinfo=UTC), PARIS), 3000))
         assert all(one < two for one, two in pairwise(dues))
 
 
@@ -152,7 +152,7 @@ def test_every_due_instant_is_after_the_one_before() -> None:
 )
 def test_what_is_wrong_is_said(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        parse(text)
+        parse_cron(text)
 
 
 @pytest.mark.parametrize("name", ["Mars/Olympus", "../etc/passwd", "", "/etc/localtime"])

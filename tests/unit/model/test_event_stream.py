@@ -16,7 +16,7 @@ from prony.model.event_stream import (
     split_events,
     stream_messages,
 )
-from prony.plugins.drivers.stream_times import arrivals_ns
+from prony.plugins.drivers.answer import arrivals_ns
 from prony.ports.driver import Reply
 
 PARTS = st.sampled_from(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prony.model.condition import Condition
+from prony.model.alarm import AlarmCondition
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from prony.model.condition import Condition
     ],
 )
 def test_a_threshold_names_a_number_of_a_script(text: str, key: str, limit: float) -> None:
-    found = Condition.parse(text)
+    found = AlarmCondition.parse(text)
     assert (found.kind, found.key, found.limit) == ("threshold", key, limit)
 
 
@@ -31,4 +31,4 @@ def test_a_threshold_names_a_number_of_a_script(text: str, key: str, limit: floa
 )
 def test_what_is_wrong_with_one_is_said(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        Condition.parse(text)
+        AlarmCondition.parse(text)

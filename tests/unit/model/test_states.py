@@ -14,7 +14,7 @@ from prony.model.agent import AgentState
 from prony.model.experiment import ExperimentState
 from prony.model.queue import JobState
 from prony.model.result import ResultState
-from prony.model.states import AGENT, ENDED, EXPERIMENT, IDLE_ONLY, JOB, check, outcome
+from prony.model.states import AGENT, ENDED, EXPERIMENT, IDLE_ONLY, JOB, check_transition, experiment_outcome
 from prony.store import result_rows
 
 TABLES = [(JOB, JobState), (EXPERIMENT, ExperimentState), (AGENT, AgentState)]
@@ -36,10 +36,10 @@ def test_a_step_is_allowed_exactly_where_the_table_has_it(
     for now in states:
         for wanted in states:
             if wanted in table[now]:
-                check(table, "it", now, wanted)
+                check_transition(table, "it", now, wanted)
             else:
                 with pytest.raises(ConflictError, match=f"it is {now} and cannot become {wanted}") as refused:
-                    check(table, "it", now, wanted)
+                    check_transition(table, "it", now, wanted)
                 assert refused.value.hint
 
 
@@ -47,7 +47,7 @@ def test_a_complete_job_stays_so_and_a_complete_experiment_too_unless_it_runs_ag
     assert JOB[JobState.COMPLETE] == frozenset()
     assert EXPERIMENT[ExperimentState.COMPLETE] == {ExperimentState.RUNNING}
     with pytest.raises(ConflictError) as refused:
-        check(JOB, "job x", JobState.COMPLETE, JobState.WAITING)
+        check_transition(JOB, "job x", JobState.COMPLETE, JobState.WAITING)
     assert "nothing" in refused.value.hint
 
 
@@ -69,20 +69,20 @@ def test_only_a_person_makes_a_faulty_agent_anything_else() -> None:
 
 @pytest.mark.parametrize("present", [set(mix) for size in range(1, 5) for mix in combinations(ENDS, size)])
 def test_how_an_experiment_ended_follows_from_its_jobs(present: set[JobState]) -> None:
-    ended = outcome(dict.fromkeys(present, 2))
+    ended = experiment_outcome(dict.fromkeys(present, 2))
     if present in ({JobState.FAILED}, {JobState.CANCELLED}):
         assert ended.value == next(iter(present)).value
     elif present & {JobState.PARTIAL, JobState.CANCELLED}:
         assert ended is ExperimentState.PARTIAL
     else:
         assert ended is ExperimentState.COMPLETE
-    assert outcome(dict.fromkeys(JobState, 0) | dict.fromkeys(present, 1)) is ended
+    assert experiment_outcome(dict.fromkeys(JobState, 0) | dict.fromkeys(present, 1)) is ended
 
 
 @given(st.lists(st.sampled_from(ResultState), min_size=1, max_size=6))
 def test_it_ends_the_same_with_a_server_as_without(results: list[ResultState]) -> None:
     counts = {JobState(state.value): results.count(state) for state in results}
-    assert outcome(counts) is result_rows.outcome(results, expected=len(results))
+    assert experiment_outcome(counts) is result_rows.outcome(results, expected=len(results))
 
 
 @given(st.dictionaries(st.sampled_from(ENDS), st.integers(1, 3), min_size=1), st.data())
@@ -94,6 +94,6 @@ def test_a_late_result_moves_an_experiment_only_to_where_its_table_allows(
     better = data.draw(st.sampled_from(sorted(JOB[before] & ENDED) or [before]))
     after = dict(counts) | {before: counts[before] - 1}
     after[better] = after.get(better, 0) + 1
-    was, now = outcome(counts), outcome(after)
+    was, now = experiment_outcome(counts), experiment_outcome(after)
     runs_again = ExperimentState.RUNNING in EXPERIMENT[was] and now in EXPERIMENT[ExperimentState.RUNNING]
     assert was is now or now in EXPERIMENT[was] or runs_again

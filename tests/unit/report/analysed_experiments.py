@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.comparison import Compared, Comparison, Conclusion, Contrast, Effect, Match, Terms
 from prony.model.estimate import Grade, Verdict
-from prony.model.experiment_data import ExperimentData
-from prony.model.history import Change, ChangeState, History, Level, Point, Segment, Series, SeriesState
+from prony.model.experiment_data import AnalysedExperiment, ExperimentData
+from prony.model.history import Change, ChangeState, History, Point, Segment, Series, SeriesLevel, SeriesState
 from prony.model.matrix import Price, Worth
 
 _AT = datetime(2026, 3, 1, tzinfo=UTC)
-_OLD, _NEW = Level(median=10.0, low=9.9, high=10.1, runs=24), Level(median=11.0, low=10.9, high=11.1, runs=6)
+_OLD, _NEW = (
+    SeriesLevel(median=10.0, low=9.9, high=10.1, runs=24),
+    SeriesLevel(median=11.0, low=10.9, high=11.1, runs=6),
+)
 
 
 def history(experiment_id: str, title: str = "yolo") -> History:

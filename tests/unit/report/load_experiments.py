@@ -10,8 +10,7 @@ import numpy as np
 
 from prony.analyse.load.summary import summarise_load
 from prony.app.sweeps import sweep_of
-from prony.instruments.reply_digests import Digests
-from prony.instruments.requests import Taken, join_runs, request_frame
+from prony.instruments.requests import Digests, Taken, join_runs, request_frame
 from prony.instruments.samples import SAMPLES
 from prony.kinds.service.schema import ServiceWorkload
 from prony.model.clients import ClientSide, ServiceFacts

@@ -7,12 +7,11 @@ import re
 
 import pytest
 
-from prony.model.analysed_experiment import AnalysedExperiment
-from prony.model.experiment_data import ExperimentData
+from prony.model.experiment_data import AnalysedExperiment, ExperimentData
 from prony.report import render
 from prony.report.findings import findings
 from prony.report.history_tables import change_lines, lines
-from prony.report.method_sentences import decisions
+from prony.report.method_sentences import decision_sentences
 from report.analysed_experiments import analysis
 from report.conftest import HOSTILE
 from report.test_html import Page
@@ -47,7 +46,7 @@ def test_the_table_says_where_this_one_stands_in_its_series(told: AnalysedExperi
 
 
 def test_the_method_names_test_level_and_threshold(told: AnalysedExperiment) -> None:
-    words = " ".join(decisions(told))
+    words = " ".join(decision_sentences(told))
     for part in (
         "type 7",
         "sign-flip test",

@@ -8,7 +8,7 @@ import pytest
 from analyse.compare.sides import entry, noisy, side
 from rich.console import Console
 
-from prony.analyse.compare.compare import compare
+from prony.analyse.compare.compare import compare_entries
 from prony.model.comparison import Comparison, Terms
 from prony.report.html import comparison as comparison_html
 from prony.report.markdown import comparison as comparison_markdown
@@ -30,7 +30,7 @@ def made(name: str = "B", **terms: object) -> Comparison:
 
     before = side("A", job("e1", 1, 10), job("e1", 2, 20), job("e1", 4, 5))  # type: ignore[arg-type]
     after = side(name, job("e22", 1, 11), job("e22", 2, 20))  # type: ignore[arg-type]
-    return compare([before, after], Terms.model_validate(terms))
+    return compare_entries([before, after], Terms.model_validate(terms))
 
 
 def printed(comparison: Comparison, width: int, encoding: str = "utf-8") -> str:
@@ -70,7 +70,9 @@ class TestMarkdown:
 
     def test_what_is_not_comparable_stands_on_top(self) -> None:
         other = entry({"inference_ms.p50": noisy(10, 6)}, experiment="e2", threads=3)
-        found = compare([side("A", entry({"inference_ms.p50": noisy(10, 6)})), side("B", other)], Terms(anyway=True))
+        found = compare_entries(
+            [side("A", entry({"inference_ms.p50": noisy(10, 6)})), side("B", other)], Terms(anyway=True)
+        )
         text = comparison_markdown.render(found)
         assert text.index("Not comparable, compared anyway") < text.index("inference\\_ms.p50")
         assert "workload.threads: nothing → 3" in text
@@ -86,7 +88,7 @@ class TestHtml:
 
     def test_nothing_to_draw_is_no_plot_and_no_crash(self) -> None:
         sides = [side(name, entry({"inference_ms.p50": [1.0]}, experiment=name)) for name in ("A", "B")]
-        found = compare(sides, Terms())
+        found = compare_entries(sides, Terms())
         assert "<svg" not in comparison_html.render(found)
 
     @pytest.mark.parametrize("render", [comparison_html.render, comparison_markdown.render])

@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from prony.compat.sark.face.csv_files import sark_csv
+from prony.compat.sark.face.shown import sark_csv
 from prony.compat.sark.nouns import CSV_COLUMNS
 from prony.model.experiment_data import ExperimentData
 from prony.report import render

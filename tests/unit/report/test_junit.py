@@ -9,7 +9,7 @@ import pytest
 
 from prony.model.estimate import Grade
 from prony.model.experiment_data import ExperimentData
-from prony.model.gate_outcome import GateOutcome, GateState
+from prony.model.gate import GateOutcome, GateState
 from prony.report import render
 from report import experiments
 

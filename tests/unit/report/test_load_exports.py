@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from prony.errors import InputError, NotFoundError
 from prony.instruments.samples import SAMPLES
 from prony.model.experiment_data import ExperimentData
-from prony.report.exports.formats import EXPORTS, export
+from prony.report.exports.formats import EXPORTS, export_requests
 from prony.report.exports.hdr import Histogram, highest, lowest, percentile_text, places
 from report import load_experiments
 
@@ -34,7 +34,7 @@ def samples(data: ExperimentData) -> pl.DataFrame:
 
 
 def test_json_lines_hold_every_column_of_every_request(one: ExperimentData, tmp_path: Path) -> None:
-    (path,) = export(one, "requests-jsonl", tmp_path)
+    (path,) = export_requests(one, "requests-jsonl", tmp_path)
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     frame = samples(one)
     assert len(rows) == frame.height
@@ -43,7 +43,7 @@ def test_json_lines_hold_every_column_of_every_request(one: ExperimentData, tmp_
 
 
 def test_csv_has_latencies_of_successes_only_and_no_formula(one: ExperimentData, tmp_path: Path) -> None:
-    (path,) = export(one, "csv", tmp_path)
+    (path,) = export_requests(one, "csv", tmp_path)
     with path.open(newline="") as sink:
         rows = list(csv.DictReader(sink))
     assert len(rows) == samples(one).height
@@ -56,7 +56,7 @@ def test_csv_has_latencies_of_successes_only_and_no_formula(one: ExperimentData,
 
 
 def test_percentile_text_ends_at_everything(one: ExperimentData, tmp_path: Path) -> None:
-    paths = export(one, "hdr", tmp_path)
+    paths = export_requests(one, "hdr", tmp_path)
     assert [path.name for path in paths] == [*(f"job-0-run{run}.hgrm" for run in range(3)), "job-0.hlog"]
     lines = paths[0].read_text().splitlines()
     assert lines[0].split() == ["Value", "Percentile", "TotalCount", "1/(1-Percentile)"]
@@ -70,7 +70,7 @@ def test_percentile_text_ends_at_everything(one: ExperimentData, tmp_path: Path)
 
 
 def test_the_log_has_every_success(one: ExperimentData, tmp_path: Path) -> None:
-    log = export(one, "hdr", tmp_path)[-1].read_text().splitlines()
+    log = export_requests(one, "hdr", tmp_path)[-1].read_text().splitlines()
     assert log[0] == "#[Histogram log format version 1.3]"
     total = sum(sum(decoded(line.split(",")[-1]).values()) for line in log[3:])
     assert total == int((samples(one)["cause"] == "ok").sum())
@@ -139,7 +139,7 @@ class TestMlperf:
     def exported(self, tmp_path: Path, load: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         base = {"repeats": 1}
         made = load_experiments.data([load_experiments.entry(tmp_path / "in", 0, {}, base | load, tokens=True)])
-        paths = export(made, "mlperf", tmp_path / "out")
+        paths = export_requests(made, "mlperf", tmp_path / "out")
         lines = paths[1].read_text().splitlines()
         told = [json.loads(line.removeprefix(":::MLLOG ")) for line in lines]
         return paths[0].read_text(), {line["key"]: line["value"] for line in told}
@@ -161,18 +161,18 @@ class TestMlperf:
 
     def test_another_load_is_none_of_the_scenarios(self, one: ExperimentData, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="none of MLPerf's scenarios"):
-            export(one, "mlperf", tmp_path)
+            export_requests(one, "mlperf", tmp_path)
 
 
 def test_an_unknown_format_names_the_nearest(one: ExperimentData, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        export(one, "request-jsonl", tmp_path)
+        export_requests(one, "request-jsonl", tmp_path)
     assert caught.value.hint == "did you mean requests-jsonl?"
 
 
 def test_an_experiment_without_loads_has_no_requests(full: ExperimentData, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no job of this experiment is a load"):
-        export(full, "csv", tmp_path)
+        export_requests(full, "csv", tmp_path)
 
 
 @pytest.mark.parametrize("name", [name for name in EXPORTS if name != "mlperf"])
@@ -180,4 +180,4 @@ def test_requests_that_are_gone_are_missed_by_name(name: str, tmp_path: Path) ->
     made = load_experiments.one_load(tmp_path / "in")
     (made.entries[0].folder / SAMPLES).unlink()
     with pytest.raises(NotFoundError, match="requests of job job-0"):
-        export(made, name, tmp_path / "out")
+        export_requests(made, name, tmp_path / "out")

@@ -42,4 +42,4 @@ def test_the_findings_come_before_the_table(full: ExperimentData) -> None:
     text = "\n".join(lines(full))
     assert text.index("## What was found") < text.index("## Results")
     best = full.entries[1].summary.estimates["inference_ms.p50"]
-    assert escape_markdown(number.text(best)) in text
+    assert escape_markdown(number.format_number(best)) in text

@@ -26,12 +26,14 @@ CASES = json.loads(Path(__file__).with_name("numbers.json").read_text(encoding="
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["text"])
 def test_digits_and_unit_follow_the_interval_and_the_size(case: dict[str, Any]) -> None:
-    assert number.text(estimate(case["value"], case.get("low"), case.get("high"), case["unit"])) == case["text"]
+    assert (
+        number.format_number(estimate(case["value"], case.get("low"), case.get("high"), case["unit"])) == case["text"]
+    )
 
 
 def test_what_is_not_finite_is_a_dash_and_an_end_that_is_not_is_no_interval() -> None:
-    assert number.text(estimate(math.nan)) == "– ms"
-    assert number.text(estimate(3.0, 2.0, math.inf)) == "3.00 ms"
+    assert number.format_number(estimate(math.nan)) == "– ms"
+    assert number.format_number(estimate(3.0, 2.0, math.inf)) == "3.00 ms"
 
 
 def test_a_value_smaller_than_its_interval_does_not_read_as_zero() -> None:
@@ -41,7 +43,7 @@ def test_a_value_smaller_than_its_interval_does_not_read_as_zero() -> None:
 def test_a_column_shares_one_unit_so_that_its_numbers_can_be_compared() -> None:
     column = [estimate(0.9), estimate(12.0)]
     scale = number.common_scale(column)
-    assert [number.text(one, scale) for one in column] == ["0.900 ms", "12.0 ms"]
+    assert [number.format_number(one, scale) for one in column] == ["0.900 ms", "12.0 ms"]
 
 
 def test_the_footnote_names_method_count_and_confidence() -> None:
@@ -55,8 +57,8 @@ def test_a_missing_percentile_says_how_many_samples_it_needs() -> None:
 
 
 def test_ratios_and_shares_keep_two_digits() -> None:
-    assert [number.ratio(one) for one in (1.93, 12.4, 1.0)] == ["1.9×", "12×", "1.0×"]
-    assert [number.share(one) for one in (0.95, 0.012, 1.0, 0.0)] == ["95 %", "1.2 %", "100 %", "0 %"]
+    assert [number.format_ratio(one) for one in (1.93, 12.4, 1.0)] == ["1.9×", "12×", "1.0×"]
+    assert [number.format_share(one) for one in (0.95, 0.012, 1.0, 0.0)] == ["95 %", "1.2 %", "100 %", "0 %"]
 
 
 @given(

@@ -12,8 +12,8 @@ import pytest
 from prony.model.experiment_data import ExperimentData
 from prony.report.html.tags import Html
 from prony.report.plots import figure as draw
+from prony.report.plots import job as jobs
 from prony.report.plots import job as plots_of_job
-from prony.report.plots import jobs
 from prony.report.plots.series import bands, counters, runs
 from report import experiments
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from prony.instruments.samples import SAMPLES
-from prony.kinds.script.curves import MOST_POINTS, curves
+from prony.kinds.script.report import MOST_POINTS, curves
 from prony.kinds.script.samples import EmittedValue, labels_text, told_frame
 from prony.kinds.script.schema import ScriptWorkload
 from prony.model.experiment_data import ExperimentData

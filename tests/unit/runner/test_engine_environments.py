@@ -31,15 +31,15 @@ def calls(monkeypatch: pytest.MonkeyPatch, *, fail_at: str = "") -> list[list[st
 
 def test_the_environment_of_an_engine_is_used_from_then_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     made = calls(monkeypatch)
-    python = engines.add("null", tmp_path, requirements=["thing==1"])
+    python = engines.add_engine("null", tmp_path, requirements=["thing==1"])
     assert engines.interpreter("null", tmp_path) == python
     assert made[1][-2:] == ["numpy", "thing==1"]
 
 
 def test_a_new_environment_replaces_the_earlier_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     calls(monkeypatch)
-    first = engines.add("null", tmp_path)
-    second = engines.add("null", tmp_path)
+    first = engines.add_engine("null", tmp_path)
+    second = engines.add_engine("null", tmp_path)
     assert not Path(first).exists()
     assert engines.interpreter("null", tmp_path) == second
 
@@ -49,10 +49,10 @@ def test_an_installation_that_fails_leaves_the_earlier_one_as_it_was(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, step: str
 ) -> None:
     calls(monkeypatch)
-    first = engines.add("null", tmp_path)
+    first = engines.add_engine("null", tmp_path)
     calls(monkeypatch, fail_at=step)
     with pytest.raises(CapacityError):
-        engines.add("null", tmp_path)
+        engines.add_engine("null", tmp_path)
     assert engines.interpreter("null", tmp_path) == first
     assert len(list((tmp_path / "null").glob("environment*"))) == 1
 
@@ -62,14 +62,14 @@ def test_an_interpreter_is_found_from_any_folder_and_a_link_stays_a_link(
 ) -> None:
     (tmp_path / "python").symlink_to(sys.executable)
     monkeypatch.chdir(tmp_path)
-    engines.add("null", tmp_path / "engines", python="./python")
+    engines.add_engine("null", tmp_path / "engines", python="./python")
     monkeypatch.chdir("/")
     assert engines.interpreter("null", tmp_path / "engines") == str(tmp_path / "python")
 
 
 def test_an_interpreter_that_is_not_there_is_refused_and_nothing_is_made(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no interpreter"):
-        engines.add("null", tmp_path, python=str(tmp_path / "none"))
+        engines.add_engine("null", tmp_path, python=str(tmp_path / "none"))
     assert not list(tmp_path.iterdir())
 
 
@@ -86,7 +86,7 @@ def test_a_version_stands_beside_the_usual_one_and_is_found_only_by_who_asks_for
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     made = calls(monkeypatch)
-    python = engines.add("onnxruntime", tmp_path, version="1.20")
+    python = engines.add_engine("onnxruntime", tmp_path, version="1.20")
     assert made[1][-2:] == ["numpy", "onnxruntime==1.20.*"]
     assert engines.interpreter("onnxruntime", tmp_path, "1.20") == python
     assert engines.interpreter("onnxruntime", tmp_path) == sys.executable
@@ -97,17 +97,17 @@ def test_a_version_stands_beside_the_usual_one_and_is_found_only_by_who_asks_for
 @pytest.mark.parametrize(("wanted", "found"), [("1.20", "1.20.1"), ("1.20.1", "1.20.1"), ("2.7", "2.7.0+cpu"),
                                                ("2025.1", "2025.1.0-18503-abc"), (None, "3")])  # fmt: skip
 def test_the_beginning_of_a_version_is_enough(wanted: str | None, found: str) -> None:
-    engines.check_version("any", wanted, found)
+    engines.check_engine_version("any", wanted, found)
 
 
 @pytest.mark.parametrize(("wanted", "found"), [("1.2", "1.20.1"), ("1.20.1", "1.20"), ("1.21", "1.20.1")])
 def test_another_version_is_refused_with_the_way_to_get_the_right_one(wanted: str, found: str) -> None:
     with pytest.raises(CapacityError) as caught:
-        engines.check_version("onnxruntime", wanted, found)
+        engines.check_engine_version("onnxruntime", wanted, found)
     assert caught.value.code == "engine_version"
     assert caught.value.hint == f"prony engines add onnxruntime --version {wanted}"
 
 
 def test_an_engine_of_our_own_has_no_versions(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no versions"):
-        engines.add("null", tmp_path, version="1")
+        engines.add_engine("null", tmp_path, version="1")

@@ -16,8 +16,8 @@ import pytest
 from prony.app.results import summary_of
 from prony.app.runner import run_here
 from prony.instruments.requests import read_requests
-from prony.load.mock.start import Options, serve
-from prony.load.processes import Clients
+from prony.load.mock.start import MockOptions, serve_mock
+from prony.load.processes import ClientProcesses
 from prony.model.event import Event
 from prony.model.job import Job
 from prony.model.result import Result, ResultState
@@ -54,7 +54,7 @@ def test_a_client_that_is_killed_fails_the_run_and_what_all_recorded_is_kept(tmp
             killed.append(clients()[0].pid)
             os.kill(killed[0], signal.SIGKILL)
 
-    with serve(Options(ttft_ns=2 * MS, itl_ns=MS, tokens=4)) as mock, Clients(ahead=2) as ahead:
+    with serve_mock(MockOptions(ttft_ns=2 * MS, itl_ns=MS, tokens=4)) as mock, ClientProcesses(ahead=2) as ahead:
         asked = job(mock.url, closed={"concurrency": 4}, clients={"processes": 2}, duration="5m")
         run_here([asked], out, Home(tmp_path / "home").create(), on_event=hurt, clients=ahead)
     result: Result = read_nouns(out).result
@@ -78,7 +78,7 @@ def test_whoever_shows_a_load_and_goes_stops_it_and_its_rows_are_kept(tmp_path: 
         if event.live is not None and event.live.done:
             raise BrokenPipeError
 
-    with serve(Options(ttft_ns=2 * MS, itl_ns=MS, tokens=4)) as mock, Clients(ahead=1) as ahead:
+    with serve_mock(MockOptions(ttft_ns=2 * MS, itl_ns=MS, tokens=4)) as mock, ClientProcesses(ahead=1) as ahead:
         asked = job(mock.url, closed={"concurrency": 2}, duration="5m")
         with pytest.raises(BrokenPipeError):
             run_here([asked], out, Home(tmp_path / "home").create(), on_event=gone, clients=ahead)
@@ -88,10 +88,10 @@ def test_whoever_shows_a_load_and_goes_stops_it_and_its_rows_are_kept(tmp_path: 
 
 
 def test_a_client_that_nobody_took_ends_with_the_block() -> None:
-    with Clients(ahead=1) as ahead:
+    with ClientProcesses(ahead=1) as ahead:
         waiting = clients()
         taken = ahead.take()
         assert [one.pid for one in waiting] == [taken.pid]
         taken.end()
-        Clients(ahead=2).__exit__()
+        ClientProcesses(ahead=2).__exit__()
     assert not clients()

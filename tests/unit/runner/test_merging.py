@@ -11,11 +11,10 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prony.instruments.reply_digests import Digests
-from prony.instruments.requests import Taken, request_frame
+from prony.instruments.requests import Digests, Taken, request_frame
 from prony.instruments.samples import telemetry_frame
 from prony.kinds.service.merge import Rows, merged_rows
-from prony.model.clients import ClientSide, Timing
+from prony.model.clients import ClientSide, ClientTiming
 from prony.model.job import Job
 from prony.model.result import Failure, Phase, Repetition, Result, ResultState
 from prony.ports.driver import Digest
@@ -86,7 +85,7 @@ def test_parts_that_are_merged_are_the_rows_that_were_never_split(count: int, of
 
 def folder(path: Path, rows: pl.DataFrame, offset: int, *, state: str = "complete", timed: bool = True) -> PartFolder:
     """Return what an agent brings whose clock is behind by so much."""
-    timing = Timing(offset_ns=offset, uncertainty_ns=1000, drift_ns=10)
+    timing = ClientTiming(offset_ns=offset, uncertainty_ns=1000, drift_ns=10)
     side = ClientSide(
         asked_rate_per_s=100.0, delivered_rate_per_s=50.0, cpu_shares=(0.1,), connections_asked=2, connections_opened=2,
         causes={"ok": rows.height}, timing=timing if timed else None, loop_lag_p99_ms=float(offset % 7),

@@ -79,7 +79,7 @@ def roots() -> Iterator[type[BaseModel]]:
     yield Recipe
     for group in (plugins.SERVICES, plugins.DRIVERS, plugins.TASKS):
         for name in plugins.find_plugins(group):
-            yield plugins.load(group, name).Options
+            yield plugins.load_plugin(group, name).Options
 
 
 def schema() -> dict[str, Any]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from prony.kinds.model.runner.check_outputs import is_reference, reference_engine, reference_engines
 from prony.ports import plugins
-from prony.runner.reference import is_reference, reference_engine, reference_engines
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_a_file_has_the_plainest_reader_of_its_format_as_reference(name: str, en
 
 def test_an_engine_is_the_reference_only_of_what_it_loads() -> None:
     for ending, name in reference_engines().items():
-        assert ending in plugins.load(plugins.ENGINES, name).formats
+        assert ending in plugins.load_plugin(plugins.ENGINES, name).formats
 
 
 def test_only_the_reference_itself_in_float32_on_the_cpu_is_compared_with_nothing() -> None:

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from prony.runner.scrape import Page, numbers
+from prony.runner.load_telemetry import MetricsPage, parse_metrics
 
 PAGE = """\
 # HELP vllm:num_requests_running Number of requests.
@@ -25,7 +25,7 @@ endless +Inf
 
 
 def test_numbers_are_read_with_their_labels_and_without_buckets() -> None:
-    assert numbers(PAGE) == {
+    assert parse_metrics(PAGE) == {
         'vllm:num_requests_running{engine="0",model_name="a b"}': 3.0,
         'vllm:prompt_tokens_total{engine="0"}': 1500.0,
         "vllm:ttft_sum": 12.5,
@@ -34,7 +34,7 @@ def test_numbers_are_read_with_their_labels_and_without_buckets() -> None:
 
 
 def test_what_is_no_page_has_no_numbers() -> None:
-    assert numbers("<html>\x00</html>") == {}
+    assert parse_metrics("<html>\x00</html>") == {}
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def server() -> Iterator[HTTPServer]:
 
 
 def test_a_page_is_read_once_a_second(server: HTTPServer) -> None:
-    page = Page(f"http://127.0.0.1:{server.server_port}/metrics")
+    page = MetricsPage(f"http://127.0.0.1:{server.server_port}/metrics")
     first = page.read()
     assert first is not None
     assert first["up"] == 1.0
@@ -69,7 +69,9 @@ def test_a_page_is_read_once_a_second(server: HTTPServer) -> None:
 
 @pytest.mark.parametrize("path", ["/other", ":1/x"])
 def test_a_page_that_does_not_come_is_counted_and_stops_nothing(server: HTTPServer, path: str) -> None:
-    page = Page(f"http://127.0.0.1:{server.server_port}{path}" if path != ":1/x" else "http://127.0.0.1:1/metrics")
+    page = MetricsPage(
+        f"http://127.0.0.1:{server.server_port}{path}" if path != ":1/x" else "http://127.0.0.1:1/metrics"
+    )
     assert page.read() is None
     assert page.failures == 1
     assert page.reason

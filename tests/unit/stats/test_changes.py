@@ -13,12 +13,13 @@ from prony.stats.changes import (
     block_length,
     correlation,
     is_drift,
+    robust_sd,
+    scores,
+    segments,
     split_p,
     strongest_split,
 )
 from prony.stats.quantiles import Array
-from prony.stats.scores import robust_sd, scores
-from prony.stats.segments import segments
 
 
 def noise(seed: int, count: int = 60, sd: float = 0.02) -> Array:

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from prony.stats.discovery import adjust_probabilities
 from prony.stats.intervals import rate_difference_interval
-from prony.stats.permutation import permutation_p, robust_p, robust_sign_flip_p, sign_flip_p
-from prony.stats.power import noise_of, runs_needed
+from prony.stats.permutation import adjust_probabilities, permutation_p, robust_p, robust_sign_flip_p, sign_flip_p
+from prony.stats.spread import noise_of, runs_needed
 
 RNG = np.random.default_rng(5)
 # Whole numbers: their sums are exact, so the arrangement of ties does not depend on rounding.

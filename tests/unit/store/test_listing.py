@@ -13,13 +13,13 @@ from sqlalchemy import insert, update
 from prony.errors import InputError
 from prony.model.estimate import Grade
 from prony.model.experiment import ExperimentState
-from prony.model.gate_outcome import GateState
+from prony.model.gate import GateState
 from prony.model.listing import ExperimentRow, Filters, Sort
 from prony.model.queue import JobState
 from prony.store import history_tables, listing, tables
 from prony.store.database import reading, writing
-from prony.store.listing_tables import listed
 from prony.store.store import Store
+from prony.store.tables import listed
 
 from .nouns import NOW, experiment, jobs, recipe, summarise, write_folder
 

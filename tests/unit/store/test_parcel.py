@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prony.errors import InputError, StoreError
-from prony.store.manifest import checksums
+from prony.store.bundle import checksums
 from prony.store.result_tar import pack, unpack
 
 from .nouns import jobs, write_folder

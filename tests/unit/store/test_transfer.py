@@ -11,8 +11,8 @@ from prony.errors import ConflictError, InputError, NotFoundError, PronyError, S
 from prony.instruments.samples import SAMPLES
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.result import ResultState
+from prony.store.bundle import checksums
 from prony.store.home import Home
-from prony.store.manifest import checksums
 from prony.store.store import Store
 from prony.store.transfer import export, import_
 

@@ -2256,8 +2256,8 @@ export interface components {
          */
         Change: {
             acknowledgement?: components["schemas"]["Acknowledgement"] | null;
-            after: components["schemas"]["prony__model__history__Level"];
-            before: components["schemas"]["prony__model__history__Level"];
+            after: components["schemas"]["SeriesLevel"];
+            before: components["schemas"]["SeriesLevel"];
             /**
              * Beside
              * @default {}
@@ -2319,7 +2319,7 @@ export interface components {
             /** Name */
             name: string;
             /** @default {} */
-            noise: components["schemas"]["prony__model__history__Noise"];
+            noise: components["schemas"]["SeriesNoise"];
             /**
              * Noticed At
              * Format: date-time
@@ -2450,7 +2450,25 @@ export interface components {
             sent_late_p50_ms?: number | null;
             /** Sent Late P99 Ms */
             sent_late_p99_ms?: number | null;
-            timing?: components["schemas"]["prony__model__clients__Timing"] | null;
+            timing?: components["schemas"]["ClientTiming"] | null;
+        };
+        /**
+         * ClientTiming
+         * @description An agent's clock beside the server's: what is added to its stamps, by how much that may be wrong, how far the
+         *     two drifted apart during the run, and how late the agent was at the common start.
+         */
+        ClientTiming: {
+            /** Drift Ns */
+            drift_ns?: number | null;
+            /**
+             * Late Ns
+             * @default 0
+             */
+            late_ns: number;
+            /** Offset Ns */
+            offset_ns: number;
+            /** Uncertainty Ns */
+            uncertainty_ns: number;
         };
         /**
          * ClockReading
@@ -2734,7 +2752,7 @@ export interface components {
         Curve: {
             knee: components["schemas"]["Claim"];
             /** Levels */
-            levels: components["schemas"]["prony__model__sweep__Level"][];
+            levels: components["schemas"]["Level"][];
             limit: components["schemas"]["Claim"];
             /** Noun */
             noun: string;
@@ -4187,6 +4205,39 @@ export interface components {
             leased_at: string;
         };
         /**
+         * Level
+         * @description One level of load: `load` users or requests a second, with all that was measured there.
+         */
+        Level: {
+            bottleneck?: components["schemas"]["Bottleneck"] | null;
+            /**
+             * Checks
+             * @default []
+             */
+            checks: components["schemas"]["LimitCheck"][];
+            /**
+             * Ended Early
+             * @default
+             * @enum {string}
+             */
+            ended_early: "" | "cut" | "stopped";
+            errors?: components["schemas"]["Estimate"] | null;
+            /**
+             * Excluded
+             * @default
+             */
+            excluded: string;
+            goodput?: components["schemas"]["Estimate"] | null;
+            grade: components["schemas"]["Grade"];
+            /** Jobs */
+            jobs: string[];
+            /** Load */
+            load: number;
+            p50?: components["schemas"]["Estimate"] | null;
+            p99?: components["schemas"]["Estimate"] | null;
+            throughput?: components["schemas"]["Estimate"] | null;
+        };
+        /**
          * LimitCheck
          * @description One limit of a run at one level; a failed request counts as one that never ended.
          */
@@ -4701,7 +4752,7 @@ export interface components {
             requests: number;
             /** Sent Late P99 Ms */
             sent_late_p99_ms?: number | null;
-            timing?: components["schemas"]["prony__model__clients__Timing"] | null;
+            timing?: components["schemas"]["ClientTiming"] | null;
         };
         /**
          * Met
@@ -5016,6 +5067,32 @@ export interface components {
              */
             once: boolean;
             role: components["schemas"]["Role"];
+        };
+        /**
+         * Noise
+         * @description What else the machine did while the measured phase ran; None where the system does not tell.
+         */
+        Noise: {
+            /** Cpu Resolution */
+            cpu_resolution?: number | null;
+            /** Foreign Cpu */
+            foreign_cpu?: number | null;
+            /** Pressure Cpu */
+            pressure_cpu?: number | null;
+            /** Pressure Io */
+            pressure_io?: number | null;
+            /** Pressure Memory */
+            pressure_memory?: number | null;
+            /** Quota Throttled Ms */
+            quota_throttled_ms?: number | null;
+            /** Steal */
+            steal?: number | null;
+            /** Swapped Pages */
+            swapped_pages?: number | null;
+            /** Thermal Events */
+            thermal_events?: number | null;
+            /** Window S */
+            window_s?: number | null;
         };
         /**
          * Open
@@ -5440,137 +5517,6 @@ export interface components {
              */
             cancel: boolean;
         };
-        /**
-         * Timing
-         * @description An agent's clock beside the server's: what is added to its stamps, by how much that may be wrong, how far the
-         *     two drifted apart during the run, and how late the agent was at the common start.
-         */
-        prony__model__clients__Timing: {
-            /** Drift Ns */
-            drift_ns?: number | null;
-            /**
-             * Late Ns
-             * @default 0
-             */
-            late_ns: number;
-            /** Offset Ns */
-            offset_ns: number;
-            /** Uncertainty Ns */
-            uncertainty_ns: number;
-        };
-        /**
-         * Level
-         * @description Where results lie: the median, and the interval of it where there are enough.
-         */
-        prony__model__history__Level: {
-            /** High */
-            high?: number | null;
-            /** Low */
-            low?: number | null;
-            /** Median */
-            median: number;
-            /** Runs */
-            runs: number;
-        };
-        /**
-         * Noise
-         * @description What the runs before a change were like. `sees` is the smallest change that as many runs again would show.
-         */
-        prony__model__history__Noise: {
-            /** Correlation */
-            correlation?: number | null;
-            /** Cv */
-            cv?: number | null;
-            /** Grade */
-            grade?: ("quiet" | "normal" | "noisy" | "unusable") | null;
-            /** Sees */
-            sees?: number | null;
-        };
-        /**
-         * Noise
-         * @description What else the machine did while the measured phase ran; None where the system does not tell.
-         */
-        prony__model__result__Noise: {
-            /** Cpu Resolution */
-            cpu_resolution?: number | null;
-            /** Foreign Cpu */
-            foreign_cpu?: number | null;
-            /** Pressure Cpu */
-            pressure_cpu?: number | null;
-            /** Pressure Io */
-            pressure_io?: number | null;
-            /** Pressure Memory */
-            pressure_memory?: number | null;
-            /** Quota Throttled Ms */
-            quota_throttled_ms?: number | null;
-            /** Steal */
-            steal?: number | null;
-            /** Swapped Pages */
-            swapped_pages?: number | null;
-            /** Thermal Events */
-            thermal_events?: number | null;
-            /** Window S */
-            window_s?: number | null;
-        };
-        /**
-         * Level
-         * @description One level of load: `load` users or requests a second, with all that was measured there.
-         */
-        prony__model__sweep__Level: {
-            bottleneck?: components["schemas"]["Bottleneck"] | null;
-            /**
-             * Checks
-             * @default []
-             */
-            checks: components["schemas"]["LimitCheck"][];
-            /**
-             * Ended Early
-             * @default
-             * @enum {string}
-             */
-            ended_early: "" | "cut" | "stopped";
-            errors?: components["schemas"]["Estimate"] | null;
-            /**
-             * Excluded
-             * @default
-             */
-            excluded: string;
-            goodput?: components["schemas"]["Estimate"] | null;
-            grade: components["schemas"]["Grade"];
-            /** Jobs */
-            jobs: string[];
-            /** Load */
-            load: number;
-            p50?: components["schemas"]["Estimate"] | null;
-            p99?: components["schemas"]["Estimate"] | null;
-            throughput?: components["schemas"]["Estimate"] | null;
-        };
-        /**
-         * Timing
-         * @description Due instants by cron, on the wall of a zone, and what becomes of those that nobody was there for.
-         */
-        prony__model__timing__Timing: {
-            /**
-             * Cron
-             * @description five fields (minute, hour, day, month, weekday) or @daily and its like
-             * @example 0 3 * * *
-             */
-            cron: string;
-            /**
-             * Missed
-             * @description what runs for times at which no server was up: skip (nothing), once or all
-             * @default once
-             * @enum {string}
-             */
-            missed: "skip" | "once" | "all";
-            /**
-             * Zone
-             * @description the time zone whose wall clock decides, as in Europe/Paris
-             * @default UTC
-             * @example Europe/Paris
-             */
-            zone: string;
-        };
         /** Queue */
         Queue: {
             /** Leased */
@@ -5809,7 +5755,7 @@ export interface components {
              */
             place: components["schemas"]["Place"];
             /** @description on a server: when it is submitted again, by itself */
-            schedule?: components["schemas"]["prony__model__timing__Timing"] | null;
+            schedule?: components["schemas"]["Timing"] | null;
             /**
              * Workload
              * @description what is measured, chosen by `kind`
@@ -6012,7 +5958,7 @@ export interface components {
             /** Level */
             level?: number | null;
             /** @default {} */
-            noise: components["schemas"]["prony__model__result__Noise"];
+            noise: components["schemas"]["Noise"];
             /** Page Cache */
             page_cache?: number | null;
             /**
@@ -6052,7 +5998,7 @@ export interface components {
              * @default 0
              */
             strays: number;
-            timing?: components["schemas"]["prony__model__clients__Timing"] | null;
+            timing?: components["schemas"]["ClientTiming"] | null;
             /** Vram Peak Mib */
             vram_peak_mib?: number | null;
             /** Warm */
@@ -6234,7 +6180,7 @@ export interface components {
             recipe: string;
             state: components["schemas"]["ScheduleState"];
             submission: components["schemas"]["Submission"];
-            timing: components["schemas"]["prony__model__timing__Timing"];
+            timing: components["schemas"]["Timing"];
         };
         /**
          * ScheduleState
@@ -6628,7 +6574,7 @@ export interface components {
             first_job_id: string;
             /** Last Job Id */
             last_job_id: string;
-            level: components["schemas"]["prony__model__history__Level"];
+            level: components["schemas"]["SeriesLevel"];
         };
         /**
          * Sensitivity
@@ -6692,6 +6638,34 @@ export interface components {
              * @default 20
              */
             wanted: number;
+        };
+        /**
+         * SeriesLevel
+         * @description Where results lie: the median, and the interval of it where there are enough.
+         */
+        SeriesLevel: {
+            /** High */
+            high?: number | null;
+            /** Low */
+            low?: number | null;
+            /** Median */
+            median: number;
+            /** Runs */
+            runs: number;
+        };
+        /**
+         * SeriesNoise
+         * @description What the runs before a change were like. `sees` is the smallest change that as many runs again would show.
+         */
+        SeriesNoise: {
+            /** Correlation */
+            correlation?: number | null;
+            /** Cv */
+            cv?: number | null;
+            /** Grade */
+            grade?: ("quiet" | "normal" | "noisy" | "unusable") | null;
+            /** Sees */
+            sees?: number | null;
         };
         /**
          * SeriesState
@@ -7328,6 +7302,32 @@ export interface components {
             /** Repetition */
             repetition: number;
         };
+        /**
+         * Timing
+         * @description Due instants by cron, on the wall of a zone, and what becomes of those that nobody was there for.
+         */
+        Timing: {
+            /**
+             * Cron
+             * @description five fields (minute, hour, day, month, weekday) or @daily and its like
+             * @example 0 3 * * *
+             */
+            cron: string;
+            /**
+             * Missed
+             * @description what runs for times at which no server was up: skip (nothing), once or all
+             * @default once
+             * @enum {string}
+             */
+            missed: "skip" | "once" | "all";
+            /**
+             * Zone
+             * @description the time zone whose wall clock decides, as in Europe/Paris
+             * @default UTC
+             * @example Europe/Paris
+             */
+            zone: string;
+        };
         /** Token */
         Token: {
             /** Agent Id */
@@ -7484,6 +7484,7 @@ export type ChangeState = components['schemas']['ChangeState'];
 export type Claim = components['schemas']['Claim'];
 export type Clients = components['schemas']['Clients'];
 export type ClientSide = components['schemas']['ClientSide'];
+export type ClientTiming = components['schemas']['ClientTiming'];
 export type ClockReading = components['schemas']['ClockReading'];
 export type Closed = components['schemas']['Closed'];
 export type Clue = components['schemas']['Clue'];
@@ -7560,6 +7561,7 @@ export type Launch = components['schemas']['Launch'];
 export type Lease = components['schemas']['Lease'];
 export type LeaseRequest = components['schemas']['LeaseRequest'];
 export type LeaseView = components['schemas']['LeaseView'];
+export type Level = components['schemas']['Level'];
 export type LimitCheck = components['schemas']['LimitCheck'];
 export type Limits = components['schemas']['Limits'];
 export type LimitState = components['schemas']['LimitState'];
@@ -7592,6 +7594,7 @@ export type NewAlarm = components['schemas']['NewAlarm'];
 export type NewBaseline = components['schemas']['NewBaseline'];
 export type NewSchedule = components['schemas']['NewSchedule'];
 export type NewToken = components['schemas']['NewToken'];
+export type Noise = components['schemas']['Noise'];
 export type Open = components['schemas']['Open'];
 export type Origin = components['schemas']['Origin'];
 export type Outlier = components['schemas']['Outlier'];
@@ -7618,12 +7621,6 @@ export type Price = components['schemas']['Price'];
 export type Problem = components['schemas']['Problem'];
 export type Progress = components['schemas']['Progress'];
 export type ProgressAnswer = components['schemas']['ProgressAnswer'];
-export type PronyModelClientsTiming = components['schemas']['prony__model__clients__Timing'];
-export type PronyModelHistoryLevel = components['schemas']['prony__model__history__Level'];
-export type PronyModelHistoryNoise = components['schemas']['prony__model__history__Noise'];
-export type PronyModelResultNoise = components['schemas']['prony__model__result__Noise'];
-export type PronyModelSweepLevel = components['schemas']['prony__model__sweep__Level'];
-export type PronyModelTimingTiming = components['schemas']['prony__model__timing__Timing'];
 export type Queue = components['schemas']['Queue'];
 export type QueuedJob = components['schemas']['QueuedJob'];
 export type RankEnd = components['schemas']['RankEnd'];
@@ -7656,6 +7653,8 @@ export type Seeds = components['schemas']['Seeds'];
 export type Segment = components['schemas']['Segment'];
 export type Sensitivity = components['schemas']['Sensitivity'];
 export type Series = components['schemas']['Series'];
+export type SeriesLevel = components['schemas']['SeriesLevel'];
+export type SeriesNoise = components['schemas']['SeriesNoise'];
 export type SeriesState = components['schemas']['SeriesState'];
 export type ServiceFacts = components['schemas']['ServiceFacts'];
 export type ServiceWorkload = components['schemas']['ServiceWorkload'];
@@ -7679,6 +7678,7 @@ export type Terms = components['schemas']['Terms'];
 export type TestAnswer = components['schemas']['TestAnswer'];
 export type Timeline = components['schemas']['Timeline'];
 export type TimelineRun = components['schemas']['TimelineRun'];
+export type Timing = components['schemas']['Timing'];
 export type Token = components['schemas']['Token'];
 export type Try = components['schemas']['Try'];
 export type Until = components['schemas']['Until'];

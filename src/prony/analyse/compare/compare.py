@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from prony.analyse.compare.differences import check_across, differences
 from prony.analyse.compare.duet_sides import duet_sides, is_duet
-from prony.analyse.compare.matching import Side, match
+from prony.analyse.compare.matching import Side, check_across, differences, match
 from prony.analyse.compare.pairwise import contrast, drafts, title_of
 from prony.errors import InputError
 from prony.model.calibration import Calibration
@@ -16,7 +15,7 @@ from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry
 from prony.ports import plugins
 from prony.ports.comparison_rule import ComparisonRule
-from prony.stats.discovery import adjust_probabilities
+from prony.stats.permutation import adjust_probabilities
 
 _MOST_NAMED = 12
 _APART = (
@@ -31,7 +30,7 @@ _ORDER = (
 Pair = tuple[Entry, Entry]
 
 
-def compare(sides: Sequence[Side], terms: Terms, calibration: Calibration | None = None) -> Comparison:
+def compare_entries(sides: Sequence[Side], terms: Terms, calibration: Calibration | None = None) -> Comparison:
     """Compare the first with each other, the sides of a duet, or one with itself along `terms.across`.
 
     The same input gives the same answer. Where the machine was calibrated deeply, its own level is tested at, and what
@@ -92,7 +91,7 @@ def _judge_pairs(pairs: Sequence[Pair], terms: Terms) -> list[list[Contrast]]:
 
 
 def _apply_rule(name: str, pairs: Sequence[Pair]) -> list[list[Contrast]]:
-    rule: ComparisonRule = plugins.load(plugins.COMPARISON_RULES, name)
+    rule: ComparisonRule = plugins.load_plugin(plugins.COMPARISON_RULES, name)
     return [list(rule(*pair)) for pair in pairs]
 
 

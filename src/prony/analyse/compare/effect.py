@@ -1,4 +1,7 @@
-"""Estimate the effect between the runs of two sides, or say why there is none."""
+"""Estimate the effect between the runs of two sides, or say why there is none.
+
+Draw a conclusion from an effect, the metric's direction and the smallest relevant change.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from prony.model.comparison import Effect
+from prony.model.comparison import Conclusion, Effect
+from prony.model.metric import Better
 from prony.stats.intervals import rate_difference_interval
 from prony.stats.permutation import cut_scores, robust_p, robust_sign_flip_p
-from prony.stats.power import FEWEST_RUNS, noise_of
 from prony.stats.shift import cliffs_delta, paired_ratio, ratio
-from prony.stats.spread import detectable_change
+from prony.stats.spread import FEWEST_RUNS, detectable_change, noise_of, runs_needed
 
 _TOGETHER = 0.3
 FEWEST_PAIRS = 8  # signs of seven pairs never come below 1.6 %
@@ -23,7 +26,7 @@ def effect_of(before: Sequence[float], after: Sequence[float], *, paired: bool =
 
     The same in every unit, and of a rate as of its inverse. `paired`: the runs with one index were made together.
     """
-    if trouble := trouble_with(before, after, paired=paired):
+    if trouble := _trouble_with(before, after, paired=paired):
         return trouble
     first, second = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     logs = np.log(first), np.log(second)
@@ -46,7 +49,7 @@ def rise_together(before: Sequence[float], after: Sequence[float]) -> bool:
     It does not look at how far apart the sides are, so it chooses between two tests without preferring an answer. Pairs
     of runs that have nothing in common have half the degrees of freedom and find less.
     """
-    if len(before) != len(after) or len(before) < FEWEST_PAIRS or trouble_with(before, after):
+    if len(before) != len(after) or len(before) < FEWEST_PAIRS or _trouble_with(before, after):
         return False
     scores = [cut_scores(np.log(np.asarray(side, dtype=np.float64))) for side in (before, after)]
     first, second = (one - np.mean(one) for one in scores)
@@ -54,7 +57,7 @@ def rise_together(before: Sequence[float], after: Sequence[float]) -> bool:
     return size > 0 and float(np.sum(first * second)) / size > _TOGETHER
 
 
-def trouble_with(before: Sequence[float], after: Sequence[float], *, paired: bool = False) -> str:
+def _trouble_with(before: Sequence[float], after: Sequence[float], *, paired: bool = False) -> str:
     """Return why these runs cannot be compared as a ratio; an empty text where they can."""
     for name, values in (("baseline", before), ("candidate", after)):
         odd = next((value for value in values if not math.isfinite(value) or value <= 0), None)
@@ -92,3 +95,62 @@ def _fisher_p(before: tuple[int, int], after: tuple[int, int]) -> float:
 
 def _runs(count: int) -> str:
     return "run" if count == 1 else "runs"
+
+
+# One test alone, and the share of false discoveries among all that are compared at once.
+LEVEL = 0.01
+FALSE_DISCOVERIES = 0.05
+# Of a share of failures, in shares: the least that is told, and what must be ruled out before two are called the same.
+LEAST_SHARE = 0.001
+SAME_SHARE = 0.01
+_LEAST_CHANGE = 0.01
+_MOST_RUNS = 1000
+
+
+def gate(threshold: float) -> float:
+    """Return the estimate from which on a change is told: one at the size that matters would miss half of those."""
+    return max(_LEAST_CHANGE, threshold * 2 / 3)
+
+
+def conclude(effect: Effect, better: Better, threshold: float, level: float = LEVEL) -> Conclusion:
+    """Say what the effect means; `effect.q` is the probability among all that were compared."""
+    if is_significant(effect, level) and _is_large(effect, threshold):
+        return _direction(effect, better)
+    return Conclusion.EQUIVALENT if _is_same(effect, threshold) else Conclusion.INCONCLUSIVE
+
+
+def is_significant(effect: Effect, level: float = LEVEL) -> bool:
+    if effect.p is None:
+        return False
+    return effect.p < level and (effect.q is None or effect.q < FALSE_DISCOVERIES)
+
+
+def more_runs(effect: Effect, threshold: float) -> int | None:
+    """Return how many more runs on each side would settle an open question; None where nobody can tell or wait."""
+    if effect.noise is None or effect.scale == "difference":
+        return None
+    have = min(effect.runs)
+    needed = max(runs_needed(effect.noise, threshold), math.ceil(1.5 * have))
+    return needed - have if needed <= _MOST_RUNS else None
+
+
+def _is_large(effect: Effect, threshold: float) -> bool:
+    if effect.scale == "difference":
+        return abs(effect.value) >= LEAST_SHARE
+    return abs(math.log(effect.value)) >= math.log1p(gate(threshold))
+
+
+def _is_same(effect: Effect, threshold: float) -> bool:
+    if effect.low is None or effect.high is None:
+        return False
+    if effect.scale == "difference":
+        return effect.low > -SAME_SHARE and effect.high < SAME_SHARE
+    limit = math.log1p(threshold)
+    return -limit < math.log(effect.low) and math.log(effect.high) < limit
+
+
+def _direction(effect: Effect, better: Better) -> Conclusion:
+    rose = effect.value > (0 if effect.scale == "difference" else 1)
+    if better == "neither":
+        return Conclusion.DIFFERENT
+    return Conclusion.IMPROVEMENT if rose == (better == "higher") else Conclusion.REGRESSION

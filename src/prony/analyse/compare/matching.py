@@ -1,13 +1,158 @@
-"""Pair the jobs to be compared, and list those without a partner."""
+"""Pair the jobs to be compared, and list those without a partner.
+
+List the differences between two entries, and which of them forbid comparing their numbers.
+
+The machine, the bytes of the model and the settings must be the same; software may differ, for that is what one mostly
+compares. How many runs there are, where files lie and what a job is called do not matter.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal
 
-from prony.analyse.compare.differences import is_across
 from prony.errors import InputError
+from prony.model.comparison import Difference
 from prony.model.experiment_data import Entry
+
+Kind = Literal["hardware", "model", "settings", "software"]
+Flat = dict[str, str]
+
+# A name under which a whole group may differ.
+_GROUPS = {"device": "hardware", "hardware": "hardware", "model": "model", "checksum": "model"}
+# Where an engine or a unit may differ, what it says of itself will.
+_BROUGHT_ALONG = {
+    "workload.engine": ("effective.engine", "effective.device", "workload.options"),
+    "workload.batch_size": ("inputs",),
+    "workload.inputs": ("inputs",),
+    "workload.unit": ("effective.device",),
+    "workload.precision": ("effective.precision",),
+    "workload.threads": ("effective.threads",),
+    "workload.service": ("workload.settings", "workload.driver", "service.name"),
+}
+# They decide how many runs there are and how long one may take, and change no run.
+_NO_MATTER = (
+    "measure.repeats",
+    "measure.until",
+    "measure.cold_starts",
+    "measure.max_time",
+    "measure.check",
+    "load.repeats",
+    "load.drain",
+    "workload.checksum",
+)
+
+
+def differences(baseline: Entry, candidate: Entry, across: Sequence[str] = ()) -> tuple[Difference, ...]:
+    """Return them in the order machine, model, settings, software."""
+    groups, paths = _split_allowed(across)
+    found: list[Difference] = []
+    for kind, (before, after) in _sides(baseline, candidate).items():
+        for path, first, second in _unlike(before, after):
+            may = kind == "software" or kind in groups or _is_under(path, paths)
+            found.append(Difference(kind=kind, path=path, baseline=first, candidate=second, allowed=may))
+    return tuple(found)
+
+
+def _sides(baseline: Entry, candidate: Entry) -> dict[Kind, tuple[Flat, Flat]]:
+    makers = {"hardware": _hardware, "model": _model, "settings": _settings, "software": _software}
+    made: dict[Kind, tuple[Flat, Flat]] = {}
+    for kind in ("hardware", "model", "settings", "software"):
+        made[kind] = (makers[kind](baseline), makers[kind](candidate))
+    if made["model"][0] and made["model"][1]:  # the same bytes are the same model, wherever they lay
+        for flat in made["settings"]:
+            flat.pop("workload.model", None)
+    if baseline.environment.device.hardware_id == candidate.environment.device.hardware_id:
+        made["hardware"] = ({}, {})
+    return made
+
+
+def check_across(across: Sequence[str], entries: Sequence[Entry]) -> None:
+    """Refuse a path that no job has: it would allow nothing and be taken for a permission."""
+    known = {path for entry in entries for path in _settings(entry)} | {path for e in entries for path in e.job.cell}
+    parents = {path[:end] for path in known for end in range(len(path)) if path[end] == "."}
+    for text in across:
+        if text not in _GROUPS and not {text, f"workload.{text}"} & (known | parents):
+            near = get_close_matches(text, [*_GROUPS, *(one.removeprefix("workload.") for one in known)], n=1)
+            hint = f"did you mean {near[0]}?" if near else "name a setting of the recipe, such as engine or threads"
+            raise InputError(f"no job here has {text!r}", hint=hint, code="unknown_path")
+
+
+def _is_across(path: str, across: Sequence[str]) -> bool:
+    """Is a path of a cell one that may differ?"""
+    groups, paths = _split_allowed(across)
+    return _is_under(path, paths) or (path == "workload.model" and "model" in groups)
+
+
+def _split_allowed(across: Sequence[str]) -> tuple[set[str], set[str]]:
+    groups = {_GROUPS[text] for text in across if text in _GROUPS}
+    paths = {whole for text in across for whole in (text, f"workload.{text}")}
+    paths |= {more for path in paths for more in _BROUGHT_ALONG.get(path, ())}
+    return groups, paths
+
+
+def _is_under(path: str, paths: set[str]) -> bool:
+    return any(path == one or path.startswith(f"{one}.") for one in paths)
+
+
+def _unlike(before: Flat, after: Flat) -> Iterator[tuple[str, str, str]]:
+    for path in dict.fromkeys((*before, *after)):
+        first, second = before.get(path, "nothing"), after.get(path, "nothing")
+        if first != second and not _is_under(path, set(_NO_MATTER)):
+            yield path, first, second
+
+
+def _hardware(entry: Entry) -> Flat:
+    device = entry.environment.device
+    return {"hardware_id": device.hardware_id} | _flat(device.hardware.model_dump(mode="json"), "hardware")
+
+
+def _model(entry: Entry) -> Flat:
+    return {} if entry.result.model is None else {"model.sha256": entry.result.model.sha256}
+
+
+def _settings(entry: Entry) -> Flat:
+    job, effective = entry.job, entry.result.effective
+    sections = {"workload": job.workload, "measure": job.measure, "load": job.load}
+    other = "load" if job.workload.section == "measure" else "measure"
+    mine = [name for name in sections if name != other]
+    found: Flat = {}
+    for name in mine:
+        found |= _flat(sections[name].model_dump(mode="json", exclude_none=True), name)
+    for fed in entry.result.inputs:
+        found[f"inputs.{fed.name}"] = f"{fed.dtype} {list(fed.shape)} sha256:{fed.sha256[:12]}"
+    if effective is not None:
+        told = {"engine": effective.engine, "device": effective.device, "precision": effective.precision}
+        found |= {f"effective.{name}": value for name, value in told.items()}
+        if effective.threads is not None:
+            found["effective.threads"] = str(effective.threads)
+    if entry.result.service is not None and entry.result.service.name:
+        found["service.name"] = entry.result.service.name
+    return found
+
+
+def _software(entry: Entry) -> Flat:
+    software, result, git = entry.environment.device.software, entry.result, entry.environment.git
+    found = _flat(software.model_dump(mode="json", exclude_none=True), "software")
+    if result.effective is not None:
+        found["engine_version"] = result.effective.engine_version
+    if result.service is not None and result.service.version:
+        found["service.version"] = result.service.version
+    if git is not None:
+        found["git.commit"] = git.commit + (" (changed)" if git.dirty else "")
+    return found
+
+
+def _flat(value: Any, path: str) -> Flat:
+    """Return the leaves of nested mappings by their dotted paths; a list is a leaf."""
+    if not isinstance(value, Mapping):
+        return {path: str(value)}
+    found: Flat = {}
+    for key, inner in value.items():
+        found |= _flat(inner, f"{path}.{key}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -89,5 +234,5 @@ def _by_cell(side: Side, across: Sequence[str]) -> dict[str, Entry]:
 
 
 def _cell(entry: Entry, across: Sequence[str]) -> str:
-    kept = {path: value for path, value in entry.job.cell.items() if not is_across(path, across)}
+    kept = {path: value for path, value in entry.job.cell.items() if not _is_across(path, across)}
     return ", ".join(f"{path}={value}" for path, value in sorted(kept.items()))

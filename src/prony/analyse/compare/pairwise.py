@@ -1,25 +1,163 @@
 """Contrast two jobs metric by metric: draft the tests first, then judge them after correction.
 
 Between the two steps stands the correction for how many are tested at once, which needs to see them all.
+
+Describe a contrast in one English sentence.
+
+Choose the metrics of a comparison: headlines that decide and those shown behind them.
+
+Medians, tails and means of the same runs rise and fall together: they are one family, and only its headline counts when
+the number of tests is corrected for. What a family's own headline lacks is told there and decides nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Literal
 
-from prony.analyse.compare.conclude import conclude, more_runs
-from prony.analyse.compare.effect import effect_of, rise_together, share_effect
-from prony.analyse.compare.metric_groups import MetricChoice, choose_metrics
-from prony.analyse.compare.sentences import sentence
-from prony.model.comparison import Conclusion, Contrast, Effect, Terms
-from prony.model.estimate import Grade, Summary, verdict_on
+from prony.analyse.compare.effect import conclude, effect_of, is_significant, more_runs, rise_together, share_effect
+from prony.analyse.wording import plain_number
+from prony.errors import InputError
+from prony.model.comparison import Conclusion, Contrast, Effect, Terms, chance_text, percent_text
+from prony.model.estimate import Estimate, Grade, Summary, verdict_on
 from prony.model.experiment_data import Entry
-from prony.model.metric import key_of, metric_of
+from prony.model.metric import METRICS, Metric, key_of, metric_of
+from prony.model.workload import workload_class
+
+
+def contrast_sentence(contrast: Contrast, title: str, threshold: float, tests: int = 1) -> str:
+    """Say it; `tests` is how many decided at once."""
+    effect = contrast.effect
+    if effect is None:
+        return ""
+    what = f"{title}: {contrast.key}"
+    sure = f"{_runs(effect)}, {_chance(effect, tests)}"
+    change = f"{effect.change} {effect.interval}".strip()
+    match contrast.conclusion:
+        case Conclusion.REGRESSION | Conclusion.IMPROVEMENT | Conclusion.DIFFERENT:
+            ways = {Conclusion.REGRESSION: "got worse, ", Conclusion.IMPROVEMENT: "got better, "}
+            told = ways.get(contrast.conclusion, "differs, ")
+            return f"{what} {told}{change}{_from_to(contrast)}; {sure}."
+        case Conclusion.EQUIVALENT:
+            limit = "1 point" if effect.scale == "difference" else percent_text(threshold)
+            return f"{what} is the same within {limit}, {change}{_from_to(contrast)}; {sure}."
+        case _:
+            return f"{what} is open, {change}{_from_to(contrast)}; {sure}. {_settling(contrast, threshold)}"
+
+
+def value_text(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return "nothing"
+    unit = {"1": "", "1/s": "/s"}.get(estimate.unit, estimate.unit)
+    return f"{plain_number(estimate.value)} {unit}".rstrip()
+
+
+def _from_to(contrast: Contrast) -> str:
+    return f" ({value_text(contrast.baseline)} to {value_text(contrast.candidate)})"
+
+
+def _runs(effect: Effect) -> str:
+    noun = "requests" if effect.scale == "difference" else "runs"
+    return f"{effect.runs[0]} against {effect.runs[1]} {noun}"
+
+
+def _chance(effect: Effect, tests: int) -> str:
+    if effect.p is None:
+        return "untested"
+    among = f", {chance_text(effect.q)} among {tests} at once" if effect.q is not None and tests > 1 else ""
+    return f"p {_equals(effect.chance)}{among}"
+
+
+def _equals(chance: str) -> str:
+    return chance if chance.startswith("<") else f"= {chance}"
+
+
+def _settling(contrast: Contrast, threshold: float) -> str:
+    effect = contrast.effect
+    if effect is None:
+        return ""
+    if effect.scale == "difference":
+        return "More requests would settle it."
+    if contrast.more_runs is None:
+        noise = percent_text(effect.noise or 0.0)
+        return f"Runs vary by {noise}: no number of runs in reason settles it here; take turns on a quieter machine."
+    limit = percent_text(threshold)
+    begin = "The change is real but may be too small to matter" if is_significant(effect) else (
+        f"Neither a change of {limit} nor its absence is shown"
+    )  # fmt: skip
+    return f"{begin}; about {contrast.more_runs} more runs on each side would settle it."
+
+
+# Extremes and spreads of a run say little of the next run.
+_WHOLE = ("wall_s", "cpu_s")
+_SHOWN = ("p50", "mean", "p90", "p95", "p99", "p99.9")
 
 
 @dataclass(frozen=True)
-class Draft:
+class MetricChoice:
+    key: str
+    role: Literal["headline", "supporting"]
+    family: str
+
+
+def choose_metrics(
+    kind: str, known: Collection[str], metrics: Collection[str], own: Mapping[str, Metric] = MappingProxyType({})
+) -> list[MetricChoice]:
+    """Return what to compare, each headline before what stands behind it; `metrics` are those a person named, `own`
+    those of a script."""
+    if metrics:
+        return [MetricChoice(key, "headline", key_of(key).metric) for key in _match_metrics(metrics, known, own)]
+    if own:
+        return _choose_script_metrics(known, own)
+    found: list[MetricChoice] = []
+    for family, (headline, members) in workload_class(kind).families.items():
+        mine = [key for key in known if key_of(key).metric in members and _is_shown(key)]
+        if headline in known:
+            found.append(MetricChoice(headline, "headline", family))
+        found += [MetricChoice(key, "supporting", family) for key in sorted(mine, key=_order) if key != headline]
+    return found
+
+
+def _choose_script_metrics(known: Collection[str], own: Mapping[str, Metric]) -> list[MetricChoice]:
+    """Return what a script told. What has a better way decides, and the first of all; what Prony measured of the whole
+    execution stands behind it."""
+    keys = [key for key in known if key_of(key).metric in own]
+    found = []
+    for place, key in enumerate(keys):
+        name = key_of(key).metric
+        decides = place == 0 or (own[name].better != "neither" and name not in _WHOLE)
+        found.append(MetricChoice(key, "headline" if decides else "supporting", name))
+    return found
+
+
+def _match_metrics(metrics: Collection[str], known: Collection[str], own: Mapping[str, Metric]) -> list[str]:
+    """Return the keys that a person means: whole ones, or a metric's middle where no statistic is said."""
+    found = []
+    for text in metrics:
+        key = key_of(text)
+        if key.metric not in METRICS and key.metric not in own:
+            near = get_close_matches(key.metric, [*own, *METRICS], n=1)
+            hint = f"did you mean {near[0]}?" if near else "docs/metrics.md lists them"
+            raise InputError(f"there is no metric {text!r}", hint=hint, code="unknown_metric")
+        whole = [text] if key.statistic else [f"{text}.p50", f"{text}.mean"]
+        found.append(next((one for one in whole if one in known), whole[0]))
+    return list(dict.fromkeys(found))
+
+
+def _is_shown(key: str) -> bool:
+    return key_of(key).statistic in _SHOWN
+
+
+def _order(key: str) -> tuple[str, str, int]:
+    parts = key_of(key)
+    return parts.operation, parts.metric, _SHOWN.index(parts.statistic)
+
+
+@dataclass(frozen=True)
+class DraftContrast:
     """One metric of two jobs before it is judged; `trouble` says why there is no effect."""
 
     wanted: MetricChoice
@@ -32,17 +170,19 @@ class Draft:
         return self.effect.p if self.effect is not None and self.wanted.role == "headline" else None
 
 
-def drafts(baseline: Entry, candidate: Entry, terms: Terms, *, interleaved: bool) -> list[Draft]:
+def drafts(baseline: Entry, candidate: Entry, terms: Terms, *, interleaved: bool) -> list[DraftContrast]:
     """Return what there is to judge of two jobs, in the order in which it is shown."""
     first, second = baseline.summary, candidate.summary
     # Only numbers with a run or a count behind them can be compared.
     known = dict.fromkeys((*first.runs, *first.counts, *second.runs, *second.counts))
     found = choose_metrics(baseline.job.workload.kind, known, terms.metrics, own={**second.metrics, **first.metrics})
     made = _draft_of(first, second, interleaved=interleaved)
-    return [Draft(one, None, void) if (void := _void(baseline, candidate, one.key)) else made(one) for one in found]
+    return [
+        DraftContrast(one, None, void) if (void := _void(baseline, candidate, one.key)) else made(one) for one in found
+    ]
 
 
-def contrast(draft: Draft, pair: tuple[Entry, Entry], terms: Terms, *, q: float | None, tests: int) -> Contrast:
+def contrast(draft: DraftContrast, pair: tuple[Entry, Entry], terms: Terms, *, q: float | None, tests: int) -> Contrast:
     """Judge one draft; `q` is its probability among all `tests` headlines."""
     baseline, candidate = pair
     key = draft.wanted.key
@@ -60,7 +200,7 @@ def contrast(draft: Draft, pair: tuple[Entry, Entry], terms: Terms, *, q: float 
     title = title_of(baseline, candidate)
     # A void side is void in all that the machine decides: that is one sentence, however many metrics it has.
     subject = title if _void(baseline, candidate, key) else f"{title}: {key}"
-    said = sentence(made, title, terms.threshold, tests) or f"{subject} cannot be judged: {draft.trouble}."
+    said = contrast_sentence(made, title, terms.threshold, tests) or f"{subject} cannot be judged: {draft.trouble}."
     return made.model_copy(update={"sentence": said})
 
 
@@ -79,10 +219,10 @@ def _void(baseline: Entry, candidate: Entry, key: str) -> str:
     return ""
 
 
-def _draft_of(first: Summary, second: Summary, *, interleaved: bool) -> Callable[[MetricChoice], Draft]:
-    def draft(one: MetricChoice) -> Draft:
+def _draft_of(first: Summary, second: Summary, *, interleaved: bool) -> Callable[[MetricChoice], DraftContrast]:
+    def draft(one: MetricChoice) -> DraftContrast:
         if trouble := _lacking(one.key, first, second):
-            return Draft(one, None, trouble)
+            return DraftContrast(one, None, trouble)
         if one.key in first.counts:
             found = share_effect(first.counts[one.key], second.counts[one.key])
         else:
@@ -90,7 +230,7 @@ def _draft_of(first: Summary, second: Summary, *, interleaved: bool) -> Callable
             took_turns = interleaved and first.used == second.used and len(before) == len(after) == len(first.used)
             # Pairs find more where the sides went up and down together, and less where they did not.
             found = effect_of(before, after, paired=took_turns and rise_together(before, after))
-        return Draft(one, None, found) if isinstance(found, str) else Draft(one, found, "")
+        return DraftContrast(one, None, found) if isinstance(found, str) else DraftContrast(one, found, "")
 
     return draft
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
-from prony.analyse.wording import plain
+from prony.analyse.wording import plain_number
 from prony.model.calibration import Calibration
 from prony.model.estimate import Estimate
 from prony.model.history import Point
@@ -59,7 +59,7 @@ def canary_moved(calibrations: Sequence[Calibration], good: datetime, last: date
     moved = max(ratio, 1 / ratio) - 1
     if moved < max(0.01, abs(effect) / 2) or not _apart(old, new):
         return ""
-    return f"canary {CANARY}: {plain(old.value)} -> {plain(new.value)} {old.unit}"
+    return f"canary {CANARY}: {plain_number(old.value)} -> {plain_number(new.value)} {old.unit}"
 
 
 def _apart(old: Estimate, new: Estimate) -> bool:

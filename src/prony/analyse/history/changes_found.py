@@ -1,4 +1,7 @@
-"""List the changes of a series and its current state, keeping earlier names and decisions."""
+"""List the changes of a series and its current state, keeping earlier names and decisions.
+
+Describe a change in a history, and the state of a series, in English sentences.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,111 @@ import numpy as np
 
 from prony.analyse.history.causes import Causes, causes
 from prony.analyse.history.detect import Finding, Rules
-from prony.analyse.history.level_track import NEAR, Decision, LevelTrack, NoticedChange
-from prony.analyse.history.numbers import JudgedNumbers, level_of
-from prony.analyse.history.sentences import BY_RUNS, change_sentence, restate_change, settle_text
+from prony.analyse.history.level_track import NEAR, Decision, JudgedNumbers, LevelTrack, NoticedChange, level_of
+from prony.analyse.wording import plain_number
 from prony.model.calibration import Calibration
-from prony.model.history import OPEN, Change, ChangeKind, ChangeState, Noise, Series, SeriesState
+from prony.model.history import (
+    OPEN,
+    Change,
+    ChangeKind,
+    ChangeState,
+    History,
+    Series,
+    SeriesLevel,
+    SeriesNoise,
+    SeriesState,
+)
 from prony.stats.quantiles import Array
 from prony.stats.shift import shift
 from prony.stats.spread import detectable_change, robust_cv
+
+# What runs that were made to decide it added to how a change was found: it stays when the series is judged again.
+BY_RUNS = ("side by side", "repeated", "confirming runs")
+_VERBS = {"regression": "got worse", "improvement": "got better", "drift": "drifts", "environment": "changed"}
+
+_ANSWERS = {
+    ChangeState.CONFIRMED: "Runs made for it confirm it",
+    ChangeState.REJECTED: "Runs made for it say no",
+    ChangeState.ACKNOWLEDGED: "It is known and acknowledged",
+}
+
+
+def _change_sentence(change: Change) -> str:
+    size = f"{change.effect:+.1%}"
+    if change.low is not None and change.high is not None:
+        size += f" [{change.low:+.1%}, {change.high:+.1%}]"
+    sure = "one result alone" if change.p is None else f"p = {change.p:.2g}"
+    about = f"{change.metric} of {change.title} on {change.machine} {_verb(change)} by {size}"
+    levels = f"{_level(change.before)} -> {_level(change.after)} {change.unit}"
+    runs = f"{change.before.runs} results before and {change.after.runs} after"
+    parts = [f"{about} from job {change.job_id} on: {levels}, {runs}, {sure}."]
+    if change.kind == "environment":
+        parts.append("The machine changed there, so the code is not blamed.")
+    if change.facts:
+        parts.append(f"What else changed: {'; '.join(change.facts)}.")
+    return " ".join([*parts, change.settle]).strip()
+
+
+def restate_change(change: Change) -> Change:
+    """Return a change that was decided since it was told of, with what is said of it now."""
+    if change.state not in _ANSWERS:
+        return change
+    by_runs = [step for step in change.path if step.startswith(BY_RUNS[:2])]
+    settled = change.model_copy(update={"settle": f"{_ANSWERS[change.state]}{': ' + by_runs[-1] if by_runs else ''}."})
+    return settled.model_copy(update={"sentence": _change_sentence(settled)})
+
+
+def _settle_text(change: Change, *, seen_before: bool = False) -> str:
+    """Say what would change the verdict."""
+    if seen_before:
+        return "The series was at this level before and left it: runs of both versions side by side would tell which."
+    if change.state is ChangeState.SUSPECT:
+        return "Runs of both versions side by side, or a few more results, would settle it."
+    if change.kind == "drift":
+        return "No single result began it: look at what grows on this machine, or at many small changes."
+    return ""
+
+
+def history_sentence(history: History) -> str:
+    """Say how a series stands."""
+    series = history.series
+    if not history.points:
+        return f"{series.title} has no results yet."
+    if series.state is SeriesState.LEARNING:
+        told = f"{series.title} on {series.machine} is learning ({series.learned}/{series.wanted} results)."
+        return f"{told} {series.note}".strip()
+    open_changes = [change for change in history.changes if change.state in (ChangeState.FOUND, ChangeState.CONFIRMED)]
+    if open_changes and series.state is not SeriesState.STEADY:
+        return open_changes[-1].sentence
+    if series.state is SeriesState.SUSPECT and history.changes:
+        return history.changes[-1].sentence
+    level = history.segments[-1].level if history.segments else None
+    where = f" at {_level(level)} {history.unit}" if level is not None else ""
+    return f"{history.metric} of {series.title} on {series.machine} is steady{where}, {series.runs} results."
+
+
+def rules_sentence(rules: Rules) -> str:
+    """Say how a history is judged."""
+    return (
+        f"A result is judged against the last {rules.window} of its series, one number a result on a logarithmic "
+        f"scale: a permutation test over every place where the level may have changed, at a level of {rules.alpha:.1%} "
+        f"a result. Changes below {rules.least:.0%} are not told; at {rules.suspicion:.0%} one is a suspect. The first "
+        f"{rules.learning} results of a series, and {rules.relearning} after a change, are for learning only. The "
+        "levels in the picture are found with hindsight."
+    )
+
+
+def _verb(change: Change) -> str:
+    if change.state is ChangeState.SUSPECT:
+        return f"may have {_VERBS[change.kind]}"
+    return f"seemed to have {_VERBS[change.kind]}" if change.state is ChangeState.REJECTED else _VERBS[change.kind]
+
+
+def _level(level: SeriesLevel) -> str:
+    if level.low is None or level.high is None:
+        return plain_number(level.median)
+    return f"{plain_number(level.median)} [{plain_number(level.low)}, {plain_number(level.high)}]"
+
 
 _DECIDED = (ChangeState.CONFIRMED, ChangeState.REJECTED, ChangeState.ACKNOWLEDGED)
 
@@ -99,9 +199,9 @@ class _Teller:
             noise=_noise(before, after.size, finding.correlated), path=_path(finding),
             beside=self._beside(position, began, until),
         )  # fmt: skip
-        settle = settle_text(made, seen_before=finding.seen_before)
+        settle = _settle_text(made, seen_before=finding.seen_before)
         made = made.model_copy(update={"settle": settle})
-        return made.model_copy(update={"sentence": change_sentence(made)})
+        return made.model_copy(update={"sentence": _change_sentence(made)})
 
     def _state(self, finding: Finding, noticed: NoticedChange) -> ChangeState:
         is_sure = noticed in self.course.changes or noticed is self.course.drift
@@ -135,13 +235,13 @@ def _name(series_id: str, metric: str, job_id: str) -> str:
     return "c" + hashlib.sha256(f"{series_id}/{metric}/{job_id}".encode()).hexdigest()[:11]
 
 
-def _noise(before: Array, runs: int, correlated: float) -> Noise:
+def _noise(before: Array, runs: int, correlated: float) -> SeriesNoise:
     cv = robust_cv(before)
     if cv is None:
-        return Noise()
+        return SeriesNoise()
     grade: Literal["quiet", "normal", "noisy", "unusable"]
     grade = "quiet" if cv < 0.01 else "normal" if cv < 0.03 else "noisy" if cv < 0.08 else "unusable"
-    return Noise(cv=cv, grade=grade, correlation=correlated, sees=detectable_change(cv, max(1, runs)))
+    return SeriesNoise(cv=cv, grade=grade, correlation=correlated, sees=detectable_change(cv, max(1, runs)))
 
 
 def _path(finding: Finding) -> tuple[str, ...]:

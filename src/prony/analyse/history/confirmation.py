@@ -9,9 +9,9 @@ import math
 from typing import Literal
 
 from prony.analyse.history.detect import Rules
+from prony.stats.changes import middle, robust_sd
 from prony.stats.permutation import permutation_p, sign_flip_p
 from prony.stats.quantiles import Array
-from prony.stats.scores import middle, robust_sd
 from prony.stats.shift import paired_shift, shift
 
 # How many pairs are run at first, and how many more where these leave it open.
@@ -29,7 +29,7 @@ def last_good(position: int, begin: int, *, is_alone: bool) -> int:
     return max(begin, position - (_EARLIER_OF_ONE if is_alone else _EARLIER))
 
 
-def answer(differences: Array, rules: Rules, *, worse: bool = True, is_last: bool = False) -> Answer:
+def judge_pairs(differences: Array, rules: Rules, *, worse: bool = True, is_last: bool = False) -> Answer:
     """Judge the logarithms of new over old, one of each pair, more is worse; `open`: run `MORE` pairs and ask again.
 
     `is_last`: no more will be run, however many pairs there are.

@@ -12,9 +12,18 @@ from typing import Literal
 
 import numpy as np
 
-from prony.stats.changes import WEAK, block_length, correlation, is_drift, split_p, strongest_split
+from prony.stats.changes import (
+    WEAK,
+    block_length,
+    correlation,
+    is_drift,
+    middle,
+    robust_sd,
+    scores,
+    split_p,
+    strongest_split,
+)
 from prony.stats.quantiles import Array
-from prony.stats.scores import middle, robust_sd, scores
 
 Kind = Literal["regression", "improvement", "drift"]
 _RECENT = 30

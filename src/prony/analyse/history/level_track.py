@@ -2,15 +2,24 @@
 
 A course can be taken up where it was left: each new run is judged once, with what is known by then. So the same runs
 give the same course, whether they came one by one or all at once.
+
+Select the points of a history that can be judged, as logarithms where more is worse.
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from prony.analyse.history.detect import Finding, Rules, detect_change, stands_apart, was_visited
-from prony.stats.quantiles import Array
+from prony.model.estimate import Grade
+from prony.model.history import Point, SeriesLevel
+from prony.model.metric import Better
+from prony.stats.quantiles import Array, median_ranks
 
 # Two findings as near as this are one change.
 NEAR = 5
@@ -76,7 +85,7 @@ class LevelTrack:
         return rules.learning if self.is_first else rules.relearning
 
 
-def follow(
+def follow_levels(
     values: Array, rules: Rules, course: LevelTrack | None = None, decisions: Sequence[Decision] = ()
 ) -> LevelTrack:
     """Judge every run that the course has not seen."""
@@ -123,3 +132,63 @@ def _place_finding(
 
 def _is_refuted(position: int, seen: int, decisions: Sequence[Decision]) -> bool:
     return any(one.refutes(position, seen) for one in decisions)
+
+
+@dataclass(frozen=True)
+class JudgedNumbers:
+    """`points` are those that count, in the order in which they were measured; `values` are theirs, `turned` too."""
+
+    points: tuple[Point, ...]
+    values: Array
+    turned: Array
+    note: str = ""
+
+    def place_of(self, job_id: str) -> int | None:
+        return next((index for index, point in enumerate(self.points) if point.job_id == job_id), None)
+
+    def digest(self, count: int) -> str:
+        """Return what these numbers are known by: another order or another result is another digest."""
+        told = [f"{point.job_id}={value!r}" for point, value in zip(self.points[:count], self.values, strict=False)]
+        return hashlib.sha256("\n".join(told).encode()).hexdigest()[:32]
+
+
+def select_numbers(points: Sequence[Point], metric: str, better: Better) -> JudgedNumbers:
+    """Take what can be judged: a void result is shown and not judged, and what is not above zero has no ratio."""
+    kept: list[tuple[Point, float]] = []
+    void = absent = no_ratio = 0
+    for point in sorted(points, key=lambda point: (point.measured_at, point.job_id)):
+        value = _value_of(point, metric)
+        if point.grade is Grade.VOID:
+            void += 1
+        elif value is None or not math.isfinite(value):
+            absent += 1
+        elif value <= 0:
+            no_ratio += 1
+        else:
+            kept.append((point, value))
+    values = np.array([value for _, value in kept], dtype=np.float64)
+    logarithms = np.log(values)
+    turned = -logarithms if better == "higher" else logarithms
+    return JudgedNumbers(tuple(point for point, _ in kept), values, turned, _note(void, absent, no_ratio))
+
+
+def _value_of(point: Point, metric: str) -> float | None:
+    return point.values.get(metric)
+
+
+def level_of(values: Array) -> SeriesLevel:
+    """Return where some numbers lie; at least one must be given."""
+    ordered = np.sort(values)
+    ranks = median_ranks(ordered.size)
+    low, high = (None, None) if ranks is None else (float(ordered[ranks.low - 1]), float(ordered[ranks.high - 1]))
+    return SeriesLevel(median=float(np.median(ordered)), low=low, high=high, runs=int(ordered.size))
+
+
+def _note(void: int, absent: int, no_ratio: int) -> str:
+    told = [
+        f"{void} void" if void else "",
+        f"{absent} without this number" if absent else "",
+        f"{no_ratio} of zero or less, which cannot be compared as a ratio" if no_ratio else "",
+    ]
+    shown = ", ".join(part for part in told if part)
+    return f"not judged: {shown}" if shown else ""

@@ -1,4 +1,7 @@
-"""Compute a run's rates over its measurement window: throughput, goodput and requests in flight."""
+"""Compute a run's rates over its measurement window: throughput, goodput and requests in flight.
+
+Mark the requests that met every per-request limit of the SLO.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,24 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from prony.analyse.load.goodput import meets, request_limits
-from prony.analyse.load.tokens import token_counts
+from prony.analyse.load.latency import token_counts
 from prony.instruments.columns import UNKNOWN, Requests
+from prony.instruments.within_limit import within
+from prony.stats.quantiles import Array
+
+
+def request_limits(slo: Mapping[str, float]) -> dict[str, float]:
+    """Return the limits that are of each request; those with a statistic are of a run."""
+    return {key: limit for key, limit in slo.items() if "." not in key}
+
+
+def meets(requests: Requests, slo: Mapping[str, float]) -> Array:
+    """Mark the requests that succeeded and stayed within every limit."""
+    good: Array = requests.successes.copy()
+    for metric, limit in request_limits(slo).items():
+        good &= within(requests, metric, limit)
+    return good
+
 
 _NS_PER_S = 1e9
 

@@ -1,4 +1,7 @@
-"""Rules on a load: did the client do what was asked, was it long enough, and how much of it failed?"""
+"""Rules on a load: did the client do what was asked, was it long enough, and how much of it failed?
+
+Judge one run of an MLPerf scenario by MLPerf's own rules.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,41 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from prony.analyse.evidence import note, percent, runs_text, suspect, void
 from prony.analyse.load.evidence import LoadEvidence
-from prony.analyse.load.goodput import request_limits
-from prony.analyse.load.scenario import outcome_of
-from prony.instruments.columns import UNKNOWN
+from prony.analyse.load.rates import request_limits
+from prony.analyse.verdict import note, percent, runs_text, suspect, void
+from prony.instruments.columns import UNKNOWN, Requests
 from prony.instruments.requests import CAUSES
 from prony.instruments.window import is_open
 from prony.instruments.within_limit import JUDGED
+from prony.load.mlperf import FAILED, MlperfLimit, MlperfOutcome, judge_scenario, query_latencies, rules
 from prony.model.clients import ClientSide
 from prony.model.estimate import Reason
+from prony.model.load import Load, Mlperf
 from prony.model.metric import METRICS, key_of
 from prony.ports.driver import Cause
+
+
+def _outcome_of(run: Requests, mlperf: Mlperf, load: Load) -> MlperfOutcome:
+    """Judge all requests of a run; of the server scenario, the limits are those of the recipe's `slo`."""
+    begins, ends = run.numbers["begin_ns"], run.numbers["end_ns"]
+    if mlperf.scenario == "offline":
+        latencies = np.where(run.successes, ends - begins, FAILED)
+    else:
+        latencies = query_latencies(begins, ends, run.successes, rules(mlperf).samples_per_query)
+    # A stream ends when its client sees that the time is over, which is a little after its last reply came.
+    lasted = int(begins.max()) - int(begins.min()) if mlperf.scenario == "server" else run.window.length_ns
+    return judge_scenario(mlperf, latencies, lasted_ns=lasted, limits=_limits(run, load))
+
+
+def _limits(run: Requests, load: Load) -> list[MlperfLimit]:
+    known = {key_of(key).metric: limit for key, limit in load.slo.items()}
+    return [
+        MlperfLimit(metric, limit, np.where(run.successes, JUDGED[metric](run), np.inf))
+        for metric, limit in known.items()
+        if metric in JUDGED
+    ]
+
 
 # A rate that did not come about was another experiment; users who wait for their own client still measure a service.
 _DELIVERED_SUSPECT, _RATE_VOID, _USERS_VOID = 0.98, 0.90, 0.50
@@ -268,7 +294,7 @@ def rules_of_mlperf(evidence: LoadEvidence) -> Iterator[Reason]:
     mlperf = evidence.load.mlperf
     if mlperf is None:
         return
-    outcomes = [outcome_of(run, mlperf, evidence.load) for run in evidence.all_runs if run.count]
+    outcomes = [_outcome_of(run, mlperf, evidence.load) for run in evidence.all_runs if run.count]
     broken = list(dict.fromkeys(text for outcome in outcomes for text in outcome.reasons))
     if broken:
         yield suspect("mlperf_invalid", f"By MLPerf's rules of {mlperf.scenario} it is INVALID: {'; '.join(broken)}.")

@@ -1,36 +1,189 @@
-"""Summarise a job that loads a service from its result and its requests."""
+"""Summarise a job that loads a service from its result and its requests.
+
+Estimate a load's metrics from one number per run; requests of different runs are never pooled.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from prony.analyse.estimate_set import EstimateSet
+from prony.analyse.estimates import (
+    EstimateSet,
+    across_runs,
+    plural,
+    sensitivity_of,
+    single_estimates,
+    singular,
+    spread_of,
+)
 from prony.analyse.external_results import reported_figures
-from prony.analyse.load.estimates import error_estimate, load_estimates
-from prony.analyse.load.evidence import LoadEvidence
-from prony.analyse.load.search_result import SearchResult, search_of
+from prony.analyse.load.evidence import LoadEvidence, SearchResult, search_of
+from prony.analyse.load.latency import RequestValues, by_operation, latencies, token_latencies
+from prony.analyse.load.rates import goodput_counts, operation_rate, rates
 from prony.analyse.load.verdict import judge_load
 from prony.analyse.load.window import runs_of
 from prony.analyse.outliers import outliers
-from prony.analyse.runs import Run
+from prony.analyse.runs import PERCENTILES, MeasuredRun
 from prony.analyse.selection import Selection, select
-from prony.analyse.sensitivity import sensitivity_of, spread_of
 from prony.errors import InputError
 from prony.instruments.columns import Requests
 from prony.model.device import Environment
-from prony.model.estimate import Summary
+from prony.model.estimate import Estimate, Missing, Summary
 from prony.model.job import Job
 from prony.model.load import Load
-from prony.model.metric import LOAD_HEADLINE
+from prony.model.metric import LOAD_HEADLINE, METRICS, STATISTICS, key_text
 from prony.model.recipe import Measure
 from prony.model.result import Repetition, Result
+from prony.stats.intervals import rate_interval
+from prony.stats.quantiles import interval_ranks, least_count, lower_rank, median_ranks, quantile
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+# What is said of a metric with a number for each request, where not everything is.
+_WANTED: dict[str, tuple[str, ...]] = {
+    "sent_late_ms": ("p50", "p99", "max"),
+    "quality": ("mean", "min"),
+    "tokens_per_s_per_user": ("p50", "mean", "min"),
+    "e2e_with_failures_ms": ("p50", "p90", "p95", "p99", "p99.9"),
+}
+_MISSED = ("e2e_ms", "ttft_ms", "itl_ms", "tpot_ms")
+
+
+def _load_estimates(runs: Sequence[Requests], slo: Mapping[str, float]) -> tuple[EstimateSet, list[Missing]]:
+    """Return every estimate of a load, and the percentiles that its requests are too few for."""
+    if not runs:
+        return EstimateSet(), []
+    sampled = [latencies(run) | token_latencies(run) for run in runs]
+    found = EstimateSet()
+    missing: list[Missing] = []
+    for metric in dict.fromkeys(metric for one in sampled for metric in one):
+        values = [one[metric] for one in sampled if metric in one]
+        found |= _of_requests(metric, values)
+        missing += _missing(metric, values) if metric in _MISSED else []
+    told = [rates(run, slo) for run in runs]
+    for metric in dict.fromkeys(metric for one in told for metric in one):
+        numbers = [one[metric] for one in told if metric in one]
+        # A rate that only some runs have would be one of other work.
+        if len(numbers) == len(runs):
+            found |= single_estimates(metric, numbers, "runs", full=metric == "throughput_per_s")
+    if len(runs) == 1 and "goodput_share" in told[0]:
+        found |= _share_within(runs[0], slo)
+    return found | _by_operation(runs), missing
+
+
+def _of_requests(metric: str, runs: Sequence[RequestValues], operation: str = "") -> EstimateSet:
+    """Return the statistics of a metric that all runs have enough numbers for."""
+    known = [values for values in runs if values.count]
+    unit = METRICS[metric].unit
+    found = EstimateSet()
+    for name in _WANTED.get(metric, STATISTICS):
+        numbers = [value for values in known if (value := values.statistic(name)) is not None]
+        if not known or len(numbers) < len(known) or not all(map(math.isfinite, numbers)):
+            continue
+        if len(known) == 1:
+            estimate = _within(known[0], name, numbers[0], unit)
+        else:
+            estimate = across_runs(np.array(numbers), unit, f"runs' {plural(name)}")
+        found |= EstimateSet.one(key_text(metric, name, operation), estimate, numbers)
+    return found
+
+
+def _error_estimate(runs: Iterable[Requests], operation: str = "") -> EstimateSet:
+    """Return the share of the window's requests that failed, with Wilson's interval: a count of all runs together."""
+    total = failed = taken = 0
+    for run in runs:
+        rows = run.began_in_window
+        if operation:
+            rows = (
+                rows & run.of_operation(run.operations.index(operation))
+                if operation in run.operations
+                else rows & False
+            )
+        total += int(np.count_nonzero(rows))
+        failed += int(np.count_nonzero(rows & ~run.successes))
+        taken += 1
+    interval = rate_interval(failed, total)
+    if interval is None:
+        return EstimateSet()
+    key = key_text("error_rate", "mean", operation)
+    estimate = Estimate(
+        value=failed / total, unit="1", low=interval[0], high=interval[1], confidence=0.95, count=total,
+        level="sample", method=f"{failed} of {total} requests of {taken} run{'' if taken == 1 else 's'}; Wilson",
+    )  # fmt: skip
+    return EstimateSet({key: estimate}, counts={key: (failed, total)})
+
+
+def _share_within(run: Requests, slo: Mapping[str, float]) -> EstimateSet:
+    """Return the share that met the limits of one run alone, with Wilson's interval: no second run says how much more
+    it varies between runs."""
+    met, begun = goodput_counts(run, slo)
+    interval = rate_interval(met, begun)
+    if interval is None:
+        return EstimateSet()
+    estimate = Estimate(
+        value=met / begun, unit="1", low=interval[0], high=interval[1], confidence=0.95, count=begun,
+        level="sample", method=f"{met} of {begun} requests; Wilson, within this run",
+    )  # fmt: skip
+    return EstimateSet.one("goodput_share.p50", estimate, [met / begun])
+
+
+def _by_operation(runs: Sequence[Requests]) -> EstimateSet:
+    """Return end to end and throughput by operation, where there are several."""
+    names = sorted({name for run in runs for name in run.operations})
+    if len(names) < 2:
+        return EstimateSet()
+    found = EstimateSet()
+    for name in names:
+        mine = [(run, run.operations.index(name)) for run in runs if name in run.operations]
+        found |= _of_requests("e2e_ms", [by_operation(run, code) for run, code in mine], name)
+        through = [rate for run, code in mine if (rate := operation_rate(run, code)) is not None]
+        found |= single_estimates("throughput_per_s", through, "runs", full=False, operation=name)
+        found |= _error_estimate(runs, name)
+    return found
+
+
+def _within(values: RequestValues, name: str, value: float, unit: str) -> Estimate:
+    """Return a statistic of one run alone. Requests follow each other, so its interval is narrower than it should be:
+    there is no second run that could say by how much."""
+    low, high, confidence, how = None, None, None, "no interval"
+    if name in PERCENTILES:
+        q = PERCENTILES[name]
+        ranks = median_ranks(values.count) if q == 0.5 else interval_ranks(values.count, q)
+        if ranks is not None:
+            low, high = (float(values.in_order[rank - 1]) for rank in (ranks.low, ranks.high))
+            confidence, how = ranks.confidence, "order statistics within one run as if requests were independent"
+        if high is not None and not math.isfinite(high):
+            low, high, confidence, how = None, None, None, "no interval"
+    return Estimate(
+        value=value, unit=unit, low=low, high=high, confidence=confidence, count=values.count, level="sample",
+        method=f"{singular(name)} of {values.count} samples; {how}",
+    )  # fmt: skip
+
+
+def _missing(metric: str, runs: Sequence[RequestValues]) -> list[Missing]:
+    known = [values for values in runs if values.count]
+    if not known:
+        return []
+    fewest = min(values.count for values in known)
+    return [
+        Missing(metric=key_text(metric, name), at_least=_at_least(known, q), count=fewest, needed=least_count(q))
+        for name, q in PERCENTILES.items()
+        if name != "p50" and fewest < least_count(q)
+    ]
+
+
+def _at_least(runs: Sequence[RequestValues], q: float) -> float | None:
+    ranks = [lower_rank(values.count, q) for values in runs]
+    bounds = [float(values.in_order[rank - 1]) for values, rank in zip(runs, ranks, strict=True) if rank]
+    return quantile(np.sort(bounds), 0.5) if len(bounds) == len(runs) else None
+
 
 _METRIC = "e2e_ms"
 
@@ -58,8 +211,8 @@ def summarise_runs(
     selection = _select_runs(job.load, repetitions, good, searched)
     used = tuple(good[repetition.index] for repetition in selection.used)
     judged = used if searched is not None else tuple(good.values())
-    figures, missing = load_estimates(used, job.load.slo)
-    figures |= error_estimate(judged) | (searched.figures if searched is not None else EstimateSet())
+    figures, missing = _load_estimates(used, job.load.slo)
+    figures |= _error_estimate(judged) | (searched.figures if searched is not None else EstimateSet())
     figures |= reported_figures(result.reported)
     measured = tuple(_build_run(run) for run in used)
     listed, outlier_count = outliers(measured, _METRIC)
@@ -107,11 +260,11 @@ def _select_runs(
     return replace(selection, excluded=selection.excluded | searched.reasons_excluded(repetitions))
 
 
-def _build_run(requests: Requests) -> Run:
+def _build_run(requests: Requests) -> MeasuredRun:
     """Return the successes of the window as samples of a run, for what is said of samples of every kind."""
     timed = requests.latency_rows
     indices = requests.numbers["index"][timed]
-    return Run(
+    return MeasuredRun(
         repetition=requests.repetition,
         steady_from=None if requests.window.steady is False else int(indices[0]),
         indices=indices,

@@ -25,7 +25,7 @@ from prony.model.agent import (
     HeartbeatAnswer,
 )
 from prony.model.queue import Page
-from prony.model.states import AGENT, check
+from prony.model.states import AGENT, check_transition
 from prony.store import agents as rows
 from prony.store import leases as lease_rows
 from prony.store.database import Connection, Row
@@ -159,7 +159,7 @@ class Agents:
         def act(transaction: Transaction) -> Row[Any]:
             row = rows.row(transaction.connection, agent_id, locked=True)
             if row.state != state:
-                check(AGENT, f"agent {agent_id}", AgentState(row.state), state)
+                check_transition(AGENT, f"agent {agent_id}", AgentState(row.state), state)
             rows.change(transaction.connection, agent_id, state=state.value, **also)
             transaction.publish("agent", agent_id)
             return rows.row(transaction.connection, agent_id)

@@ -10,17 +10,16 @@ import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from prony.model.alarm import Alarm, Happening, Severity
-from prony.model.condition import Kind
+from prony.model.alarm import Alarm, Happening, Kind, Severity
 from prony.model.estimate import Grade, Summary, verdict_on
 from prony.model.experiment import Experiment
-from prony.model.gate_outcome import GateOutcome, GateState
+from prony.model.gate import GateOutcome, GateState
 from prony.model.history import OPEN, Change, ChangeState
 from prony.model.queue import JobState
 from prony.model.schedule import Fire, Schedule
 from prony.store import alarms as rows
 from prony.store import notices
-from prony.store.about import about
+from prony.store.alarms import about
 from prony.store.database import Connection
 from prony.store.writer import Transaction
 
@@ -30,7 +29,7 @@ _MOST_NAMED = 3
 _KINDS_OF_CHANGE: dict[Kind, str] = {"suspect": "may be worse", "regression": "got worse"}
 
 
-def check_threshold(alarm: Alarm, recipe: str, summary: Summary, at: datetime) -> Happening | None:
+def _check_threshold(alarm: Alarm, recipe: str, summary: Summary, at: datetime) -> Happening | None:
     """Return that a number is beyond an alarm's threshold, or within it; None where it cannot be said."""
     condition = alarm.condition
     estimate = summary.estimates.get(condition.key)
@@ -218,7 +217,7 @@ class AlarmEngine:
         """Hold a result against the thresholds; what may not be quoted says nothing."""
         for alarm in self.alarms:
             if alarm.condition.kind == "threshold" and alarm.recipe in (None, recipe):
-                found = check_threshold(alarm, recipe, summary, at)
+                found = _check_threshold(alarm, recipe, summary, at)
                 if found is not None and _is_aimed_at(alarm, found, transaction.connection):
                     self._meet(transaction, alarm, _limit_subject(found))
 
@@ -229,7 +228,7 @@ class AlarmEngine:
             for happening in rows.lasting(transaction.connection, alarm.id, before, _MOST_AGAIN):
                 ready_at = now.timestamp() + self._window_s
                 notice_id = notices.gather(transaction.connection, alarm.id, "again", happening, ready_at=ready_at)
-                rows.note(transaction.connection, alarm.id, happening.subject, notice_id)
+                rows.note_incident(transaction.connection, alarm.id, happening.subject, notice_id)
                 rows.note_all_told(transaction.connection, notice_id, now)
 
     def has_work(self, connection: Connection, now: datetime) -> bool:
@@ -254,7 +253,7 @@ class AlarmEngine:
             quiet_until = told_at.timestamp() + alarm.quiet / 1e9 if told_at else 0.0
             ready_at = max(soon, quiet_until)
             notice_id = notices.gather(transaction.connection, alarm.id, "firing", happening, ready_at=ready_at)
-            rows.note(transaction.connection, alarm.id, happening.subject, notice_id)
+            rows.note_incident(transaction.connection, alarm.id, happening.subject, notice_id)
         elif notice_id is not None:
             notices.count_more(transaction.connection, notice_id)
 

@@ -13,7 +13,7 @@ from prony.app import notify
 from prony.app.check_jobs import new_id
 from prony.app.fleet.alarm_engine import AlarmEngine
 from prony.app.fleet.context import FleetContext
-from prony.app.fleet.submission import Plan
+from prony.app.fleet.submission import SubmissionPlan
 from prony.app.notify import DeliveryOutcome, Notification, check_address, mask_address
 from prony.model.access import Principal
 from prony.model.alarm import (
@@ -46,11 +46,11 @@ _HEADS = {"firing": "", "again": "still: ", "resolved": "over: ", "test": "test:
 class OutgoingMessage:
     """A letter to be sent, and the claim under which that is done."""
 
-    claim: notices.Claim
+    claim: notices.NoticeClaim
     notification: Notification
 
 
-def build_alarm(new: NewAlarm, *, now: datetime, who: str) -> tuple[MadeAlarm, rows.Source]:
+def build_alarm(new: NewAlarm, *, now: datetime, who: str) -> tuple[MadeAlarm, rows.AlarmSource]:
     """Return the alarm that somebody asks for, and what is kept of it in secret."""
     for address in new.to:
         check_address(address)
@@ -62,10 +62,10 @@ def build_alarm(new: NewAlarm, *, now: datetime, who: str) -> tuple[MadeAlarm, r
         **new.model_dump(exclude={"to"}),
     )
     secret = secrets.token_urlsafe(32)
-    return MadeAlarm(alarm=alarm, secret=secret), rows.Source(alarm.id, new.to, secret)
+    return MadeAlarm(alarm=alarm, secret=secret), rows.AlarmSource(alarm.id, new.to, secret)
 
 
-def keep_recipe_alarms(transaction: Transaction, plan: Plan, *, now: datetime) -> bool:
+def keep_recipe_alarms(transaction: Transaction, plan: SubmissionPlan, *, now: datetime) -> bool:
     """Keep the alarms that a submitted recipe brings, each in the place of an earlier one of its name."""
     recipe = plan.experiment.recipe
     for own in recipe.alarms:
@@ -89,7 +89,7 @@ def remove_alarm(transaction: Transaction, text: str) -> str:
 # Messages
 
 
-def close_ready_messages(transaction: Transaction, now: datetime) -> int:
+def _close_ready_messages(transaction: Transaction, now: datetime) -> int:
     """Turn what was gathered for long enough into deliveries; return how many messages that were."""
     found = notices.ready(transaction.connection, now.timestamp(), _MESSAGES_TOGETHER)
     for notice in found:
@@ -104,12 +104,12 @@ def close_ready_messages(transaction: Transaction, now: datetime) -> int:
 def _address(transaction: Transaction, alarm: Alarm, notice: notices.GatheredMessages, now: datetime) -> None:
     whom = [
         (source, [mask_address(address) for address in source.addresses])
-        for source in rows.sources(transaction.connection, alarm)
+        for source in rows.alarm_sources(transaction.connection, alarm)
     ]
     notices.address(transaction.connection, notice, whom, now)
 
 
-def claim_messages(transaction: Transaction, *, now: datetime, link: str) -> list[OutgoingMessage]:
+def _claim_messages(transaction: Transaction, *, now: datetime, link: str) -> list[OutgoingMessage]:
     """Take letters that are to be sent now."""
     claims = notices.claim(transaction.connection, now=now, until_s=now.timestamp() + CLAIM_S, limit=_MESSAGES_TOGETHER)
     return _build_messages(transaction, claims, now=now, link=link)
@@ -135,7 +135,7 @@ def prepare_test(
 
 
 def _build_messages(
-    transaction: Transaction, claims: list[notices.Claim], *, now: datetime, link: str
+    transaction: Transaction, claims: list[notices.NoticeClaim], *, now: datetime, link: str
 ) -> list[OutgoingMessage]:
     found = []
     for one in claims:
@@ -149,7 +149,7 @@ def _build_messages(
             notices.record(transaction.connection, one, Try(at=now, ok=False, said="given up"), again_s=None)
             continue
         alarm = rows.find(transaction.connection, one.notice.alarm_id)
-        message = write_message(alarm, one.notice, at=one.created_at, link=link)
+        message = _write_message(alarm, one.notice, at=one.created_at, link=link)
         found.append(OutgoingMessage(one, Notification(one.id, message, source.addresses[one.place], source.secret)))
     return found
 
@@ -172,7 +172,7 @@ def record_delivery(
     )
 
 
-def write_message(alarm: Alarm, notice: notices.GatheredMessages, *, at: datetime, link: str) -> Message:
+def _write_message(alarm: Alarm, notice: notices.GatheredMessages, *, at: datetime, link: str) -> Message:
     """Return one message for all that was gathered."""
     where = f"{link}/api/v1/alarms/{alarm.id}/incidents" if link else ""
     rest = notice.count - len(notice.items)
@@ -271,8 +271,8 @@ class Alarms:
 
         def act(transaction: Transaction) -> list[OutgoingMessage]:
             self._alarm_engine.remind(transaction, now)
-            close_ready_messages(transaction, now)
-            return claim_messages(transaction, now=now, link=self._context.settings.url)
+            _close_ready_messages(transaction, now)
+            return _claim_messages(transaction, now=now, link=self._context.settings.url)
 
         if await self._context.read(lambda connection: self._alarm_engine.has_work(connection, now)):
             for outgoing in await self._context.write(act):

@@ -23,7 +23,7 @@ from prony.app.fleet.context import FleetContext
 from prony.app.fleet.experiments import Experiments
 from prony.app.fleet.histories import NOT_YET, Histories
 from prony.app.fleet.state import FleetState
-from prony.app.fleet.submission import Plan, store_plan, write_plan
+from prony.app.fleet.submission import SubmissionPlan, store_plan, write_plan
 from prony.dispatch.matching import demand_of
 from prony.errors import NotFoundError, PronyError
 from prony.model.access import Principal, Role
@@ -65,7 +65,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class _Refusal:
     """Why nothing is run; `waits_for` is the agent that may come back, where that is all that is missing."""
 
     reason: str
@@ -90,7 +90,7 @@ class Trial:
         return f"the same job {self.count} time{'' if self.count == 1 else 's'} more"
 
 
-def study_change(connection: Connection, change: Change, is_there: Callable[[str], bool | None]) -> Case | Refusal:
+def _study_change(connection: Connection, change: Change, is_there: Callable[[str], bool | None]) -> Case | _Refusal:
     """Return what can be run for a change, or why nothing can.
 
     `is_there`: may an agent be given work? None where it is known no more.
@@ -98,18 +98,18 @@ def study_change(connection: Connection, change: Change, is_there: Callable[[str
     points = [one for one in series_rows.points(connection, change.series_id) if _counts(one, change.metric)]
     position = next((place for place, one in enumerate(points) if one.job_id == change.job_id), 0)
     if position == 0:
-        return Refusal("the result of the change, or those before it, are gone")
+        return _Refusal("the result of the change, or those before it, are gone")
     earlier = points[max(0, position - change.before.runs) : position]
     agents = confirmations.agents_of(connection, [one.job_id for one in (*earlier, points[position])])
     agent_id = agents.get(change.job_id)
     if agent_id is None:
-        return Refusal("no agent of this server brought the result")
+        return _Refusal("no agent of this server brought the result")
     if not (standing := is_there(agent_id)):
         told = f"agent {agent_id}, which brought the result, is {'gone' if standing is None else 'not there'}"
-        return Refusal(told, None if standing is None else agent_id)
-    job = Job.read_json(queue.document(connection, change.job_id))
+        return _Refusal(told, None if standing is None else agent_id)
+    job = Job.read_json(queue.job_document(connection, change.job_id))
     if job.agents > 1:
-        return Refusal("several agents ran it together")
+        return _Refusal("several agents ran it together")
     old = points[last_good(position, position - len(earlier), is_alone=is_alone(change))]
     before = [one.values[change.metric] for one in earlier if agents.get(one.job_id) == agent_id]
     recipe = result_rows.experiment(connection, change.experiment_id).recipe
@@ -141,7 +141,7 @@ def _engine(point: Point) -> tuple[str, str]:
     return name, version.partition("-")[0].partition("+")[0]
 
 
-def next_trial(case: Case, batches: Sequence[Batch]) -> Trial | Refusal:
+def _next_trial(case: Case, batches: Sequence[Batch]) -> Trial | _Refusal:
     """Return the batch that comes after these, the first by default; or why there is none."""
     can_repeat = len(case.before) >= _LEAST_BEFORE
     if not batches and can_repeat and is_alone(case.change):
@@ -149,7 +149,7 @@ def next_trial(case: Case, batches: Sequence[Batch]) -> Trial | Refusal:
     has_failed = any(one.way == "duet" and one.outcome == "failed" for one in batches)
     way = "duet" if case.sides is not None and not has_failed else "again"
     if way == "again" and not can_repeat:
-        return Refusal(
+        return _Refusal(
             f"nothing can be set back to how it was, and only {len(case.before)} results before it are of this agent "
             f"({_LEAST_BEFORE} are needed)"
         )
@@ -157,7 +157,7 @@ def next_trial(case: Case, batches: Sequence[Batch]) -> Trial | Refusal:
     return Trial(way, MORE if is_second else PAIRS)
 
 
-def plan_batch(case: Case, trial: Trial, *, now: datetime) -> Plan:
+def _plan_batch(case: Case, trial: Trial, *, now: datetime) -> SubmissionPlan:
     """Return the experiment that runs a batch on the agent of the change, as one lot, in order."""
     identity = new_id(time.time(), chance=6)
     recipe = _trial_recipe(case, trial)
@@ -175,7 +175,7 @@ def plan_batch(case: Case, trial: Trial, *, now: datetime) -> Plan:
         id=identity, name=recipe.name, recipe=recipe, recipe_text=dump(recipe), state=ExperimentState.PENDING,
         created_at=now, job_count=len(jobs), submitted_by=WHO, confirms=case.change.id,
     )  # fmt: skip
-    return Plan(experiment, tuple(jobs), {job.id: lot for job in jobs})
+    return SubmissionPlan(experiment, tuple(jobs), {job.id: lot for job in jobs})
 
 
 def _trial_recipe(case: Case, trial: Trial) -> Recipe:
@@ -241,7 +241,7 @@ class Confirmations:
 
     async def _begin_batch(self, change: Change) -> None:
         found = await self._context.read(partial(self._study, change))
-        if isinstance(found, Refusal):
+        if isinstance(found, _Refusal):
             await self._context.write(partial(self._note_refusal, change=change, refusal=found))
             return
         case, trial, number = found
@@ -250,9 +250,9 @@ class Confirmations:
         ):
             return
         try:
-            plan = await asyncio.to_thread(plan_batch, case, trial, now=self._context.clock.now())
+            plan = await asyncio.to_thread(_plan_batch, case, trial, now=self._context.clock.now())
         except PronyError as exc:
-            await self._context.write(partial(self._note_refusal, change=change, refusal=Refusal(exc.message)))
+            await self._context.write(partial(self._note_refusal, change=change, refusal=_Refusal(exc.message)))
             return
         batch = Batch(change.id, number, trial.way, plan.experiment.id, trial.runs, self._context.clock.now())
         writing = self._context.write(lambda transaction: self._keep_batch(transaction, batch, plan, trial.text(case)))
@@ -260,16 +260,16 @@ class Confirmations:
         if is_begun:
             self._context.hook("confirming", change=change.id, experiment=plan.experiment.id, runs=trial.runs)
 
-    def _study(self, change: Change, connection: Connection) -> tuple[Case, Trial, int] | Refusal:
-        case = study_change(connection, change, self._is_there)
-        if isinstance(case, Refusal):
+    def _study(self, change: Change, connection: Connection) -> tuple[Case, Trial, int] | _Refusal:
+        case = _study_change(connection, change, self._is_there)
+        if isinstance(case, _Refusal):
             return case
         if not self._runs_kind(case.agent_id, case.job.workload.kind):
             # It may be another program's worker, which looks for jobs elsewhere: this one would wait for ever.
-            return Refusal(f"agent {case.agent_id} is lent no {case.job.workload.kind} jobs by this server")
+            return _Refusal(f"agent {case.agent_id} is lent no {case.job.workload.kind} jobs by this server")
         batches = confirmations.of_change(connection, change.id)
-        trial = next_trial(case, batches)
-        return trial if isinstance(trial, Refusal) else (case, trial, len(batches))
+        trial = _next_trial(case, batches)
+        return trial if isinstance(trial, _Refusal) else (case, trial, len(batches))
 
     def _is_there(self, agent_id: str) -> bool | None:
         known_agent = self._state.agents.get(agent_id)
@@ -281,7 +281,7 @@ class Confirmations:
         kinds = known_agent.capabilities.facts.get("kinds") if known_agent is not None else None
         return not isinstance(kinds, tuple) or kind in kinds
 
-    def _keep_batch(self, transaction: Transaction, batch: Batch, plan: Plan, text: str) -> bool:
+    def _keep_batch(self, transaction: Transaction, batch: Batch, plan: SubmissionPlan, text: str) -> bool:
         if not self._is_wanted(transaction, batch):
             return False
         confirmations.lock_since(transaction.connection, batch.begun_at - _DAY)
@@ -308,7 +308,7 @@ class Confirmations:
         spent = confirmations.runs_since(connection, self._context.clock.now() - _DAY)
         return spent + runs <= self._context.settings.confirm_runs_per_day
 
-    def _note_refusal(self, transaction: Transaction, change: Change, refusal: Refusal) -> None:
+    def _note_refusal(self, transaction: Transaction, change: Change, refusal: _Refusal) -> None:
         if refusal.waits_for is not None:
             self._away[change.id] = refusal.waits_for
             self._tell(transaction, change.id, f"{NOT_YET}, {refusal.reason}")
@@ -355,8 +355,8 @@ class Confirmations:
         values = [value for one in alike for value in _values(transaction.connection, one, change.metric)]
         if len(values) < min(_LEAST, batch.runs):
             return self._fail(transaction, batch, f"only {len(values)} of {batch.runs} runs may be quoted")
-        case = study_change(transaction.connection, change, lambda _: True)
-        if isinstance(case, Refusal):
+        case = _study_change(transaction.connection, change, lambda _: True)
+        if isinstance(case, _Refusal):
             return self._fail(transaction, batch, case.reason)
         if not case.before:
             return self._fail(transaction, batch, "the results before are gone")
@@ -364,7 +364,7 @@ class Confirmations:
             decided = steps.confirm_once(transaction.connection, change.id, case.before, values[-1])
             return self._end(transaction, batch, decided)
         is_moved, told = self._canary(transaction.connection, change)
-        steps.note(transaction.connection, change.id, f"confirming runs: {told}")
+        steps.note_change(transaction.connection, change.id, f"confirming runs: {told}")
         if is_moved:
             confirmations.end(transaction.connection, batch, "machine", told)
             return None
@@ -403,7 +403,7 @@ class Confirmations:
 
     def _tell(self, transaction: Transaction, change_id: str, told: str) -> None:
         """Add to how the change was found, and report how it stands; what was told before is not told again."""
-        noted = steps.note(transaction.connection, change_id, told)
+        noted = steps.note_change(transaction.connection, change_id, told)
         if noted is not None:
             self._histories.report_change(transaction, noted)
 

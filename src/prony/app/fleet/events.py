@@ -22,7 +22,7 @@ from prony.errors import NotFoundError, PronyError
 from prony.model.event import Changed
 from prony.model.queue import ExperimentView, QueuedJob
 from prony.model.states import OVER
-from prony.store import lot_rows, queue, unqueued
+from prony.store import job_view, lot_rows, queue
 from prony.store.database import Connection, Row
 from prony.store.experiments import view_of
 from prony.store.writer import ChangeNote
@@ -117,7 +117,7 @@ class ChangeNotice:
     id: str = ""
 
 
-class Events:
+class FleetEvents:
     """Tell those who watch, and have the parts of the fleet do what follows from what was committed."""
 
     def __init__(self, context: FleetContext, state: FleetState) -> None:
@@ -160,7 +160,7 @@ class Events:
     def _snapshot(self, connection: Connection, experiment_id: str) -> tuple[ExperimentView, list[QueuedJob]]:
         view = view_of(connection, experiment_id)
         rows = queue.page(connection, queue.JobFilter(experiment=experiment_id))
-        shown = self._show(rows) or list(unqueued.jobs_of(connection, queue.JobFilter(experiment=experiment_id)))
+        shown = self._show(rows) or list(job_view.jobs_of(connection, queue.JobFilter(experiment=experiment_id)))
         return view, shown[::-1]
 
     def _show(self, rows: Sequence[Row[Any]]) -> list[QueuedJob]:

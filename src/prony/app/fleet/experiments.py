@@ -75,7 +75,13 @@ class Experiments:
         return await self._context.through(self._keep_submission(submission, made, key=key, who=who, is_first=is_first))
 
     async def _keep_submission(
-        self, submission: Submission, made: submissions.Plan, *, key: str | None, who: Principal, is_first: bool
+        self,
+        submission: Submission,
+        made: submissions.SubmissionPlan,
+        *,
+        key: str | None,
+        who: Principal,
+        is_first: bool,
     ) -> tuple[ExperimentView, bool]:
         now = made.experiment.created_at
         digest = submissions.digest_submission(submission, made.experiment.rerun_of)
@@ -140,7 +146,11 @@ class Experiments:
         return await self.get(experiment_id)
 
     def _modify(
-        self, transaction: Transaction, experiment_id: str, modification: Modification, made: submissions.Plan | None
+        self,
+        transaction: Transaction,
+        experiment_id: str,
+        modification: Modification,
+        made: submissions.SubmissionPlan | None,
     ) -> None:
         connection = transaction.connection
         is_whole = made is not None or modification.labels is not None

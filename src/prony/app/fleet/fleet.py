@@ -12,7 +12,7 @@ from prony.app.fleet.alarm_engine import AlarmEngine
 from prony.app.fleet.alarms import Alarms
 from prony.app.fleet.confirmations import Confirmations
 from prony.app.fleet.context import FleetContext, FleetSettings
-from prony.app.fleet.events import Events
+from prony.app.fleet.events import FleetEvents
 from prony.app.fleet.experiments import Experiments
 from prony.app.fleet.gang_results import GangResults
 from prony.app.fleet.gangs import Gangs
@@ -43,7 +43,7 @@ class Fleet:
         engine = self.alarm_engine = AlarmEngine(settings.alarm_window_s)
         transitions = self.transitions = Transitions(context, state, engine)
         self.access = Access(store.engine, context.clock)
-        self.events = Events(context, state)
+        self.events = FleetEvents(context, state)
         self.agents = Agents(context, state, engine, self.access, transitions)
         self.gangs = Gangs(context, state)
         self.leases = Leases(context, state, self.events, self.agents, transitions, self.gangs)

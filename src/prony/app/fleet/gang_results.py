@@ -117,4 +117,4 @@ def _look(connection: Connection, job_id: str) -> tuple[Row[Any], Sequence[Row[A
     members = parts.of_job(connection, job_id)
     if not members or whole.state != JobState.LEASED or any(row.state == JobState.LEASED for row in members):
         return None
-    return whole, members, Job.read_json(queue.document(connection, job_id))
+    return whole, members, Job.read_json(queue.job_document(connection, job_id))

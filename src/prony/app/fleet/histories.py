@@ -47,7 +47,7 @@ class Histories:
         """Judge these, and tell what changed."""
         found: list[Change] = []
         for series_id in series_ids:
-            judgement = await self._context.read(partial(steps.judge, series_id=series_id))
+            judgement = await self._context.read(partial(steps.judge_series, series_id=series_id))
             found += await self._context.write(partial(self._keep, judgement=judgement))
         for change in found:
             self._context.hook("change", kind=change.kind, state=change.state.value, change=change.id)
@@ -55,7 +55,7 @@ class Histories:
 
     def _keep(self, transaction: Transaction, judgement: steps.Judgement) -> tuple[Change, ...]:
         before = {one.id: one for one in rows.changes(transaction.connection, judgement.told.series.id)}
-        found = steps.keep(transaction.connection, judgement)
+        found = steps.save_judgement(transaction.connection, judgement)
         for change in found:
             self.report_change(transaction, change)
         there = {one.id for one in judgement.told.changes}

@@ -19,7 +19,7 @@ from prony.model.access import Principal
 from prony.model.job import Job
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, JobState, Page, QueuedJob
 from prony.model.states import ENDED
-from prony.store import queue, result_rows, unqueued
+from prony.store import job_view, queue, result_rows
 from prony.store.database import Connection, Row
 from prony.store.writer import Transaction
 
@@ -71,8 +71,8 @@ class Jobs:
             try:
                 row = queue.by_job(connection, job_id)
             except NotFoundError:
-                return unqueued.detail_of(connection, job_id)
-            job = Job.read_json(queue.document(connection, job_id))
+                return job_view.detail_of(connection, job_id)
+            job = Job.read_json(queue.job_document(connection, job_id))
             shown = self._show([row])[0].model_copy(update={"cell": job.cell})
             return JobDetail(queued=shown, job=job, attempts=queue.attempts(connection, job_id))
 
@@ -161,9 +161,9 @@ def _list_local_jobs(
     connection: Connection, wanted: queue.JobFilter, *, limit: int, before: int | None
 ) -> Page[QueuedJob]:
     """Return a page of the jobs of an experiment that was run without a server."""
-    found = list(islice(unqueued.jobs_of(connection, wanted, before=before), limit + 1))
+    found = list(islice(job_view.jobs_of(connection, wanted, before=before), limit + 1))
     shown = found[:limit]
-    following = str(unqueued.position_of(connection, shown[-1].id)) if len(found) > limit else None
+    following = str(job_view.position_of(connection, shown[-1].id)) if len(found) > limit else None
     return Page(items=tuple(shown), next=following)
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from prony.app.fleet.agents import Agents, check_self
 from prony.app.fleet.context import FleetContext
-from prony.app.fleet.events import ChangeNotice, Events
+from prony.app.fleet.events import ChangeNotice, FleetEvents
 from prony.app.fleet.gangs import Gangs
 from prony.app.fleet.state import FleetState, HeldLease, KnownAgent, PendingLot
 from prony.app.fleet.transitions import Transitions
-from prony.dispatch.retry import LONGEST_PAUSE_S
+from prony.dispatch.outcomes import LONGEST_PAUSE_S
 from prony.errors import NotFoundError
 from prony.model.access import Principal
 from prony.model.job import Job
@@ -52,7 +52,7 @@ class Leases:
         self,
         context: FleetContext,
         state: FleetState,
-        events: Events,
+        events: FleetEvents,
         agents: Agents,
         transitions: Transitions,
         gangs: Gangs,
@@ -139,7 +139,7 @@ class Leases:
         if occupying.agent_id != known_agent.id or occupying.lease_id in holding:
             return Claimed(None, held_of(occupying), ())
         # It was lent and the answer never arrived: lent again.
-        job = Job.read_json(queue.document(connection, occupying.job_id))
+        job = Job.read_json(queue.job_document(connection, occupying.job_id))
         lease = Lease(id=occupying.lease_id, job=job, attempt=occupying.attempt, ttl_s=self._context.settings.ttl_s)
         return Claimed(lease, held_of(occupying), ())
 

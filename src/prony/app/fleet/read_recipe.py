@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from prony.app.check_jobs import check_names
-from prony.app.check_target import check_target
+from prony.app.check_jobs import check_names, check_target
 from prony.dispatch.matching import demand_of
 from prony.errors import InputError
 from prony.model.job import Job

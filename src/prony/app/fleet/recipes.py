@@ -28,7 +28,7 @@ Machine = tuple[str, str]
 _MOST_JOBS = 2000
 
 
-def estimate_duration(
+def _estimate_duration(
     connection: Connection, jobs: Sequence[Job], machines: Iterable[Machine], *, shared: int
 ) -> Expected:
     """Return how long the jobs take where `shared` devices work on them at the same time."""
@@ -78,9 +78,9 @@ class Recipes:
             return RecipeCheck(problems=(RecipeProblem(message=exc.message, hint=exc.hint),))
         loaded, cells = read.loaded, read.cells
         known_agents = list(self._state.agents.values())
-        lots, runnable = await self._context.checkers.in_thread(hold_lots, loaded, cells, known_agents)
+        lots, runnable = await self._context.checkers.in_thread(_hold_lots, loaded, cells, known_agents)
         machines, shared = _machines(known_agents, lots)
-        looked = partial(estimate_duration, jobs=cells, machines=machines, shared=1 if _is_each(loaded) else shared)
+        looked = partial(_estimate_duration, jobs=cells, machines=machines, shared=1 if _is_each(loaded) else shared)
         return RecipeCheck(
             name=loaded.recipe.name,
             kind=loaded.recipe.workload.kind,
@@ -97,7 +97,7 @@ class Recipes:
         """Say for each agent whether it could run each lot of a recipe, and what it lacks."""
         read = await self._context.read_recipe(ReadOrder(submission), is_check=True)
         known_agents = list(self._state.agents.values())
-        lots, runnable = await self._context.checkers.in_thread(hold_lots, read.loaded, read.cells, known_agents)
+        lots, runnable = await self._context.checkers.in_thread(_hold_lots, read.loaded, read.cells, known_agents)
         return Compatibility(lots=lots, runnable=runnable)
 
 
@@ -119,7 +119,7 @@ def _machines(known_agents: Sequence[KnownAgent], lots: Sequence[LotFit]) -> tup
     return list(dict.fromkeys(machines)), len({known_agent.device_key for known_agent in there})
 
 
-def hold_lots(
+def _hold_lots(
     loaded: LoadedRecipe, cells: Sequence[Job], known_agents: Sequence[KnownAgent]
 ) -> tuple[tuple[LotFit, ...], bool]:
     """Hold each lot against each agent; True where all lots could run. May be asked from any thread."""

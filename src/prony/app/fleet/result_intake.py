@@ -17,8 +17,7 @@ from prony.app.fleet.leases import Asked, Claimed, Leases
 from prony.app.fleet.state import FleetState, HeldLease, KnownAgent
 from prony.app.fleet.transitions import Transitions
 from prony.app.fleet.unpack_result import UnpackedResult, UnpackOrder, summarise_written
-from prony.dispatch.outcomes import after_late_result, after_result
-from prony.dispatch.strikes import agents_to_strike, is_faulty, may_be_the_agent
+from prony.dispatch.outcomes import after_late_result, after_result, agents_to_strike, is_faulty, may_be_the_agent
 from prony.errors import ConflictError, InputError, StoreError
 from prony.model.access import Principal
 from prony.model.agent import AgentState

@@ -16,7 +16,7 @@ from prony.errors import ConflictError, NotFoundError
 from prony.instruments.samples import SAMPLES, TELEMETRY
 from prony.model.comparison import Comparison, Terms
 from prony.model.experiment_data import Entry
-from prony.model.gate_outcome import GateReport
+from prony.model.gate import GateReport
 from prony.model.matrix import MatrixReport, MatrixTerms
 from prony.model.picture import Counters, Distribution, Starts, StepLines, Timeline
 from prony.model.section import JobSections
@@ -42,7 +42,7 @@ class Results:
         return await asyncio.to_thread(show)
 
     async def report(self, experiment_id: str, report_format: str, *, strict: bool = False) -> str | bytes:
-        from prony.app.analysed_experiment import analyse_experiment
+        from prony.app.analyses import analyse_experiment
         from prony.report import render
 
         is_pdf = report_format == "pdf"
@@ -64,9 +64,9 @@ class Results:
             return await asyncio.to_thread(print_pdf, page.encode() if isinstance(page, str) else page)
 
     async def compare(self, names: Sequence[str], terms: Terms) -> Comparison:
-        from prony.app.compare import compare
+        from prony.app.analyses import compare_stored
 
-        return await asyncio.to_thread(compare, self._context.store, names, terms)
+        return await asyncio.to_thread(compare_stored, self._context.store, names, terms)
 
     async def judge_gates(self, experiment_id: str, *, strict: bool, more: Sequence[str]) -> GateReport:
         from prony.app.gates import gate_report
@@ -89,7 +89,7 @@ class Results:
         )
 
     async def matrix(self, experiment_ids: Sequence[str], terms: MatrixTerms) -> MatrixReport:
-        from prony.app.matrix import matrix_over
+        from prony.app.analyses import matrix_over
 
         return await asyncio.to_thread(matrix_over, self._context.store, experiment_ids, terms)
 
@@ -111,11 +111,11 @@ class Results:
 
     async def distribution(self, job_id: str, *, metric: str | None, bins: int) -> Distribution:
         entry = await self.get(job_id)
-        return await asyncio.to_thread(pictures.distribution, entry, metric, bins)
+        return await asyncio.to_thread(pictures.picture_distribution, entry, metric, bins)
 
     async def timeline(self, job_id: str, *, buckets: int) -> Timeline:
         entry = await self.get(job_id)
-        return await asyncio.to_thread(pictures.timeline, entry, buckets)
+        return await asyncio.to_thread(pictures.picture_timeline, entry, buckets)
 
     async def starts(self, job_id: str) -> Starts:
         entry = await self.get(job_id)
@@ -132,7 +132,7 @@ class Results:
 
     async def counters(self, job_id: str, *, most: int, points: int) -> Counters:
         entry = await self.get(job_id)
-        return await asyncio.to_thread(pictures.counters, entry, most, points)
+        return await asyncio.to_thread(pictures.picture_counters, entry, most, points)
 
     async def samples(self, job_id: str) -> Path:
         return await self._file(job_id, SAMPLES)
@@ -157,7 +157,7 @@ class Results:
             raise ConflictError(f"experiment {experiment_id} is {state}", hint="wait for it, or cancel it")
 
     def _export(self, experiment_id: str, export_format: str) -> Path:
-        from prony.app.exports import export_loads
+        from prony.app.interchange import export_loads
 
         with tempfile.TemporaryDirectory(prefix="prony-export-") as scratch:
             folder = Path(scratch) / experiment_id

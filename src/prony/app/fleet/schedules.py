@@ -21,7 +21,7 @@ from prony.app.fleet.scripts import check_scripts
 from prony.app.fleet.state import FleetState
 from prony.app.fleet.submission import (
     Offers,
-    Plan,
+    SubmissionPlan,
     list_offers,
     order_for,
     plan_experiment,
@@ -30,9 +30,9 @@ from prony.app.fleet.submission import (
 )
 from prony.errors import ConflictError, InputError, PronyError
 from prony.model.access import Principal
+from prony.model.cron import Timing
 from prony.model.queue import Page, Submission
 from prony.model.schedule import Fire, NewSchedule, Schedule, ScheduleState
-from prony.model.timing import Timing
 from prony.store import schedules
 from prony.store.home import Home
 from prony.store.writer import Transaction
@@ -58,10 +58,12 @@ def build_schedule(new: NewSchedule, read: ReadRecipe, home: Home, *, now: datet
     check_scripts(plan_experiment(read, dict, now=now, who=who).jobs, home)
     timing = Timing.model_validate(own | given)
     named = new.name or recipe.name
-    return schedule_of(named, recipe.name, timing, new.submission, now=now, who=who)
+    return _schedule_of(named, recipe.name, timing, new.submission, now=now, who=who)
 
 
-def schedule_of(name: str, recipe: str, timing: Timing, submission: Submission, *, now: datetime, who: str) -> Schedule:
+def _schedule_of(
+    name: str, recipe: str, timing: Timing, submission: Submission, *, now: datetime, who: str
+) -> Schedule:
     """Return a schedule that goes on from now."""
     return Schedule(
         id=new_id(time.time(), chance=4),
@@ -76,13 +78,15 @@ def schedule_of(name: str, recipe: str, timing: Timing, submission: Submission, 
     )
 
 
-def keep_recipe_schedule(transaction: Transaction, plan: Plan, submission: Submission, *, now: datetime) -> str | None:
+def keep_recipe_schedule(
+    transaction: Transaction, plan: SubmissionPlan, submission: Submission, *, now: datetime
+) -> str | None:
     """Keep the schedule that a submitted recipe brings, in the place of an earlier one of its name; return its id."""
     recipe = plan.experiment.recipe
     if recipe.schedule is None:
         return None
     who = plan.experiment.submitted_by
-    found = schedule_of(recipe.name, recipe.name, recipe.schedule, submission, now=now, who=who)
+    found = _schedule_of(recipe.name, recipe.name, recipe.schedule, submission, now=now, who=who)
     return schedules.replace(transaction.connection, found)
 
 
@@ -147,7 +151,7 @@ def list_turns(timing: Timing, begin: datetime, now: datetime) -> list[Turn]:
     return [replace(turn, begin=one, next_at=end) for turn, one, end in zip(found, begins, ends, strict=True)]
 
 
-def plan_fire(schedule: Schedule, read: ReadRecipe, offers: Offers, *, now: datetime) -> Plan | PronyError:
+def plan_fire(schedule: Schedule, read: ReadRecipe, offers: Offers, *, now: datetime) -> SubmissionPlan | PronyError:
     """Return the experiment that a schedule makes now, or why there is none."""
     try:
         found = plan_experiment(read, offers, now=now, who=schedule.created_by)
@@ -156,8 +160,8 @@ def plan_fire(schedule: Schedule, read: ReadRecipe, offers: Offers, *, now: date
     return found.of_schedule(schedule.id)
 
 
-def take_turn(
-    transaction: Transaction, schedule: Schedule, turn: Turn, made: Plan | PronyError | None, *, now: datetime
+def _take_turn(
+    transaction: Transaction, schedule: Schedule, turn: Turn, made: SubmissionPlan | PronyError | None, *, now: datetime
 ) -> Fire | None:
     """Carry out one turn; None where somebody else did, or the schedule was changed meanwhile."""
     kept = schedules.find(transaction.connection, schedule.id, locked=True)
@@ -167,7 +171,7 @@ def take_turn(
     return _record_fire(transaction, schedule.id, turn, made, now=now)
 
 
-def fire_now(transaction: Transaction, schedule: Schedule, made: Plan | PronyError, *, now: datetime) -> Fire:
+def fire_now(transaction: Transaction, schedule: Schedule, made: SubmissionPlan | PronyError, *, now: datetime) -> Fire:
     """Fire once beside the plan, paused or not."""
     if isinstance(made, PronyError):
         raise made
@@ -180,9 +184,9 @@ def fire_now(transaction: Transaction, schedule: Schedule, made: Plan | PronyErr
 
 
 def _record_fire(
-    transaction: Transaction, schedule_id: str, turn: Turn, made: Plan | PronyError | None, *, now: datetime
+    transaction: Transaction, schedule_id: str, turn: Turn, made: SubmissionPlan | PronyError | None, *, now: datetime
 ) -> Fire | None:
-    plan = made if isinstance(made, Plan) else None
+    plan = made if isinstance(made, SubmissionPlan) else None
     fire = Fire.model_validate(
         {
             "schedule_id": schedule_id,
@@ -281,7 +285,7 @@ class Schedules:
             plan = await self._plan_of(found, now)
 
         def act(transaction: Transaction) -> Fire | None:
-            fire = take_turn(transaction, found, turn, plan, now=now)
+            fire = _take_turn(transaction, found, turn, plan, now=now)
             happening = check_missed_fires(found, fire) if fire is not None else None
             if happening is not None:
                 self._alarm_engine.report(transaction, happening)
@@ -292,7 +296,7 @@ class Schedules:
             told = fire.model_dump(include={"cause", "missed", "reason"})
             self._context.hook("fired", schedule=found.id, experiment=fire.experiment_id, **told)
 
-    async def _plan_of(self, found: Schedule, now: datetime) -> Plan | PronyError:
+    async def _plan_of(self, found: Schedule, now: datetime) -> SubmissionPlan | PronyError:
         """Return the experiment that a schedule makes now, or why there is none."""
         try:
             read = await self._context.read_recipe(order_for(found.submission))

@@ -16,10 +16,9 @@ from prony.app.fleet import uploads
 from prony.app.fleet.context import FleetContext
 from prony.errors import CapacityError, InputError, NotFoundError
 from prony.model.job import Job
-from prony.runner.scripts.archive import check_archive
-from prony.runner.scripts.packing import MOST_BYTES, REFERENCE
+from prony.runner.script_folders import MOST_TAR_BYTES, REFERENCE, check_archive
+from prony.store.experiments import named_scripts
 from prony.store.home import Home
-from prony.store.scripts import named_scripts
 
 _GRACE_S = 3600.0  # from when scripts are brought to when the experiment that names them is kept
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -36,7 +35,7 @@ class Scripts:
         place = _place(self._context.store.home, sha256)
         coming = self._context.store.home.uploads / f"scripts-{uuid.uuid4().hex}"
         try:
-            await uploads.save(chunks, coming, most=MOST_BYTES)
+            await uploads.save(chunks, coming, most=MOST_TAR_BYTES)
             if await asyncio.to_thread(_digest, coming) != sha256:
                 raise InputError(f"what arrived is not sha256:{sha256}", hint="send it again", code="damaged")
             await asyncio.to_thread(check_archive, coming)

@@ -41,7 +41,7 @@ Offers = Callable[[], Mapping[str, Offer]]
 
 
 @dataclass(frozen=True)
-class Plan:
+class SubmissionPlan:
     experiment: Experiment
     jobs: tuple[Job, ...]
     lots: dict[str, Lot]  # by job
@@ -50,12 +50,12 @@ class Plan:
     def tries(self) -> int:
         return self.experiment.recipe.place.attempts
 
-    def of_schedule(self, schedule_id: str | None) -> Plan:
+    def of_schedule(self, schedule_id: str | None) -> SubmissionPlan:
         if schedule_id is None:
             return self
         return replace(self, experiment=self.experiment.model_copy(update={"schedule_id": schedule_id}))
 
-    def noted_as(self, earlier: Experiment) -> Plan:
+    def noted_as(self, earlier: Experiment) -> SubmissionPlan:
         """Return it with what was noted when the recipe was first read: what is run again is the recipe alone."""
         noted = {"dialect": earlier.dialect, "notes": earlier.notes}
         return replace(self, experiment=self.experiment.model_copy(update=noted))
@@ -89,7 +89,7 @@ def plan_experiment(
     who: str,
     replaced: Experiment | None = None,
     rerun_of: str | None = None,
-) -> Plan:
+) -> SubmissionPlan:
     """Lay out the jobs of a recipe that was read; `replaced` is an experiment that gets another recipe."""
     loaded, cells, submission, identity = read.loaded, read.cells, read.order.submission, read.order.identity
     priority = loaded.recipe.place.priority if submission.priority is None else submission.priority
@@ -112,7 +112,7 @@ def plan_experiment(
         submitted_by=who,
         rerun_of=replaced.rerun_of if replaced else rerun_of,
     )
-    return Plan(experiment, jobs, lots)
+    return SubmissionPlan(experiment, jobs, lots)
 
 
 def demands(loaded: LoadedRecipe, cells: Sequence[Job]) -> list[tuple[Demand, int]]:
@@ -201,20 +201,20 @@ def list_offers(state: FleetState) -> Offers:
     }
 
 
-async def write_plan(state: FleetState, plan: Plan | PronyError | None, writing: Awaitable[T]) -> T:
+async def write_plan(state: FleetState, plan: SubmissionPlan | PronyError | None, writing: Awaitable[T]) -> T:
     """Write with the plan's lots in mind, so that whoever waits is offered them at once."""
-    with state.expect_lots(plan.lots.values() if isinstance(plan, Plan) else ()):
+    with state.expect_lots(plan.lots.values() if isinstance(plan, SubmissionPlan) else ()):
         return await writing
 
 
-def store_plan(transaction: Transaction, made: Plan) -> None:
+def store_plan(transaction: Transaction, made: SubmissionPlan) -> None:
     """Store the experiment and let its jobs wait."""
     experiments.add_submitted(transaction.connection, made.experiment)
     transaction.publish("job", f"{made.experiment.id}/")
     enqueue(transaction, made)
 
 
-def enqueue(transaction: Transaction, made: Plan) -> None:
+def enqueue(transaction: Transaction, made: SubmissionPlan) -> None:
     """Let its jobs wait; the experiment is stored."""
     queue.add(transaction.connection, made.jobs, made.lots, tries=made.tries, now=made.experiment.created_at)
     for lot_id, count in Counter(lot.id for lot in made.lots.values()).items():

@@ -7,13 +7,11 @@ from typing import Any
 from prony.app.fleet.alarm_engine import AlarmEngine, experiment_ended
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.state import FleetState
-from prony.dispatch.outcomes import after_loss
-from prony.dispatch.retry import pause_s
+from prony.dispatch.outcomes import after_loss, pause_s
 from prony.model.experiment import ExperimentState
 from prony.model.queue import JobState
 from prony.model.result import Failure
-from prony.model.states import OVER
-from prony.model.states import outcome as experiment_outcome
+from prony.model.states import OVER, experiment_outcome
 from prony.store import confirmations, parts, queue, result_rows
 from prony.store.database import Row
 from prony.store.writer import Transaction
@@ -34,10 +32,10 @@ class Transitions:
 
         Where two servers end the last two jobs in the same instant neither sees the other's: the next round does.
         """
-        if queue.is_open(transaction.connection, experiment_id):
+        if queue.is_job_open(transaction.connection, experiment_id):
             return
         row = queue.lock_experiment(transaction.connection, experiment_id)
-        if queue.is_open(transaction.connection, experiment_id):  # another server has just let one wait again
+        if queue.is_job_open(transaction.connection, experiment_id):  # another server has just let one wait again
             return
         counts = queue.counts(transaction.connection, [experiment_id])[experiment_id]
         if not counts:  # it was deleted, or is run without a server

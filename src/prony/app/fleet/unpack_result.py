@@ -90,7 +90,7 @@ def unpack_result(order: UnpackOrder) -> UnpackedResult:
     except BaseException:
         shutil.rmtree(order.folder, ignore_errors=True)
         raise
-    return UnpackedResult(order.folder, row, contents.result.state, failure_of(contents.result))
+    return UnpackedResult(order.folder, row, contents.result.state, _failure_of(contents.result))
 
 
 def summarise_written(contents: FolderContents) -> UnpackedResult:
@@ -98,10 +98,10 @@ def summarise_written(contents: FolderContents) -> UnpackedResult:
     no samples were told that could be damaged."""
     row = result_row(contents, _summary(replace(contents, samples=sample_frame(()))))
     result_tar.sync_tree(contents.path)
-    return UnpackedResult(contents.path, row, contents.result.state, failure_of(contents.result))
+    return UnpackedResult(contents.path, row, contents.result.state, _failure_of(contents.result))
 
 
-def merge_results(order: MergeOrder) -> UnpackedResult:
+def _merge_results(order: MergeOrder) -> UnpackedResult:
     """Put the parts of a load together, and summarise the whole."""
     found = [PartFolder(one.agent, one.folder, read_nouns(one.folder).result) for one in order.parts]
     failure = order.failure
@@ -115,10 +115,10 @@ def merge_results(order: MergeOrder) -> UnpackedResult:
         shutil.rmtree(order.folder, ignore_errors=True)
         raise
     result_tar.sync_tree(order.folder)
-    return UnpackedResult(order.folder, row, contents.result.state, failure_of(contents.result))
+    return UnpackedResult(order.folder, row, contents.result.state, _failure_of(contents.result))
 
 
-def failure_of(result: Result) -> Failure | None:
+def _failure_of(result: Result) -> Failure | None:
     """Return why a result has no numbers: its own reason, or that of its last repetition that failed."""
     if result.failure is not None:
         return result.failure
@@ -156,7 +156,7 @@ def _is_ours(error: StoreError | NotFoundError) -> bool:
 
 
 def carried_out(order: UnpackOrder | MergeOrder) -> UnpackedResult:
-    return merge_results(order) if isinstance(order, MergeOrder) else unpack_result(order)
+    return _merge_results(order) if isinstance(order, MergeOrder) else unpack_result(order)
 
 
 # In processes of their own

@@ -9,7 +9,7 @@ from functools import cache, partial
 from typing import Any
 
 from prony.app.fleet.state import FleetState, KnownAgent
-from prony.dispatch.retry import is_due
+from prony.dispatch.outcomes import is_due
 from prony.model.agent import AgentState
 from prony.model.place import Demand
 from prony.model.queue import JobState, Lot, QueuedJob

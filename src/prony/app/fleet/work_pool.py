@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, ParamSpec, Self, TypeVar
 
-from prony.app.fleet.work_process import LENGTH, NO_MEMORY, WorkLimits, message
+from prony.app.fleet.work_process import LENGTH, NO_MEMORY, WorkLimits, encode_message
 from prony.errors import CapacityError, PronyError, StoreError
 
 Order = TypeVar("Order")
@@ -152,7 +152,7 @@ class _Worker:
         orders, answers = self._process.stdin, self._process.stdout
         if orders is None or answers is None:
             raise ConnectionError("the process has no pipes")
-        orders.write(message(order))
+        orders.write(encode_message(order))
         await orders.drain()
         (size,) = LENGTH.unpack(await answers.readexactly(LENGTH.size))
         return await answers.readexactly(size)

@@ -31,13 +31,13 @@ class WorkLimits:
     memory_bytes: int
 
 
-def message(thing: object) -> bytes:
+def encode_message(thing: object) -> bytes:
     """Return what goes through the pipe: the two ends are one program, so it is pickled."""
     body = pickle.dumps(thing, protocol=pickle.HIGHEST_PROTOCOL)
     return LENGTH.pack(len(body)) + body
 
 
-def answer(
+def answer_order(
     orders: BinaryIO, answers: BinaryIO, carry_out: Callable[[Any], object], limits: WorkLimits | None = None
 ) -> None:
     """Carry out what is ordered, one after the other, until no more orders can come."""
@@ -48,7 +48,7 @@ def answer(
             done = carry_out(order)
         except PronyError as exc:
             done = exc
-        answers.write(message(done))
+        answers.write(encode_message(done))
         answers.flush()
         _limit_cpu(0.0)
 
@@ -61,7 +61,7 @@ def work(carry_out: Callable[[Any], object], limits: WorkLimits | None = None) -
     if limits is not None:
         _limit_memory(limits.memory_bytes)
     try:
-        answer(sys.stdin.buffer, sys.stdout.buffer, carry_out, limits)
+        answer_order(sys.stdin.buffer, sys.stdout.buffer, carry_out, limits)
     except MemoryError:
         os._exit(NO_MEMORY)
 

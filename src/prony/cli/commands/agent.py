@@ -13,8 +13,8 @@ from prony.ports import plugins
 from prony.ports.agent_link import AgentLink, CommandAnswer
 
 if TYPE_CHECKING:
-    from prony.agent.logs import Log
-    from prony.agent.main_loop import Owner
+    from prony.agent.agent import AgentOwner
+    from prony.agent.logs import AgentLog
     from prony.agent.settings import AgentSettings
 
 _LEVELS = ("debug", "info", "warning", "error")
@@ -119,7 +119,7 @@ def command(options: Namespace) -> int:
 
 
 def _start(options: Namespace) -> int:
-    from prony.agent.main_loop import live
+    from prony.agent.agent import live
 
     live(_owner(options), _log(options))
     return 0
@@ -142,8 +142,7 @@ def _info(options: Namespace) -> int:
         document["compute_units"] = [unit.model_dump(mode="json") for unit in units]
         print_json(document | {"home": str(place.root)})
         return 0
-    from prony.cli.abilities import show_abilities, show_facts
-    from prony.cli.device import show_device
+    from prony.cli.device import show_abilities, show_device, show_facts
 
     if offered.device is not None:
         show_device(offered.device, units, str(place.root))
@@ -207,12 +206,12 @@ def _print_answer(answer: CommandAnswer, *, as_json: bool) -> int:
 
 
 def _enroll(options: Namespace) -> int:
-    from prony.agent.logs import Log
-    from prony.agent.main_loop import enroll
+    from prony.agent.agent import enroll
+    from prony.agent.logs import AgentLog
     from prony.cli.output import print_json, print_text
 
     owner = _owner(options)
-    slot, enrolled = enroll(owner, Log(level="warning"))
+    slot, enrolled = enroll(owner, AgentLog(level="warning"))
     if options.json:
         print_json({"agent": enrolled.agent.model_dump(mode="json"), "slot": slot.name, "kept_in": str(slot.file)})
         return 0
@@ -221,8 +220,8 @@ def _enroll(options: Namespace) -> int:
     return 0
 
 
-def _owner(options: Namespace) -> Owner:
-    from prony.agent.main_loop import Owner
+def _owner(options: Namespace) -> AgentOwner:
+    from prony.agent.agent import AgentOwner
     from prony.agent.settings import token_from
     from prony.store.home import home
 
@@ -231,7 +230,7 @@ def _owner(options: Namespace) -> Owner:
         raise InputError(f"{link.option} goes without --server and --token-file", hint="an agent serves one of the two")
     server = options.server or os.environ.get("PRONY_SERVER") or None
     token = None if link is not None else token_from(options.token_file)
-    return Owner(home(), _settings(options), server=server, token=token)
+    return AgentOwner(home(), _settings(options), server=server, token=token)
 
 
 def _settings(options: Namespace) -> AgentSettings:
@@ -279,7 +278,7 @@ def _quantity(text: str, option: str, kind: str) -> int:
         raise InputError(f"{option}: {exc.errors()[0]['msg']}", hint="as in 60s or 20GiB") from exc
 
 
-def _log(options: Namespace) -> Log:
-    from prony.agent.logs import Log
+def _log(options: Namespace) -> AgentLog:
+    from prony.agent.logs import AgentLog
 
-    return Log(level=options.log_level, form=options.log_format)
+    return AgentLog(level=options.log_level, form=options.log_format)

@@ -50,9 +50,9 @@ def _add_list(parser: ArgumentParser, *, inner: bool = False) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.remote import connect
+    from prony.cli.remote import connect_server
 
-    with connect(options) as client:
+    with connect_server(options) as client:
         if options.action in _ACTIONS:
             return _act(client, options)
         if options.action == "show":
@@ -75,8 +75,8 @@ def _list(client: Client, options: Namespace) -> int:
 
 
 def _show(client: Client, options: Namespace) -> int:
-    from prony.cli.abilities import show_abilities, show_facts
     from prony.cli.columns import AGENT, agent_cells
+    from prony.cli.device import show_abilities, show_facts
     from prony.cli.output import print_columns, print_json, print_note, print_text
 
     agent = client.agents.get(client.agents.find(options.agent))
@@ -109,7 +109,7 @@ def _act(client: Client, options: Namespace) -> int:
 
 def _check(client: Client, options: Namespace) -> int:
     """Exit with 1 where a lot of the recipe fits no agent."""
-    from prony.cli.compatibility_table import show_fits
+    from prony.cli.columns import show_fits
     from prony.cli.output import print_json
     from prony.cli.submit import submission_of
     from prony.recipe import load

@@ -24,11 +24,11 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.histories import one_series
+    from prony.cli.columns import one_series
     from prony.cli.output import print_answer
     from prony.cli.remote import open_bench
     from prony.model.history import NewBaseline
-    from prony.report.number import plain
+    from prony.report.number import format_observed
 
     with open_bench(options) as bench:
         series = one_series(bench, options.name)
@@ -39,7 +39,7 @@ def command(options: Namespace) -> int:
             found = bench.histories.set_baseline(series.id, NewBaseline(job_id=options.job, reason=options.reason))
         else:
             found = bench.histories.baseline(series.id)
-    value = "-" if found.value is None else plain(found.value, series.unit, 4)
+    value = "-" if found.value is None else format_observed(found.value, series.unit, 4)
     why = f" ({found.reason})" if found.reason else ""
     told = f"{series.id} {series.title}: job {found.job_id}, {series.metric} {value}, set {found.set_at:%Y-%m-%d}{why}"
     return print_answer(found, told, as_json=options.json)

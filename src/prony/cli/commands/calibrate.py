@@ -39,7 +39,7 @@ def command(options: Namespace) -> int:
     from prony.app.bench import Bench
     from prony.cli.output import print_columns, print_json, print_note, print_text
     from prony.model.metric import METRICS
-    from prony.report.number import text
+    from prony.report.number import format_number
 
     repeats = _repeats(options)
 
@@ -55,7 +55,7 @@ def command(options: Namespace) -> int:
     if options.json:
         print_json(calibration.model_dump(mode="json"))
         return 0
-    rows = [(name, text(figure), METRICS[name].meaning) for name, figure in calibration.figures.items()]
+    rows = [(name, format_number(figure), METRICS[name].meaning) for name, figure in calibration.figures.items()]
     print_columns(("FIGURE", "VALUE", "WHAT IT IS"), rows)
     if options.deep and calibration.noise_class is not None:
         print_text(_describe_calibration(calibration))

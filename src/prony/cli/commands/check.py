@@ -27,11 +27,11 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.cli.output import print_json, print_text
-    from prony.cli.remote import address
+    from prony.cli.remote import server_address
     from prony.cli.run_here import tell_notes
 
     options.set = [*options.set, *([f"place.on={options.on}"] if options.on else [])]
-    is_there = address(options) is not None
+    is_there = server_address(options) is not None
     found = _there(options) if is_there else _here(options)
     if options.json:
         print_json(found.model_dump(mode="json"))
@@ -44,8 +44,7 @@ def command(options: Namespace) -> int:
 
 
 def _here(options: Namespace) -> RecipeCheck:
-    from prony.app.check_jobs import check_names
-    from prony.app.check_target import check_target
+    from prony.app.check_jobs import check_names, check_target
     from prony.model.check import Planned, RecipeCheck
     from prony.ports.workload import kind_of
     from prony.recipe import load
@@ -64,14 +63,14 @@ def _here(options: Namespace) -> RecipeCheck:
 
 
 def _there(options: Namespace) -> RecipeCheck:
-    from prony.cli.remote import connect
+    from prony.cli.remote import connect_server
     from prony.cli.submit import AGENTS_MACHINE, submission_of
     from prony.errors import InputError
     from prony.ports.workload import kind_of
     from prony.recipe import load
 
     loaded = load(options.recipe, options.set)
-    with connect(options) as client:
+    with connect_server(options) as client:
         found = client.recipes.check(submission_of(loaded, options.set))
     if found.problems:  # what is right here and wrong there: another version, or a plug-in that it lacks
         first = found.problems[0]
@@ -81,7 +80,7 @@ def _there(options: Namespace) -> RecipeCheck:
 
 
 def _show_there(found: RecipeCheck) -> None:
-    from prony.cli.compatibility_table import show_fits
+    from prony.cli.columns import show_fits
     from prony.cli.output import print_text
 
     show_fits(found.lots, runnable=found.runnable)

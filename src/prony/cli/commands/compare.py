@@ -32,7 +32,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.comparison import show_comparison, terms_of
+    from prony.cli.documents import show_comparison, terms_of
     from prony.cli.output import print_note
     from prony.cli.remote import open_bench
     from prony.model.comparison import Conclusion

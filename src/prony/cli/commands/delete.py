@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from prony.cli.arguments import add_experiment, add_json, add_server
+from prony.cli.arguments import add_experiment_argument, add_json, add_server
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Delete an experiment and its result folders. Model files are never touched."""
-    add_experiment(parser, required=True)
+    add_experiment_argument(parser, required=True)
     parser.add_argument("--force", action="store_true", help="also one that is marked as running")
     add_json(parser)
     add_server(parser)

@@ -46,8 +46,8 @@ def command(options: Namespace) -> int:
 def _look_at_store(*, as_json: bool) -> int:
     """Hold every sample file against its checksum; return 3 where one is damaged."""
     from prony.app.bench import Bench
-    from prony.app.damages import damages_of
-    from prony.cli.damages import report_damages
+    from prony.app.results import damages_of
+    from prony.cli.finish_run import report_damages
     from prony.cli.output import print_json, print_text
 
     with Bench.open() as bench:

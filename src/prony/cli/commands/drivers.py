@@ -14,9 +14,9 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.app.services import drivers, tasks
+    from prony.app.abilities import drivers, tasks
+    from prony.cli.columns import show_options
     from prony.cli.output import print_columns, print_json
-    from prony.cli.plugin_options import show_options
 
     if options.name:
         kind = "tasks" if options.name in {one.name for one in tasks()} else "drivers"

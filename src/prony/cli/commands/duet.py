@@ -39,7 +39,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.remote import address
+    from prony.cli.remote import server_address
     from prony.recipe import load
 
     options.set = [*options.set, *_sides(options)]
@@ -48,7 +48,7 @@ def command(options: Namespace) -> int:
         from prony.errors import InputError
 
         raise InputError("this recipe has one side only", hint="say what differs: --a threads=1 --b threads=2")
-    if address(options) is not None:
+    if server_address(options) is not None:
         return _there(loaded, options)
     return _here(loaded, options)
 
@@ -87,7 +87,7 @@ def full_path(path: str) -> str:
 
 def _here(loaded: LoadedRecipe, options: Namespace) -> int:
     from prony.app.bench import Bench
-    from prony.cli.comparison import terms_of
+    from prony.cli.documents import terms_of
     from prony.cli.finish_run import finish
     from prony.cli.progress import following
 
@@ -103,24 +103,23 @@ def _here(loaded: LoadedRecipe, options: Namespace) -> int:
 
 
 def _there(loaded: LoadedRecipe, options: Namespace) -> int:
-    from prony.cli.comparison import terms_of
-    from prony.cli.remote import connect
-    from prony.cli.submit import see_through, submission_of
-    from prony.cli.upload_scripts import upload_scripts
-    from prony.cli.watch import follow
+    from prony.cli.documents import terms_of
+    from prony.cli.remote import connect_server
+    from prony.cli.submit import see_through, submission_of, upload_scripts
+    from prony.cli.watch import follow_experiment
 
     terms = terms_of(options)
-    with connect(options) as client:
+    with connect_server(options) as client:
         view = client.experiments.submit(submission_of(loaded, [*options.set, *upload_scripts(client, loaded)]))
         if options.json:
-            follow(client, view.experiment.id, cancels=True)
+            follow_experiment(client, view.experiment.id, cancels=True)
         elif code := see_through(client, view, RunOutput.of(options), options):
             return code
         return _print_comparison(client.analyses.compare([view.experiment.id], terms), options)
 
 
 def _print_comparison(found: Comparison, options: Namespace) -> int:
-    from prony.cli.comparison import show_comparison
+    from prony.cli.documents import show_comparison
     from prony.model.comparison import Conclusion
 
     show_comparison(found, as_json=options.json)

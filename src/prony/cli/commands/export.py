@@ -5,13 +5,13 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from prony.cli.arguments import add_experiment, add_server
+from prony.cli.arguments import add_experiment_argument, add_server
 from prony.ports.plugins import EXPORTERS, find_plugins
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Copy an experiment with its recipe, results and checksums; `prony import` brings it back anywhere."""
-    add_experiment(parser, required=True)
+    add_experiment_argument(parser, required=True)
     parser.add_argument("--to", type=Path, required=True, help="folder to make")
     formats = ("requests-jsonl", "csv", "hdr", "mlperf", *find_plugins(EXPORTERS))
     parser.add_argument(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from prony.cli.arguments import RunOutput, add_experiment, add_gates, add_json, add_server
+from prony.cli.arguments import RunOutput, add_experiment_argument, add_gates, add_json, add_server
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Judge the gates of an experiment by the intervals of its numbers; exit 1 where one fails."""
-    add_experiment(parser)
+    add_experiment_argument(parser)
     parser.add_argument("--gate", action="append", default=[], metavar="TEXT", help="one more gate; repeatable")
     add_gates(parser)
     add_json(parser)

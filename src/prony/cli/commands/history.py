@@ -43,7 +43,7 @@ def command(options: Namespace) -> int:
 
 
 def _rebuild(bench: UseCases) -> None:
-    from prony.cli.histories import show_progress
+    from prony.cli.columns import show_progress
     from prony.cli.output import print_note
 
     count = bench.histories.rebuild(show_progress)
@@ -54,10 +54,10 @@ def _show(history: History, options: Namespace) -> int:
     from prony.cli.output import print_json, print_note, print_text
 
     if options.plot is not None:
-        from prony.report.plots.history import drawn
+        from prony.report.plots.history import draw_history
 
         options.plot.parent.mkdir(parents=True, exist_ok=True)
-        options.plot.write_bytes(drawn(history, options.plot.suffix))
+        options.plot.write_bytes(draw_history(history, options.plot.suffix))
         print_note(f"plot: {options.plot}")
     if options.json:
         print_json(history.model_dump(mode="json"))
@@ -69,7 +69,7 @@ def _show(history: History, options: Namespace) -> int:
 
 
 def _list(found: Sequence[Series], options: Namespace) -> int:
-    from prony.cli.histories import SERIES, series_cells
+    from prony.cli.columns import SERIES, series_cells
     from prony.cli.output import print_columns, print_json, print_note
 
     if options.json:

@@ -18,7 +18,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.app.bench import Bench
-    from prony.app.imports import bring_in
+    from prony.app.interchange import bring_in
     from prony.cli.output import print_json, print_text
 
     with Bench.open() as bench:

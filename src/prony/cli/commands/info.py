@@ -29,8 +29,7 @@ def command(options: Namespace) -> int:
         document["abilities"] = [one.model_dump(mode="json") for one in abilities]
         print_json(document | {"home": place})
         return 0
-    from prony.cli.abilities import show_abilities
-    from prony.cli.device import show_device
+    from prony.cli.device import show_abilities, show_device
     from prony.cli.output import print_text
 
     show_device(device, units, place)

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from prony.cli.arguments import add_json, add_server
-from prony.cli.remote import address
+from prony.cli.remote import server_address
 from prony.store.home import Home, home
 
 _STATES = ("pending", "running", "complete", "partial", "failed", "cancelled")
@@ -25,7 +25,7 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     from prony.cli.output import print_columns, print_json, print_note
 
-    heads, rows, cells = _there(options) if address(options) else _here(options)
+    heads, rows, cells = _there(options) if server_address(options) else _here(options)
     if options.json:
         print_json(rows)
     elif rows:
@@ -50,16 +50,16 @@ def _here(options: Namespace) -> tuple[tuple[str, ...], list[dict[str, Any]], li
 def _there(options: Namespace) -> tuple[tuple[str, ...], list[dict[str, Any]], list[tuple[str, ...]]]:
     from functools import partial
 
-    from prony.cli.columns import EXPERIMENT, experiment_cells, experiment_row
-    from prony.cli.remote import connect
+    from prony.cli.columns import EXPERIMENT, experiment_cells, experiment_columns
+    from prony.cli.remote import connect_server
     from prony.model.experiment import ExperimentState
     from prony.ports.use_cases import iterate_pages
 
     state = ExperimentState(options.state) if options.state else None
-    with connect(options) as client:
+    with connect_server(options) as client:
         ask = partial(client.experiments.page, state=state, name=options.name, schedule=options.schedule)
         views = list(iterate_pages(ask, options.limit))
-    return EXPERIMENT, [experiment_row(view) for view in views], [experiment_cells(view) for view in views]
+    return EXPERIMENT, [experiment_columns(view) for view in views], [experiment_cells(view) for view in views]
 
 
 def _recover(place: Home) -> None:

@@ -35,12 +35,12 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     import json
 
-    from prony.cli.run_here import pause_garbage_collection, run_here
+    from prony.cli.run_here import pause_garbage_collection, run_recipe_here
 
     with pause_garbage_collection():
         from prony.recipe import loads
     loaded = loads(json.dumps(recipe(options)), "json", "the options", options.set)
-    return run_here(loaded, RunOutput.of(options), base=Path.cwd())
+    return run_recipe_here(loaded, RunOutput.of(options), base=Path.cwd())
 
 
 def recipe(options: Namespace) -> dict[str, Any]:

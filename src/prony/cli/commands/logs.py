@@ -12,7 +12,7 @@ from prony.cli.arguments import add_server
 
 if TYPE_CHECKING:
     from prony.client import Client
-    from prony.client.jobs import LogPiece
+    from prony.client.jobs import FetchedLog
 
 _WAIT_S = 20.0
 
@@ -26,11 +26,11 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.remote import address, connect, is_served
+    from prony.cli.remote import connect_server, is_served, server_address
 
-    if address(options) is None and not is_served():
+    if server_address(options) is None and not is_served():
         return _here(options)
-    with connect(options) as client:
+    with connect_server(options) as client:
         job_id = client.jobs.find(options.job)
         offset, show = 0, _Printer()
         while True:
@@ -43,7 +43,7 @@ def command(options: Namespace) -> int:
 
 def _here(options: Namespace) -> int:
     """Print the logs that lie beside the results of an experiment, or of one job of it."""
-    from prony.app.logs import log_files
+    from prony.app.local_experiments import log_files
     from prony.cli.output import print_note
     from prony.errors import InputError
     from prony.store.store import Store
@@ -61,7 +61,7 @@ def _here(options: Namespace) -> int:
     return 0
 
 
-def _piece(client: Client, job_id: str, offset: int, options: Namespace) -> LogPiece:
+def _piece(client: Client, job_id: str, offset: int, options: Namespace) -> FetchedLog:
     """Return the next piece; who follows waits for it, and for a server that is away."""
     from prony.client.wire import delays
     from prony.errors import TransportError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from prony.cli.arguments import add_experiments, add_json, add_server
-from prony.cli.documents import Faces, add_format, show
+from prony.cli.documents import Faces, add_format, show_document
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -32,4 +32,4 @@ def command(options: Namespace) -> int:
     with open_bench(options) as bench:
         found = bench.analyses.matrix([bench.experiments.find(text) for text in options.experiments], terms)
     faces = Faces(print_matrix, matrix.render, matrix_markdown.render)
-    return show(found, options, f"matrix-{found.experiments[0]}", faces)
+    return show_document(found, options, f"matrix-{found.experiments[0]}", faces)

@@ -51,19 +51,19 @@ def command(options: Namespace) -> int:
         from prony.load.mock import server
     except ModuleNotFoundError as exc:
         raise CapacityError(f"{exc.name} is not installed", hint=f"pip install {exc.name}") from exc
-    from prony.load.mock.start import Options
+    from prony.load.mock.start import MockOptions
 
-    asked = Options(**_read(options))
-    return server.run(asked, _say_json if options.json else _say)
+    asked = MockOptions(**_read(options))
+    return server.run_mock(asked, _say_json if options.json else _say)
 
 
 def _read(options: Namespace) -> dict[str, Any]:
-    from prony.load.mock.start import duration_ns, share
+    from prony.load.mock.start import duration_ns, parse_share
 
     given = vars(options)
     found = {name: given[name] for name in _AS_THEY_ARE}
     found |= {field: _read_one(name, given[name], duration_ns) for name, field in _TIMES.items()}
-    return found | {name: _read_one(name, given[name], share) for name in _SHARES}
+    return found | {name: _read_one(name, given[name], parse_share) for name in _SHARES}
 
 
 def _read_one(name: str, text: str, read: Any) -> Any:
@@ -87,8 +87,8 @@ def _say_json(url: str) -> None:
     import json
     import sys
 
-    from prony.load.mock.server import ready
+    from prony.load.mock.server import ready_message
 
     # One line, because whoever started this waits for just that.
-    sys.stdout.write(json.dumps(ready(url)) + "\n")
+    sys.stdout.write(json.dumps(ready_message(url)) + "\n")
     sys.stdout.flush()

@@ -16,9 +16,9 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     from prony.cli.columns import LOT, lot_cells
     from prony.cli.output import print_columns, print_json, print_note
-    from prony.cli.remote import connect
+    from prony.cli.remote import connect_server
 
-    with connect(options) as client:
+    with connect_server(options) as client:
         queue = client.server.queue()
     if options.json:
         print_json(queue.model_dump(mode="json"))

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import add_experiment, add_gates, add_server
+from prony.cli.arguments import add_experiment_argument, add_gates, add_server
 
 if TYPE_CHECKING:
     from prony.ports.use_cases import UseCases
@@ -21,7 +21,7 @@ def arguments(parser: ArgumentParser) -> None:
 
     PDF is printed by a browser on this machine: a Chromium, Chrome or Edge on PATH, or what PRONY_BROWSER names.
     """
-    add_experiment(parser)
+    add_experiment_argument(parser)
     parser.add_argument(
         "--format", "-f", help="html (default, or by --out's name), pdf, md, json, csv, junit or github"
     )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from prony.cli.arguments import RunOutput, add_experiment, add_gates, add_json, add_report, add_server
+from prony.cli.arguments import RunOutput, add_experiment_argument, add_gates, add_json, add_report, add_server
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Run an earlier experiment's recipe again, with the overrides it had."""
-    add_experiment(parser, required=True)
+    add_experiment_argument(parser, required=True)
     add_json(parser)
     add_report(parser)
     add_gates(parser)
@@ -17,13 +17,13 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.remote import address, connect
+    from prony.cli.remote import connect_server, server_address
 
     output = RunOutput.of(options)
-    if address(options):
+    if server_address(options):
         from prony.cli.submit import see_through
 
-        with connect(options) as client:
+        with connect_server(options) as client:
             view = client.experiments.rerun(client.experiments.find(options.experiment))
             return see_through(client, view, output, options)
 

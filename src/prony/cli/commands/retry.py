@@ -15,8 +15,8 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.cancel_or_retry import change
-    from prony.cli.remote import connect
+    from prony.cli.cancel_or_retry import change_by_id
+    from prony.cli.remote import connect_server
 
-    with connect(options) as client:
-        return change(options, "retried", client, job=client.jobs.retry, experiment=client.experiments.retry)
+    with connect_server(options) as client:
+        return change_by_id(options, "retried", client, job=client.jobs.retry, experiment=client.experiments.retry)

@@ -37,11 +37,11 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.remote import address
-    from prony.cli.run_here import run_here
+    from prony.cli.remote import server_address
+    from prony.cli.run_here import run_recipe_here
 
     output = RunOutput.of(options)
-    is_remote = address(options) is not None
+    is_remote = server_address(options) is not None
     if not is_remote:
         _check_here(options)
     loaded, overrides = _load(options)
@@ -49,7 +49,7 @@ def command(options: Namespace) -> int:
         from prony.cli.submit import submit
 
         return submit(loaded, overrides, output, options)
-    return run_here(loaded, output)
+    return run_recipe_here(loaded, output)
 
 
 def _load(options: Namespace) -> tuple[LoadedRecipe, list[str]]:

@@ -63,8 +63,7 @@ def _add(bench: UseCases, options: Namespace) -> int:
 
 
 def _build_schedule(options: Namespace, bench: UseCases) -> NewSchedule:
-    from prony.cli.submit import submission_of
-    from prony.cli.upload_scripts import upload_scripts
+    from prony.cli.submit import submission_of, upload_scripts
     from prony.model.schedule import NewSchedule
     from prony.recipe import load
 

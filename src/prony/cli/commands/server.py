@@ -52,9 +52,9 @@ def command(options: Namespace) -> int:
 
 def _link(options: Namespace) -> int:
     from prony.cli.output import print_json, print_text
-    from prony.cli.remote import connect
+    from prony.cli.remote import connect_server
 
-    with connect(options) as client:
+    with connect_server(options) as client:
         made = client.server.login_link()
         url = client.url + made.path
     if options.json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from prony.cli.arguments import add_experiments, add_json, add_server
-from prony.cli.documents import Faces, add_format, show
+from prony.cli.documents import Faces, add_format, show_document
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -30,4 +30,4 @@ def command(options: Namespace) -> int:
     with open_bench(options) as bench:
         found = bench.analyses.sweep([bench.experiments.find(text) for text in options.experiments], slo=options.slo)
     faces = Faces(print_sweep, sweep.render, sweep_markdown.render)
-    return show(found, options, f"sweep-{found.experiments[0]}", faces)
+    return show_document(found, options, f"sweep-{found.experiments[0]}", faces)

@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import RunOutput, add_experiment, add_json, add_server
+from prony.cli.arguments import RunOutput, add_experiment_argument, add_json, add_server
 
 if TYPE_CHECKING:
     from prony.client import Client
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 
 def arguments(parser: ArgumentParser) -> None:
     """Follow an experiment on a server to its end and show its numbers. Ctrl-C leaves; the experiment goes on."""
-    add_experiment(parser)
+    add_experiment_argument(parser)
     add_json(parser)
     add_server(parser)
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.remote import connect
+    from prony.cli.remote import connect_server
 
-    with connect(options) as client:
+    with connect_server(options) as client:
         experiment_id = client.experiments.find(options.experiment)
         if options.json:
             return _print_updates(client, experiment_id)
         from prony.cli.finish_run import finish_there
-        from prony.cli.watch import follow
+        from prony.cli.watch import follow_experiment
 
-        return finish_there(follow(client, experiment_id, cancels=False), RunOutput(), options)
+        return finish_there(follow_experiment(client, experiment_id, cancels=False), RunOutput(), options)
 
 
 def _print_updates(client: Client, experiment_id: str) -> int:
@@ -38,12 +38,12 @@ def _print_updates(client: Client, experiment_id: str) -> int:
 
     from prony.cli.finish_run import exit_code_there
     from prony.cli.output import CONTROLS
-    from prony.client.watching import Snapshot, kind_of
+    from prony.client.watching import Snapshot, event_kind
     from prony.model.queue import ExperimentView
 
     code = 0
     for update in client.experiments.watch(experiment_id):
-        line = {"kind": kind_of(update), "data": update.model_dump(mode="json")}
+        line = {"kind": event_kind(update), "data": update.model_dump(mode="json")}
         sys.stdout.write(json.dumps(line, ensure_ascii=False).translate(CONTROLS) + "\n")
         sys.stdout.flush()
         if isinstance(update, Snapshot | ExperimentView):

@@ -55,7 +55,7 @@ def _fails(change: Change, fail_on: str) -> bool:
 
 
 def _print(found: Sequence[Change], *, as_json: bool) -> None:
-    from prony.cli.histories import CHANGES, change_cells
+    from prony.cli.columns import CHANGES, change_cells
     from prony.cli.output import print_columns, print_json, print_note, print_text
 
     if as_json:

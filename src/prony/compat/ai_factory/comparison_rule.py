@@ -6,8 +6,7 @@ successes by 1 %, each relative to the baseline.
 
 from __future__ import annotations
 
-from prony.analyse.compare.pairwise import title_of
-from prony.analyse.compare.sentences import value_text
+from prony.analyse.compare.pairwise import title_of, value_text
 from prony.errors import InputError
 from prony.model.comparison import Conclusion, Contrast, Effect, percent_text
 from prony.model.estimate import Estimate

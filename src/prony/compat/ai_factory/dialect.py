@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from prony.compat.ai_factory import dialect_nouns as nouns
-from prony.compat.ai_factory.dialect_clients import CLIENTS, Asking
-from prony.compat.ai_factory.dialect_services import model_of, set_service
+from prony.compat.ai_factory.dialect_sections import CLIENTS, Asking, model_of, set_service
 from prony.recipe.dialects.translated_document import Draft, Translation
 from prony.recipe.positions import Keys, Parsed, mark_of
 from prony.recipe.problems import recipe_error
-from prony.recipe.schema_lookup import nearest
+from prony.recipe.schema_lookup import nearest_key
 
 SECTIONS = ("configuration", "service", "client", "benchmarks")
 _SLURM = (
@@ -44,7 +43,7 @@ def _translate(parsed: Parsed, title: str) -> Translation:
     draft = Draft(parsed)
     document = parsed.document
     for name in document.keys() - set(SECTIONS):
-        near = nearest(str(name), SECTIONS)
+        near = nearest_key(str(name), SECTIONS)
         draft.refuse((name,), "unknown section", f"did you mean {near}?" if near else f"it has {', '.join(SECTIONS)}")
     _target(document.get("configuration"), draft)
     benchmarks = _benchmarks(document, draft)

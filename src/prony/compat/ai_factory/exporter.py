@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from prony import __version__
-from prony.compat.ai_factory.exporter_metrics import logs_summary, metrics_text
-from prony.compat.ai_factory.exporter_pages import write_report
+from prony.compat.ai_factory.exporter_files import logs_summary, metrics_text, write_report
 from prony.compat.ai_factory.request_summary import summary_of
 from prony.errors import NotFoundError
 from prony.instruments.request_lines import Log, read_log
@@ -25,7 +24,7 @@ from prony.instruments.requests import OK
 from prony.model.experiment_data import Entry
 from prony.model.job import Job
 from prony.model.result import Repetition
-from prony.report.exported import ExportedLoad
+from prony.ports.exporter import ExportedLoad
 from prony.report.plots.load_series import requests_of
 
 if TYPE_CHECKING:

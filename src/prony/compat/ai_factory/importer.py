@@ -1,14 +1,21 @@
-"""Import AI Factory's folders of results: each benchmark is an experiment of one job, each request a sample."""
+"""Import AI Factory's folders of results: each benchmark is an experiment of one job, each request a sample.
+
+Read the files of AI Factory's benchmarks.
+
+A benchmark is a folder with `run.json`, `summary.json` and `requests.jsonl`, or with one `requests_CLIENT.jsonl` for
+each client where they were not merged; any of them may be missing, and the name of the folder is its id.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,9 +26,8 @@ from prony import __version__
 from prony.app import results
 from prony.compat.ai_factory.exporter import ORIGIN
 from prony.compat.ai_factory.request_summary import summary_of
-from prony.compat.ai_factory.result_files import Benchmark, benchmarks_in, read_benchmark
 from prony.errors import InputError
-from prony.instruments.request_lines import Log, frame_of, place_requests
+from prony.instruments.request_lines import Log, frame_of, place_requests, read_log
 from prony.kinds.service.schema import ServiceWorkload
 from prony.model.clients import ServiceFacts
 from prony.model.device import Cpu, Device, Environment, Hardware, Software, State
@@ -34,8 +40,87 @@ from prony.model.result import Failure, Origin, Phase, Repetition, Reported, Res
 from prony.recipe import LoadedRecipe, loads
 from prony.runner.folder import ResultFolder, write_frame, write_noun
 from prony.store import transfer
-from prony.store.bundle import EXPERIMENT, JOBS
+from prony.store.bundle import EXPERIMENT, JOBS, MANIFEST, bundle_files
+from prony.store.folder import JOB
 from prony.store.store import Store
+
+RUN, SUMMARY, RESULTS = "run.json", "summary.json", "results"
+_LARGEST_BYTES = 4 * 2**30
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """`run` and `summary` are empty where their file is missing; `digest` is of every file."""
+
+    folder: Path
+    identity: str
+    run: Mapping[str, Any]
+    summary: Mapping[str, Any]
+    log: Log
+    digest: str
+
+    def part(self, name: str) -> Mapping[str, Any]:
+        """Return a map within `run.json`, an empty one where there is none."""
+        found = self.run.get(name)
+        return found if isinstance(found, Mapping) else {}
+
+
+def _benchmarks_in(path: Path) -> list[Path]:
+    """Return the folders of benchmarks: this one, or those inside of it or of its `results`; none where it is ours."""
+    if not path.is_dir() or any((path / name).exists() for name in (EXPERIMENT, MANIFEST, JOB)):
+        return []
+    if _is_one(path):
+        return [path]
+    inside = path / RESULTS if (path / RESULTS).is_dir() else path
+    return sorted(folder for folder in inside.iterdir() if folder.is_dir() and _is_one(folder))
+
+
+def read_benchmark(folder: Path) -> Benchmark:
+    """Read all of one; a file that is no JSON is refused, a line that is none is counted."""
+    files = bundle_files(folder)
+    if sum(path.stat().st_size for path in files) > _LARGEST_BYTES:
+        raise InputError(f"{folder} holds more than 4 GiB", hint="import its parts one by one")
+    logs = _logs(folder)
+    run, summary = _document(folder / RUN), _document(folder / SUMMARY)
+    log = read_log(logs)
+    if not run and not summary and not log.lines:
+        raise InputError(f"{folder} has no request, no summary and no run in it", hint=f"is {RUN} empty?")
+    identity = run.get("benchmark_id")
+    named = identity if isinstance(identity, str) and identity else folder.name
+    return Benchmark(folder, named, run, summary, log, _digest(folder, files))
+
+
+def _is_one(folder: Path) -> bool:
+    return not (folder / JOB).exists() and (
+        (folder / RUN).is_file() or (folder / SUMMARY).is_file() or bool(_logs(folder))
+    )
+
+
+def _logs(folder: Path) -> list[Path]:
+    """Return the merged file, or those of the clients."""
+    merged = folder / "requests.jsonl"
+    return [merged] if merged.is_file() else sorted(folder.glob("requests_*.jsonl"))
+
+
+def _document(path: Path) -> Mapping[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as exc:
+        raise InputError(f"{path} is no JSON: {exc}", hint="was it written to its end?") from exc
+    if not isinstance(found, dict):
+        raise InputError(f"{path} is no JSON object")
+    return found
+
+
+def _digest(folder: Path, files: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{path.stat().st_size}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
 
 BY = "AI Factory"
 # What its clients write where they count nothing.
@@ -56,10 +141,10 @@ class AiFactoryImporter:
     """All benchmarks of a folder are read before the first is kept."""
 
     def fits(self, path: Path) -> bool:
-        return bool(benchmarks_in(path))
+        return bool(_benchmarks_in(path))
 
     def bring_in(self, store: Store, path: Path) -> tuple[Experiment, ...]:
-        found = [read_benchmark(folder) for folder in benchmarks_in(path)]
+        found = [read_benchmark(folder) for folder in _benchmarks_in(path)]
         return tuple(_import_benchmark(store, benchmark) for benchmark in found)
 
 

@@ -1,4 +1,7 @@
-"""Translate a Benchmark AI descriptor, in either of its forms, into the recipe of a script that does the same."""
+"""Translate a Benchmark AI descriptor, in either of its forms, into the recipe of a script that does the same.
+
+How many GPUs each type of machine of EC2 has.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,43 @@ from pathlib import PurePath
 from typing import Any, ClassVar
 
 from prony.compat.benchmark_ai.descriptor import Descriptor, Metric, Output, Probe, Server, Source
-from prony.compat.benchmark_ai.ec2 import gpus_of
-from prony.model.cron import parse as parse_cron
-from prony.recipe.dialects.strict import read_strictly
-from prony.recipe.dialects.translated_document import Draft, Translation
+from prony.model.cron import parse_cron
+from prony.recipe.dialects.translated_document import Draft, Translation, read_strictly
 from prony.recipe.positions import Keys, Parsed, format_path, mark_of
+
+# By family, then by size; a size that is not listed is not known.
+_ONE = dict.fromkeys(("xlarge", "2xlarge", "4xlarge", "8xlarge", "16xlarge"), 1)
+_FOUR = {"12xlarge": 4, "24xlarge": 4, "48xlarge": 8}
+_GPUS: dict[str, dict[str, int]] = {
+    "p2": {"xlarge": 1, "8xlarge": 8, "16xlarge": 16},
+    "p3": {"2xlarge": 1, "8xlarge": 4, "16xlarge": 8},
+    "p3dn": {"24xlarge": 8},
+    "p4d": {"24xlarge": 8},
+    "p4de": {"24xlarge": 8},
+    "p5": {"4xlarge": 1, "48xlarge": 8},
+    "p5e": {"48xlarge": 8},
+    "p5en": {"48xlarge": 8},
+    "g2": {"2xlarge": 1, "8xlarge": 4},
+    "g3": {"4xlarge": 1, "8xlarge": 2, "16xlarge": 4},
+    "g3s": {"xlarge": 1},
+    "g4dn": _ONE | {"12xlarge": 4, "metal": 8},
+    "g4ad": {"xlarge": 1, "2xlarge": 1, "4xlarge": 1, "8xlarge": 2, "16xlarge": 4},
+    "g5": _ONE | _FOUR,
+    "g6": _ONE | _FOUR,
+    "g6e": _ONE | _FOUR,
+}
+# Families that have none, by the first letter of their names.
+_WITHOUT = ("t", "m", "c", "r", "a", "x", "z", "i", "d", "h")
+
+
+def _gpus_of(instance_type: str) -> int | None:
+    """Return the number of GPUs; None where it is not known."""
+    family, _, size = instance_type.lower().removeprefix("ml.").partition(".")
+    if family in _GPUS:
+        return _GPUS[family].get(size)
+    is_named = bool(size) and any(letter.isdigit() for letter in family)
+    return 0 if is_named and family.startswith(_WITHOUT) else None
+
 
 SPEC_VERSION = "0.1.0"
 # A job of theirs had no limit; one that hangs must end some day all the same.
@@ -135,7 +170,7 @@ def _processes(draft: Draft, found: Descriptor) -> int | None:
     if written != "gpus":
         return int(written)
     keys, kind = ("hardware", "distributed", "processes_per_instance"), found.hardware.instance_type
-    gpus = gpus_of(kind)
+    gpus = _gpus_of(kind)
     if gpus is None:
         draft.refuse(keys, f"how many GPUs {kind} has is not known", 'write the number, as in "4"')
     elif gpus == 0:

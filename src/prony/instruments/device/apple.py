@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping
 
 from prony.instruments import kernel
-from prony.instruments.device import flags
+from prony.instruments.device import cpuinfo
 from prony.model.device import Cpu, Gpu, Hardware
 
 _KEYS = ("hw", "machdep.cpu", "kern.hv_vmm_present")
@@ -47,7 +47,7 @@ def cpu(facts: Mapping[str, str]) -> Cpu:
     logical = number("hw.logicalcpu") or number("hw.ncpu") or 1
     brand = facts.get("machdep.cpu.brand_string")
     hybrid = (number("hw.nperflevels") or 1) > 1
-    names = {flag for key, flag in flags.DARWIN.items() if facts.get(key) == "1"}
+    names = {flag for key, flag in cpuinfo.DARWIN.items() if facts.get(key) == "1"}
     hertz = number("hw.cpufrequency_max")
     return Cpu(
         model=brand,
@@ -56,7 +56,7 @@ def cpu(facts: Mapping[str, str]) -> Cpu:
         model_number=number("machdep.cpu.model") or number("hw.cpusubfamily"),
         stepping=number("machdep.cpu.stepping"),
         architecture="arm64" if facts.get("hw.optional.arm64") == "1" else "x86_64",
-        flags=flags.relevant(names | _x86_words(facts)),
+        flags=cpuinfo.relevant(names | _x86_words(facts)),
         physical_cores=number("hw.physicalcpu"),
         logical_cores=logical,
         performance_cores=number("hw.perflevel0.physicalcpu") if hybrid else None,

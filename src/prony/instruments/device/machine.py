@@ -45,7 +45,7 @@ HYPERVISORS: tuple[tuple[str, str], ...] = (
 
 def dmi(field: str, root: Path = kernel.ROOT) -> str | None:
     """Return one field of the firmware's tables, or None where it is absent or was left blank."""
-    value = kernel.text(root / _DMI / field)
+    value = kernel.read_text(root / _DMI / field)
     blank = not value or any(word in value.lower() for word in _BLANK)
     return None if blank or value is None else " ".join(value.split())
 
@@ -54,7 +54,7 @@ def product(root: Path = kernel.ROOT) -> str | None:
     """Return what the machine is sold as: vendor and product, or a board's model."""
     vendor, name = dmi("sys_vendor", root), dmi("product_name", root)
     if name is None:
-        return kernel.text(root / _TREE / "model") or None
+        return kernel.read_text(root / _TREE / "model") or None
     return name if vendor is None or name.lower().startswith(vendor.lower()) else f"{vendor} {name}"
 
 
@@ -63,23 +63,23 @@ def virtualization(is_guest: bool, root: Path = kernel.ROOT) -> str | None:
 
     `is_guest` is the CPU's own word (the hypervisor flag, which only x86 has).
     """
-    if "microsoft" in (kernel.text(root / "proc/version") or "").lower():
+    if "microsoft" in (kernel.read_text(root / "proc/version") or "").lower():
         return "wsl"
     named = _by_tree(root) or _by_tables(root)
     if named:
         return named
-    if (kernel.text(root / "sys/hypervisor/type") or "") == "xen":
+    if (kernel.read_text(root / "sys/hypervisor/type") or "") == "xen":
         # The first domain owns the hardware.
-        return "none" if "control_d" in (kernel.text(root / "proc/xen/capabilities") or "") else "xen"
+        return "none" if "control_d" in (kernel.read_text(root / "proc/xen/capabilities") or "") else "xen"
     if is_guest:
         return "vm"
-    tables = dmi("sys_vendor", root) or kernel.text(root / _TREE / "model")
+    tables = dmi("sys_vendor", root) or kernel.read_text(root / _TREE / "model")
     return "none" if tables or _is_x86(root) else None
 
 
 def container(root: Path = kernel.ROOT, environment: Mapping[str, str] = os.environ) -> str:
     """Return the kind of container that this process lives in, or `none`."""
-    groups = kernel.text(root / "proc/self/cgroup") or ""
+    groups = kernel.read_text(root / "proc/self/cgroup") or ""
     signs = (
         ("kubernetes", "KUBERNETES_SERVICE_HOST" in environment or "kubepods" in groups),
         ("apptainer", "APPTAINER_CONTAINER" in environment or "SINGULARITY_CONTAINER" in environment),
@@ -88,15 +88,19 @@ def container(root: Path = kernel.ROOT, environment: Mapping[str, str] = os.envi
         ("lxc", "/lxc" in groups),
     )
     found = next((name for name, is_there in signs if is_there), None)
-    return found or kernel.first((environment.get("container"), kernel.text(root / "run/systemd/container"))) or "none"
+    return (
+        found
+        or kernel.first((environment.get("container"), kernel.read_text(root / "run/systemd/container")))
+        or "none"
+    )
 
 
 def _by_tree(root: Path) -> str | None:
-    hypervisor = kernel.text(root / _TREE / "hypervisor/compatible")
+    hypervisor = kernel.read_text(root / _TREE / "hypervisor/compatible")
     if hypervisor:
         return next((name for name in ("kvm", "xen", "vmware") if name in hypervisor), "vm")
     # The board that QEMU, Firecracker and others all pretend to be: it does not say which of them.
-    return "vm" if "linux,dummy-virt" in (kernel.text(root / _TREE / "compatible") or "") else None
+    return "vm" if "linux,dummy-virt" in (kernel.read_text(root / _TREE / "compatible") or "") else None
 
 
 def _by_tables(root: Path) -> str | None:
@@ -109,4 +113,4 @@ def _by_tables(root: Path) -> str | None:
 
 
 def _is_x86(root: Path) -> bool:
-    return "GenuineIntel" in (info := kernel.text(root / "proc/cpuinfo") or "") or "AuthenticAMD" in info
+    return "GenuineIntel" in (info := kernel.read_text(root / "proc/cpuinfo") or "") or "AuthenticAMD" in info

@@ -54,7 +54,9 @@ def os_version(root: Path = kernel.ROOT) -> str | None:
         return f"macOS {platform.mac_ver()[0]}"
     if sys.platform == "win32":
         return f"Windows {platform.win32_ver()[1]}"
-    release = kernel.first((kernel.text(root / "etc/os-release"), kernel.text(root / "usr/lib/os-release"))) or ""
+    release = (
+        kernel.first((kernel.read_text(root / "etc/os-release"), kernel.read_text(root / "usr/lib/os-release"))) or ""
+    )
     fields = dict(line.split("=", 1) for line in release.splitlines() if "=" in line)
     return kernel.first(fields.get(key, "").strip("\"'") for key in ("PRETTY_NAME", "NAME"))
 
@@ -62,7 +64,7 @@ def os_version(root: Path = kernel.ROOT) -> str | None:
 def mitigations(root: Path = kernel.ROOT) -> dict[str, str]:
     """Return what the kernel does about each flaw of the CPU that concerns it."""
     files = kernel.folders(root / "sys/devices/system/cpu/vulnerabilities", "*")
-    told = {file.name: kernel.text(file) for file in files}
+    told = {file.name: kernel.read_text(file) for file in files}
     return {name: words for name, words in told.items() if words and words != "Not affected"}
 
 

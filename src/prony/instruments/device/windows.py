@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Mapping
 
-from prony.instruments.device import flags
+from prony.instruments.device import cpuinfo as flags
 from prony.model.device import Cpu, Gpu, Hardware
 
 _CPU = r"HARDWARE\DESCRIPTION\System\CentralProcessor\0"

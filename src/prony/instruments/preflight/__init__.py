@@ -9,24 +9,38 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from prony.instruments.noise import HostCounters, noise_between
-from prony.instruments.preflight import cpu, system
-from prony.instruments.preflight.gpu import judge_gpus, see_gpus
-from prony.instruments.preflight.linux_state import disk_free_mib, see
-from prony.instruments.preflight.verdicts import Value
+from prony.instruments.preflight import checks
+from prony.instruments.preflight.checks import Value, judge_gpus, see_gpus
+from prony.instruments.preflight.machine_state import disk_free_mib, see
 from prony.model.device import Condition, State
 from prony.ports.clock import Clock, SystemClock
 
-__all__ = ["judge", "look", "quick_state"]
+__all__ = ["judge_machine", "look", "quick_state"]
 
 _Judgement = Callable[[Mapping[str, Value]], Condition]
 
 # What only shows when the machine is watched for a while.
-WATCHED: tuple[_Judgement, ...] = (cpu.foreign_cpu, cpu.steal)
+WATCHED: tuple[_Judgement, ...] = (checks.foreign_cpu, checks.steal)
 AT_ONCE: tuple[_Judgement, ...] = (
-    cpu.load, cpu.pressure, cpu.quota, cpu.affinity, cpu.governor, cpu.turbo, cpu.frequency, cpu.smt, cpu.temperature,
-    system.power, system.memory, system.swap, system.huge_pages, system.address_randomization, system.clocksource,
-    system.guest, system.container, system.disk,
-)  # fmt: skip
+    checks.check_load,
+    checks.pressure,
+    checks.quota,
+    checks.affinity,
+    checks.governor,
+    checks.turbo,
+    checks.frequency,
+    checks.smt,
+    checks.temperature,
+    checks.power,
+    checks.check_memory,
+    checks.swap,
+    checks.huge_pages,
+    checks.address_randomization,
+    checks.clocksource,
+    checks.guest,
+    checks.check_container,
+    checks.disk,
+)
 
 
 def look(*, window_s: float = 0.7, home: Path | None = None, clock: Clock | None = None) -> State:
@@ -39,17 +53,19 @@ def look(*, window_s: float = 0.7, home: Path | None = None, clock: Clock | None
     watched = ("foreign_cpu", "steal", "swapped_pages", "quota_throttled_ms", "window_s", "cpu_resolution")
     values = _values(home) | {name: getattr(noise, name) for name in watched}
     return State(
-        taken_at=(clock or SystemClock()).now(), values=values, conditions=judge(values, checks=(*WATCHED, *AT_ONCE))
+        taken_at=(clock or SystemClock()).now(),
+        values=values,
+        conditions=judge_machine(values, checks=(*WATCHED, *AT_ONCE)),
     )
 
 
 def quick_state(*, home: Path | None = None, clock: Clock | None = None) -> State:
     """Look without watching, for each run's record: a few milliseconds, the first time on a GPU's driver excepted."""
     values = _values(home)
-    return State(taken_at=(clock or SystemClock()).now(), values=values, conditions=judge(values))
+    return State(taken_at=(clock or SystemClock()).now(), values=values, conditions=judge_machine(values))
 
 
-def judge(values: Mapping[str, Value], checks: tuple[_Judgement, ...] = AT_ONCE) -> tuple[Condition, ...]:
+def judge_machine(values: Mapping[str, Value], checks: tuple[_Judgement, ...] = AT_ONCE) -> tuple[Condition, ...]:
     """Return a condition for each check, and for each GPU that was seen."""
     return (*(check(values) for check in checks), *judge_gpus(values))
 

@@ -10,15 +10,15 @@ from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.kind_card import FormField, KindForm
 from prony.model.result import OutputCheck
 from prony.model.section import Fact, Section, SectionTable
-from prony.ports.workload import SETTINGS, Drawings, Page, Report
+from prony.ports.workload import SETTINGS, Drawings, Report, ReportPage
 from prony.report import compare, entry_fields, number
 from prony.report.findings import join_names
 from prony.report.html.job import BESIDE
 from prony.report.html.method import HOW
 from prony.report.html.tags import Html, add_caption, section, tag
 from prony.report.plots import job
-from prony.report.plots import jobs as plots
-from prony.report.plots.series import Run, runs
+from prony.report.plots import job as plots
+from prony.report.plots.series import PlottedRun, runs
 
 FORM = KindForm(
     label="a model on an engine",
@@ -55,7 +55,9 @@ class ModelReport(Report):
         ]
         told += [(f"option {name}", str(value)) for name, value in asked.options.items()]
         if effective is not None:
-            coverage = ", ".join(f"{name} {number.share(value)}" for name, value in effective.provider_coverage.items())
+            coverage = ", ".join(
+                f"{name} {number.format_share(value)}" for name, value in effective.provider_coverage.items()
+            )
             told += [
                 ("effective engine", f"{effective.engine} {effective.engine_version}"),
                 ("effective device", effective.device),
@@ -88,7 +90,7 @@ class ModelReport(Report):
         samples = {entry.job.id: runs(entry) for entry in data.entries}
         mine = [entry for entry in data.entries if entry.job.id in apart]
         drawn = {one.job.id: _plots(one, samples[one.job.id]) for one in mine}
-        return Drawings((Page("plots", "Plots", _together(data.entries, samples)),), drawn)
+        return Drawings((ReportPage("plots", "Plots", _together(data.entries, samples)),), drawn)
 
     def same_work(self, entry: Entry) -> str:
         work = entry.job.work(ModelWorkload)
@@ -118,7 +120,7 @@ def _inputs(entry: Entry) -> Section | None:
     if model is not None:
         types = ", ".join(f"{name} ({count})" for name, count in model.weight_types.items())
         about = (
-            ("source", model.source), ("format", model.format), ("size", number.plain(model.size_bytes, "B")),
+            ("source", model.source), ("format", model.format), ("size", number.format_observed(model.size_bytes, "B")),
             ("parameters", None if model.parameters is None else f"{model.parameters:,}"),
             ("opset", None if model.opset is None else str(model.opset)), ("weight types", types or None),
             ("files", ", ".join(model.files)), ("sha256", model.sha256),
@@ -137,14 +139,14 @@ def _output_check(check: OutputCheck | None) -> Section | None:
     facts: tuple[Fact, ...] = (
         ("all outputs finite", "yes" if check.finite else "no"), ("outputs", str(check.outputs)),
         ("reference", check.reference), ("compared with it", same),
-        ("largest error", unknown if check.max_abs_error is None else number.plain(check.max_abs_error)),
-        ("largest error of range", unknown if of_range is None else number.share(of_range)),
+        ("largest error", unknown if check.max_abs_error is None else number.format_observed(check.max_abs_error)),
+        ("largest error of range", unknown if of_range is None else number.format_share(of_range)),
         ("cosine", unknown if check.cosine is None else f"{check.cosine:.6f}"), ("note", check.note or "none"),
     )  # fmt: skip
     return Section(title="Output check", facts=facts)
 
 
-def _together(entries: Sequence[Entry], samples: dict[str, list[Run]]) -> Html:
+def _together(entries: Sequence[Entry], samples: dict[str, list[PlottedRun]]) -> Html:
     drawn = (
         ("Median inference.", "The mark is the median of runs, the bar its interval, the pale dots below it the median "
          "of each single run (grey: left out). ● valid, ▲ suspect, ✖ void; hollow means that there is no interval.",
@@ -158,7 +160,7 @@ def _together(entries: Sequence[Entry], samples: dict[str, list[Run]]) -> Html:
     return section("plots", "Plots", *(shown or [tag("p", "There is nothing to draw: no job has a number.")]))
 
 
-def _plots(entry: Entry, runs: list[Run]) -> Html:
+def _plots(entry: Entry, runs: list[PlottedRun]) -> Html:
     drawn = (
         ("Runs.", "One row a fresh process: its samples, their density and its median. A run that was left out is red.",
          job.distribution(entry, runs)),
@@ -181,7 +183,7 @@ def _most(model: str, rated: list[tuple[Estimate, Entry]]) -> str:
         theirs = number.interval_of(found)
         if ours is None or theirs is None or theirs[1] >= ours[0]:
             tied.append(entry_fields.label(one))
-    begin = f"The highest throughput of {model} is {number.text(best)}, by {entry_fields.label(entry)}"
+    begin = f"The highest throughput of {model} is {number.format_number(best)}, by {entry_fields.label(entry)}"
     return f"{begin}; {join_names(tied)} cannot be told from it." if tied else f"{begin}."
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from prony.analyse.evidence import Evidence, Rule, note, percent, suspect, void
-from prony.analyse.rules import external_results, machine, repetition, steadiness
-from prony.analyse.rules.external_results import reporter_of
-from prony.analyse.verdict import verdict_of
+from prony.analyse import external_results, rules
+from prony.analyse import rules as repetition
+from prony.analyse import rules as steadiness
+from prony.analyse.external_results import reporter_of
+from prony.analyse.verdict import Evidence, Rule, note, percent, suspect, verdict_of, void
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.estimate import Reason, Verdict
 from prony.model.result import OutputCheck
@@ -51,7 +52,7 @@ def different_answer(evidence: Evidence) -> Iterator[Reason]:
         yield note("precision_visible", f"In precision {precision} {off}.")
 
 
-def other_precision(evidence: Evidence) -> Iterator[Reason]:
+def _other_precision(evidence: Evidence) -> Iterator[Reason]:
     """The engine computes in another precision than was asked for, or than the file holds."""
     effective = evidence.result.effective
     ran = _NAMES.get(effective.precision.lower()) if effective else None
@@ -95,7 +96,7 @@ def _file_precision(evidence: Evidence) -> str | None:
     return max(held, key=lambda name: (held[name], name)) if held else None
 
 
-def unit_unverified(evidence: Evidence) -> Iterator[Reason]:
+def _unit_unverified(evidence: Evidence) -> Iterator[Reason]:
     """A worker may compute elsewhere than it was asked to, and report success."""
     if (who := reporter_of(evidence)) is not None:
         unit = evidence.job.work(ModelWorkload).unit
@@ -109,10 +110,10 @@ RULES: tuple[Rule, ...] = (
     not_finite,
     external_results.no_samples,
     external_results.warmup_unknown,
-    unit_unverified,
+    _unit_unverified,
     external_results.machine_unwatched,
-    machine.check_contamination,
-    machine.check_counters,
+    rules.check_contamination,
+    rules.check_counters,
     different_answer,
     repetition.failed_repetitions,
     repetition.partial_result,
@@ -120,9 +121,9 @@ RULES: tuple[Rule, ...] = (
     steadiness.no_steady_state,
     steadiness.never_warm,
     repetition.wide_interval,
-    machine.check_throttling,
-    machine.too_short_for_the_clock,
-    other_precision,
+    rules.check_throttling,
+    rules.too_short_for_the_clock,
+    _other_precision,
     steadiness.steadiness_unjudged,
     steadiness.stopped_by_time,
     steadiness.page_cache_mixed,
@@ -131,6 +132,6 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def judge(evidence: Evidence) -> Verdict:
+def judge_model(evidence: Evidence) -> Verdict:
     """Return the verdict with its reasons, the worst first; reasons of grade valid are notes."""
     return verdict_of(reason for rule in RULES for reason in rule(evidence))

@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from prony.analyse.estimates import inference_estimates, missing_percentiles
-from prony.analyse.evidence import Evidence
+from prony.analyse.estimates import inference_estimates, missing_percentiles, sensitivity_of, spread_of
 from prony.analyse.external_results import reported_figures
 from prony.analyse.outliers import outliers
 from prony.analyse.per_run_metrics import cold_estimates, run_estimates
-from prony.analyse.pictures.runs import Track, sampled_metrics
+from prony.analyse.pictures import Track, sampled_metrics
 from prony.analyse.runs import NS_PER_MS, Columns, cold_durations_ms, measured_run
 from prony.analyse.selection import select
-from prony.analyse.sensitivity import sensitivity_of, spread_of
+from prony.analyse.verdict import Evidence
 from prony.errors import InputError
-from prony.kinds.model.rules import judge
+from prony.kinds.model.rules import judge_model
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.device import Environment
 from prony.model.estimate import Summary
@@ -64,7 +63,7 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
         outliers=listed, outlier_count=outlier_count,
         steady_from={index: run.steady_from for index, run in measured.items()},
         used=tuple(run.repetition for run in runs), excluded=selection.excluded,
-        verdict=judge(evidence),
+        verdict=judge_model(evidence),
     )  # fmt: skip
 
 

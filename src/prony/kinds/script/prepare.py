@@ -12,7 +12,7 @@ from prony.model.container import WITH_APPTAINER
 from prony.model.job import Job
 from prony.ports.workload import Needs, Prepare
 from prony.runner.containers import find_engine, no_engine
-from prony.runner.scripts.packing import directory_of
+from prony.runner.script_folders import directory_of
 
 
 def _check(job: Job) -> None:
@@ -28,7 +28,7 @@ def _check(job: Job) -> None:
         )
 
 
-def check_containers(jobs: Sequence[Job]) -> None:
+def _check_containers(jobs: Sequence[Job]) -> None:
     """Refuse to run images here where no container engine works: never on the machine itself, unless it was allowed."""
     images = [image for job in jobs for image in job.work(ScriptWorkload).used_images]
     if images:
@@ -37,17 +37,17 @@ def check_containers(jobs: Sequence[Job]) -> None:
             raise no_engine(images[0], reason)
 
 
-def unused_image_notes(jobs: Sequence[Job], machine: str) -> tuple[str, ...]:
+def _unused_image_notes(jobs: Sequence[Job], machine: str) -> tuple[str, ...]:
     """Say which images are not used because that was allowed, and whose programs run in their stead."""
     works = [work for job in jobs if not (work := job.work(ScriptWorkload)).container]
     images = dict.fromkeys(one.image for work in works for one in (work, work.server) if one is not None and one.image)
     return tuple(f"image {image} is not used: the command runs with the programs of {machine}" for image in images)
 
 
-def engine_notes(jobs: Sequence[Job]) -> tuple[str, ...]:
+def _engine_notes(jobs: Sequence[Job]) -> tuple[str, ...]:
     """Say what `prony run` would refuse here for want of a container engine."""
     try:
-        check_containers(jobs)
+        _check_containers(jobs)
     except CapacityError as exc:
         return (f"prony run refuses this here: {exc.message}; {exc.hint}",)
     return ()
@@ -72,7 +72,7 @@ def _make_source_absolute(source: ScriptSource, base: Path) -> ScriptSource:
     return source.model_copy(update={"source": str(path)})
 
 
-def script_needs(workload: ScriptWorkload) -> Needs:
+def _script_needs(workload: ScriptWorkload) -> Needs:
     """Return what starts the script: a container engine for its images, and its launcher."""
     needs: Needs = {"containers": WITH_APPTAINER} if workload.used_images else {}
     if _needs_launcher(workload):
@@ -96,19 +96,19 @@ class ScriptPrepare(Prepare):
         _check(job)
 
     def check_here(self, jobs: Sequence[Job]) -> None:
-        check_containers(jobs)
+        _check_containers(jobs)
 
     def needs(self, workload: ScriptWorkload) -> Needs:
-        return script_needs(workload)
+        return _script_needs(workload)
 
     def make_paths_absolute(self, job: Job, base: Path) -> Job:
         return anchored_script(job, base)
 
     def notes(self, jobs: Sequence[Job], machine: str) -> tuple[str, ...]:
-        return unused_image_notes(jobs, machine)
+        return _unused_image_notes(jobs, machine)
 
     def refusals_here(self, jobs: Sequence[Job]) -> tuple[str, ...]:
-        return engine_notes(jobs)
+        return _engine_notes(jobs)
 
 
 PART = ScriptPrepare()

@@ -1,14 +1,32 @@
-"""Rules on a script: did it tell what the recipe says, in every run, and nothing that is no number?"""
+"""Rules on a script: did it tell what the recipe says, in every run, and nothing that is no number?
+
+What the verdict on a script is judged on: what every verdict is, and the numbers that it told.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from prony.analyse.evidence import note, runs_text, suspect
-from prony.kinds.script.evidence import ScriptEvidence
+from prony.analyse.verdict import Evidence, note, runs_text, suspect
+from prony.kinds.script.samples import ScriptSeries
 from prony.kinds.script.schema import ScriptWorkload
-from prony.model.dependence import depends_on_machine
 from prony.model.estimate import Reason
+from prony.model.metric import Metric, depends_on_machine
+
+
+@dataclass(frozen=True)
+class ScriptEvidence(Evidence):
+    """`headlines` is the headline of each run that has one; `series` is everything that was told, of `metrics`."""
+
+    headlines: tuple[float, ...] = ()
+    series: tuple[ScriptSeries, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+
+    @property
+    def numbers(self) -> list[float]:
+        return list(self.headlines)
+
 
 _LISTED = 3
 

@@ -45,7 +45,7 @@ class EmittedValue:
 
 
 @dataclass(frozen=True)
-class Series:
+class ScriptSeries:
     """The numbers of one name with one set of labels: those of a run become one."""
 
     metric: str
@@ -55,7 +55,7 @@ class Series:
     runs: Mapping[int, float]
 
 
-def known_origins() -> tuple[str, ...]:
+def _known_origins() -> tuple[str, ...]:
     """Return the ways by which a number can come, those of modules that scripts may import among them."""
     return ("emit", *find_plugins(SHIMS), "json", "pattern", "prony")
 
@@ -68,7 +68,7 @@ def told_frame(repetition: int, phase: str, rows: Sequence[EmittedValue], node: 
     schema: Any = {
         "repetition": pl.Int32, "index": pl.Int32, "phase": pl.Enum(SAMPLE_PHASES), "node": pl.Int32, "at_ns": pl.Int64,
         "name": pl.String, "value": pl.Float64, "unit": pl.String, "step": pl.Float64, "rank": pl.Int32,
-        "labels": pl.String, "timestamp": pl.Float64, "origin": pl.Enum(known_origins()),
+        "labels": pl.String, "timestamp": pl.Float64, "origin": pl.Enum(_known_origins()),
     }  # fmt: skip
     columns = {
         "repetition": [repetition] * count, "index": range(count), "phase": [phase] * count,
@@ -89,7 +89,7 @@ def labels_text(labels: Mapping[str, str]) -> str:
     return json.dumps(dict(sorted(labels.items())), ensure_ascii=False, separators=(",", ":")) if labels else ""
 
 
-def series_of(samples: pl.DataFrame, workload: ScriptWorkload) -> list[Series]:
+def series_of(samples: pl.DataFrame, workload: ScriptWorkload) -> list[ScriptSeries]:
     """Return every series in the order of the recipe's metrics, then in that of their first appearance.
 
     Labels tell series of one name apart where there are several sets of them.
@@ -111,7 +111,7 @@ def series_of(samples: pl.DataFrame, workload: ScriptWorkload) -> list[Series]:
         own = rows[name, labels]
         unit = (wish.unit if wish is not None else None) or next((row[3] for row in own if row[3] is not None), None)
         operation = _operation(labels) if several else ""
-        found.append(Series(names[name], operation, name, unit, _reduce_runs(own, how)))
+        found.append(ScriptSeries(names[name], operation, name, unit, _reduce_runs(own, how)))
     return found
 
 

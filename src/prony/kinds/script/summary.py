@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from prony.analyse.estimate_set import EstimateSet
-from prony.analyse.estimates import single_estimates
-from prony.analyse.evidence import Rule
+from prony.analyse import rules as machine
+from prony.analyse import rules as repetition
+from prony.analyse.estimates import EstimateSet, sensitivity_of, single_estimates
 from prony.analyse.per_run_metrics import energy_j
-from prony.analyse.pictures.runs import Track
-from prony.analyse.rules import machine, repetition
-from prony.analyse.runs import Run
+from prony.analyse.pictures import Track
+from prony.analyse.runs import MeasuredRun
 from prony.analyse.selection import Selection, select
-from prony.analyse.sensitivity import sensitivity_of
-from prony.analyse.verdict import verdict_of
+from prony.analyse.verdict import Rule, verdict_of
 from prony.errors import InputError
 from prony.kinds.script import rules
-from prony.kinds.script.evidence import ScriptEvidence
-from prony.kinds.script.samples import Series, series_of
+from prony.kinds.script.rules import ScriptEvidence
+from prony.kinds.script.samples import ScriptSeries, series_of
 from prony.kinds.script.schema import ScriptWorkload
 from prony.model.device import Environment
 from prony.model.estimate import Outlier, Summary, Verdict
@@ -28,7 +26,7 @@ from prony.model.job import Job
 from prony.model.metric import METRICS, Better, Metric, key_of
 from prony.model.result import Repetition, Result
 from prony.ports.workload import Summarise
-from prony.stats.outliers import labels
+from prony.stats.outliers import label_outliers
 from prony.stats.quantiles import Array
 
 if TYPE_CHECKING:
@@ -87,7 +85,7 @@ def summarise_script(
     )  # fmt: skip
 
 
-def _metric(series: Series, workload: ScriptWorkload) -> Metric:
+def _metric(series: ScriptSeries, workload: ScriptWorkload) -> Metric:
     """Return what is known of a number: by the recipe, by what was told with it, or else by the glossary."""
     declared = next((one for one in workload.all_metrics if one.name == series.name), None)
     known = METRICS.get(series.metric)
@@ -99,7 +97,7 @@ def _metric(series: Series, workload: ScriptWorkload) -> Metric:
     return Metric(name=series.metric, unit=unit, better=better, meaning=meaning)
 
 
-def _figures(series: Sequence[Series], metrics: dict[str, Metric], used: Sequence[int]) -> EstimateSet:
+def _figures(series: Sequence[ScriptSeries], metrics: dict[str, Metric], used: Sequence[int]) -> EstimateSet:
     found = EstimateSet()
     for one in series:
         values = [one.runs[index] for index in used if index in one.runs]
@@ -120,11 +118,11 @@ def _beside(selection: Selection, told: set[str]) -> EstimateSet:
     return found
 
 
-def _run(repetition: Repetition) -> Run:
+def _run(repetition: Repetition) -> MeasuredRun:
     """Return an execution as a run of one sample: for the rules that ask how long it lasted."""
     phase = repetition.phases["measure"]
     length_ns = phase.end_ns - phase.begin_ns
-    return Run(
+    return MeasuredRun(
         repetition=repetition.index, steady_from=0, indices=np.array([0]), durations_ns=np.array([length_ns]),
         window_ns=length_ns, taken=1,
     )  # fmt: skip
@@ -133,7 +131,7 @@ def _run(repetition: Repetition) -> Run:
 def _outliers(headline: str, numbers: Sequence[float], used: Sequence[int]) -> tuple[Outlier, ...]:
     if len(numbers) < 2 or len(numbers) != len(used):
         return ()
-    marks = labels(np.array(numbers, dtype=np.float64))
+    marks = label_outliers(np.array(numbers, dtype=np.float64))
     return tuple(
         Outlier(
             repetition=index, index=None, metric=headline, value=value, label="severe" if mark == 2 else "suspicious"

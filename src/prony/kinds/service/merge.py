@@ -15,7 +15,7 @@ from prony.model.clients import ClientSide, Member
 from prony.model.job import Job
 from prony.model.result import Repetition
 from prony.runner.clients import merged_side
-from prony.runner.parts import PartFolder, phase_of, state_of
+from prony.runner.parts import PartFolder, gang_state, phase_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,13 +42,13 @@ class _Run:
 
 def merge_load(parts: Sequence[PartFolder], job: Job) -> tuple[pl.DataFrame, list[Repetition]]:
     """Return the requests of all parts, and the runs that they make."""
-    rows = merged_rows([Rows(one_rows(part), part.offsets, part.processes) for part in parts])
+    rows = merged_rows([Rows(_one_rows(part), part.offsets, part.processes) for part in parts])
     indices = sorted({one.index for part in parts for one in part.result.repetitions})
     repetitions = [_repetition(index, parts, rows, job) for index in indices]
     return _with_phases(rows, repetitions, job), repetitions
 
 
-def one_rows(part: PartFolder) -> pl.DataFrame:
+def _one_rows(part: PartFolder) -> pl.DataFrame:
     """Return the requests of one part; none where it did not come so far."""
     return read_requests(part.path) if (part.path / SAMPLES).exists() and part.offsets else empty_frame()
 
@@ -92,7 +92,7 @@ def _repetition(index: int, parts: Sequence[PartFolder], rows: pl.DataFrame, job
     placed = [(part, one, side) for part, one in each if (side := one.client) is not None and side.timing is not None]
     failures = [one.failure for _, one in each if one.failure is not None]
     changes: dict[str, object] = {
-        "state": state_of([one for _, one in each], len(parts), job),
+        "state": gang_state([one for _, one in each], len(parts), job),
         "started_at": min(one.started_at for _, one in each),
         "contamination": tuple(dict.fromkeys(text for _, one in each for text in one.contamination)),
         "failure": failures[0] if failures else None,

@@ -11,13 +11,13 @@ from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.kind_card import FormField, KindForm
 from prony.model.recipe import Recipe
 from prony.model.section import Fact, Section
-from prony.ports.workload import SETTINGS, Drawings, Page, Report
+from prony.ports.workload import SETTINGS, Drawings, Report, ReportPage
 from prony.report import entry_fields
 from prony.report.html import load as html_load
 from prony.report.html.job import BESIDE
 from prony.report.html.method import HOW_LOAD
 from prony.report.html.tags import Html, add_caption, tag
-from prony.report.load_findings import load_findings
+from prony.report.load_tables import load_findings
 from prony.report.plots import job
 from prony.report.plots.load_series import LoadRun
 
@@ -77,7 +77,7 @@ class ServiceReport(Report):
     def draw(self, data: ExperimentData, apart: Collection[str]) -> Drawings:
         loaded = html_load.load_samples(data)
         section = html_load.load_section(data, loaded)
-        pages = () if section is None else (Page("loads", "Load", section, is_before_results=True),)
+        pages = () if section is None else (ReportPage("loads", "Load", section, is_before_results=True),)
         mine = [entry for entry in data.entries if entry.job.id in apart]
         return Drawings(pages, {one.job.id: _load_plots(one, loaded.get(one.job.id, [])) for one in mine})
 

@@ -75,10 +75,10 @@ def _client(side: ClientSide) -> tuple[str, ...]:
     opened = f"{side.connections_opened} of {side.connections_asked}" if side.connections_asked is not None else ""
     return (
         asked, delivered, f"{_ms(side.sent_late_p99_ms)}, {_ms(side.sent_late_max_ms)}", _ms(side.kernel_lag_p99_ms),
-        _ms(side.loop_lag_p99_ms), ", ".join(number.share(one) for one in side.cpu_shares) or number.DASH,
+        _ms(side.loop_lag_p99_ms), ", ".join(number.format_share(one) for one in side.cpu_shares) or number.DASH,
         opened or number.DASH,
     )  # fmt: skip
 
 
 def _ms(value: float | None) -> str:
-    return number.DASH if value is None else number.plain(value, "ms")
+    return number.DASH if value is None else number.format_observed(value, "ms")

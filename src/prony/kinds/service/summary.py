@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from prony.analyse.load.latency import latencies
+from prony.analyse.load.latency import latencies, token_latencies
 from prony.analyse.load.summary import summarise_load, summarise_runs
-from prony.analyse.load.tokens import token_latencies
 from prony.analyse.load.window import runs_of
-from prony.analyse.pictures.runs import Track, sampled_metrics
+from prony.analyse.pictures import Track, sampled_metrics
 from prony.analyse.runs import NS_PER_MS
 from prony.instruments.columns import COLUMNS
 from prony.kinds.service.schema import ServiceWorkload

@@ -1,6 +1,8 @@
 """One connection of the mock: requests are read and stamped, answers are written at once, straight to the socket.
 
 The loop's own transports gather writes until all callbacks have run, and then nobody could say when a chunk left.
+
+Parse HTTP requests for the mock server and build its small answers.
 """
 
 from __future__ import annotations
@@ -10,12 +12,106 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
 from time import perf_counter_ns
 from typing import Protocol
 
+import httptools
+
 from prony.load import stamps
 from prony.load.mock.ground_truth import Truth
-from prony.load.mock.http import BadRequestError, Reader, Request, answer
+
+MOST_BODY = 64 * 2**20
+
+
+class BadRequestError(Exception):
+    """What came is no request that can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class MockRequest:
+    """One request. `keeps`: the connection stays open after it."""
+
+    method: str
+    target: str
+    body: bytes
+    keeps: bool
+
+
+class RequestReader:
+    """Feeds a parser. After `feed`, `is_whole` says whether those bytes were exactly one request."""
+
+    __slots__ = ("_begun", "_body", "_found", "_parser", "_size", "_target", "expects", "is_partial", "is_whole")
+
+    def __init__(self) -> None:
+        self._parser: httptools.HttpRequestParser | None = httptools.HttpRequestParser(self)
+        self._found: list[MockRequest] = []
+        self._begun = 0
+        self.is_partial = False
+        self.is_whole = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._target = b""
+        self._body: list[bytes] = []
+        self._size = 0
+        self.expects = False
+
+    def feed(self, data: bytes) -> list[MockRequest]:
+        """Return the requests that these bytes complete."""
+        assert self._parser is not None
+        was_partial = self.is_partial
+        self._found = []
+        self._begun = 0
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as exc:
+            raise BadRequestError(str(exc)) from exc
+        self.is_whole = not was_partial and not self.is_partial and len(self._found) == self._begun == 1
+        return self._found
+
+    def close(self) -> None:
+        self._parser = None  # it holds us: nobody collects circles in the mock's process
+
+    # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        self._begun += 1
+        self.is_partial = True
+        self._begin()
+
+    def on_url(self, url: bytes) -> None:
+        self._target += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if len(name) == 6 and name.lower() == b"expect":
+            self.expects = value.lower() == b"100-continue"
+
+    def on_body(self, body: bytes) -> None:
+        self._size += len(body)
+        if self._size > MOST_BODY:
+            raise BadRequestError("too large")
+        self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        assert self._parser is not None
+        self.is_partial = False
+        self.expects = False
+        method = self._parser.get_method().decode("ascii")
+        target = self._target.decode("latin-1")
+        self._found.append(MockRequest(method, target, b"".join(self._body), self._parser.should_keep_alive()))
+
+
+def answer_bytes(body: bytes, *, status: int = 200, kind: bytes = b"application/json", has_body: bool = True) -> bytes:
+    """Return a whole answer; without its body for HEAD."""
+    try:
+        phrase = HTTPStatus(status).phrase.encode()
+    except ValueError:
+        phrase = b"Unknown"
+    top = b"HTTP/1.1 %d %b\r\nContent-Type: %b\r\nContent-Length: %d\r\n\r\n" % (status, phrase, kind, len(body))
+    return top + body if has_body else top
+
 
 _READ = 1 << 16
 _MOST_KEPT = 256
@@ -24,7 +120,7 @@ _SECOND_NS = 10**9
 _RESET = struct.pack("ii", 1, 0)  # linger for no time: the peer is told of a reset, not of an end
 
 
-class Plan(Protocol):
+class AnswerPlan(Protocol):
     """What is done for a request. It writes at once, or sets `busy` and calls `done` when it has written all."""
 
     def begin(self, line: MockConnection, at_ns: int, /) -> None: ...
@@ -34,17 +130,22 @@ class MockContext:
     """What all connections share: the plans of requests that came before, the truth, and what the clocks differ by."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, truth: Truth, plan: Callable[[Request], Plan], *, with_stamps: bool
+        self,
+        loop: asyncio.AbstractEventLoop,
+        truth: Truth,
+        plan: Callable[[MockRequest], AnswerPlan],
+        *,
+        with_stamps: bool,
     ) -> None:
         self.loop = loop
         self.truth = truth
         self.plan = plan
         self.with_stamps = with_stamps
-        self.plans: dict[bytes, Plan] = {}
+        self.plans: dict[bytes, AnswerPlan] = {}
         self.lines: set[MockConnection] = set()
         self.axis = stamps.ClockOffset()
 
-    def keep(self, data: bytes, plan: Plan) -> None:
+    def keep(self, data: bytes, plan: AnswerPlan) -> None:
         if len(data) <= _LONGEST_KEPT:
             if len(self.plans) >= _MOST_KEPT:
                 self.plans.clear()
@@ -74,8 +175,8 @@ class MockConnection:
         self._desk = transaction
         self._send = sock.send
         self._held = bytearray()
-        self._asked: deque[tuple[Plan, bool, int]] = deque()
-        self._reader = Reader()
+        self._asked: deque[tuple[AnswerPlan, bool, int]] = deque()
+        self._reader = RequestReader()
         self.busy = self.closed = self.closing = False
         sock.setblocking(False)
         if sock.family != socket.AF_UNIX:
@@ -130,7 +231,7 @@ class MockConnection:
         try:
             requests = self._reader.feed(data)
         except BadRequestError:
-            self.write(answer(b'{"error":"this is no request"}', status=400))
+            self.write(answer_bytes(b'{"error":"this is no request"}', status=400))
             self.drop()
             return
         if self._reader.expects and not self.busy:

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from prony.load.mock.openai import dumps
-from prony.load.mock.script import Ask, Piece, spans_ns, text
-from prony.load.mock.start import Options
+from prony.load.mock.script import Ask, Piece, script_text, spans_ns
+from prony.load.mock.start import MockOptions
 
 VERSION = "0.0.0-mock"
 
@@ -26,7 +26,7 @@ class _Lines:
     content_type: ClassVar[bytes] = b"application/x-ndjson"
     reasons: ClassVar[bool] = True
 
-    def __init__(self, options: Options, build_line: Callable[[str, str], dict[str, Any]]) -> None:
+    def __init__(self, options: MockOptions, build_line: Callable[[str, str], dict[str, Any]]) -> None:
         """`build_line` returns what a line says: of its answer, and of its thinking."""
         self._options = options
         self._build_line = build_line
@@ -68,7 +68,7 @@ class _Lines:
 
     def whole(self, ask: Ask, number: int) -> bytes:
         reasoning = min(self._options.reasoning, ask.tokens)
-        said = self._build_line(text(reasoning, ask.tokens - reasoning), text(0, reasoning))
+        said = self._build_line(script_text(reasoning, ask.tokens - reasoning), script_text(0, reasoning))
         return self.lead(ask, number) + dumps({**said, **self._done(ask)})[1:]
 
     def error(self, message: str, kind: str) -> bytes:  # noqa: ARG002 - Ollama's errors have no kind
@@ -82,14 +82,14 @@ def _rest(value: dict[str, Any]) -> bytes:
 class Generate(_Lines):
     """POST /api/generate."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: MockOptions) -> None:
         super().__init__(options, _generated)
 
 
-class Chat(_Lines):
+class MockOllamaChat(_Lines):
     """POST /api/chat."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: MockOptions) -> None:
         super().__init__(options, _message)
 
     def _calls(self, ask: Ask) -> list[bytes]:  # noqa: ARG002 - the same call for every request

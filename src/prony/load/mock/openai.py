@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from prony.load.mock.script import Ask, Piece, text
-from prony.load.mock.start import Options
+from prony.load.mock.script import Ask, Piece, script_text
+from prony.load.mock.start import MockOptions
 
 FINGERPRINT = "mock-tokens-are-words"
 _DIMENSIONS = 64
@@ -71,14 +71,14 @@ class _Events:
         return dumps({"error": {"message": message, "type": kind, "param": None, "code": None}})
 
 
-class Chat(_Events):
+class MockOpenAiChat(_Events):
     """POST /v1/chat/completions."""
 
     prefix = "chatcmpl"
     noun = "chat.completion.chunk"
     reasons: ClassVar[bool] = True
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: MockOptions) -> None:
         self._reasoning = options.reasoning
         self._tools = options.tools
 
@@ -109,13 +109,13 @@ class Chat(_Events):
 
     def whole(self, ask: Ask, number: int) -> bytes:
         reasoning = min(self._reasoning, ask.tokens)
-        answer = text(reasoning, ask.tokens - reasoning)
+        answer = script_text(reasoning, ask.tokens - reasoning)
         message: dict[str, Any] = {"role": "assistant", "content": answer}
         if self._tools:
             call = {"name": "note", "arguments": _argument(Piece(answer, False, True, True))}
             message |= {"content": None, "tool_calls": [{"id": "call_0", "type": "function", "function": call}]}
         if reasoning:
-            message["reasoning_content"] = text(0, reasoning)
+            message["reasoning_content"] = script_text(0, reasoning)
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self._reason(ask)}
         return dumps(
             {**self._about(number), "object": "chat.completion", "model": ask.model, "choices": [choice]}
@@ -149,7 +149,7 @@ class Text(_Events):
 
     def whole(self, ask: Ask, number: int) -> bytes:
         reason = "length" if ask.is_cut else "stop"
-        choice = {"index": 0, "text": text(0, ask.tokens), "logprobs": None, "finish_reason": reason}
+        choice = {"index": 0, "text": script_text(0, ask.tokens), "logprobs": None, "finish_reason": reason}
         return dumps(
             {**self._about(number), "object": self.noun, "model": ask.model, "choices": [choice]}
             | {"usage": _usage(ask, 0)}

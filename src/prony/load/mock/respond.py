@@ -1,18 +1,72 @@
-"""A plan and a connection in, its answer written at the instants that the schedule says, and the truth of it kept."""
+"""Write the mock's answers at the instants that the schedule says, and keep the truth of it.
+
+Draw the mock server's faults from a seed, one decision per request.
+"""
 
 from __future__ import annotations
 
+import random
+import re
 from dataclasses import dataclass, field
 from itertools import count
 from time import perf_counter_ns
 
-from prony.load.mock.connection import MockConnection
-from prony.load.mock.faults import Faults, halves
+from prony.load.mock.connection import MockConnection, answer_bytes
 from prony.load.mock.ground_truth import Truth
-from prony.load.mock.http import answer
-from prony.load.mock.script import LAST_CHUNK, Ask, Scripts, Unit, spans_ns
-from prony.load.mock.start import Options
+from prony.load.mock.script import LAST_CHUNK, AnswerScripts, Ask, Unit, chunk, spans_ns
+from prony.load.mock.start import MockOptions
 from prony.load.mock.timer import Wheel
+
+# In the order in which one number from 0 to 1 is shared out among them.
+KINDS = ("errors", "reset", "truncate", "garbage")
+_MULTIBYTE = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
+
+
+class Faults:
+    """Draws once for each request, and once for each connection from a seed of its own."""
+
+    def __init__(self, options: MockOptions) -> None:
+        self._edges: list[tuple[float, str]] = []
+        edge = 0.0
+        for kind in KINDS:
+            edge += getattr(options, kind)
+            if getattr(options, kind):
+                self._edges.append((edge, kind))
+        self.any = bool(self._edges)
+        self._refuse = options.refuse
+        self._requests = random.Random(options.seed)
+        self._lines = random.Random(f"lines {options.seed}")
+
+    def draw(self) -> str:
+        """Return the fault of the next request; nothing where it has none."""
+        if not self.any:
+            return ""
+        drawn = self._requests.random()
+        return next((kind for edge, kind in self._edges if drawn < edge), "")
+
+    def refuses(self) -> bool:
+        """Say whether the next connection is closed at once."""
+        return self._refuse > 0 and self._lines.random() < self._refuse
+
+
+def halves(coded: bytes) -> list[bytes]:
+    """Return chunked content as writes in which every chunk has become two, cut within a character if there is one."""
+    found: list[bytes] = []
+    at = 0
+    while at < len(coded):
+        begin = coded.index(b"\r\n", at) + 2
+        size = int(coded[at : begin - 2], 16)
+        content = coded[begin : begin + size]
+        cut = _cut(content)
+        found += [chunk(part) for part in (content[:cut], content[cut:]) if part] or [LAST_CHUNK]
+        at = begin + size + 2
+    return found
+
+
+def _cut(content: bytes) -> int:
+    match = _MULTIBYTE.search(content)
+    return match.start() + 1 if match else len(content) // 2
+
 
 # What it takes to write a chunk, with some room.
 _SLOT_NS = 12_000
@@ -23,7 +77,7 @@ _FAULT = b"this is a fault, as it was asked for"
 class Works:
     """What every plan needs to be carried out."""
 
-    options: Options
+    options: MockOptions
     truth: Truth
     wheel: Wheel
     faults: Faults
@@ -52,7 +106,7 @@ class Later:
 
     def step(self, due_ns: int, now_ns: int) -> int:
         self._truth.late.append(now_ns - due_ns)
-        write_whole(self._line, self._bytes, self.fault)
+        _write_whole(self._line, self._bytes, self.fault)
         return 0
 
     def end(self, now_ns: int) -> None:
@@ -60,7 +114,7 @@ class Later:
         self._line.done()
 
 
-def write_whole(line: MockConnection, content: bytes, fault: str) -> None:
+def _write_whole(line: MockConnection, content: bytes, fault: str) -> None:
     """Write an answer that has a length; a fault breaks it in its middle."""
     if line.closed:
         return
@@ -81,7 +135,7 @@ class Whole:
         self._works = works
         self._bytes = content
         self._delay_ns = delay_ns
-        self._refusal = refusal or answer(b'{"error":"%b"}' % _FAULT, status=500)
+        self._refusal = refusal or answer_bytes(b'{"error":"%b"}' % _FAULT, status=500)
 
     def begin(self, line: MockConnection, at_ns: int) -> None:
         works = self._works
@@ -97,7 +151,7 @@ class Whole:
             return
         works.truth.arrivals.append(at_ns)
         if fault:
-            write_whole(line, self._content(fault), fault)
+            _write_whole(line, self._content(fault), fault)
         else:
             line.write(self._bytes)
 
@@ -113,28 +167,28 @@ class Whole:
 class Spoken:
     """The plan of an LLM's answer that is not streamed: it comes whole when its last token would."""
 
-    def __init__(self, works: Works, scripts: Scripts, ask: Ask) -> None:
+    def __init__(self, works: Works, scripts: AnswerScripts, ask: Ask) -> None:
         self._works = works
         self._scripts = scripts
         self._ask = ask
         self._delay_ns = sum(spans_ns(ask.tokens, scripts.voice, works.options))
-        self._refusal = refusal(scripts)
+        self._refusal = refuse_request(scripts)
 
     def begin(self, line: MockConnection, at_ns: int) -> None:
         body = self._scripts.voice.whole(self._ask, next(self._works.numbers))
-        whole = Whole(self._works, answer(body), delay_ns=self._delay_ns, refusal=self._refusal)
+        whole = Whole(self._works, answer_bytes(body), delay_ns=self._delay_ns, refusal=self._refusal)
         whole.tokens = self._ask.tokens
         whole.begin(line, at_ns)
 
 
-def refusal(scripts: Scripts) -> bytes:
-    return answer(scripts.voice.error(_FAULT.decode(), "server_error"), status=500)
+def refuse_request(scripts: AnswerScripts) -> bytes:
+    return answer_bytes(scripts.voice.error(_FAULT.decode(), "server_error"), status=500)
 
 
 class Streamed:
     """The plan of a stream: chunk i leaves at the request's arrival + TTFT + i gaps, whatever happened before."""
 
-    def __init__(self, works: Works, scripts: Scripts, ask: Ask) -> None:
+    def __init__(self, works: Works, scripts: AnswerScripts, ask: Ask) -> None:
         self._works = works
         self._scripts = scripts
         self._ask = ask
@@ -143,7 +197,7 @@ class Streamed:
         self._units = scripts.units(ask, size)
         self._run = scripts.run(ask, size) if is_burst else ()
         self._ending = scripts.ending(ask, size)
-        self._refusal = refusal(scripts)
+        self._refusal = refuse_request(scripts)
 
     def begin(self, line: MockConnection, at_ns: int) -> None:
         works = self._works

@@ -11,10 +11,9 @@ from urllib.parse import parse_qs
 
 from prony.errors import InputError
 from prony.load.mock import ollama, openai
-from prony.load.mock.connection import MockConnection, Plan
-from prony.load.mock.http import Request, answer
+from prony.load.mock.connection import AnswerPlan, MockConnection, MockRequest, answer_bytes
 from prony.load.mock.respond import Spoken, Streamed, Whole, Works
-from prony.load.mock.script import Ask, Scripts, Voice
+from prony.load.mock.script import AnswerScripts, Ask, Voice
 from prony.load.mock.start import duration_ns
 
 _TEXT = b"text/plain; charset=utf-8"
@@ -25,7 +24,7 @@ class WrongAskError(Exception):
     """The body is not what this API takes."""
 
 
-class Said:
+class _Said:
     """The plan of an answer about the mock itself: at once, never faulty, and no part of the truth."""
 
     def __init__(self, made: Callable[[], bytes], kind: bytes = b"application/json") -> None:
@@ -34,7 +33,7 @@ class Said:
 
     def begin(self, line: MockConnection, at_ns: int) -> None:  # noqa: ARG002 - nobody counts this one
         line.uncount()
-        line.write(answer(self._made(), kind=self._kind))
+        line.write(answer_bytes(self._made(), kind=self._kind))
 
 
 class Fixed:
@@ -54,24 +53,24 @@ class Routes:
         self._works = works
         options = works.options
         voices: dict[str, Voice] = {
-            "/v1/chat/completions": openai.Chat(options),
+            "/v1/chat/completions": openai.MockOpenAiChat(options),
             "/v1/completions": openai.Text(),
             "/api/generate": ollama.Generate(options),
-            "/api/chat": ollama.Chat(options),
+            "/api/chat": ollama.MockOllamaChat(options),
         }
-        self._scripts = {path: Scripts(voice, options) for path, voice in voices.items()}
+        self._scripts = {path: AnswerScripts(voice, options) for path, voice in voices.items()}
         created = int(time.time())
-        self._said: dict[tuple[str, str], Plan] = {
-            ("GET", "/v1/models"): Said(lambda: openai.models(options.model, created)),
-            ("GET", "/api/tags"): Said(lambda: ollama.tags(options.model)),
-            ("GET", "/api/version"): Said(lambda: openai.dumps({"version": ollama.VERSION})),
-            ("GET", "/health"): Said(lambda: b"ok", _TEXT),
-            ("GET", "/metrics"): Said(self._metrics, b"text/plain; version=0.0.4; charset=utf-8"),
-            ("GET", "/truth"): Said(lambda: openai.dumps(works.truth.summary(perf_counter_ns()))),
-            ("POST", "/truth/reset"): Said(self._forget),
+        self._said: dict[tuple[str, str], AnswerPlan] = {
+            ("GET", "/v1/models"): _Said(lambda: openai.models(options.model, created)),
+            ("GET", "/api/tags"): _Said(lambda: ollama.tags(options.model)),
+            ("GET", "/api/version"): _Said(lambda: openai.dumps({"version": ollama.VERSION})),
+            ("GET", "/health"): _Said(lambda: b"ok", _TEXT),
+            ("GET", "/metrics"): _Said(self._metrics, b"text/plain; version=0.0.4; charset=utf-8"),
+            ("GET", "/truth"): _Said(lambda: openai.dumps(works.truth.summary(perf_counter_ns()))),
+            ("POST", "/truth/reset"): _Said(self._forget),
         }
 
-    def plan(self, request: Request) -> Plan:
+    def plan(self, request: MockRequest) -> AnswerPlan:
         """Return what is done for a request; the same for the same request."""
         path, _, query = request.target.partition("?")
         said = self._said.get((request.method, path))
@@ -85,9 +84,9 @@ class Routes:
             return self._anything(request.method, query)
         except (WrongAskError, InputError) as exc:
             voice = self._scripts[path if path in self._scripts else "/v1/completions"].voice
-            return Fixed(answer(voice.error(str(exc), "invalid_request_error"), status=400))
+            return Fixed(answer_bytes(voice.error(str(exc), "invalid_request_error"), status=400))
 
-    def _spoken(self, path: str, request: Request) -> Plan:
+    def _spoken(self, path: str, request: MockRequest) -> AnswerPlan:
         scripts = self._scripts[path]
         wanted = _object(request)
         is_ollama = path.startswith("/api/")
@@ -103,20 +102,20 @@ class Routes:
         )
         return (Streamed if ask.streams else Spoken)(self._works, scripts, ask)
 
-    def _plan_embeddings(self, request: Request) -> Plan:
+    def _plan_embeddings(self, request: MockRequest) -> AnswerPlan:
         wanted = _object(request)
         given = wanted.get("input", "")
         many = given if isinstance(given, list) and not all(isinstance(one, int) for one in given) else [given]
         body = openai.embeddings(_name(wanted, self._works.options.model), len(many), sum(map(_words, many)), wanted)
-        return Whole(self._works, answer(body), delay_ns=self._works.options.ttft_ns)
+        return Whole(self._works, answer_bytes(body), delay_ns=self._works.options.ttft_ns)
 
-    def _anything(self, method: str, query: str) -> Plan:
+    def _anything(self, method: str, query: str) -> AnswerPlan:
         """Any other path: `ok`, or what ?delay=10ms&size=1000&status=503 asks for."""
         wanted = {name: values[-1] for name, values in parse_qs(query, keep_blank_values=True).items()}
         size = _number(wanted.get("size", "2"), 0, _MOST_SIZE)
         status = _number(wanted.get("status", "200"), 200, 599)
         body = (b"ok" * (size // 2 + 1))[:size]
-        content = answer(body, status=status, kind=_TEXT, has_body=method != "HEAD")
+        content = answer_bytes(body, status=status, kind=_TEXT, has_body=method != "HEAD")
         return Whole(self._works, content, delay_ns=duration_ns(wanted.get("delay", "0")))
 
     def _forget(self) -> bytes:
@@ -142,7 +141,7 @@ class Routes:
         return ("\n".join(lines) + "\n").encode()
 
 
-def _object(request: Request) -> dict[str, Any]:
+def _object(request: MockRequest) -> dict[str, Any]:
     if request.method != "POST":
         raise WrongAskError(f"this is asked by POST, not by {request.method}")
     try:

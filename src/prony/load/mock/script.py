@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Protocol
 
-from prony.load.mock.start import Options
+from prony.load.mock.start import MockOptions
 
 Unit = tuple[bytes, ...]
 
@@ -75,29 +75,29 @@ class Voice(Protocol):
         """Return the body of a refusal."""
 
 
-def text(first: int, count: int) -> str:
+def script_text(first: int, count: int) -> str:
     """Return so many tokens from the endless text, each with the space before it."""
     size = len(WORDS)
     return "".join(f" {WORDS[index % size]}" for index in range(first, first + count))
 
 
-def _count_reasoning(tokens: int, voice: Voice, options: Options) -> int:
+def _count_reasoning(tokens: int, voice: Voice, options: MockOptions) -> int:
     return min(options.reasoning, tokens) if voice.reasons else 0
 
 
-def chunk_count(tokens: int, voice: Voice, options: Options) -> int:
+def _chunk_count(tokens: int, voice: Voice, options: MockOptions) -> int:
     """Return in how many chunks so many tokens come."""
     reasoning, size = _count_reasoning(tokens, voice, options), options.tokens_per_chunk
     return -(-reasoning // size) - (-(tokens - reasoning) // size)
 
 
-def spans_ns(tokens: int, voice: Voice, options: Options) -> tuple[int, int]:
+def spans_ns(tokens: int, voice: Voice, options: MockOptions) -> tuple[int, int]:
     """Return how long an answer takes by the schedule: to its first chunk, and from there to its last."""
-    gaps = chunk_count(tokens, voice, options) - 1
+    gaps = _chunk_count(tokens, voice, options) - 1
     return options.ttft_ns, gaps * options.itl_ns + (options.stall_ns if gaps else 0)
 
 
-def _piece(index: int, tokens: int, voice: Voice, options: Options) -> Piece:
+def _piece(index: int, tokens: int, voice: Voice, options: MockOptions) -> Piece:
     """Return one chunk of an answer: reasoning comes first, and no chunk holds both."""
     end, size = _count_reasoning(tokens, voice, options), options.tokens_per_chunk
     begin = 0
@@ -107,7 +107,7 @@ def _piece(index: int, tokens: int, voice: Voice, options: Options) -> Piece:
         begin, end = end, tokens
     first = begin + index * size
     last = min(first + size, end)
-    return Piece(text(first, last - first), is_reasoning, index == 0, last == end)
+    return Piece(script_text(first, last - first), is_reasoning, index == 0, last == end)
 
 
 def chunk(content: bytes) -> bytes:
@@ -128,10 +128,10 @@ def head(content_type: bytes) -> bytes:
     )
 
 
-class Scripts:
+class AnswerScripts:
     """What one voice says, chunk by chunk, for leads of any size; kept, because most requests ask alike."""
 
-    def __init__(self, voice: Voice, options: Options) -> None:
+    def __init__(self, voice: Voice, options: MockOptions) -> None:
         self.voice = voice
         self._options = options
         self.head = head(voice.content_type)
@@ -155,7 +155,7 @@ class Scripts:
         return unit(self.voice.closing(ask), lead_size)
 
     def _units(self, ask: Ask, lead_size: int) -> tuple[Unit, ...]:
-        count = chunk_count(ask.tokens, self.voice, self._options)
+        count = _chunk_count(ask.tokens, self.voice, self._options)
         # A shorter answer is the beginning of the longest; only its last chunk may differ.
         last = self._unit(count - 1, ask.tokens, ask, lead_size)
         return (*self._longest(ask.with_usage, lead_size)[: count - 1], last)
@@ -163,7 +163,7 @@ class Scripts:
     def _all(self, with_usage: bool, lead_size: int) -> tuple[Unit, ...]:
         tokens = self._options.tokens
         ask = _plain(tokens, with_usage)
-        count = chunk_count(tokens, self.voice, self._options)
+        count = _chunk_count(tokens, self.voice, self._options)
         return tuple(self._unit(index, tokens, ask, lead_size) for index in range(count))
 
     def _unit(self, index: int, tokens: int, ask: Ask, lead_size: int) -> Unit:

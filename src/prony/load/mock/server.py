@@ -19,18 +19,17 @@ from pathlib import Path
 
 from prony.errors import CapacityError, InputError, PronyError, exit_code
 from prony.load.mock.connection import MockConnection, MockContext, refuse
-from prony.load.mock.faults import Faults
 from prony.load.mock.ground_truth import Truth
-from prony.load.mock.respond import Works
+from prony.load.mock.respond import Faults, Works
 from prony.load.mock.routes import Routes
-from prony.load.mock.start import Options
+from prony.load.mock.start import MockOptions
 from prony.load.mock.timer import Wheel
 
 _BACKLOG = 4096
 _TEND_S = 0.1
 
 
-def run(options: Options, say: Callable[[str], None], *, until_eof: bool = False) -> int:
+def run_mock(options: MockOptions, say: Callable[[str], None], *, until_eof: bool = False) -> int:
     """Serve until a signal comes; return 0, or 130 after Ctrl-C. `say` is told the URL when requests are taken.
 
     `until_eof`: end also when standard input does."""
@@ -72,7 +71,7 @@ def _end_at_eof(loop: asyncio.AbstractEventLoop) -> None:
 class _Serving:
     """The mock on its loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, options: Options, listening: socket.socket) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, options: MockOptions, listening: socket.socket) -> None:
         self._loop = loop
         self._listening = listening
         self._faults = Faults(options)
@@ -111,7 +110,7 @@ class _Serving:
 
 
 @contextmanager
-def _listening(options: Options) -> Iterator[tuple[socket.socket, str]]:
+def _listening(options: MockOptions) -> Iterator[tuple[socket.socket, str]]:
     """Listen for as long as the block runs; the URL comes with it."""
     try:
         sock, url = _on_path(options.unix) if options.unix else _on_port(options.host, options.port)
@@ -176,13 +175,13 @@ def _tell(said: dict[str, object]) -> None:
 
 def main(arguments: list[str]) -> int:
     try:
-        return run(Options(**json.loads(arguments[0])), lambda url: _tell(ready(url)), until_eof=True)
+        return run_mock(MockOptions(**json.loads(arguments[0])), lambda url: _tell(ready_message(url)), until_eof=True)
     except PronyError as exc:
         _tell({"error": exc.to_dict()})
         return exit_code(exc)
 
 
-def ready(url: str) -> dict[str, object]:
+def ready_message(url: str) -> dict[str, object]:
     """Return what a mock says when it takes requests."""
     return {"url": url, "pid": os.getpid()}
 

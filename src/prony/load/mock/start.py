@@ -28,7 +28,7 @@ _ASK_S = 60.0
 
 
 @dataclass(frozen=True)
-class Options:
+class MockOptions:
     """What the server answers, and when; a share lies between 0 and 1.
 
     `errors`, `reset`, `truncate` and `garbage` are shares of the requests, `refuse` is one of the connections; which
@@ -106,9 +106,9 @@ class Mock:
 
 
 @contextmanager
-def serve(options: Options | None = None) -> Iterator[Mock]:
+def serve_mock(options: MockOptions | None = None) -> Iterator[Mock]:
     """Run a mock in a process of its own for as long as the block lasts."""
-    command = [sys.executable, "-P", "-m", _SERVER, json.dumps(asdict(options or Options()))]
+    command = [sys.executable, "-P", "-m", _SERVER, json.dumps(asdict(options or MockOptions()))]
     # The server ends when this pipe does, and so it ends with us whatever ends us.
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
@@ -146,7 +146,7 @@ def duration_ns(text: str) -> int:
     return round(Fraction(match[1]) * _UNITS_NS[match[2]]) if match else 0
 
 
-def share(text: str) -> float:
+def parse_share(text: str) -> float:
     """Return the share that `1%` is; from 0% to 100%."""
     match = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,9})?) ?%", text.strip())
     if match is None or Fraction(match[1]) > 100:

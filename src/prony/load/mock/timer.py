@@ -7,7 +7,7 @@ from heapq import heappop, heappush, heapreplace
 from time import perf_counter_ns
 from typing import Protocol
 
-from prony.load.timer import Timer
+from prony.load.poll import Timer
 
 _NEVER = 1 << 62
 # A process that sleeps wakes some tens of microseconds late; so it wakes this much early, and waits for the rest awake.

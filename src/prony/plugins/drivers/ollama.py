@@ -9,7 +9,7 @@ from pydantic import Field
 from prony.model.base import Noun
 from prony.plugins.drivers.answer import Answer, Counts, Said, complaint, digest_refusal, parse_object, read_count
 from prony.plugins.drivers.http.probe import ask_json, only_model, whose
-from prony.plugins.drivers.openai.messages import said_in
+from prony.plugins.drivers.openai.chunks import said_in
 from prony.plugins.drivers.prompt_requests import Call, build_requests, counting, plain, require_prompts
 from prony.ports.driver import Cause, Digest, Endpoint, Prepared, Prompt, Reply, Request, Wants
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from prony.load.wire import Wire
-from prony.plugins.drivers.redis.resp import NotRespError, Reader, command
+from prony.plugins.drivers.redis.resp import NotRespError, Reader, encode_command
 from prony.ports.driver import Cause
 
 if TYPE_CHECKING:
-    from prony.load.connection import Connection
+    from prony.load.connection import LoadConnection
 
 _CHANNEL = b"prony:"
 
@@ -25,7 +25,7 @@ class PublisherWire(Wire):
 
     Options: as of `SubscriberWire`."""
 
-    def __init__(self, line: Connection, options: Mapping[str, Any]) -> None:
+    def __init__(self, line: LoadConnection, options: Mapping[str, Any]) -> None:
         super().__init__(line, options)
         self._reader = Reader()
         self._greetings = int(options["greetings"])
@@ -57,16 +57,16 @@ class _Publishing:
     def __init__(self, subscriber: SubscriberWire) -> None:
         self._subscriber = subscriber
 
-    def connection_made(self, _: Connection) -> None:
+    def connection_made(self, _: LoadConnection) -> None:
         self._subscriber.publishes()
 
-    def connection_refused(self, line: Connection) -> None:
+    def connection_refused(self, line: LoadConnection) -> None:
         self._subscriber.publishes_no_more(line.status)
 
-    def lost(self, line: Connection) -> None:
+    def lost(self, line: LoadConnection) -> None:
         self._subscriber.publishes_no_more(line.status)
 
-    def request_done(self, _: Connection) -> None:
+    def request_done(self, _: LoadConnection) -> None:
         """Nothing is ever asked on it, so nothing is finished."""
 
 
@@ -76,7 +76,7 @@ class SubscriberWire(Wire):
     Options: `depth`; `value_size`; `greeting`, what a connection begins with (latin-1), and `greetings`, how many
     replies that has."""
 
-    def __init__(self, line: Connection, options: Mapping[str, Any]) -> None:
+    def __init__(self, line: LoadConnection, options: Mapping[str, Any]) -> None:
         super().__init__(line, options)
         self._channel = _CHANNEL + os.urandom(12).hex().encode()
         blob = b"$%d\r\n%b\r\n" % (len(self._channel), self._channel)
@@ -87,12 +87,12 @@ class SubscriberWire(Wire):
         self._parts = range(0, depth * self._part, self._part)
         self._reader = Reader()
         self._left = int(options["greetings"]) + 1  # replies before requests may come: the subscription's is the last
-        self._publisher: Connection | None = None
+        self._publisher: LoadConnection | None = None
         self._expected = self._come = b""
 
     def connection_made(self) -> None:
         greeting = str(self.options["greeting"]).encode("latin-1")
-        self.line.write(greeting + command(b"SUBSCRIBE", self._channel))
+        self.line.write(greeting + encode_command(b"SUBSCRIBE", self._channel))
 
     def send(self, content: bytes) -> None:
         """Publish the messages of one request: `content` has each as a blob of the protocol."""

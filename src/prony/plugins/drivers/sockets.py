@@ -1,4 +1,7 @@
-"""Open a blocking socket to an endpoint for what drivers do before and after a load."""
+"""Open a blocking socket to an endpoint for what drivers do before and after a load.
+
+Call a clean-up function when a block fails.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ import contextlib
 import os
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from prony.errors import InputError, TransportError
+from prony.errors import InputError, PronyError, TransportError
 from prony.load.tls import context_of
 from prony.ports.driver import Endpoint
 
@@ -114,3 +118,14 @@ def _ask(plain: socket.socket, asking: tuple[bytes, bytes], endpoint: Endpoint) 
     plain.sendall(asked)
     if receive(plain, endpoint) != granted:
         raise TransportError(f"{show_endpoint(endpoint)} offers no TLS", hint="switch it on there", code="no_tls")
+
+
+@contextmanager
+def clean_up_on_failure(finish: Callable[[], None]) -> Iterator[None]:
+    """Run the block; where it fails, call `finish`, whose own failure tells less than the first."""
+    try:
+        yield
+    except BaseException:
+        with suppress(PronyError, OSError):
+            finish()
+        raise

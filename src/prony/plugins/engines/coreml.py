@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prony.errors import CapacityError, InputError, NotFoundError, SutError
-from prony.plugins.engines.precision import of_weights
+from prony.plugins.engines.tensors import of_weights
 from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
 
 # Unit -> (what Core ML may use, the device that must be there, how a person calls it, its name in campaigns).
@@ -107,14 +107,14 @@ class CoreMlSession:
         self._spec = model.get_spec()
 
     def signature(self) -> list[TensorSpec]:
-        return [declare_input(feature) for feature in self._spec.description.input if not feature.type.isOptional]
+        return [_declare_input(feature) for feature in self._spec.description.input if not feature.type.isOptional]
 
     def effect(self) -> Effect:
         coverage = self._coverage()
         used = ", ".join(coverage) if coverage else f"{_UNITS[self._unit][2]}, or the CPU: Core ML does not tell"
         return Effect(
             device=used,
-            precision=written_precision(self._spec),
+            precision=_written_precision(self._spec),
             threads=None,
             coverage=coverage,
             details={"compute_units": self._compute_units.name, "kind": str(self._spec.WhichOneof("Type"))},
@@ -159,7 +159,7 @@ def _preferred_units(plan: Any) -> Iterator[str]:
                 yield type(usage.preferred_compute_device).__name__
 
 
-def declare_input(feature: Any) -> TensorSpec:
+def _declare_input(feature: Any) -> TensorSpec:
     """Return one input as Core ML describes it; an image is bytes of height, width and channels."""
     kind = feature.type.WhichOneof("Type")
     if kind == "imageType":
@@ -187,7 +187,7 @@ def _shape(array: Any) -> tuple[int | None, ...]:
     return tuple(int(each.lowerBound) if each.lowerBound == each.upperBound else None for each in ranges)
 
 
-def written_precision(spec: Any) -> str:
+def _written_precision(spec: Any) -> str:
     """Return what an ML program computes in, as its own operations say; an older network leaves it to Core ML."""
     if spec.WhichOneof("Type") != "mlProgram":
         return "unknown"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prony.errors import CapacityError, InputError, NotFoundError, SutError
-from prony.plugins.engines.precision import of_weights
+from prony.plugins.engines.tensors import of_weights
 from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
 
 _RESOLVERS = {"xnnpack": "AUTO", "none": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "reference": "BUILTIN_REF"}

@@ -9,12 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from prony.errors import CapacityError, InputError, NotFoundError, PronyError, SutError
-from prony.plugins.engines.onnx_signature import complete_inputs
-from prony.plugins.engines.onnxruntime_options import apply_options
-from prony.plugins.engines.onnxruntime_profile import coverage
-from prony.plugins.engines.onnxruntime_units import CPU, ProviderUnit, units_of
-from prony.plugins.engines.precision import of_weights
-from prony.plugins.engines.tensors import flatten_output, from_memory, plain
+from prony.plugins.engines.onnxruntime_providers import CPU, ProviderUnit, apply_options, coverage, units_of
+from prony.plugins.engines.tensors import complete_inputs, flatten_output, from_memory, of_weights, plain
 from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
 from prony.runner.child.bits import CARRIERS
 from prony.runner.onnx_file import OnnxGraph, read_graph

@@ -14,9 +14,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from prony.errors import CapacityError, InputError, NotFoundError, SutError
-from prony.plugins.engines.onnx_signature import complete_inputs
-from prony.plugins.engines.precision import WORDS, format_shares, of_weights
-from prony.plugins.engines.tensors import plain
+from prony.plugins.engines.tensors import WORDS, complete_inputs, format_shares, of_weights, plain
 from prony.ports.engine import UNKNOWN_RANK, Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
 from prony.runner.child.bits import CARRIERS, from_bfloat16
 from prony.runner.onnx_file import OnnxGraph, read_graph

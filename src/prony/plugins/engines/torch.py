@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prony.errors import CapacityError, InputError
-from prony.plugins.engines.precision import of_weights
+from prony.plugins.engines.tensors import of_weights
 from prony.plugins.engines.torch_programs import Program, dtype_name, read_program
 from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
 

@@ -38,7 +38,7 @@ def read_program(torch: Any, path: str, device: str) -> Program:
         raise NotFoundError(f"no model at {path}")
     try:
         if path.endswith(".pt2"):
-            return load_exported(torch, path, device)
+            return _load_exported(torch, path, device)
         module = torch.jit.load(path, map_location=device).eval()
     except _UNREADABLE as exc:
         raise InputError(
@@ -49,7 +49,7 @@ def read_program(torch: Any, path: str, device: str) -> Program:
     return Script(module)
 
 
-def load_exported(torch: Any, path: str, device: str) -> Exported:
+def _load_exported(torch: Any, path: str, device: str) -> Exported:
     program = torch.export.load(path)
     if device != "cpu":
         from torch.export.passes import move_to_device_pass

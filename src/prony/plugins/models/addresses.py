@@ -59,6 +59,6 @@ def resolve_host(host: str, port: int) -> tuple[Address, ...]:
     return tuple(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found))
 
 
-def refusal(host: str) -> InputError:
+def private_host_error(host: str) -> InputError:
     # Which address it was is not told: the submitter of a job has no business knowing this network.
     return policy_error(f"{host} is not asked for models: it leads into a private network", "--model-private allow")

@@ -1,4 +1,7 @@
-"""Store downloaded files by content hash, shared by every process on the machine."""
+"""Store downloaded files by content hash, shared by every process on the machine.
+
+Name the files that must lie beside a model's main file.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,33 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from prony.errors import InputError
-from prony.plugins.models.companions import companion_names
 from prony.plugins.models.transfer import Validators
 from prony.runner.checksum import checksum
+from prony.runner.onnx_file import read_graph
+
+
+def companion_names(path: Path) -> tuple[str, ...]:
+    """Return relative names: the external data of an ONNX file, the weights of an OpenVINO description."""
+    ending = path.suffix.lower()
+    if ending == ".onnx":
+        return read_graph(path).external_files
+    if ending == ".xml":
+        return (path.with_suffix(".bin").name,)
+    return ()
+
+
+def check_ending(name: str, formats: tuple[str, ...]) -> None:
+    """Refuse a file that the chosen engine does not load, before anything is read or downloaded."""
+    if formats and not name.lower().endswith(formats):
+        raise InputError(
+            f"the chosen engine does not load {name}: it loads {', '.join(formats)}",
+            hint="choose another engine, or another format of the model",
+            code="format_unavailable",
+        )
 
 
 @dataclass(frozen=True)
-class Entry:
+class BlobEntry:
     """What a URL last brought. `sizes` are those of its files by relative name, the main one first.
 
     The URL itself is not noted: it may carry a token.
@@ -53,10 +76,10 @@ class Blobs:
         except (InputError, FileNotFoundError):
             return None  # damaged on this disk: it will be fetched again
 
-    def by_url(self, url: str) -> tuple[Entry, tuple[Path, ...]] | None:
+    def by_url(self, url: str) -> tuple[BlobEntry, tuple[Path, ...]] | None:
         """Return what this URL brought last, if all of it is still there in its full size."""
         try:
-            entry = Entry(**json.loads(self._index(url).read_text()))
+            entry = BlobEntry(**json.loads(self._index(url).read_text()))
             files = tuple(self._folder(entry.sha256) / name for name in entry.sizes)
             whole = [path.stat().st_size for path in files] == list(entry.sizes.values())
         except (FileNotFoundError, ValueError, TypeError):
@@ -72,7 +95,7 @@ class Blobs:
         for name in reversed(names):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (source / name).replace(folder / name)
-        entry = Entry(found.removeprefix("sha256:"), names[0], version.etag, version.modified, sizes)
+        entry = BlobEntry(found.removeprefix("sha256:"), names[0], version.etag, version.modified, sizes)
         index = self._index(url)
         part = index.with_suffix(".part")
         part.write_text(json.dumps(asdict(entry), indent=1))

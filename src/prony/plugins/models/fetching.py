@@ -11,16 +11,15 @@ from urllib.parse import quote, unquote, urlsplit
 
 from prony.errors import InputError, StoreError
 from prony.plugins.models.addresses import Address, is_public
-from prony.plugins.models.blobs import Blobs
-from prony.plugins.models.companions import check_ending, companion_names
+from prony.plugins.models.blobs import Blobs, check_ending, companion_names
 from prony.plugins.models.lock import hold_lock
-from prony.plugins.models.transfer import Limits, Validators, show_url
+from prony.plugins.models.transfer import TransferLimits, Validators, show_url
 from prony.ports.models import FetchOptions, ModelFiles, Progress
 from prony.runner.checksum import is_right, verify
 from prony.runner.onnx_file import is_inside
 
 # A reference, where its bytes go, the limits and what is known of it in; None where it is still what is known.
-Transfer = Callable[[str, Path, Limits, Validators | None], Validators | None]
+Transfer = Callable[[str, Path, TransferLimits, Validators | None], Validators | None]
 
 
 @dataclass
@@ -51,12 +50,12 @@ class Fetching:
         self.progress(size, size)
         return ModelFiles(path=files[0], files=files)
 
-    def limits(self) -> Limits:
+    def limits(self) -> TransferLimits:
         def done(size: int, total: int | None) -> None:
             self.progress(self.spent + size, None if total is None else self.spent + total)
 
         allowed = self.options.policy.max_bytes
-        return Limits(
+        return TransferLimits(
             max_bytes=self.options.max_bytes - self.spent,
             allowed_bytes=None if allowed is None else allowed - self.spent,
             may_reach=None if self.options.policy.private else self.may_reach,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from prony.errors import InputError, NotFoundError
-from prony.plugins.models.companions import check_ending, companion_names
+from prony.plugins.models.blobs import check_ending, companion_names
 from prony.ports.models import FetchOptions, ModelFiles, ModelPolicy, Progress, policy_error
 from prony.runner.checksum import verify
 
@@ -19,8 +19,8 @@ class FileSource:
 
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
         # First of all: what lies outside the allowed folders must not even be known to exist.
-        options.policy.check_path(reference_path(reference, options.base), reference)
-        path = existing_path(reference, options.base)
+        options.policy.check_path(_reference_path(reference, options.base), reference)
+        path = _existing_path(reference, options.base)
         check_ending(path.name, options.formats)
         try:
             files = _inside(path) if path.is_dir() else (path, *_beside(path))
@@ -35,7 +35,7 @@ class FileSource:
         return ModelFiles(path=path, files=files)
 
 
-def reference_path(reference: str, base: Path) -> Path:
+def _reference_path(reference: str, base: Path) -> Path:
     """Return the absolute path that a reference means, whether it exists or not."""
     if reference.startswith("file://"):
         raise InputError(
@@ -51,9 +51,9 @@ def reference_path(reference: str, base: Path) -> Path:
         raise _lost(reference, exc) from exc
 
 
-def existing_path(reference: str, base: Path) -> Path:
+def _existing_path(reference: str, base: Path) -> Path:
     """Return the absolute path that a reference means, which exists."""
-    path = reference_path(reference, base)
+    path = _reference_path(reference, base)
     try:
         if not path.exists():
             raise NotFoundError(f"no model at {path}", hint=_near(path), code="unknown_model")

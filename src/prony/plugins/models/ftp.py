@@ -12,11 +12,11 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from prony.errors import InputError, NotFoundError
 from prony.model.loopback import is_loopback
-from prony.plugins.models.addresses import Address, is_public, refusal, resolve_host
+from prony.plugins.models.addresses import Address, is_public, private_host_error, resolve_host
 from prony.plugins.models.fetching import Fetching
 from prony.plugins.models.transfer import (
     BrokenError,
-    Limits,
+    TransferLimits,
     Validators,
     check_size,
     persistently,
@@ -66,11 +66,11 @@ def _show_url(parts: SplitResult) -> str:
     return f"ftp://{parts.hostname}{parts.path}"
 
 
-def _download(reference: str, part: Path, limits: Limits, known: Validators | None) -> Validators | None:
+def _download(reference: str, part: Path, limits: TransferLimits, known: Validators | None) -> Validators | None:
     return persistently(_attempt, reference, part, limits, known)
 
 
-def _attempt(reference: str, part: Path, note: Path, limits: Limits, known: Validators) -> Validators | None:
+def _attempt(reference: str, part: Path, note: Path, limits: TransferLimits, known: Validators) -> Validators | None:
     """Ask once, and write what comes."""
     parts = _parts(reference)
     path = unquote(parts.path).removeprefix("/")
@@ -96,14 +96,14 @@ def _attempt(reference: str, part: Path, note: Path, limits: Limits, known: Vali
     return found
 
 
-def _host(parts: SplitResult, limits: Limits) -> str:
+def _host(parts: SplitResult, limits: TransferLimits) -> str:
     """Return what to connect to; where not everything may be reached, the very address that was looked at."""
     host = parts.hostname or ""
     if limits.may_reach is None:
         return host
     addresses = resolve_host(host, parts.port or 21)
     if not all(map(limits.may_reach, addresses)):
-        raise refusal(host)
+        raise private_host_error(host)
     return str(addresses[0])
 
 
@@ -122,7 +122,7 @@ def _version(ftp: ftplib.FTP, path: str) -> tuple[Validators, int | None]:
     return Validators(etag=str(size or ""), modified=modified), size
 
 
-def _retrieve(ftp: ftplib.FTP, path: str, part: Path, offset: int, size: int | None, limits: Limits) -> None:
+def _retrieve(ftp: ftplib.FTP, path: str, part: Path, offset: int, size: int | None, limits: TransferLimits) -> None:
     shown = f"ftp://{ftp.host}/{path}"
     check_size(shown, size or 0, limits)
     with part.open("r+b" if offset else "wb") as stream:

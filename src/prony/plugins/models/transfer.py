@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from prony.errors import InputError, NotFoundError, TransportError
 from prony.model.loopback import is_loopback
-from prony.plugins.models.addresses import Address, is_own, refusal, resolve_host
+from prony.plugins.models.addresses import Address, is_own, private_host_error, resolve_host
 from prony.ports.models import policy_error
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class BrokenError(Exception):
 
 
 @dataclass(frozen=True)
-class Limits:
+class TransferLimits:
     """`max_bytes` is for this file; `done` reports how much of it lies on disk and how much there is.
 
     `is_checked` says that a checksum will tell whether all of it came, should the server not. `allowed_bytes` is what
@@ -97,7 +97,7 @@ def show_url(url: str) -> str:
     return re.sub(r"//[^/@]*@", "//", url)
 
 
-def download(url: str, part: Path, limits: Limits, known: Validators | None = None) -> Validators | None:
+def download(url: str, part: Path, limits: TransferLimits, known: Validators | None = None) -> Validators | None:
     """Bring the content of `url` to `part`, going on from what an earlier try left there.
 
     With `known`, return None when the content is still the one that bears these validators.
@@ -106,10 +106,12 @@ def download(url: str, part: Path, limits: Limits, known: Validators | None = No
 
 
 # A URL, where its bytes go, where it is noted which version they are of, the limits and what is known of it.
-Attempt = Callable[[str, Path, Path, Limits, Validators], Validators | None]
+Attempt = Callable[[str, Path, Path, TransferLimits, Validators], Validators | None]
 
 
-def persistently(attempt: Attempt, url: str, part: Path, limits: Limits, known: Validators | None) -> Validators | None:
+def persistently(
+    attempt: Attempt, url: str, part: Path, limits: TransferLimits, known: Validators | None
+) -> Validators | None:
     """Try again what breaks, until several tries in a row bring nothing new."""
     note = part.with_name(f"{part.name}.json")
     failures, best = 0, -1
@@ -132,7 +134,7 @@ def persistently(attempt: Attempt, url: str, part: Path, limits: Limits, known: 
             return found
 
 
-def _attempt(url: str, part: Path, note: Path, limits: Limits, known: Validators) -> Validators | None:
+def _attempt(url: str, part: Path, note: Path, limits: TransferLimits, known: Validators) -> Validators | None:
     """Make one request and write what it brings."""
     begun = read_note(note)
     offset = part.stat().st_size if part.exists() and begun.strong else 0
@@ -165,7 +167,7 @@ def read_note(note: Path) -> Validators:
 
 
 @contextmanager
-def _answer(url: str, headers: dict[str, str], limits: Limits) -> Iterator[httpx.Response]:
+def _answer(url: str, headers: dict[str, str], limits: TransferLimits) -> Iterator[httpx.Response]:
     """Send a request, follow redirects by the same rules as the first URL, and translate what goes wrong."""
     import httpx
 
@@ -190,7 +192,7 @@ def _answer(url: str, headers: dict[str, str], limits: Limits) -> Iterator[httpx
 
 
 @contextmanager
-def _send(url: httpx.URL, headers: dict[str, str], limits: Limits) -> Iterator[httpx.Response]:
+def _send(url: httpx.URL, headers: dict[str, str], limits: TransferLimits) -> Iterator[httpx.Response]:
     """Ask one server, without following where it sends us."""
     import httpx
 
@@ -217,7 +219,7 @@ def _reachable(url: httpx.URL, may_reach: Callable[[Address], bool]) -> tuple[Ad
     """Return the addresses of a URL's host, all of which may be connected to."""
     addresses = _addresses(url)
     if not all(map(may_reach, addresses)):
-        raise refusal(url.host)
+        raise private_host_error(url.host)
     return addresses
 
 
@@ -286,7 +288,7 @@ def _begin(response: httpx.Response, offset: int) -> int:
     return offset
 
 
-def _write(url: str, response: httpx.Response, part: Path, offset: int, limits: Limits) -> None:
+def _write(url: str, response: httpx.Response, part: Path, offset: int, limits: TransferLimits) -> None:
     length = response.headers.get("Content-Length", "")
     total = offset + int(length) if length.isdigit() else None
     if total is None and not limits.is_checked and "Transfer-Encoding" not in response.headers:
@@ -309,7 +311,7 @@ def _write(url: str, response: httpx.Response, part: Path, offset: int, limits: 
         raise BrokenError(f"{offset} of {total} bytes arrived")
 
 
-def check_size(url: str, size: int, limits: Limits) -> None:
+def check_size(url: str, size: int, limits: TransferLimits) -> None:
     """Refuse what is larger than is allowed, or than the limit."""
     if limits.allowed_bytes is not None and size > limits.allowed_bytes:
         raise policy_error(f"{url} is larger than what is allowed here", "--model-max-bytes")

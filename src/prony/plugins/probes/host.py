@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from prony.instruments import kernel, sensors
+from prony.instruments import counters, kernel
 from prony.instruments.counters import cpu_times, pressures_us
 
 _SECTOR_BYTES = 512
@@ -53,7 +53,7 @@ class HostProbe:
 
 def network(root: Path) -> dict[str, float]:
     """Return the bytes of all interfaces but the loop."""
-    lines = (kernel.text(root / "proc/net/dev") or "").splitlines()[2:]
+    lines = (kernel.read_text(root / "proc/net/dev") or "").splitlines()[2:]
     rows = [(name.strip(), words.split()) for name, _, words in (line.partition(":") for line in lines)]
     real = [words for name, words in rows if name != "lo" and len(words) >= 9]
     if not real:
@@ -66,7 +66,7 @@ def network(root: Path) -> dict[str, float]:
 
 def disks(root: Path) -> dict[str, float]:
     """Return the bytes of all real disks, none counted twice through its partitions or layers."""
-    rows = [line.split() for line in (kernel.text(root / "proc/diskstats") or "").splitlines()]
+    rows = [line.split() for line in (kernel.read_text(root / "proc/diskstats") or "").splitlines()]
     real = [row for row in rows if len(row) > 9 and _is_disk(row[2], root)]
     if not real:
         return {}
@@ -82,7 +82,7 @@ def _is_disk(name: str, root: Path) -> bool:
 
 def _cpu(root: Path) -> dict[str, float]:
     times = cpu_times(root).values()
-    frequency, heat = sensors.frequency_mhz(root), sensors.heat(root)
+    frequency, heat = counters.frequency_mhz(root), counters.heat(root)
     found: dict[str, float | None] = {
         "cpu_busy_s_total": sum(each.busy_s for each in times) if times else None,
         "cpu_iowait_s_total": sum(each.iowait_s for each in times) if times and sys.platform == "linux" else None,
@@ -98,7 +98,7 @@ def _memory(root: Path) -> dict[str, float]:
         import psutil
 
         return {"memory_available_mib": psutil.virtual_memory().available / 2**20}
-    available = kernel.table(root / "proc/meminfo").get("MemAvailable")
+    available = kernel.read_table(root / "proc/meminfo").get("MemAvailable")
     return {} if available is None else {"memory_available_mib": available / 1024}
 
 

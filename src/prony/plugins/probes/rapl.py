@@ -77,9 +77,11 @@ def _domains(root: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     # `intel-rapl-mmio` repeats the package through another door; the pattern passes it over. AMD uses the same names.
     for folder in kernel.folders(root / _FOLDER, "intel-rapl:*"):
-        name = (kernel.text(folder / "name") or "").replace("-", "_")
+        name = (kernel.read_text(folder / "name") or "").replace("-", "_")
         outer = (
-            kernel.text(folder.parent / folder.name.rpartition(":")[0] / "name") if folder.name.count(":") > 1 else ""
+            kernel.read_text(folder.parent / folder.name.rpartition(":")[0] / "name")
+            if folder.name.count(":") > 1
+            else ""
         )
         if name.startswith("package"):
             found[name] = folder

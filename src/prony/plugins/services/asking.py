@@ -59,7 +59,7 @@ def ask(
         connection.close()
 
 
-def lacks(endpoint: Endpoint, path: str, headers: Mapping[str, str] | None = None) -> str | None:
+def failure_at(endpoint: Endpoint, path: str, headers: Mapping[str, str] | None = None) -> str | None:
     """Return None where the path answers with success, else what it said instead."""
     try:
         answer = ask(endpoint, path, headers=headers)

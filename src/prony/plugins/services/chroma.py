@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from prony.plugins.services.asking import ask_json, lacks, pick_values
-from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
+from prony.plugins.services.asking import ask_json, failure_at, pick_values
+from prony.plugins.services.launch import LaunchedServer, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services.ports import LOOPBACK
+from prony.runner.services.site import LOOPBACK
 
 PROGRAMS = ("chroma",)
 HOW = "pip install chromadb, in an environment of its own, and settings.program: ENVIRONMENT/bin/chroma"
@@ -35,10 +35,10 @@ class Chroma:
     def start(self, site: ServiceSite) -> Start:
         words = ["run", "--host", bind(site.options), "--port", str(site.port), "--path", str(site.folder)]
         quiet = {"ANONYMIZED_TELEMETRY": "False"}
-        return start_of(Server(PROGRAMS, words, Endpoint(host=LOOPBACK, port=site.port), quiet), site)
+        return start_of(LaunchedServer(PROGRAMS, words, Endpoint(host=LOOPBACK, port=site.port), quiet), site)
 
     def ready(self, endpoint: Endpoint, options: ChromaOptions) -> str | None:  # noqa: ARG002 - the port's signature
-        return lacks(endpoint, "/api/v2/heartbeat")
+        return failure_at(endpoint, "/api/v2/heartbeat")
 
     def facts(self, endpoint: Endpoint, options: ChromaOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
         version = ask_json(endpoint, "/api/v2/version")

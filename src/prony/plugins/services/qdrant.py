@@ -8,11 +8,19 @@ from typing import ClassVar
 from pydantic import Field
 
 from prony.model.workload import Scalar
-from prony.plugins.services.asking import ask_json, lacks, pick_values
-from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of, text
+from prony.plugins.services.asking import ask_json, failure_at, pick_values
+from prony.plugins.services.launch import (
+    LaunchedServer,
+    ServiceOptions,
+    bind,
+    installation_of,
+    lacking,
+    launch_text,
+    start_of,
+)
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services.ports import LOOPBACK, free_ports
+from prony.runner.services.site import LOOPBACK, free_ports
 
 PROGRAMS = ("qdrant",)
 HOW = "unpack a release from https://github.com/qdrant/qdrant/releases, or settings.image: docker.io/qdrant/qdrant"
@@ -51,12 +59,16 @@ class Qdrant:
             "storage.storage_path": f"{site.folder}/storage",
             "storage.snapshots_path": f"{site.folder}/snapshots",
         }
-        environment = {f"QDRANT__{name.upper().replace('.', '__')}": text(value) for name, value in settings.items()}
-        endpoint = Endpoint(host=LOOPBACK, port=site.port, password=text(options.config.get("service.api_key", "")))
-        return start_of(Server(PROGRAMS, [], endpoint, environment, metrics_path="/metrics"), site)
+        environment = {
+            f"QDRANT__{name.upper().replace('.', '__')}": launch_text(value) for name, value in settings.items()
+        }
+        endpoint = Endpoint(
+            host=LOOPBACK, port=site.port, password=launch_text(options.config.get("service.api_key", ""))
+        )
+        return start_of(LaunchedServer(PROGRAMS, [], endpoint, environment, metrics_path="/metrics"), site)
 
     def ready(self, endpoint: Endpoint, options: QdrantOptions) -> str | None:  # noqa: ARG002 - the port's signature
-        return lacks(endpoint, "/readyz")
+        return failure_at(endpoint, "/readyz")
 
     def facts(self, endpoint: Endpoint, options: QdrantOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
         headers = {"api-key": endpoint.password} if endpoint.password else {}

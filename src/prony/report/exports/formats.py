@@ -10,9 +10,8 @@ from pathlib import Path
 from prony.errors import InputError
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.ports import plugins
-from prony.ports.exporter import Exporter
+from prony.ports.exporter import ExportedLoad, Exporter
 from prony.report import entry_fields
-from prony.report.exported import ExportedLoad
 
 # What a person writes after --format, and the module whose `write` makes it; imported only when it is asked for.
 EXPORTS: dict[str, str] = {
@@ -23,7 +22,7 @@ EXPORTS: dict[str, str] = {
 }
 
 
-def known_formats() -> tuple[str, ...]:
+def _known_formats() -> tuple[str, ...]:
     """Return the names of all formats, those of exporters that are installed last."""
     return (*EXPORTS, *plugins.find_plugins(plugins.EXPORTERS))
 
@@ -31,7 +30,7 @@ def known_formats() -> tuple[str, ...]:
 def check_format(written: str) -> str:
     """Return the name of a format as it is known here."""
     name = written.lower()
-    known = known_formats()
+    known = _known_formats()
     if name not in known:
         near = get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
@@ -39,7 +38,7 @@ def check_format(written: str) -> str:
     return name
 
 
-def export(
+def export_requests(
     data: ExperimentData,
     format: str,  # noqa: A002 - the word that people write
     to: Path,
@@ -60,7 +59,7 @@ def export(
 
 def _load_exporter(name: str) -> Exporter:
     if name not in EXPORTS:
-        exporter: Exporter = plugins.load(plugins.EXPORTERS, name)
+        exporter: Exporter = plugins.load_plugin(plugins.EXPORTERS, name)
         return exporter
     own: Exporter = import_module(EXPORTS[name]).write
     return own

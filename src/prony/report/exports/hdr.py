@@ -16,7 +16,7 @@ from prony.errors import NotFoundError
 from prony.instruments.per_second import NS_PER_S
 from prony.instruments.window import Window, window_of
 from prony.model.experiment_data import Entry
-from prony.report.exported import ExportedLoad
+from prony.ports.exporter import ExportedLoad
 from prony.report.plots.load_series import requests_of
 
 if TYPE_CHECKING:

@@ -6,13 +6,12 @@ import json
 import math
 from typing import Any
 
-from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.estimate import Estimate, Summary, Verdict, verdict_on
-from prony.model.experiment_data import Entry, ExperimentData
+from prony.model.experiment_data import AnalysedExperiment, Entry, ExperimentData
 from prony.model.metric import METRICS, key_of
 from prony.ports.workload import shown_kind
 from prony.report.findings import findings
-from prony.report.method_sentences import decisions
+from prony.report.method_sentences import decision_sentences
 
 # Raised when a key changes its meaning or goes away; new keys may appear at any time.
 VERSION = 1
@@ -32,7 +31,7 @@ def render(data: ExperimentData) -> str:
         "histories": [one.model_dump(mode="json") for one in analysis.histories],
         "matrix": None if analysis.matrix is None else analysis.matrix.model_dump(mode="json"),
         "worths": {job: [one.model_dump(mode="json") for one in worths] for job, worths in analysis.worths.items()},
-        "methods": decisions(analysis),
+        "methods": decision_sentences(analysis),
         "jobs": [_job(entry) for entry in data.entries],
         "calibration": _calibration(data),
     }

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as Xml
 
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.gate_outcome import GateOutcome, GateState
+from prony.model.gate import GateOutcome, GateState
 from prony.model.result import Repetition
 from prony.model.shown import visible
 from prony.report import entry_fields, number
@@ -89,7 +89,7 @@ def _describe_failure(entry: Entry) -> tuple[str, str, str] | None:
 
 def _numbers(entry: Entry) -> dict[str, str]:
     told = {"job_id": entry.job.id, "verdict": str(entry.summary.verdict.grade)}
-    return told | {key: number.text(one) for key, one in entry.summary.estimates.items()}
+    return told | {key: number.format_number(one) for key, one in entry.summary.estimates.items()}
 
 
 def _properties(parent: Xml.Element, values: dict[str, str]) -> None:

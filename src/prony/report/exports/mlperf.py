@@ -13,14 +13,14 @@ from prony.instruments.window import window_of
 from prony.model.experiment_data import Entry
 from prony.model.load import Mlperf
 from prony.model.metric import key_of
-from prony.report.exported import ExportedLoad
+from prony.ports.exporter import ExportedLoad
 from prony.report.plots.load_series import requests_of
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
-    from prony.load.mlperf import Limit, MlperfOutcome, Rules
+    from prony.load.mlperf import MlperfLimit, MlperfOutcome, MlperfRules
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -34,7 +34,7 @@ class MlperfVerdict:
     """One run: what MLPerf's rules say of it, and its latencies in ns (of queries where one has several samples)."""
 
     outcome: MlperfOutcome
-    rules: Rules
+    rules: MlperfRules
     latencies: Array
     issued_s: float
     done_s: float
@@ -69,7 +69,7 @@ def write(load: ExportedLoad, to: Path) -> list[Path]:
 def _judge_run(part: pl.DataFrame, entry: Entry, mlperf: Mlperf) -> MlperfVerdict:
     import numpy as np
 
-    from prony.load.mlperf import FAILED, judge, query_latencies, rules
+    from prony.load.mlperf import FAILED, judge_scenario, query_latencies, rules
 
     rows = part.sort("index", "begin_ns", "end_ns")
     begins, ends = rows["begin_ns"].to_numpy(), rows["end_ns"].to_numpy()
@@ -82,16 +82,16 @@ def _judge_run(part: pl.DataFrame, entry: Entry, mlperf: Mlperf) -> MlperfVerdic
     window = window_of(begins, ends, good, entry.job.load, known.get(int(rows["repetition"][0])))
     issued, done = int(begins.max()) - int(begins.min()), window.length_ns
     lasted = issued if mlperf.scenario == "server" else done
-    outcome = judge(mlperf, latencies, lasted_ns=lasted, limits=_limits(rows, entry.job.load.slo))
+    outcome = judge_scenario(mlperf, latencies, lasted_ns=lasted, limits=_limits(rows, entry.job.load.slo))
     ordered = np.sort(latencies[latencies != FAILED])
     return MlperfVerdict(outcome, rule, ordered, issued / 1e9, done / 1e9)
 
 
-def _limits(rows: pl.DataFrame, slo: dict[str, float]) -> list[Limit]:
+def _limits(rows: pl.DataFrame, slo: dict[str, float]) -> list[MlperfLimit]:
     """Return the limits of the recipe with what each request has of them; one that failed has all of them missed."""
     import polars as pl
 
-    from prony.load.mlperf import Limit
+    from prony.load.mlperf import MlperfLimit
 
     first = pl.col("token_ns").list.first()
     taken = {
@@ -104,7 +104,7 @@ def _limits(rows: pl.DataFrame, slo: dict[str, float]) -> list[Limit]:
         metric = key_of(key).metric
         if metric in taken:
             value = pl.when(pl.col("cause") == "ok").then(taken[metric] / 1e6).fill_null(float("inf"))
-            found.append(Limit(metric, limit, rows.select(value=value.cast(pl.Float64))["value"].to_numpy()))
+            found.append(MlperfLimit(metric, limit, rows.select(value=value.cast(pl.Float64))["value"].to_numpy()))
     return found
 
 

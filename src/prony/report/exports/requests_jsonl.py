@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from prony.errors import NotFoundError
-from prony.report.exported import ExportedLoad
+from prony.ports.exporter import ExportedLoad
 from prony.report.plots.load_series import requests_of
 
 

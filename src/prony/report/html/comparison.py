@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from prony.model.comparison import Comparison, Conclusion, Contrast, Match
 from prony.report import comparison as shown
-from prony.report.html.page import page
-from prony.report.html.tags import Html, add_caption, fold, grid, scrolling, section, tag
+from prony.report.html.tags import Html, add_caption, fold, grid, html_page, scrolling, section, tag
 from prony.report.plots import figure as draw
 
 _COLOURS = {
@@ -30,7 +29,7 @@ def render(comparison: Comparison) -> str:
     """Return the whole page. It refers to nothing outside itself and holds no script."""
     ratios, jobs = comparison_blocks(comparison)
     drawn = section("ratios", "Ratios", ratios) if ratios is not None else None
-    return page(
+    return html_page(
         shown.title(comparison), "Prony comparison", comparison.sentence, _show_findings(comparison), drawn,
         section("jobs", "Each pair", *jobs), section("method", "Method", tag("p", shown.method(comparison))),
         _unlike(comparison),
@@ -70,7 +69,7 @@ def ratio_plot(comparison: Comparison) -> Html | None:
     ends: list[float] = [1 / limit, limit]
     for place, (_, one) in enumerate(rows):
         ends += _point(axes, one, place)
-    draw.rows(axes, labels)
+    draw.figure_rows(axes, labels)
     axes.set_xlim(*_around(min(ends), max(ends)))
     draw.value_axis(axes, ends, "candidate / baseline")
     return draw.svg(panel, "ratios", "Ratio of candidate to baseline of each headline metric, with its interval")

@@ -1,22 +1,60 @@
-"""Write a self-contained HTML page about an experiment: words first, then the table, plots, jobs and method."""
+"""Write a self-contained HTML page about an experiment: words first, then the table, plots, jobs and method.
+
+HTML sections that cover several jobs: duet, history, costs and matrix.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.estimate import Grade
-from prony.model.experiment_data import ExperimentData
-from prony.ports.workload import Drawings, Page, shown_kind
-from prony.report import entry_fields, gate_tables
+from prony.model.experiment_data import AnalysedExperiment, ExperimentData
+from prony.ports.workload import Drawings, ReportPage, shown_kind
+from prony.report import cost_tables, entry_fields, gate_tables, matrix_tables
 from prony.report.findings import findings
-from prony.report.html.analysis import axes_section, comparison_section, cost_section, history_section
+from prony.report.html.comparison import comparison_blocks
+from prony.report.html.history import history_blocks
 from prony.report.html.job import MOST_DRAWN, articles
-from prony.report.html.method import method
-from prony.report.html.page import whole
-from prony.report.html.tags import Html, grid, join_html, scrolling, section, tag
-from prony.report.notes import Note, instrument, notes, whose
+from prony.report.html.matrix import number_blocks, pareto_block
+from prony.report.html.method import method_section
+from prony.report.html.tags import Html, grid, join_html, scrolling, section, tag, whole_page
+from prony.report.notes import Note, instrument, jobs_named, notes
 from prony.report.table import Column, Row, table
+
+
+def _comparison_section(analysis: AnalysedExperiment) -> Html | None:
+    """Tell how the sides of a duet stand: the ratios first, then every number."""
+    found = analysis.comparison
+    if found is None or not found.matches:
+        return None
+    drawing, pairs = comparison_blocks(found)
+    notes = tag("ul", *(tag("li", text) for text in (*found.unmatched, *found.notes)))
+    return section("sides", "The two sides", tag("p", found.sentence), drawing, *pairs, notes)
+
+
+def _history_section(analysis: AnalysedExperiment) -> Html | None:
+    if not analysis.histories:
+        return None
+    return section("history", "In its history", *history_blocks(analysis.histories, analysis.experiment.id))
+
+
+def _cost_section(analysis: AnalysedExperiment) -> Html | None:
+    """Tell what it costs and how many watts it takes, where somebody knows."""
+    rows = [[line.name, *line.cells] for line in cost_tables.lines(analysis)]
+    if not rows:
+        return None
+    front = pareto_block(analysis.matrix) if analysis.matrix is not None else None
+    told = [tag("p", text, class_="muted") for text in cost_tables.remarks(analysis)]
+    heads = matrix_tables.worth_headings()
+    return section("cost", "Cost and energy", grid(heads, rows, numeric=range(2, len(heads))), *told, front)
+
+
+def _axes_section(analysis: AnalysedExperiment) -> Html | None:
+    """Show the numbers in rows and columns where jobs differ in two things."""
+    found = analysis.matrix
+    if found is None:
+        return None
+    return section("axes", matrix_tables.title(found), *number_blocks(found))
 
 
 def render(data: ExperimentData) -> str:
@@ -26,30 +64,30 @@ def render(data: ExperimentData) -> str:
     parts = [
         ("found", "Found", _show_findings(data)),
         ("gates", "Gates", _gates(data)),
-        ("sides", "The two sides", comparison_section(analysis)),
-        ("history", "History", history_section(analysis)),
+        ("sides", "The two sides", _comparison_section(analysis)),
+        ("history", "History", _history_section(analysis)),
         *((one.anchor, one.name, one.body) for one in drawn.pages if one.is_before_results),
         ("results", "Results", _results(data)),
-        ("axes", "Two axes", axes_section(analysis)),
-        ("cost", "Cost", cost_section(analysis)),
+        ("axes", "Two axes", _axes_section(analysis)),
+        ("cost", "Cost", _cost_section(analysis)),
         *((one.anchor, one.name, one.body) for one in drawn.pages if not one.is_before_results),
         ("jobs", "Jobs", section("jobs", "Each job", *articles(data, drawn.apart))),
-        ("method", "Method", method(analysis)),
+        ("method", "Method", method_section(analysis)),
     ]
     links = [tag("a", name, href=f"#{anchor}") for anchor, name, part in parts if part is not None]
     foot = tag("footer", "Written by Prony from the stored samples of this experiment. ",
                "Every number can be computed again from its result folder.")  # fmt: skip
     body = join_html((_top(data, links), tag("main", *(part for _, _, part in parts)), foot))
-    return whole(f"{data.experiment.name}: Prony report", body)
+    return whole_page(f"{data.experiment.name}: Prony report", body)
 
 
 def _draw(data: ExperimentData) -> Drawings:
     """Return what each kind of workload draws of its jobs; only the first jobs are drawn one by one."""
     if not data.entries:
         nothing = tag("p", "There is nothing to draw: no job has a number.")
-        return Drawings((Page("plots", "Plots", section("plots", "Plots", nothing)),))
+        return Drawings((ReportPage("plots", "Plots", section("plots", "Plots", nothing)),))
     first = {entry.job.id for entry in data.entries[:MOST_DRAWN]}
-    pages: list[Page] = []
+    pages: list[ReportPage] = []
     apart: dict[str, Html] = {}
     for kind in dict.fromkeys(entry.job.workload.kind for entry in data.entries):
         mine = [entry for entry in data.entries if entry.job.workload.kind == kind]
@@ -119,5 +157,5 @@ def _row(columns: tuple[Column, ...], row: Row, place: int) -> Html:
 def _note(note: Note, job_count: int) -> Html:
     mark = "·" if note.grade is None else entry_fields.SYMBOLS[note.grade]
     style = f"mark {note.grade}" if note.grade else "mark muted"
-    jobs = whose(note, job_count)
+    jobs = jobs_named(note, job_count)
     return tag("li", tag("span", mark, class_=style), tag("b", f"{jobs}: ") if jobs else None, note.text)

@@ -14,7 +14,7 @@ _MOST_CURVES = 12
 
 def load_section(data: ExperimentData, samples: dict[str, list[LoadRun]]) -> Html | None:
     """Return what all loads show side by side: latency by percentile, and throughput against load."""
-    mine = load_tables.loads(data)
+    mine = load_tables.load_entries(data)
     if not mine:
         return None
     blocks: list[Html | None] = []
@@ -27,7 +27,7 @@ def load_section(data: ExperimentData, samples: dict[str, list[LoadRun]]) -> Htm
 
 
 def load_samples(data: ExperimentData) -> dict[str, list[LoadRun]]:
-    return {entry.job.id: load_runs(entry) for entry in load_tables.loads(data)}
+    return {entry.job.id: load_runs(entry) for entry in load_tables.load_entries(data)}
 
 
 def job_plots(entry: Entry, runs: list[LoadRun]) -> list[Html]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from prony.model.matrix import MatrixReport
 from prony.report import matrix_tables
-from prony.report.html.page import page
-from prony.report.html.tags import Child, Html, add_caption, grid, section, tag
+from prony.report.html.tags import Child, Html, add_caption, grid, html_page, section, tag
 from prony.report.plots import matrix
 
 _PARETO = (
@@ -26,7 +25,9 @@ def render(report: MatrixReport) -> str:
         section("cost", "Cost and energy", costs, drawn) if costs is not None or drawn is not None else None,
         section("notes", "What to know", remarks) if remarks is not None else None,
     ]
-    return page(matrix_tables.title(report), "Prony matrix", f"experiments {', '.join(report.experiments)}", *sections)
+    return html_page(
+        matrix_tables.title(report), "Prony matrix", f"experiments {', '.join(report.experiments)}", *sections
+    )
 
 
 def number_blocks(report: MatrixReport) -> list[Child]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from prony.model.analysed_experiment import AnalysedExperiment
 from prony.model.device import Environment
-from prony.model.experiment_data import ExperimentData
+from prony.model.experiment_data import AnalysedExperiment, ExperimentData
 from prony.model.metric import metric_of
 from prony.model.quantity import duration_text, size_text
 from prony.ports.workload import shown_kind
 from prony.report import entry_fields, number
 from prony.report.escaping import unknown
 from prony.report.html.tags import Html, fold, grid, join_html, pairs, section, tag
-from prony.report.method_sentences import decisions
+from prony.report.method_sentences import decision_sentences
 from prony.report.notes import instrument
 
 HOW = (
@@ -33,14 +32,14 @@ HOW_LOAD = (
 )
 
 
-def method(data: AnalysedExperiment) -> Html:
+def method_section(data: AnalysedExperiment) -> Html:
     """Return methods and environment; machines that are the same are told once."""
     unlike = _environments(data)
     loaded = any(map(entry_fields.is_load, data.entries))
     kinds = dict.fromkeys(entry.job.workload.kind for entry in data.entries)
     how = dict.fromkeys(text for kind in kinds for text in shown_kind(kind).report.method) or HOW
     others = not loaded or not all(map(entry_fields.is_load, data.entries))
-    blocks: list[Html | None] = [tag("p", text) for text in (*how, *decisions(data))]
+    blocks: list[Html | None] = [tag("p", text) for text in (*how, *decision_sentences(data))]
     blocks += [
         _protocol(data) if others else _load_protocol(data),
         tag("h4", "The instrument"),
@@ -69,7 +68,7 @@ def _protocol(data: ExperimentData) -> Html:
     until = (
         "no"
         if measure.until is None
-        else f"interval within ±{number.share(measure.until.ci)}, at most {measure.until.max_repeats} runs"
+        else f"interval within ±{number.format_share(measure.until.ci)}, at most {measure.until.max_repeats} runs"
     )
     return pairs([
         ("repetitions (fresh processes)", str(measure.repeats)), ("warm inferences in each", str(measure.runs)),
@@ -100,7 +99,7 @@ def _instrument(data: ExperimentData) -> Html:
         return line
     rows = []
     for name, figure in data.calibration.figures.items():
-        shown = number.share(figure.value) if figure.unit == "1" else number.text(figure)
+        shown = number.format_share(figure.value) if figure.unit == "1" else number.format_number(figure)
         rows.append([name, shown, number.footnote(figure), _meaning(name)])
     notes = [tag("p", note) for note in data.calibration.notes]
     return join_html((line, grid(["figure", "value", "method", "meaning"], rows), *notes))
@@ -135,7 +134,7 @@ def _hardware(environment: Environment) -> Html:
     return pairs([
         ("CPU", cpu.model), ("architecture", cpu.architecture), ("cores", cores),
         ("CPU quota", "none" if cpu.quota_cores is None else f"{cpu.quota_cores:g} cores"),
-        ("memory", None if hardware.memory_mib is None else number.plain(hardware.memory_mib, "MiB")),
+        ("memory", None if hardware.memory_mib is None else number.format_observed(hardware.memory_mib, "MiB")),
         ("GPUs", gpus or "none found"),
         ("virtualization", hardware.virtualization), ("machine", hardware.machine),
         ("hardware id", device.hardware_id), ("software id", device.software_id),
@@ -160,7 +159,10 @@ def _software(environment: Environment) -> Html:
 def _repeat(data: ExperimentData) -> Html:
     models = {one.result.model.sha256: one.result.model for one in data.entries if one.result.model is not None}
     sums = {name: value for entry in data.entries for name, value in entry.environment.checksums.items()}
-    rows = [[model.source, number.plain(model.size_bytes, "B"), f"sha256:{digest}"] for digest, model in models.items()]
+    rows = [
+        [model.source, number.format_observed(model.size_bytes, "B"), f"sha256:{digest}"]
+        for digest, model in models.items()
+    ]
     rows += [[name, number.DASH, value] for name, value in sums.items()]
     command = tag("p", "Repeat it here with ", tag("code", f"prony rerun {data.experiment.id}"),
                   ", or anywhere by saving the recipe above and running it.")  # fmt: skip

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from prony.model.sweep import Curve, Level, SweepReport
 from prony.report import sweep_tables
-from prony.report.html.page import page
-from prony.report.html.tags import Html, add_caption, fold, grid, section, tag
+from prony.report.html.tags import Html, add_caption, fold, grid, html_page, section, tag
 from prony.report.plots.sweep import against_load
 
 _ABOUT = (
@@ -24,7 +23,7 @@ def render(report: SweepReport) -> str:
         section("method", "Method", tag("p", sweep_tables.method(report))),
     )
     meta = f"experiments {', '.join(report.experiments)}"
-    return page("Load sweep", "Prony sweep report", meta, *body)
+    return html_page("Load sweep", "Prony sweep report", meta, *body)
 
 
 def sweep_blocks(report: SweepReport, *, claims: bool = True) -> list[Html | None]:

@@ -1,9 +1,13 @@
-"""Build HTML elements; all text that is not markup is escaped."""
+"""Build HTML elements; all text that is not markup is escaped.
+
+Assemble a whole HTML page without outside references or scripts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from importlib.resources import files
 
 from prony.model.shown import visible
 
@@ -77,3 +81,30 @@ def pairs(items: Iterable[tuple[str, Child]]) -> Html:
 def add_caption(title: str, text: str, drawing: Html) -> Html:
     """Return one drawing with its caption above it, where the eye begins."""
     return tag("figure", tag("figcaption", tag("b", title), f" {text}"), tag("div", drawing, class_="plot"))
+
+
+def whole_page(title: str, body: Html) -> str:
+    """Return the page with its style."""
+    return "<!doctype html>\n" + tag("html", _head(title), tag("body", body), lang="en") + "\n"
+
+
+def html_page(title: str, eyebrow: str, meta: str, *sections: Child) -> str:
+    """Return a page with the usual head and foot around its sections."""
+    top = tag("header", tag("p", eyebrow, class_="eyebrow"), tag("h1", title), tag("p", meta, class_="meta"),
+              class_="top")  # fmt: skip
+    foot = tag("footer", "Written by Prony from stored samples. Every number can be computed again from its result "
+               "folder.")  # fmt: skip
+    return whole_page(f"{title}: Prony", join_html((top, tag("main", *sections), foot)))
+
+
+def _head(title: str) -> Html:
+    style = files("prony.report").joinpath("page.css").read_text(encoding="utf-8")
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        # Even if something slipped through the escaping, the browser would neither run it nor fetch it.
+        Html("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"),
+        tag("title", title),
+        Html(f"<style>{style}</style>"),
+    )

@@ -1,21 +1,57 @@
-"""Write an experiment as GitHub-flavoured Markdown: findings, the table with its notes, failures, where it ran."""
+"""Write an experiment as GitHub-flavoured Markdown: findings, the table with its notes, failures, where it ran.
+
+Markdown parts of a report that cover several jobs.
+"""
 
 from __future__ import annotations
 
 import re
 
-from prony.model.analysed_experiment import AnalysedExperiment
-from prony.model.experiment_data import ExperimentData
+from prony.model.comparison import Comparison
+from prony.model.experiment_data import AnalysedExperiment, ExperimentData
 from prony.model.shown import visible
-from prony.report import entry_fields, gate_tables, load_tables
+from prony.report import cost_tables, entry_fields, gate_tables, history_tables, load_tables, matrix_tables
 from prony.report.escaping import unknown
 from prony.report.findings import findings
-from prony.report.markdown.analysis import analysis_lines, cost_lines
+from prony.report.markdown.comparison import match_lines
 from prony.report.markdown.sweep import sweep_lines
 from prony.report.markdown.text import escape_markdown, grid, line
-from prony.report.method_sentences import decisions
-from prony.report.notes import instrument, notes, whose
+from prony.report.method_sentences import decision_sentences
+from prony.report.notes import instrument, jobs_named, notes
 from prony.report.table import Cell, Column, table
+
+
+def _analysis_lines(analysis: AnalysedExperiment) -> list[str]:
+    """Return the sides of a duet, the history, and the numbers along two axes."""
+    lines: list[str] = []
+    if analysis.comparison is not None:
+        lines += _sides(analysis.comparison)
+    if analysis.histories:
+        shown = history_tables.lines(analysis.histories, analysis.experiment.id)
+        lines += ["## In its history", "", *grid(history_tables.HEADINGS, shown)]
+        lines += grid(history_tables.CHANGES, history_tables.change_lines(analysis.histories))
+    if analysis.matrix is not None:
+        lines += [f"## {escape_markdown(matrix_tables.title(analysis.matrix))}", ""]
+        lines += grid(matrix_tables.headings(analysis.matrix), matrix_tables.lines(analysis.matrix))
+        lines += [escape_markdown(matrix_tables.LEGEND), ""]
+    return lines
+
+
+def _cost_lines(analysis: AnalysedExperiment) -> list[str]:
+    """Return what it costs; nothing where nobody knows."""
+    rows = cost_tables.lines(analysis)
+    if not rows:
+        return []
+    told = [f"- {escape_markdown(text)}" for text in cost_tables.remarks(analysis)]
+    return ["## Cost and energy", "", *grid(matrix_tables.worth_headings(), rows), *told, ""]
+
+
+def _sides(found: Comparison) -> list[str]:
+    lines = ["## The two sides", "", escape_markdown(found.sentence), ""]
+    for match in found.matches:
+        lines += match_lines(match)
+    return [*lines, *(f"- {escape_markdown(text)}" for text in (*found.unmatched, *found.notes)), ""]
+
 
 _FENCE = "````"
 
@@ -34,17 +70,17 @@ def render(data: ExperimentData) -> str:
     lines += ["## What was found", "", *(f"- {escape_markdown(sentence)}" for sentence in findings(data)), ""]
     if data.gates:
         lines += ["## Gates", "", *grid(gate_tables.HEADINGS, gate_tables.lines(data.gates))]
-    lines += analysis_lines(analysis)
+    lines += _analysis_lines(analysis)
     if data.sweep is not None:
         lines += sweep_lines(data.sweep)
-    lines += ["## Results", "", *results(data), "", *_notes(data), ""]
-    lines += [*cost_lines(analysis), *_loads(data)]
-    lines += ["## How it was decided", "", *(f"- {escape_markdown(text)}" for text in decisions(analysis)), ""]
+    lines += ["## Results", "", *result_lines(data), "", *_notes(data), ""]
+    lines += [*_cost_lines(analysis), *_loads(data)]
+    lines += ["## How it was decided", "", *(f"- {escape_markdown(text)}" for text in decision_sentences(analysis)), ""]
     lines += ["## Where and how", "", *_machines(data), "", *_recipe(data)]
     return "\n".join(lines) + "\n"
 
 
-def results(data: ExperimentData) -> list[str]:
+def result_lines(data: ExperimentData) -> list[str]:
     """Return the table of all jobs."""
     shown = table(data)
     if not shown.rows:
@@ -58,7 +94,7 @@ def results(data: ExperimentData) -> list[str]:
 def _loads(data: ExperimentData) -> list[str]:
     """Return what loads have beyond the table: the latencies and figures of each."""
     lines: list[str] = []
-    for entry in load_tables.loads(data):
+    for entry in load_tables.load_entries(data):
         latencies, figures = load_tables.latency_lines(entry), load_tables.figure_lines(entry)
         if latencies or figures:
             lines += [f"## {escape_markdown(entry_fields.label(entry))}", ""]
@@ -76,7 +112,7 @@ def _notes(data: ExperimentData) -> list[str]:
     lines = []
     for note in notes(data):
         mark = f"{entry_fields.SYMBOLS[note.grade]} " if note.grade is not None else ""
-        jobs = whose(note, len(data.entries))
+        jobs = jobs_named(note, len(data.entries))
         lines.append(f"- {mark}{f'**{escape_markdown(jobs)}**: ' if jobs else ''}{escape_markdown(note.text)}")
     return [*lines, f"- Instrument: {escape_markdown(instrument(data.calibration))}"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from prony.model.experiment_data import ExperimentData
-from prony.model.gate_outcome import GateOutcome, GateState
+from prony.model.gate import GateOutcome, GateState
 from prony.report.findings import findings
 from prony.report.gate_tables import HEADINGS, lines, summarise_gates
-from prony.report.markdown.experiment import results
+from prony.report.markdown.experiment import result_lines
 from prony.report.markdown.text import escape_markdown, grid
 
 _ALERTS = {GateState.FAILED: "CAUTION", GateState.CANNOT_TELL: "WARNING", GateState.PASSED: "TIP"}
@@ -16,13 +16,13 @@ def render(data: ExperimentData) -> str:
     """Return the document; the worst gate decides the colour of its first box."""
     one = data.experiment
     found = [f"## {escape_markdown(one.name)}", ""]
-    found += gate_lines(data.gates)
+    found += _gate_lines(data.gates)
     found += [*(f"- {escape_markdown(sentence)}" for sentence in findings(data, gates=False)), ""]
-    found += ["<details><summary>Numbers</summary>", "", *results(data), "", "</details>", ""]
+    found += ["<details><summary>Numbers</summary>", "", *result_lines(data), "", "</details>", ""]
     return "\n".join([*found, escape_markdown(f"{one.id} · {one.created_at:%Y-%m-%d %H:%M} UTC · {one.state}")]) + "\n"
 
 
-def gate_lines(outcomes: tuple[GateOutcome, ...]) -> list[str]:
+def _gate_lines(outcomes: tuple[GateOutcome, ...]) -> list[str]:
     """Return the gates in a box of the colour of the worst, and their table; nothing where there are none."""
     if not outcomes:
         return []

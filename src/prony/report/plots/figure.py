@@ -97,7 +97,7 @@ def _plain_log(axis: Axis) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
-def rows(axes: Axes, labels: Sequence[str]) -> None:
+def figure_rows(axes: Axes, labels: Sequence[str]) -> None:
     """Give each row of the plot its name, the first at the top."""
     axes.set_yticks(range(len(labels)), labels=list(labels))
     axes.set_ylim(len(labels) - 0.5, -0.6)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from prony.model.estimate import Grade
 from prony.model.history import History
 from prony.report.escaping import one_line
-from prony.report.html.page import page
-from prony.report.html.tags import Html, add_caption, section, tag
+from prony.report.html.tags import Html, add_caption, html_page, section, tag
 from prony.report.plots.figure import (
     ALARM,
     COLOURS,
@@ -31,7 +30,7 @@ _COLOURS = {"regression": ALARM, "improvement": COLOURS[2], "drift": COLOURS[1],
 _PLAIN = {"var(--ink)": "#1a1a1a", "var(--muted)": "#5f6368", "var(--line)": "#d9dce0"}
 
 
-def drawn(history: History, suffix: str) -> bytes:
+def draw_history(history: History, suffix: str) -> bytes:
     """Return the picture as a file of this kind has it."""
     if suffix == ".png":
         return _png(history)
@@ -123,4 +122,4 @@ def _page(history: History, drawing: Html | None) -> str:
         )
     meta = f"{series.id} · {history.metric} · {series.state.value} · {len(history.points)} results"
     over = section("history", "Over time", shown)
-    return page(f"{series.title} on {series.machine}", "Prony history", meta, found, over)
+    return html_page(f"{series.title} on {series.machine}", "Prony history", meta, found, over)

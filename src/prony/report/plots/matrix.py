@@ -38,12 +38,12 @@ def heat_map(report: MatrixReport) -> Html | None:
         mark = matrix_tables.MARKS[cell.mark]
         label = f"{number.written(cell.estimate, scale).value} {mark}".strip()
         axes.text(columns.index(column), rows.index(row), label, ha="center", va="center", color=draw.INK)
-    draw.rows(axes, [draw.shorten(row, 30) for row in rows])
+    draw.figure_rows(axes, [draw.shorten(row, 30) for row in rows])
     axes.set_xticks(range(len(columns)), labels=[draw.shorten(column, 18) for column in columns])
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(visible=False)
-    axes.set_xlabel(matrix_tables.axes(report)[1])
+    axes.set_xlabel(matrix_tables.axis_titles(report)[1])
     axes.set_title(f"{report.metric}, {scale.symbol}", loc="left", pad=3)
     return draw.svg(figure, "matrix-heat", matrix_tables.title(report))
 

@@ -24,7 +24,7 @@ _GAP_NS = 200_000_000
 
 
 @dataclass(frozen=True)
-class Run:
+class PlottedRun:
     """The warm-up and measured samples of one repetition, in the order in which they were taken."""
 
     repetition: int
@@ -48,21 +48,21 @@ class Counter:
     value: Numbers
 
 
-def runs(entry: Entry) -> list[Run]:
+def runs(entry: Entry) -> list[PlottedRun]:
     """Return the repetitions that have samples; none where the file is gone or damaged."""
     import polars as pl
 
-    frame = frame_of(entry, SAMPLES)
+    frame = find_frame(entry, SAMPLES)
     if frame is None or is_requests(frame):  # a load is drawn second by second, elsewhere
         return []
     warm = frame.filter(pl.col("phase").cast(pl.String).is_in(["warmup", "measure"])).sort("repetition", "index")
     return [_run(part) for part in warm.partition_by("repetition", maintain_order=True)]
 
 
-def _run(part: pl.DataFrame) -> Run:
+def _run(part: pl.DataFrame) -> PlottedRun:
     import polars as pl
 
-    return Run(
+    return PlottedRun(
         repetition=int(part["repetition"][0]),
         index=part["index"].to_numpy(),
         ms=((part["end_ns"] - part["begin_ns"]) / 1e6).to_numpy(),
@@ -77,7 +77,7 @@ def counters(entry: Entry, most: int) -> tuple[list[Counter], dict[int, int]]:
     """
     import polars as pl
 
-    frame = frame_of(entry, TELEMETRY)
+    frame = find_frame(entry, TELEMETRY)
     if frame is None or frame.is_empty():
         return [], {}
     frame = frame.sort("repetition", "at_ns")
@@ -143,7 +143,7 @@ def _rate_unit(name: str) -> tuple[float, str]:
     return next((rate for ending, rate in rates.items() if name.endswith(ending)), (1.0, "/s"))
 
 
-def frame_of(entry: Entry, name: str) -> pl.DataFrame | None:
+def find_frame(entry: Entry, name: str) -> pl.DataFrame | None:
     """Return the file's rows; None where it is gone, because a report without one plot is still a report."""
     try:
         return read_frame(entry.folder, name)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.gate_outcome import GateOutcome, GateState
+from prony.model.gate import GateOutcome, GateState
 from prony.report import entry_fields, gate_tables
 from prony.report.escaping import one_line
-from prony.report.notes import Note, instrument, notes, sensitivity, whose
+from prony.report.notes import Note, instrument, jobs_named, notes, sensitivity
 from prony.report.table import Column, Row, Table, table
 from prony.report.terminal.load import print_loads
 
@@ -148,5 +148,5 @@ def _remarks(data: ExperimentData, console: Console) -> Grid:
 def _note(note: Note, job_count: int) -> Text:
     from rich.text import Text
 
-    jobs = one_line(whose(note, job_count, _MOST_NAMED))
+    jobs = one_line(jobs_named(note, job_count, _MOST_NAMED))
     return Text.assemble((f"{jobs}: " if jobs else "", "bold"), one_line(note.text))

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from prony.model.estimate import Estimate, Grade
-from prony.model.history import Change, History, Level, Point
+from prony.model.history import Change, History, Point, SeriesLevel
 from prony.report.escaping import one_line
-from prony.report.number import plain, text
+from prony.report.number import format_number, format_observed
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _WIDEST = 72
@@ -41,7 +41,7 @@ def _chart(history: History) -> list[str]:
     above = "".join(marks.get(point.job_id, " ") for point in shown).rstrip()
     line = "".join(_block(point, value, low, high) for point, value in zip(shown, values, strict=True))
     more = f", the last {len(shown)} of {len(history.points)}" if len(shown) < len(history.points) else ""
-    scale = f"▁ {plain(low, history.unit, 4)}  █ {plain(high, history.unit, 4)}{more}"
+    scale = f"▁ {format_observed(low, history.unit, 4)}  █ {format_observed(high, history.unit, 4)}{more}"
     return [part for part in (above, line, scale) if part]
 
 
@@ -85,11 +85,11 @@ def _baseline(history: History) -> list[str]:
     return ["", f"baseline: job {history.baseline.job_id}{told}"]
 
 
-def _level(level: Level, unit: str) -> str:
+def _level(level: SeriesLevel, unit: str) -> str:
     median = Estimate(
         value=level.median, unit=unit, low=level.low, high=level.high, count=level.runs, method="median of results"
     )
-    return text(median)
+    return format_number(median)
 
 
 def _columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

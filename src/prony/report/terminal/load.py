@@ -23,7 +23,7 @@ def print_loads(data: ExperimentData, console: Console) -> None:
     if data.sweep is not None:
         print_sweep(data.sweep, console)
         return
-    mine = load_tables.loads(data)
+    mine = load_tables.load_entries(data)
     for entry in mine if len(mine) <= _MOST_SHOWN else ():
         _print_one(console, entry, is_named=len(mine) > 1)
 

@@ -1,4 +1,7 @@
-"""Compare two sets of outputs and measure how far apart they are. Needs numpy only, to work beside any engine."""
+"""Compare two sets of outputs and measure how far apart they are. Needs numpy only, to work beside any engine.
+
+Save a model's outputs to a file and read them back, for comparison in another process.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from prony.errors import StoreError
 from prony.ports.engine import Array
 
 Outputs = Mapping[str, Array]
@@ -30,7 +34,7 @@ class _Worst:
             self.cosine = cosine if self.cosine is None else min(cosine, self.cosine)
 
 
-def compare(got: Outputs, reference: Outputs) -> dict[str, Any]:
+def compare_outputs(got: Outputs, reference: Outputs) -> dict[str, Any]:
     """Compare outputs with a reference's, by name, or by position where the names differ and the counts agree.
 
     Returns `finite` (of what was got), `compared`, `max_abs_error`, `max_error_of_range` (by the span of each reference
@@ -46,7 +50,7 @@ def compare(got: Outputs, reference: Outputs) -> dict[str, Any]:
         else:
             _one(name, ours, theirs, worst)
     return {
-        "finite": is_finite(got),
+        "finite": _is_finite(got),
         "compared": compared,
         "max_abs_error": worst.max_abs_error if compared else None,
         "max_error_of_range": worst.max_error_of_range if compared else None,
@@ -55,7 +59,7 @@ def compare(got: Outputs, reference: Outputs) -> dict[str, Any]:
     }
 
 
-def is_finite(outputs: Outputs) -> bool:
+def _is_finite(outputs: Outputs) -> bool:
     """Say whether every floating output is free of NaN and infinity."""
     return all(bool(np.isfinite(array).all()) for array in outputs.values() if array.dtype.kind in "fc")
 
@@ -127,3 +131,27 @@ def _cosine(a: Array, b: Array) -> float | None:
     x, y = a / largest[0], b / largest[1]
     product = float(np.vdot(x, y).real / (np.linalg.norm(x) * np.linalg.norm(y)))
     return min(1.0, max(-1.0, product))
+
+
+# A model may call its output `file`, or whatever else numpy.savez has for an argument.
+_PREFIX = "output:"
+
+
+def save_outputs(path: str, outputs: Mapping[str, Array]) -> None:
+    """Write outputs to an .npz file."""
+    named = {f"{_PREFIX}{name}": _plain(array) for name, array in outputs.items()}
+    try:
+        np.savez(path, **named)  # type: ignore[arg-type]
+    except OSError as exc:
+        raise StoreError(f"cannot keep the outputs in {path}: {exc}", hint="is the disk full or read-only?") from exc
+
+
+def read_outputs(path: str) -> dict[str, Array]:
+    """Read what `keep` wrote."""
+    with np.load(path) as file:
+        return {name.removeprefix(_PREFIX): file[name] for name in file}
+
+
+def _plain(array: Array) -> Array:
+    """Return text as numpy's own type: as objects it could only be kept by pickling."""
+    return array.astype(np.str_) if array.dtype.kind == "O" else array

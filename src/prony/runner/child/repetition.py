@@ -21,15 +21,15 @@ import numpy as np
 from prony.errors import PronyError, StoreError, whose_move
 from prony.instruments.memory import read_memory, reset_peak
 from prony.ports.engine import Engine, LoadOptions, Session
-from prony.runner.child import outputs as outputs_file
+from prony.runner.child import compare as outputs_file
 from prony.runner.child.inputs import MadeInput, make_inputs
 from prony.runner.child.loop import Call, Stamps, Stop, measure, warm_up
-from prony.runner.child.wire import PHASE_BYTES, ChildOrder, Wire
+from prony.runner.child.wire import PHASE_BYTES, ChildOrder, MessageWire
 
 T = TypeVar("T")
 
 
-def perform(engine: Engine, order: ChildOrder, wire: Wire, *, gate: int) -> int:
+def perform(engine: Engine, order: ChildOrder, wire: MessageWire, *, gate: int) -> int:
     """Carry out one order and say how it ended; the exit status of this process."""
     faulthandler.enable()
     child = Child(engine, order, wire, gate)
@@ -60,7 +60,7 @@ _STARVED = re.compile(r"bad_alloc|out of memory|(failed|unable|cannot) to alloca
 class Child:
     """A fresh process with an engine in it."""
 
-    def __init__(self, engine: Engine, order: ChildOrder, wire: Wire, gate: int) -> None:
+    def __init__(self, engine: Engine, order: ChildOrder, wire: MessageWire, gate: int) -> None:
         self.engine = engine
         self.order = order
         self.wire = wire
@@ -186,7 +186,7 @@ class Child:
         outputs = session.outputs(raw)
         finite = all(bool(np.isfinite(array).all()) for array in outputs.values() if array.dtype.kind in "fc")
         if self.order.outputs:
-            outputs_file.keep(self.order.outputs, outputs)
+            outputs_file.save_outputs(self.order.outputs, outputs)
         return {"finite": finite, "outputs": len(outputs), "effect": asdict(session.effect())}
 
     def _during(self, name: str, work: Callable[[], T], *, stamped: bool = False) -> T:

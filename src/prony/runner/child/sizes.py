@@ -33,7 +33,7 @@ _EXPRESSION = re.compile(r"\+|\*|//| - ")
 
 
 @dataclass(frozen=True)
-class Size:
+class AxisSize:
     value: int
     source: str
 
@@ -55,13 +55,13 @@ class _Open:
     specs: Sequence[TensorSpec]
     batch_size: int
     axes: Mapping[str, int]
-    by_name: dict[str, Size] = field(default_factory=dict)
+    by_name: dict[str, AxisSize] = field(default_factory=dict)
 
     def names(self) -> list[str]:
         return list(dict.fromkeys(dim for spec in self.specs for dim in spec.shape if isinstance(dim, str) and dim))
 
 
-def rule_of(axis: str) -> str | None:
+def _rule_of(axis: str) -> str | None:
     """Return the word of the rule that an axis name matches."""
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", axis).lower()
     return next((word for word, pattern, _ in AXIS_RULES if pattern.search(snake)), None)
@@ -90,7 +90,7 @@ def _check_names(work: _Open, shapes: Mapping[str, tuple[int, ...]]) -> None:
     refuse_unknown("inputs.axes", work.axes, work.names(), "dynamic axis")
     refuse_unknown("inputs.shapes", shapes, [spec.name for spec in work.specs], "input")
     for axis, size in work.axes.items():
-        if rule_of(axis) == BATCH and not _EXPRESSION.search(axis) and size != work.batch_size:
+        if _rule_of(axis) == BATCH and not _EXPRESSION.search(axis) and size != work.batch_size:
             raise InputError(
                 f"inputs.axes.{axis} is {size}, but batch_size is {work.batch_size}",
                 hint=f"leave {axis} out and write workload.batch_size: {size}",
@@ -117,7 +117,7 @@ def _take_shape(work: _Open, spec: TensorSpec, shape: tuple[int, ...]) -> None:
     )
     if not fits:
         raise InputError(
-            f"inputs.shapes.{spec.name} is {list(shape)}, but the model declares {format_shape(spec)}",
+            f"inputs.shapes.{spec.name} is {list(shape)}, but the model declares {_format_shape(spec)}",
             hint="keep the model's fixed sizes and give one number for each axis",
         )
     for dim, size in zip(spec.shape, shape, strict=True):
@@ -128,24 +128,24 @@ def _take_shape(work: _Open, spec: TensorSpec, shape: tuple[int, ...]) -> None:
 def _agree(work: _Open, spec: TensorSpec, axis: str, size: int) -> None:
     seen = work.by_name.get(axis)
     given = work.axes.get(axis, seen.value if seen else size)
-    if rule_of(axis) == BATCH and not _EXPRESSION.search(axis):
+    if _rule_of(axis) == BATCH and not _EXPRESSION.search(axis):
         given = work.batch_size
     if given != size:
         raise InputError(
             f"axis {axis} is {size} in inputs.shapes.{spec.name} and {given} elsewhere in the recipe",
             hint="an axis has one size in every input; batch_size decides the batch",
         )
-    work.by_name[axis] = Size(size, f"recipe: inputs.shapes.{spec.name}")
+    work.by_name[axis] = AxisSize(size, f"recipe: inputs.shapes.{spec.name}")
 
 
-def format_shape(spec: TensorSpec) -> str:
+def _format_shape(spec: TensorSpec) -> str:
     """Return a declared shape as a person would write it."""
     return "[" + ", ".join("?" if dim in (None, "") else str(dim) for dim in spec.shape) + "]"
 
 
-def _settle_one(work: _Open, spec: TensorSpec, shape: tuple[int, ...] | None) -> list[Size]:
+def _settle_one(work: _Open, spec: TensorSpec, shape: tuple[int, ...] | None) -> list[AxisSize]:
     if shape is not None:
-        return [Size(size, f"recipe: inputs.shapes.{spec.name}") for size in shape]
+        return [AxisSize(size, f"recipe: inputs.shapes.{spec.name}") for size in shape]
     if spec.shape == UNKNOWN_RANK:
         raise _missing(work, spec, None)
     found = [_axis(work, spec, position) for position in range(len(spec.shape))]
@@ -155,16 +155,16 @@ def _settle_one(work: _Open, spec: TensorSpec, shape: tuple[int, ...] | None) ->
     return [size for size in found if size is not None]
 
 
-def _axis(work: _Open, spec: TensorSpec, position: int) -> Size | None:
+def _axis(work: _Open, spec: TensorSpec, position: int) -> AxisSize | None:
     dim = spec.shape[position]
     if isinstance(dim, int):
-        return Size(dim, "model")
+        return AxisSize(dim, "model")
     name = dim or ""
     size = _find_by_name(work, name)
     if size is None and _is_batch(spec, position, name):
-        size = Size(work.batch_size, "batch_size")  # before any suggestion: the recipe decides the batch
+        size = AxisSize(work.batch_size, "batch_size")  # before any suggestion: the recipe decides the batch
     if size is None and position in spec.suggested:
-        size = Size(*spec.suggested[position])
+        size = AxisSize(*spec.suggested[position])
     if size is None and name:
         size = _by_rule(work, name)
     if size is not None and name:
@@ -173,53 +173,53 @@ def _axis(work: _Open, spec: TensorSpec, position: int) -> Size | None:
 
 
 def _is_batch(spec: TensorSpec, position: int, name: str) -> bool:
-    if name and not _EXPRESSION.search(name) and rule_of(name) == BATCH:
+    if name and not _EXPRESSION.search(name) and _rule_of(name) == BATCH:
         return True
     # One unnamed axis of floats may as well be a waveform: one sample would be timed as a whole inference.
     roomy = len(spec.shape) > 1 or "float" not in spec.dtype
     return position == 0 and roomy and bool(_MADE_UP.search(name.lower()))
 
 
-def _find_by_name(work: _Open, name: str) -> Size | None:
+def _find_by_name(work: _Open, name: str) -> AxisSize | None:
     if name in work.axes:
-        return Size(work.axes[name], f"recipe: inputs.axes.{name}")
+        return AxisSize(work.axes[name], f"recipe: inputs.axes.{name}")
     return work.by_name.get(name)
 
 
-def _by_rule(work: _Open, name: str) -> Size | None:
+def _by_rule(work: _Open, name: str) -> AxisSize | None:
     if _EXPRESSION.search(name):
         return _compute_axis(work, name)
-    word = rule_of(name)
+    word = _rule_of(name)
     if word is None:
         return None
     if word == BATCH:
-        return Size(work.batch_size, "batch_size")
+        return AxisSize(work.batch_size, "batch_size")
     if word == TOTAL:
         return _total(work)
     size = next(size for rule, _, size in AXIS_RULES if rule == word)
-    return None if size is None else Size(size, f"rule: {name} -> {size}")
+    return None if size is None else AxisSize(size, f"rule: {name} -> {size}")
 
 
-def _total(work: _Open) -> Size:
+def _total(work: _Open) -> AxisSize:
     """Return past + sequence where the model has both, else the length of the sequence."""
     plain = [name for name in work.names() if not _EXPRESSION.search(name)]
-    past = next((name for name in plain if rule_of(name) == PAST), None)
-    sequence = next((name for name in plain if rule_of(name) == SEQUENCE), None)
+    past = next((name for name in plain if _rule_of(name) == PAST), None)
+    sequence = next((name for name in plain if _rule_of(name) == SEQUENCE), None)
     parts = [name for name in (past, sequence) if name is not None]
     values = [size.value for size in (_find_by_name(work, name) or _by_rule(work, name) for name in parts) if size]
     if values:
-        return Size(sum(values), f"rule: {' + '.join(parts)}")
-    return Size(128, "rule: total -> 128")
+        return AxisSize(sum(values), f"rule: {' + '.join(parts)}")
+    return AxisSize(128, "rule: total -> 128")
 
 
-def _compute_axis(work: _Open, name: str) -> Size | None:
+def _compute_axis(work: _Open, name: str) -> AxisSize | None:
     """Work out an axis that is a sum or product of others, such as `past_length + 1`."""
     try:
         tree = ast.parse(name.strip(), mode="eval").body
     except SyntaxError:
         return None
     value = _evaluate(work, tree)
-    return None if value is None else Size(value, f"rule: {name}")
+    return None if value is None else AxisSize(value, f"rule: {name}")
 
 
 def _evaluate(work: _Open, node: ast.expr) -> int | None:
@@ -239,7 +239,7 @@ def _evaluate(work: _Open, node: ast.expr) -> int | None:
     return operation(left, right)
 
 
-def _missing(work: _Open, spec: TensorSpec, position: int | None, found: Sequence[Size | None] = ()) -> InputError:
+def _missing(work: _Open, spec: TensorSpec, position: int | None, found: Sequence[AxisSize | None] = ()) -> InputError:
     """Return the error that names the axis and shows the lines to write."""
     head = "write it in the recipe, with the size that you mean:\nworkload:\n  inputs:\n"
     if position is None:
@@ -250,13 +250,13 @@ def _missing(work: _Open, spec: TensorSpec, position: int | None, found: Sequenc
     name = spec.shape[position]
     if isinstance(name, str) and not _MADE_UP.search(name.lower()):
         lines = f"    axes:\n      {name}: 128"
-        message = f"input {spec.name!r} {format_shape(spec)}: no size is known for axis {position}, {name!r}"
+        message = f"input {spec.name!r} {_format_shape(spec)}: no size is known for axis {position}, {name!r}"
     else:
         example = 224 if len(spec.shape) == 4 else 128
         shape = [size.value if size else example for size in found]
         lines = f"    shapes:\n      {spec.name}: {shape}"
         which = f"{name!r}" if name else "which has no name"
-        message = f"input {spec.name!r} {format_shape(spec)}: no size is known for axis {position}, {which}"
+        message = f"input {spec.name!r} {_format_shape(spec)}: no size is known for axis {position}, {which}"
     return InputError(message, hint=head + lines, code="unknown_size")
 
 
@@ -275,7 +275,7 @@ def _check_batch(work: _Open, shapes: Mapping[str, tuple[int, ...]]) -> None:
     )
 
 
-def _format_sizes(sizes: Sequence[Size]) -> str:
+def _format_sizes(sizes: Sequence[AxisSize]) -> str:
     sources = dict.fromkeys(size.source for size in sizes if size.source != "model")
     return "; ".join(sources) or "model"
 
@@ -283,11 +283,13 @@ def _format_sizes(sizes: Sequence[Size]) -> str:
 def _sequence(work: _Open, shapes: Mapping[str, tuple[int, ...]]) -> int | None:
     """Return the length that inputs called `length` must tell: a sequence axis, else the second of two or three."""
     for name, size in work.by_name.items():
-        if rule_of(name) in (SEQUENCE, "samples") and not _EXPRESSION.search(name):
+        if _rule_of(name) in (SEQUENCE, "samples") and not _EXPRESSION.search(name):
             return size.value
     return next((shape[1] for shape in shapes.values() if len(shape) in (2, 3)), None)
 
 
 def _past(work: _Open) -> int:
-    past = (size.value for name, size in work.by_name.items() if rule_of(name) == PAST and not _EXPRESSION.search(name))
+    past = (
+        size.value for name, size in work.by_name.items() if _rule_of(name) == PAST and not _EXPRESSION.search(name)
+    )
     return next(past, 0)

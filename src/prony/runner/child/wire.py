@@ -11,7 +11,7 @@ Message = dict[str, Any]
 PHASE_BYTES = 16
 
 
-class Wire:
+class MessageWire:
     """One end of the conversation."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
@@ -33,9 +33,9 @@ class Wire:
         return [json.loads(line) for line in lines]
 
 
-def private_wire() -> Wire:
+def private_wire() -> MessageWire:
     """Take over standard input and output: keep private copies, and send prints of the engine to the log."""
-    wire = Wire(os.dup(0), os.dup(1))
+    wire = MessageWire(os.dup(0), os.dup(1))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)

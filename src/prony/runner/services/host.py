@@ -22,7 +22,8 @@ from typing import Any
 from prony.errors import CapacityError, PronyError, SutError
 from prony.ports.driver import Endpoint
 from prony.ports.service import Service, ServiceSite, Start
-from prony.runner.services import ports, process_tree, site
+from prony.runner.services import process_tree, site
+from prony.runner.services import site as ports
 from prony.runner.services.usage import Usage
 
 _TRIES = 5
@@ -179,7 +180,7 @@ class ServiceHost:
     def _launch(self, start: Start) -> int:
         who = site.ordinary_user() if start.as_nobody else None
         if who is not None:
-            site.handed_over(self._folder, *who)
+            site.give_to_user(self._folder, *who)
         order = {
             "command": [str(word) for word in start.command],
             "before": [[str(word) for word in command] for command in start.before],
@@ -221,7 +222,7 @@ class ServiceHost:
         try:
             self.check()
         except SutError as exc:
-            if ports.says_taken(self._last_log_lines()) or ports.is_taken(port):
+            if ports.says_taken(self._last_log_lines()) or ports.is_port_taken(port):
                 raise _TakenError(exc.message) from exc
             raise
         if self._wish.stop_asked():

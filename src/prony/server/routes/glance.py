@@ -9,8 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from prony import __version__
-from prony.model.about import About
-from prony.model.listing import Glance, Listing
+from prony.model.listing import About, Glance, Listing
 from prony.server.operation import Operation, fleet_of, who_of
 from prony.server.query_params import ListingAsked
 from prony.server.responses import respond_tagged

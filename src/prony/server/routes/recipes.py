@@ -8,8 +8,8 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from prony.analyse.axes import WORDS
-from prony.app.services import drivers, tasks
+from prony.analyse.matrix import WORDS
+from prony.app.abilities import drivers, tasks
 from prony.model.check import Catalogue, Examples, Named, RecipeCheck
 from prony.model.comparison import OWN_RULE
 from prony.model.kind_card import Kinds
@@ -79,7 +79,8 @@ def _by_path(found: Catalogue) -> dict[str, tuple[Named, ...]]:
 
 def _comparison_rules() -> tuple[Named, ...]:
     others = {
-        name: plugins.load(plugins.COMPARISON_RULES, name) for name in plugins.find_plugins(plugins.COMPARISON_RULES)
+        name: plugins.load_plugin(plugins.COMPARISON_RULES, name)
+        for name in plugins.find_plugins(plugins.COMPARISON_RULES)
     }
     return (
         Named(name=OWN_RULE, about="intervals and tests"),

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from prony.runner.scripts.packing import MOST_BYTES
+from prony.runner.script_folders import MOST_TAR_BYTES
 from prony.server.body import octets, require_length
 from prony.server.openapi import binary, octets_body
 from prony.server.operation import Operation, fleet_of
@@ -25,7 +25,7 @@ _TAR = "application/x-tar"
 async def keep_scripts(request: Request, sha256: Id) -> Response:
     """A recipe then names it: `workload.directory: sha256:...`. A repeat does no harm."""
     require_length(request.scope)
-    await fleet_of(request).scripts.add(sha256, octets(request, MOST_BYTES))
+    await fleet_of(request).scripts.add(sha256, octets(request, MOST_TAR_BYTES))
     return nothing()
 
 

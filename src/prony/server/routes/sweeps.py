@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from prony.app.sweeps import slo_of
-from prony.model.gate_outcome import GateReport
+from prony.model.gate import GateReport
 from prony.model.matrix import MatrixReport
 from prony.model.sweep import SweepReport
 from prony.server.operation import Operation, fleet_of

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from prony.analyse.compare.matching import Side
-from prony.analyse.estimate_set import EstimateSet
-from prony.analyse.estimates import across_runs
+from prony.analyse.estimates import EstimateSet, across_runs
 from prony.kinds.model.schema import ModelWorkload
 from prony.kinds.service.schema import ServiceWorkload
 from prony.model.estimate import Estimate, Grade, Missing, Reason, Summary, Verdict

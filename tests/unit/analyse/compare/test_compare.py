@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prony.analyse.compare.compare import compare
+from prony.analyse.compare.compare import compare_entries
 from prony.errors import InputError
 from prony.model.comparison import Comparison, Conclusion, Contrast, Terms
 from prony.model.estimate import Grade, Missing, Reason, Verdict
@@ -22,7 +22,7 @@ RATE = "throughput_per_s.p50"
 
 
 def one_metric(before: list[float], after: list[float], key: str = P50, **terms: object) -> Contrast:
-    found = compare(
+    found = compare_entries(
         [side("A", entry({key: before})), side("B", entry({key: after}, experiment="e2"))],
         Terms.model_validate({"metrics": (key,), **terms}),
     )
@@ -133,7 +133,7 @@ class TestFamilies:
                 for n in range(1, jobs + 1)
             ]  # fmt: skip
 
-        return compare([side("A", *made("e1", 1, 0)), side("B", *made("e2", slower, 50))], Terms())  # type: ignore[arg-type]
+        return compare_entries([side("A", *made("e1", 1, 0)), side("B", *made("e2", slower, 50))], Terms())  # type: ignore[arg-type]
 
     def test_one_headline_of_each_family_decides_and_the_rest_is_shown_behind_it(self) -> None:
         contrasts = self.whole().matches[0].contrasts
@@ -164,7 +164,7 @@ class TestFamilies:
                   cell={"workload.threads": n})
             for n in range(1, 60)
         ]  # fmt: skip
-        assert not compare([side("A", *before), side("B", *after)], Terms()).has(Conclusion.REGRESSION)
+        assert not compare_entries([side("A", *before), side("B", *after)], Terms()).has(Conclusion.REGRESSION)
 
     def test_a_metric_that_nobody_knows_is_refused_with_the_nearest(self) -> None:
         with pytest.raises(InputError, match="there is no metric 'inferense_ms'") as caught:
@@ -176,7 +176,7 @@ class TestFamilies:
 
     def test_a_percentile_with_too_few_requests_is_refused_with_how_many_it_needs(self) -> None:
         missing = (Missing(metric="e2e_ms.p99", at_least=None, count=120, needed=368),)
-        found = compare(
+        found = compare_entries(
             [side("A", entry({"e2e_ms.p50": noisy(1, 5)}, missing=missing, kind="service")),
              side("B", entry({"e2e_ms.p50": noisy(1, 5)}, missing=missing, kind="service", experiment="e2"))],
             Terms(metrics=("e2e_ms.p99",)),
@@ -193,7 +193,7 @@ class TestShares:
             side(name, entry({}, counts={key: counts}, kind="service", experiment=name))
             for name, counts in (("A", before), ("B", after))
         ]
-        (contrast,) = compare(sides, Terms()).matches[0].contrasts
+        (contrast,) = compare_entries(sides, Terms()).matches[0].contrasts
         return contrast
 
     def test_failures_are_compared_as_a_difference_and_zero_is_a_number_like_another(self) -> None:
@@ -213,7 +213,7 @@ class TestShares:
 
 class TestMeasurement:
     def test_a_void_side_is_insufficient_in_one_sentence(self) -> None:
-        found = compare(
+        found = compare_entries(
             [
                 side("A", entry({P50: noisy(10, 8)})),
                 side("B", entry({P50: noisy(20, 8)}, verdict=VOID, experiment="e2")),
@@ -227,7 +227,7 @@ class TestMeasurement:
 
     def test_a_suspect_side_takes_part_and_is_named(self) -> None:
         verdict = Verdict(grade=Grade.SUSPECT, reasons=(Reason(code="x", text="It was warm.", grade=Grade.SUSPECT),))
-        found = compare(
+        found = compare_entries(
             [
                 side("A", entry({P50: noisy(10, 8)})),
                 side("B", entry({P50: noisy(20, 8)}, verdict=verdict, experiment="e2")),
@@ -238,7 +238,7 @@ class TestMeasurement:
         assert "mlp (e2-001) is suspect. It was warm." in found.notes
 
     def test_sides_that_did_not_take_turns_are_said_to_have_not(self) -> None:
-        found = compare(
+        found = compare_entries(
             [side("A", entry({P50: noisy(10, 8)})), side("B", entry({P50: noisy(10, 8)}, experiment="e2"))], Terms()
         )
         assert found.notes[0].startswith("The sides were measured one after the other.")
@@ -248,7 +248,7 @@ class TestMeasurement:
         first = entry({P50: drift}, number=1, cell={"workload.threads": 1})
         second = entry({P50: [1.04 * one * (1 + 0.002 * (i % 3)) for i, one in enumerate(drift)]}, number=2,
                        cell={"workload.threads": 2})  # fmt: skip
-        found = compare([side("A", first, second)], Terms(across=("threads",)))
+        found = compare_entries([side("A", first, second)], Terms(across=("threads",)))
         (match,) = found.matches
         assert match.interleaved
         assert match.contrasts[0].conclusion is Conclusion.REGRESSION
@@ -259,7 +259,7 @@ class TestMeasurement:
     def test_jobs_that_took_turns_and_have_nothing_in_common_are_compared_as_two_sets(self) -> None:
         first = entry({P50: noisy(10, 12, seed=3)}, number=1, cell={"workload.threads": 1})
         second = entry({P50: noisy(10, 12, seed=4)}, number=2, cell={"workload.threads": 2})
-        (match,) = compare([side("A", first, second)], Terms(across=("threads",))).matches
+        (match,) = compare_entries([side("A", first, second)], Terms(across=("threads",))).matches
         assert match.interleaved
         assert match.contrasts[0].effect is not None
         assert match.contrasts[0].effect.method.startswith("Hodges-Lehmann ratio; permutation")
@@ -270,7 +270,7 @@ class TestComparable:
     after = entry({P50: noisy(10, 8, seed=2)}, experiment="e2")
 
     def test_software_may_differ_and_is_shown(self) -> None:
-        found = compare([side("A", self.before), side("B", changed(self.after, kernel="7"))], Terms())
+        found = compare_entries([side("A", self.before), side("B", changed(self.after, kernel="7"))], Terms())
         (difference,) = found.matches[0].differences
         assert (difference.path, difference.baseline, difference.candidate) == ("software.kernel", "6", "7")
         assert difference.allowed
@@ -286,28 +286,30 @@ class TestComparable:
     )
     def test_another_machine_model_or_setting_is_refused_with_each_difference(self, other: object, told: str) -> None:
         with pytest.raises(InputError, match="not comparable") as caught:
-            compare([side("A", self.before), side("B", other)], Terms())  # type: ignore[arg-type]
+            compare_entries([side("A", self.before), side("B", other)], Terms())  # type: ignore[arg-type]
         assert caught.value.code == "not_comparable"
         assert told in caught.value.message
 
     def test_anyway_compares_and_keeps_the_difference(self) -> None:
-        found = compare([side("A", self.before), side("B", changed(self.after, hardware_id="h2"))], Terms(anyway=True))
+        found = compare_entries(
+            [side("A", self.before), side("B", changed(self.after, hardware_id="h2"))], Terms(anyway=True)
+        )
         assert [one.allowed for one in found.matches[0].differences] == [False]
 
     def test_across_lets_one_setting_differ_and_no_other(self) -> None:
         other = entry({P50: noisy(10, 8)}, experiment="e2", threads=2)
-        assert compare([side("A", self.before), side("B", other)], Terms(across=("threads",))).matches
+        assert compare_entries([side("A", self.before), side("B", other)], Terms(across=("threads",))).matches
         both = entry({P50: noisy(10, 8)}, experiment="e2", threads=2, precision="fp16")
         with pytest.raises(InputError, match="precision"):
-            compare([side("A", self.before), side("B", both)], Terms(across=("threads",)))
+            compare_entries([side("A", self.before), side("B", both)], Terms(across=("threads",)))
 
     def test_a_device_may_differ_where_that_is_what_one_asks(self) -> None:
         other = changed(self.after, hardware_id="h2")
-        assert compare([side("A", self.before), side("B", other)], Terms(across=("device",))).matches
+        assert compare_entries([side("A", self.before), side("B", other)], Terms(across=("device",))).matches
 
     def test_a_setting_that_nobody_has_is_refused_with_the_nearest(self) -> None:
         with pytest.raises(InputError, match="no job here has 'enigne'") as caught:
-            compare([side("A", self.before), side("B", self.after)], Terms(across=("enigne",)))
+            compare_entries([side("A", self.before), side("B", self.after)], Terms(across=("enigne",)))
         assert caught.value.hint == "did you mean engine?"
 
 
@@ -319,23 +321,23 @@ class TestMatching:
                 for n in threads
             ]
 
-        found = compare([side("A", *jobs("e1", 1, 2)), side("B", *jobs("e2", 3, 2))], Terms())  # type: ignore[arg-type]
+        found = compare_entries([side("A", *jobs("e1", 1, 2)), side("B", *jobs("e2", 3, 2))], Terms())  # type: ignore[arg-type]
         assert [match.title for match in found.matches] == ["threads=2"]
         assert found.unmatched == ("threads=1 is only in A", "threads=3 is only in B")
 
     def test_several_are_each_compared_with_the_first(self) -> None:
         sides = [side(name, entry({P50: noisy(10, 6)}, experiment=name)) for name in ("A", "B", "C")]
-        found = compare(sides, Terms())
+        found = compare_entries(sides, Terms())
         assert found.candidates == ("B", "C")
         assert [match.candidate.experiment_id for match in found.matches] == ["B", "C"]
 
     def test_one_alone_needs_to_be_told_along_what(self) -> None:
         with pytest.raises(InputError, match="only A is named"):
-            compare([side("A", entry({P50: [1.0]}))], Terms())
+            compare_entries([side("A", entry({P50: [1.0]}))], Terms())
 
     def test_nothing_measured_is_nothing_to_compare(self) -> None:
         with pytest.raises(InputError, match="B has no result yet"):
-            compare([side("A", entry({P50: [1.0]})), side("B")], Terms())
+            compare_entries([side("A", entry({P50: [1.0]})), side("B")], Terms())
 
 
 class TestFixedRule:
@@ -345,7 +347,7 @@ class TestFixedRule:
             return entry(runs, experiment=experiment, kind="service", counts={"error_rate.mean": counts})
 
         sides = [side("A", made(before, "e1", (0, 100))), side("B", made(after, "e2", errors))]  # type: ignore[arg-type]
-        return compare(sides, Terms(rule="ai-factory"))
+        return compare_entries(sides, Terms(rule="ai-factory"))
 
     def test_one_number_against_one_within_ten_percent(self) -> None:
         found = self.rule(100, 109)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from prony.analyse.compare.compare import compare
+from prony.analyse.compare.compare import compare_entries
 from prony.model.calibration import Calibration
 from prony.model.comparison import Comparison, Conclusion, Terms
 from prony.model.estimate import Estimate, Grade, Reason, Verdict
@@ -39,7 +39,7 @@ def apart(name: str, values: list[float], *, without: int | None = None) -> list
 
 
 def judged(*entries: Entry) -> Comparison:
-    return compare([side("d", *entries)], Terms(metrics=(KEY,)))
+    return compare_entries([side("d", *entries)], Terms(metrics=(KEY,)))
 
 
 def test_what_drifts_alike_on_both_sides_does_not_hide_the_change() -> None:
@@ -122,8 +122,8 @@ def test_what_a_deep_calibration_found_stands_beside_a_comparison_and_sets_its_l
         figures=figures, noise_class="normal", alpha=0.002,
     )  # fmt: skip
     sides = [side("one", entry({KEY: noisy(10, 5)})), side("two", entry({KEY: noisy(11, 5, seed=1)}, experiment="e2"))]
-    loose = compare(sides, Terms(metrics=(KEY,)))
-    strict = compare(sides, Terms(metrics=(KEY,)), calibration)
+    loose = compare_entries(sides, Terms(metrics=(KEY,)))
+    strict = compare_entries(sides, Terms(metrics=(KEY,)), calibration)
     assert loose.headlines[0].conclusion is Conclusion.REGRESSION  # five against five: p is 1/126
     assert strict.headlines[0].conclusion is Conclusion.INCONCLUSIVE
     assert strict.terms.level == 0.002

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prony.analyse.history.confirmation import MORE, PAIRS, answer, last_good
+from prony.analyse.history.confirmation import MORE, PAIRS, judge_pairs, last_good
 from prony.analyse.history.detect import Rules
-from prony.analyse.history.level_track import Decision, LevelTrack, follow
+from prony.analyse.history.level_track import Decision, LevelTrack, follow_levels
 from prony.stats.quantiles import Array
 
 RULES = Rules()
@@ -23,7 +23,7 @@ def runs(seed: int = 1, count: int = 60, *, change: int | None = None, size: flo
 
 class TestACourse:
     def test_a_regression_is_found_and_begins_a_level(self) -> None:
-        course = follow(runs(change=40), RULES)
+        course = follow_levels(runs(change=40), RULES)
         (noticed,) = course.changes
         assert noticed.finding.kind == "regression"
         assert noticed.position == pytest.approx(40, abs=1)
@@ -31,35 +31,35 @@ class TestACourse:
         assert course.begin == noticed.position
 
     def test_an_improvement_is_the_same_turned(self) -> None:
-        worse, better = follow(runs(change=40), RULES), follow(-runs(change=40), RULES)
+        worse, better = follow_levels(runs(change=40), RULES), follow_levels(-runs(change=40), RULES)
         assert [one.position for one in better.changes] == [one.position for one in worse.changes]
         assert [one.finding.kind for one in better.changes] == ["improvement"]
 
     def test_runs_one_by_one_and_all_at_once_have_the_same_course(self) -> None:
         values, course = runs(change=40), LevelTrack()
         for end in range(1, values.size + 1):
-            course = follow(values[:end], RULES, course)
-        assert course == follow(values, RULES)
+            course = follow_levels(values[:end], RULES, course)
+        assert course == follow_levels(values, RULES)
 
     def test_nothing_is_said_of_fewer_than_twenty(self) -> None:
-        assert follow(runs(count=19, change=10, size=0.5), RULES) == LevelTrack(seen=19)
+        assert follow_levels(runs(count=19, change=10, size=0.5), RULES) == LevelTrack(seen=19)
 
     def test_a_spike_is_no_change(self) -> None:
         values = runs()
         values[[45, 52]] += 1.0
-        assert follow(values, RULES).changes == ()
+        assert follow_levels(values, RULES).changes == ()
 
     def test_one_result_far_from_the_others_is_suspicious_until_the_next(self) -> None:
         values = runs(count=40)
         values[-1] += 0.2
-        apart = follow(values, RULES).apart
+        apart = follow_levels(values, RULES).apart
         assert apart is not None
         assert apart > 2.5
-        assert follow(np.append(values, values[0]), RULES).apart is None
+        assert follow_levels(np.append(values, values[0]), RULES).apart is None
 
     def test_what_grows_little_by_little_is_drift(self) -> None:
         values = runs(count=60, sd=0.003) + np.linspace(0, 0.06, 60)
-        course = follow(values, RULES)
+        course = follow_levels(values, RULES)
         assert course.changes == ()
         assert course.drift is not None
 
@@ -67,7 +67,7 @@ class TestACourse:
         values = runs(count=80, sd=0.005)
         for low, high in ((22, 34), (50, 66)):
             values[low:high] += 0.04
-        kinds = [(one.finding.kind, one.finding.seen_before) for one in follow(values, RULES).changes]
+        kinds = [(one.finding.kind, one.finding.seen_before) for one in follow_levels(values, RULES).changes]
         assert kinds[0] == ("regression", False)
         assert ("regression", True) in kinds[2:]
 
@@ -75,29 +75,29 @@ class TestACourse:
         values = runs(count=64, sd=0.005)
         values[22:34] += 0.04
         values[50:] += 0.04
-        first = follow(values, RULES).changes[0]
+        first = follow_levels(values, RULES).changes[0]
         decided = [Decision(34, 40, is_real=True), Decision(first.position, first.at, is_real=True)]
-        last = follow(values, RULES, decisions=decided).changes[-1]
+        last = follow_levels(values, RULES, decisions=decided).changes[-1]
         assert last.position == pytest.approx(50, abs=1)
         assert not last.finding.seen_before
 
     def test_what_was_rejected_is_not_told_again_at_once(self) -> None:
         values = runs(change=40)
-        (noticed,) = follow(values, RULES).changes
+        (noticed,) = follow_levels(values, RULES).changes
         rejected = [Decision(noticed.position, noticed.at + 10, is_real=False)]
-        assert follow(values, RULES, decisions=rejected).changes == ()
+        assert follow_levels(values, RULES, decisions=rejected).changes == ()
 
     def test_a_change_too_small_to_matter_is_not_told(self) -> None:
-        assert follow(runs(change=40, size=0.012, sd=0.001), RULES).changes == ()
+        assert follow_levels(runs(change=40, size=0.012, sd=0.001), RULES).changes == ()
 
     @pytest.mark.parametrize("count", range(8))
     def test_hardly_any_runs_are_no_trouble(self, count: int) -> None:
-        assert follow(runs(count=count), RULES).seen == count
+        assert follow_levels(runs(count=count), RULES).seen == count
 
     def test_a_constant_is_steady_and_a_step_of_constants_a_change(self) -> None:
-        assert follow(np.zeros(60), RULES).changes == ()
+        assert follow_levels(np.zeros(60), RULES).changes == ()
         stepped = np.concatenate((np.zeros(40), np.full(20, 0.1)))
-        assert [one.position for one in follow(stepped, RULES).changes] == [40]
+        assert [one.position for one in follow_levels(stepped, RULES).changes] == [40]
 
 
 values = st.lists(st.floats(0.01, 1e6), min_size=0, max_size=45)
@@ -109,7 +109,7 @@ class TestEveryCourse:
     def test_the_unit_and_the_inverse_do_not_matter(self, numbers: list[float], unit: float) -> None:
         array = np.array(numbers)
         plain, other, inverse = (
-            follow(one, RULES) for one in (np.log(array), np.log(array * unit), -np.log(1 / array))
+            follow_levels(one, RULES) for one in (np.log(array), np.log(array * unit), -np.log(1 / array))
         )
         positions = [one.position for one in plain.changes]
         assert [one.position for one in other.changes] == positions
@@ -119,24 +119,24 @@ class TestEveryCourse:
     @given(st.lists(st.sampled_from([1.0, 1.01, 1.02, 1.3]), max_size=50))
     def test_ties_are_no_trouble_and_the_answer_is_always_the_same(self, numbers: list[float]) -> None:
         array = np.log(np.array(numbers))
-        assert follow(array, RULES) == follow(array.copy(), RULES)
+        assert follow_levels(array, RULES) == follow_levels(array.copy(), RULES)
 
 
 class TestConfirming:
     def test_pairs_that_all_say_worse_confirm(self) -> None:
-        assert answer(np.full(PAIRS, 0.05) + runs(3, PAIRS) - np.log(100), RULES) == "confirmed"
+        assert judge_pairs(np.full(PAIRS, 0.05) + runs(3, PAIRS) - np.log(100), RULES) == "confirmed"
 
     def test_pairs_that_say_nothing_reject(self) -> None:
-        assert answer(np.array([0.01, -0.01, 0.0, 0.002, -0.004, 0.001, -0.002]), RULES) == "rejected"
+        assert judge_pairs(np.array([0.01, -0.01, 0.0, 0.002, -0.004, 0.001, -0.002]), RULES) == "rejected"
 
     def test_promising_pairs_ask_for_more_and_then_decide(self) -> None:
         some = np.array([0.04, 0.05, -0.01, 0.03, 0.04, -0.005, 0.05])
-        assert answer(some, RULES) == "open"
-        assert answer(np.concatenate((some, np.full(MORE, 0.04))), RULES) == "confirmed"
+        assert judge_pairs(some, RULES) == "open"
+        assert judge_pairs(np.concatenate((some, np.full(MORE, 0.04))), RULES) == "confirmed"
 
     def test_an_improvement_is_confirmed_by_the_other_direction(self) -> None:
-        assert answer(np.full(PAIRS, -0.05), RULES, worse=False) == "confirmed"
-        assert answer(np.full(PAIRS, -0.05), RULES) == "rejected"
+        assert judge_pairs(np.full(PAIRS, -0.05), RULES, worse=False) == "confirmed"
+        assert judge_pairs(np.full(PAIRS, -0.05), RULES) == "rejected"
 
     def test_the_old_version_is_taken_from_a_little_before_and_from_the_same_level(self) -> None:
         assert last_good(40, 0, is_alone=False) == 37

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from prony.instruments.reply_digests import Digests
-from prony.instruments.requests import Taken, join_runs, request_frame
+from prony.instruments.requests import Digests, Taken, join_runs, request_frame
 from prony.kinds.service.schema import ServiceWorkload
 from prony.model.clients import ClientSide
 from prony.model.job import Job

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from prony.analyse.load.summary import summarise_load
-from prony.model.clients import Member, Timing
+from prony.model.clients import ClientTiming, Member
 from prony.model.estimate import Grade
 
 from . import made
 
 
-def graded(code: str, *timings: Timing, agents: int = 2) -> Grade | None:
+def graded(code: str, *timings: ClientTiming, agents: int = 2) -> Grade | None:
     """Return the grade of a reason, of three good runs whose agents had these clocks."""
     members = tuple(Member(agent=f"a{number}", requests=100, timing=one) for number, one in enumerate(timings))
     client = made.GOOD_SIDE.model_copy(update={"members": members})
@@ -22,7 +22,7 @@ def graded(code: str, *timings: Timing, agents: int = 2) -> Grade | None:
     return next((reason.grade for reason in verdict.reasons if reason.code == code), None)
 
 
-GOOD = Timing(offset_ns=10**12, uncertainty_ns=200_000, drift_ns=50_000)
+GOOD = ClientTiming(offset_ns=10**12, uncertainty_ns=200_000, drift_ns=50_000)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from prony.analyse.load.summary import summarise_load
 from prony.errors import InputError
-from prony.instruments.reply_digests import Digests
-from prony.instruments.requests import CAUSES
+from prony.instruments.requests import CAUSES, Digests
 from prony.model.estimate import Grade, Summary
 from prony.model.load import Load
 from prony.model.metric import METRICS, key_of

@@ -9,18 +9,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-from prony.analyse.compare.metric_groups import choose_metrics
+from prony.analyse.compare.pairwise import choose_metrics
 from prony.analyse.gates import judge_gates
 from prony.app.gates import worsening_between
 from prony.errors import RecipeError
 from prony.kinds.script.samples import EmittedValue, labels_text, series_of, told_frame
 from prony.kinds.script.schema import ScriptWorkload
 from prony.kinds.script.summary import summarise_script
-from prony.model.dependence import depends_on_machine
 from prony.model.estimate import Grade, Summary, headline_of, metric_in, verdict_on
-from prony.model.gate_outcome import GateState
+from prony.model.gate import GateState
 from prony.model.job import Job
-from prony.model.metric import Metric
+from prony.model.metric import Metric, depends_on_machine
 from prony.model.result import Noise, Phase, Refusal, Repetition, Result, ResultState
 from prony.recipe import loads
 

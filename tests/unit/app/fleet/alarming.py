@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from prony.model.alarm import Delivery, Happening, MadeAlarm, NewAlarm
-from prony.model.condition import Kind
+from prony.model.alarm import Delivery, Happening, Kind, MadeAlarm, NewAlarm
 from servers.receiver import Receiver
 
 from .fleet_fixture import ME, FakeAgent, FleetFixture, recipe

@@ -16,7 +16,7 @@ from prony.errors import ConflictError, NotFoundError
 from prony.model.lease import FinishAnswer, Lease
 from prony.model.queue import JobState
 from prony.model.result import ResultState
-from prony.model.states import ENDED, outcome
+from prony.model.states import ENDED, experiment_outcome
 from prony.store import tables
 from prony.store.database import reading
 from prony.store.folder import read_folder
@@ -293,7 +293,7 @@ class QueueMachine(RuleBasedStateMachine):
         for row in experiments:
             counts = Counter(JobState(state) for experiment_id, state in queued if experiment_id == row.id)
             if set(counts) <= ENDED:
-                assert (row.state, row.ended_at is None) == (outcome(counts).value, False)
+                assert (row.state, row.ended_at is None) == (experiment_outcome(counts).value, False)
             else:
                 assert row.state in ("pending", "running")
                 assert row.ended_at is None

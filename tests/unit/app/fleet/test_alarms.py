@@ -6,7 +6,7 @@ import pytest
 
 from prony.errors import ConflictError, InputError, NotFoundError
 from prony.instruments.samples import SAMPLES, sample_frame
-from prony.model.condition import Kind
+from prony.model.alarm import Kind
 from prony.model.queue import Submission
 from prony.model.result import Repetition
 from prony.model.schedule import NewSchedule

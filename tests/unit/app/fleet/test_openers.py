@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from prony.app.fleet.unpack_result import OPENING, Openers, UnpackOrder, carried_out
-from prony.app.fleet.work_process import answer
+from prony.app.fleet.work_process import answer_order
 from prony.errors import InputError, StoreError, TransportError
 from prony.model.result import ResultState
 
@@ -126,5 +126,5 @@ def test_it_ends_when_no_more_orders_can_come(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.write_bytes(b"")
     with empty.open("rb") as orders, (tmp_path / "out").open("wb") as answers:
-        answer(orders, answers, carried_out)
+        answer_order(orders, answers, carried_out)
     assert (tmp_path / "out").read_bytes() == b""

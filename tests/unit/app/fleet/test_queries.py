@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.model.gate_outcome import GateState
+from prony.model.gate import GateState
 from prony.model.listing import Filters
 
 from .fleet_fixture import SILENCE_S, FleetFixture, recipe

@@ -7,9 +7,9 @@ import pytest
 
 from prony.app.fleet import schedules
 from prony.errors import ConflictError, InputError, NotFoundError, RecipeError, StoreError
+from prony.model.cron import Timing
 from prony.model.queue import Submission
 from prony.model.schedule import NewSchedule, Schedule
-from prony.model.timing import Timing
 from prony.store.home import Home
 
 from .fleet_fixture import ME, FleetFixture, open_fleet, recipe

@@ -14,7 +14,7 @@ import pytest
 
 from prony.app.fleet.scripts import remove_unneeded
 from prony.errors import CapacityError, InputError, NotFoundError, PronyError
-from prony.runner.scripts import archive
+from prony.runner import script_folders
 
 from .fleet_fixture import ME, FleetFixture
 
@@ -88,7 +88,7 @@ async def test_what_no_agent_could_unpack_is_refused_when_it_comes(fleet_fixture
 async def test_too_many_files_are_refused_when_they_come(
     fleet_fixture: FleetFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "MOST_FILES", 3)
+    monkeypatch.setattr(script_folders, "MOST_FILES", 3)
     await keep(fleet_fixture, tar_of("a", "b", "c"))
     with pytest.raises(InputError, match="more than 3 files"):
         await keep(fleet_fixture, tar_of("a", "b", "c", "d"))

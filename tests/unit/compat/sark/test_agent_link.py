@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import pytest
 
 from prony.agent.identity import Slot
-from prony.agent.logs import Log
+from prony.agent.logs import AgentLog
 from prony.compat.sark.agent import link as sark_link
-from prony.compat.sark.agent.device import capabilities_of
 from prony.compat.sark.agent.link import SarkLink
+from prony.compat.sark.agent.orchestrator_client import capabilities_of
 from prony.compat.sark.agent.server import SarkServer, read_server
 from prony.compat.sark.nouns import WorkerResult
 from prony.errors import CapacityError, InputError, TransportError
@@ -90,7 +90,7 @@ def use(orchestrator: Canned, redis_url: str, tmp_path: Path) -> Use[Any]:
 
     def used(work: Callable[[SarkLink], Awaitable[Any]]) -> Any:
         async def run() -> Any:
-            async with SarkLink(sark, Slot("1", tmp_path / "slot"), Log(level="error")) as link:
+            async with SarkLink(sark, Slot("1", tmp_path / "slot"), AgentLog(level="error")) as link:
                 offered = Capabilities(device=detect(), engines=ENGINES)
                 await link.enroll(Enrolment(name="a", device_key="k", incarnation="i", capabilities=offered))
                 return await work(link)
@@ -249,7 +249,7 @@ def test_a_device_without_anything_that_sark_has_a_word_for_is_not_registered(
     orchestrator: Canned, tmp_path: Path
 ) -> None:
     async def enrolled() -> None:
-        async with SarkLink(SarkServer(orchestrator.url, "127.0.0.1"), Slot("1", tmp_path), Log()) as link:
+        async with SarkLink(SarkServer(orchestrator.url, "127.0.0.1"), Slot("1", tmp_path), AgentLog()) as link:
             offered = Capabilities(device=detect(), engines=ENGINES[1:])
             await link.enroll(Enrolment(name="a", device_key="k", incarnation="i", capabilities=offered))
 

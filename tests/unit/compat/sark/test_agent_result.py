@@ -9,7 +9,7 @@ import pytest
 
 from chaos.work import record
 from prony.app.results import summary_of
-from prony.compat.sark.agent.result import busiest_gpu_percent, result_of
+from prony.compat.sark.agent.link import busiest_gpu_percent, result_of
 from prony.store.result_tar import pack
 
 

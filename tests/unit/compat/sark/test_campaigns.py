@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from prony.app.fleet.submission import Plan
+from prony.app.fleet.submission import SubmissionPlan
 from prony.compat.sark.face.campaigns import KIND, campaign_of, plan_campaign
 from prony.errors import InputError
 from prony.kinds.model.schema import ModelWorkload
@@ -18,11 +18,11 @@ NOW = datetime(2026, 1, 2, tzinfo=UTC)
 URL = "https://example.org/path/Tiny YOLO.v2.onnx?x=1"
 
 
-def plan(*jobs: dict[str, Any], url: str = URL) -> Plan:
+def plan(*jobs: dict[str, Any], url: str = URL) -> SubmissionPlan:
     return plan_campaign(campaign_of({"model_url": url, "jobs": list(jobs)}, job_s=3600), "campaign-7", now=NOW)
 
 
-def settings(made: Plan) -> list[tuple[str, str, int]]:
+def settings(made: SubmissionPlan) -> list[tuple[str, str, int]]:
     return [(job.work(ModelWorkload).engine, job.work(ModelWorkload).unit, job.measure.runs) for job in made.jobs]
 
 

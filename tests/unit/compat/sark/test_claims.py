@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prony.compat.sark.face.claims import Claims
+from prony.compat.sark.face.intake import Claims
 
 
 def test_the_job_that_was_asked_for_last_from_the_same_address_is_the_likeliest() -> None:

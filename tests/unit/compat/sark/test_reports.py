@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from prony.app.results import summary_of
-from prony.compat.sark.face.reports import Report, write_report
+from prony.compat.sark.face.intake import Report, write_report
 from prony.compat.sark.nouns import WorkerResult
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.job import Job

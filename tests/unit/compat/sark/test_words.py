@@ -17,7 +17,7 @@ from prony.compat.sark.nouns import (
     worker_queue,
 )
 from prony.plugins.engines import coreml
-from prony.plugins.engines.onnxruntime_units import KNOWN
+from prony.plugins.engines.onnxruntime_providers import KNOWN
 
 
 def test_the_words_are_those_that_the_engines_give_their_units() -> None:

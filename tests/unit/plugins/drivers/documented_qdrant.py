@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from prony.plugins.drivers.vectors.truth import Metric, nearness
+from prony.plugins.drivers.vectors.driver import Metric, nearness
 from prony.ports.driver import Endpoint
 
 _METRICS: dict[str, Metric] = {"Euclid": "l2", "Cosine": "cosine", "Dot": "dot"}

@@ -11,7 +11,7 @@ import pytest
 from documented_qdrant import documented_qdrant
 from driver_loads import COUNT, USERS, causes, digested, loaded
 
-from prony.load.endpoint import parse
+from prony.load.endpoint import parse_endpoint
 from prony.plugins.drivers.postgres.driver import PostgresDriver
 from prony.plugins.drivers.redis.driver import RedisDriver
 from prony.plugins.drivers.vectors.qdrant import QdrantDriver
@@ -27,7 +27,7 @@ def test_redis(tmp_path: Path, options: dict[str, Any]) -> None:
     try:
         with redis_server() as url:
             driver = RedisDriver()
-            prepared, outcome = loaded(driver, parse(url), options, tmp_path)
+            prepared, outcome = loaded(driver, parse_endpoint(url), options, tmp_path)
             driver.finish()
     except AbsentError as exc:
         lack("redis", str(exc))
@@ -40,7 +40,7 @@ def test_redis(tmp_path: Path, options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("operation", ["mixed", "tpcb"])
 def test_postgres(empty_postgres_url: str, tmp_path: Path, operation: str) -> None:
     driver = PostgresDriver()
-    prepared, outcome = loaded(driver, parse(empty_postgres_url), {"operation": operation}, tmp_path)
+    prepared, outcome = loaded(driver, parse_endpoint(empty_postgres_url), {"operation": operation}, tmp_path)
     schema = prepared.wire_options["settings"]["search_path"]
     table, before = ("pgbench_history", 0) if operation == "tpcb" else ("stress_test", 10_000)
     with psycopg.connect(empty_postgres_url) as connection:
@@ -55,7 +55,7 @@ def test_postgres(empty_postgres_url: str, tmp_path: Path, operation: str) -> No
 
 def test_a_postgres_that_is_killed_in_a_transaction_loses_no_row(private_postgres: Postgres, tmp_path: Path) -> None:
     """Each request ends as one row, with what the server said last where it said something."""
-    driver, endpoint = PostgresDriver(), parse(private_postgres.url)
+    driver, endpoint = PostgresDriver(), parse_endpoint(private_postgres.url)
     sql = ["BEGIN", "SELECT CASE WHEN {n} = 7 THEN pg_terminate_backend(pg_backend_pid()) END", "END"]
     options = {"operation": "sql", "sql": sql, "values": {"n": "random_int:1:10"}}
     _, outcome = loaded(driver, endpoint, options, tmp_path)

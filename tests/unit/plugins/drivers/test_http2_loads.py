@@ -17,9 +17,9 @@ from driver_loads import COUNT, USERS, causes, digested, loaded
 
 from prony.errors import TransportError
 from prony.load import http2
-from prony.load.endpoint import parse
+from prony.load.endpoint import parse_endpoint
 from prony.load.generator import LoadPlan, generate
-from prony.load.mock.start import Options, serve
+from prony.load.mock.start import MockOptions, serve_mock
 from prony.load.schedule import plan
 from prony.model.load import Load
 from prony.plugins.drivers.grpc import GrpcHealth
@@ -37,7 +37,7 @@ MS = 1_000_000
 
 @pytest.fixture(scope="module")
 def behind() -> Iterator[str]:
-    with serve(Options(ttft_ns=20 * MS, itl_ns=5 * MS, tokens=12)) as mock:
+    with serve_mock(MockOptions(ttft_ns=20 * MS, itl_ns=5 * MS, tokens=12)) as mock:
         yield mock.url
 
 
@@ -55,7 +55,7 @@ def nginx(behind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ngi
 def test_requests_are_answered_on_connections_that_are_kept(nginx: Nginx, tmp_path: Path, way: str) -> None:
     options = {"http": 2, "path": "/x?size=300", "contains": "okok"}
     driver = Http()
-    prepared, outcome = loaded(driver, parse(getattr(nginx, way)), options, tmp_path)
+    prepared, outcome = loaded(driver, parse_endpoint(getattr(nginx, way)), options, tmp_path)
     assert causes(outcome) == {"OK": COUNT}
     assert set(outcome.records["status"].tolist()) == {200}
     assert {len(reply.body) for _, reply in outcome.replies()} == {300}
@@ -66,16 +66,16 @@ def test_requests_are_answered_on_connections_that_are_kept(nginx: Nginx, tmp_pa
 @pytest.mark.parametrize("way", SPOKEN)
 def test_large_bodies_go_and_come_whole(nginx: Nginx, tmp_path: Path, way: str) -> None:
     options = {"http": 2, "method": "POST", "path": "/x?size=700000", "body": "b" * 900_000, "contains": "x"}
-    _, outcome = loaded(Http(), parse(getattr(nginx, way)), options, tmp_path, count=24)
+    _, outcome = loaded(Http(), parse_endpoint(getattr(nginx, way)), options, tmp_path, count=24)
     assert causes(outcome) == {"OK": 24}
     assert {len(reply.body) for _, reply in outcome.replies()} == {700_000}
 
 
 def test_statuses_and_replies_without_a_body_are_read(nginx: Nginx, tmp_path: Path) -> None:
-    _, outcome = loaded(Http(), parse(nginx.h2c), {"http": 2, "path": "/x?status=503"}, tmp_path, count=20)
+    _, outcome = loaded(Http(), parse_endpoint(nginx.h2c), {"http": 2, "path": "/x?status=503"}, tmp_path, count=20)
     assert causes(outcome) == {"STATUS": 20}
     assert set(outcome.records["status"].tolist()) == {503}
-    _, outcome = loaded(Http(), parse(nginx.h2c), {"http": 2, "method": "HEAD"}, tmp_path / "head", count=20)
+    _, outcome = loaded(Http(), parse_endpoint(nginx.h2c), {"http": 2, "method": "HEAD"}, tmp_path / "head", count=20)
     assert causes(outcome) == {"OK": 20}
 
 
@@ -85,7 +85,7 @@ def test_a_server_that_takes_leave_costs_no_request(behind: str, tmp_path: Path)
             few = block.enter_context(nginx_server(tmp_path / "n", certificate(tmp_path), behind, requests=7))
         except AbsentError as exc:
             lack("nginx", str(exc))
-        _, outcome = loaded(Http(), parse(few.h2), {"http": 2}, tmp_path)
+        _, outcome = loaded(Http(), parse_endpoint(few.h2), {"http": 2}, tmp_path)
     assert causes(outcome) == {"OK": COUNT}
     assert sum(client.connections_opened for client in outcome.clients) >= COUNT // 7
     assert sum(client.sessions_resumed for client in outcome.clients) > 0
@@ -93,7 +93,7 @@ def test_a_server_that_takes_leave_costs_no_request(behind: str, tmp_path: Path)
 
 @pytest.mark.parametrize("way", SPOKEN)
 def test_a_streamed_answer_keeps_its_gaps(nginx: Nginx, tmp_path: Path, way: str) -> None:
-    driver, endpoint = OpenAiChat(), parse(getattr(nginx, way))
+    driver, endpoint = OpenAiChat(), parse_endpoint(getattr(nginx, way))
     prompts = [Prompt(({"role": "user", "content": f"question {n}"},), max_tokens=12) for n in range(8)]
     # The model is not named: the server is asked which one it has, over HTTP/2 too.
     options = OpenAiChat.Options(http=2)
@@ -113,10 +113,10 @@ def test_a_streamed_answer_keeps_its_gaps(nginx: Nginx, tmp_path: Path, way: str
 def test_a_server_of_http_1_is_told_before_the_load_and_refused_within(
     nginx: Nginx, tmp_path: Path, way: str, said: str
 ) -> None:
-    endpoint = parse(getattr(nginx, way))
+    endpoint = parse_endpoint(getattr(nginx, way))
     with pytest.raises(TransportError, match=said):
         Http().prepare(Wants(endpoint, Http.Options(http=2), seed=1))
-    prepared = Http().prepare(Wants(parse(nginx.h2c), Http.Options(http=2), seed=1))
+    prepared = Http().prepare(Wants(parse_endpoint(nginx.h2c), Http.Options(http=2), seed=1))
     load = Load.model_validate({"closed": {"concurrency": 1}, "requests": 2})
     outcome = generate(LoadPlan(prepared, endpoint, plan(load, base=tmp_path), load, tmp_path / "load", processes=1))
     assert causes(outcome) == {"REFUSED": 2}
@@ -140,7 +140,7 @@ def open_line(**values: int) -> Any:
 
 
 def asked(line: Any, body: bytes = b"") -> None:
-    line.wire.send(http2.request_frames("POST" if body else "GET", "/", parse("http://host"), {}, body))
+    line.wire.send(http2.request_frames("POST" if body else "GET", "/", parse_endpoint("http://host"), {}, body))
 
 
 REPLY = (
@@ -224,7 +224,7 @@ def test_the_health_of_a_grpc_server(
     healthy: str, tmp_path: Path, service: str, found: dict[str, int], said: set[tuple[Cause, str]]
 ) -> None:
     driver = GrpcHealth()
-    prepared, outcome = loaded(driver, parse(healthy), {"service": service}, tmp_path, count=40)
+    prepared, outcome = loaded(driver, parse_endpoint(healthy), {"service": service}, tmp_path, count=40)
     assert causes(outcome) == found
     good = [row for row, cause in enumerate(outcome.records["cause"].tolist()) if cause == Cause.OK]
     digests = [driver.digest(prepared.requests[0], reply) for _, reply in outcome.replies(good)]
@@ -234,8 +234,8 @@ def test_the_health_of_a_grpc_server(
 
 
 def test_a_server_that_is_no_grpc_is_told(nginx: Nginx, tmp_path: Path) -> None:
-    _, outcome = loaded(GrpcHealth(), parse(nginx.h2c), {}, tmp_path, count=10)
+    _, outcome = loaded(GrpcHealth(), parse_endpoint(nginx.h2c), {}, tmp_path, count=10)
     # A page of HTML or `ok` has no status of gRPC in its trailers.
     assert causes(outcome) == {"TRUNCATED": 10}
     with pytest.raises(TransportError, match="does not speak HTTP/2"):
-        GrpcHealth().prepare(Wants(replace(parse(nginx.http)), GrpcHealth.Options(), seed=1))
+        GrpcHealth().prepare(Wants(replace(parse_endpoint(nginx.http)), GrpcHealth.Options(), seed=1))

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from prony.load.endpoint import parse
+from prony.load.endpoint import parse_endpoint
 from prony.load.generator import LoadPlan, generate
-from prony.load.mock.start import Options, serve
+from prony.load.mock.start import MockOptions, serve_mock
 from prony.load.outcome import LoadOutcome
 from prony.load.schedule import plan
 from prony.model.load import Closed, Load
@@ -33,7 +33,7 @@ DRIVERS: tuple[tuple[type[Any], dict[str, Any]], ...] = (
 
 @pytest.fixture(scope="module")
 def honest() -> Iterator[str]:
-    with serve(Options(ttft_ns=10_000_000, itl_ns=2_000_000, tokens=12, split=True)) as mock:
+    with serve_mock(MockOptions(ttft_ns=10_000_000, itl_ns=2_000_000, tokens=12, split=True)) as mock:
         yield mock.url
 
 
@@ -41,7 +41,7 @@ def loaded(
     url: str, driver: Driver, scratch: Path, options: dict[str, Any]
 ) -> tuple[LoadOutcome, list[tuple[int, Digest]]]:
     """Send every prompt once, by three users; return what came and what it was."""
-    endpoint = parse(url)
+    endpoint = parse_endpoint(url)
     prepared = driver.prepare(Wants(endpoint, driver.Options(**options), seed=1, prompts=PROMPTS))
     load = Load(closed=Closed(concurrency=3), requests=len(prepared.requests))
     outcome = generate(LoadPlan(prepared, endpoint, plan(load, base=Path()), load, scratch))
@@ -75,8 +75,10 @@ def test_vectors_come_back(honest: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("driver", [OpenAiChat, OpenAiCompletions, Ollama])
 def test_every_fault_is_found(tmp_path: Path, driver: type[Any]) -> None:
-    faults = Options(ttft_ns=0, itl_ns=0, tokens=12, tokens_per_chunk=5, errors=0.2, truncate=0.2, garbage=0.2, seed=3)
-    with serve(faults) as mock:
+    faults = MockOptions(
+        ttft_ns=0, itl_ns=0, tokens=12, tokens_per_chunk=5, errors=0.2, truncate=0.2, garbage=0.2, seed=3
+    )
+    with serve_mock(faults) as mock:
         outcome, found = loaded(mock.url, driver(), tmp_path, {})
     assert len(outcome) == len(PROMPTS)
     causes = Counter(digest.cause for _, digest in found)

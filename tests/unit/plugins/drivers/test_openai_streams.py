@@ -12,9 +12,8 @@ from streams import DONE, chunk, cut_at, event, in_pieces, steps, usage
 
 from prony.plugins.drivers.answer import Asked, Said
 from prony.plugins.drivers.openai.chat import CHAT, OpenAiChat
-from prony.plugins.drivers.openai.chunks import read_stream
+from prony.plugins.drivers.openai.chunks import read_stream, said_in
 from prony.plugins.drivers.openai.completions import OpenAiCompletions
-from prony.plugins.drivers.openai.messages import said_in
 from prony.ports.driver import Cause, Digest, Reply, Request
 
 ROLE = event(chunk({"role": "assistant", "content": ""}))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from prony.errors import InputError
 from prony.plugins.drivers.postgres import messages
-from prony.plugins.drivers.postgres.auth import Login
+from prony.plugins.drivers.postgres.messages import Login
 from prony.plugins.drivers.postgres.wire import PostgresWire
 from prony.ports.driver import Cause
 
@@ -122,7 +122,10 @@ def test_statements_are_prepared_before_requests_come_and_a_wrong_one_fails_the_
         line = MemoryLine(PostgresWire, {"settings": SETTINGS, "statements": ["SELECT 1", "SELECT $1"]})
         line.wire.connection_made()
         assert line.fed(messages.message(b"R", struct.pack(">I", 0)) + IDLE, []) == []
-        assert line.written[-1] == messages.parse("s0", "SELECT 1") + messages.parse("s1", "SELECT $1") + messages.SYNC
+        assert (
+            line.written[-1]
+            == messages.parse_message("s0", "SELECT 1") + messages.parse_message("s1", "SELECT $1") + messages.SYNC
+        )
         assert line.fed(reply + IDLE, []) == [told]
 
 

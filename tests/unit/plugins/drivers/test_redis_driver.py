@@ -14,7 +14,7 @@ from driver_lines import SocketLine
 
 from prony.errors import InputError, SutError, TransportError
 from prony.plugins.drivers.redis.driver import RedisDriver, RedisOptions
-from prony.plugins.drivers.redis.resp import command
+from prony.plugins.drivers.redis.resp import encode_command
 from prony.plugins.drivers.redis.session import RedisSession
 from prony.ports.driver import Cause, Endpoint, Prepared, Wants
 from servers.binaries import AbsentError
@@ -31,7 +31,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
         with redis_server("--unixsocket", str(path)) as url:
             open_to_all = Endpoint(host="127.0.0.1", port=urlsplit(url).port or 0, path=str(path))
             with RedisSession(open_to_all) as session:
-                session.ask(command(b"CONFIG", b"SET", b"requirepass", SECRET.encode()))
+                session.ask(encode_command(b"CONFIG", b"SET", b"requirepass", SECRET.encode()))
             yield replace(open_to_all, password=SECRET)
     except AbsentError as exc:
         lack("redis", str(exc))
@@ -49,7 +49,7 @@ def prepared(driver: RedisDriver, endpoint: Endpoint, *, seed: int = 7, **option
 
 def keys(endpoint: Endpoint) -> int:
     with RedisSession(endpoint) as session:
-        return int(session.ask(command(b"DBSIZE")).strip(b":\r\n"))
+        return int(session.ask(encode_command(b"DBSIZE")).strip(b":\r\n"))
 
 
 @pytest.mark.parametrize("pipeline", [1, 16])
@@ -89,11 +89,11 @@ def test_a_key_that_has_gone_is_wrong_content_and_a_full_server_says_no(endpoint
     get = next(request for request in made.requests if request.operation == "get")
     put = next(request for request in made.requests if request.operation == "set")
     with RedisSession(endpoint) as session:
-        session.ask(command(b"FLUSHALL"))
+        session.ask(encode_command(b"FLUSHALL"))
         assert line.ask(get.content) == (0, Cause.CONTENT)
-        session.ask(command(b"CONFIG", b"SET", b"maxmemory", b"1"))
+        session.ask(encode_command(b"CONFIG", b"SET", b"maxmemory", b"1"))
         assert line.ask(put.content) == (6, Cause.STATUS)
-        session.ask(command(b"CONFIG", b"SET", b"maxmemory", b"0"))
+        session.ask(encode_command(b"CONFIG", b"SET", b"maxmemory", b"0"))
     assert line.ask(put.content) == (0, Cause.OK)
     line.close()
     driver.finish()
@@ -101,11 +101,11 @@ def test_a_key_that_has_gone_is_wrong_content_and_a_full_server_says_no(endpoint
 
 def test_a_server_that_is_full_before_the_load_is_told_and_nothing_is_left(endpoint: Endpoint) -> None:
     with RedisSession(endpoint) as session:
-        used = int(re.findall(rb"used_memory:(\d+)", session.ask(command(b"INFO", b"memory")))[0])
-        session.ask(command(b"CONFIG", b"SET", b"maxmemory", str(used + 2_000_000).encode()))
+        used = int(re.findall(rb"used_memory:(\d+)", session.ask(encode_command(b"INFO", b"memory")))[0])
+        session.ask(encode_command(b"CONFIG", b"SET", b"maxmemory", str(used + 2_000_000).encode()))
         with pytest.raises(SutError, match="OOM"):
             prepared(RedisDriver(), endpoint, operation="get", value_size=100_000, key_count=1000)
-        session.ask(command(b"CONFIG", b"SET", b"maxmemory", b"0"))
+        session.ask(encode_command(b"CONFIG", b"SET", b"maxmemory", b"0"))
     assert keys(endpoint) == 0
 
 

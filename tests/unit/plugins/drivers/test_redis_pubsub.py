@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from driver_loads import COUNT, USERS, causes, loaded
 
-from prony.load.endpoint import parse
+from prony.load.endpoint import parse_endpoint
 from prony.load.generator import LoadPlan, generate
 from prony.load.schedule import plan
 from prony.model.load import Load
 from prony.plugins.drivers.redis.driver import RedisDriver, RedisOptions
-from prony.plugins.drivers.redis.resp import ERROR_WORDS, command
+from prony.plugins.drivers.redis.resp import ERROR_WORDS, encode_command
 from prony.plugins.drivers.redis.session import RedisSession
 from prony.ports.driver import Endpoint, Wants
 from servers.binaries import AbsentError
@@ -37,12 +37,12 @@ def endpoint(tmp_path: Path) -> Iterator[Endpoint]:
             url = stack.enter_context(redis_server())
         except AbsentError as exc:
             lack("redis", str(exc))
-        yield parse(url)
+        yield parse_endpoint(url)
 
 
 def asked(endpoint: Endpoint, *words: bytes) -> bytes:
     with RedisSession(endpoint) as session:
-        return session.ask(command(*words))
+        return session.ask(encode_command(*words))
 
 
 def calls(endpoint: Endpoint, name: str) -> int:
@@ -132,7 +132,7 @@ def test_messages_go_over_tls_too(tmp_path: Path) -> None:
             url = stack.enter_context(redis_server(tls=certificate(tmp_path)))
         except AbsentError as exc:
             lack("redis-tls", str(exc))
-        _, outcome = loaded(RedisDriver(), parse(url), {"operation": "pubsub"}, tmp_path)
+        _, outcome = loaded(RedisDriver(), parse_endpoint(url), {"operation": "pubsub"}, tmp_path)
         assert causes(outcome) == {"OK": COUNT}
 
 

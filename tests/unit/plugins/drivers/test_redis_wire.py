@@ -9,7 +9,7 @@ from driver_lines import MemoryLine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prony.plugins.drivers.redis.resp import NotRespError, Reader, command
+from prony.plugins.drivers.redis.resp import NotRespError, Reader, encode_command
 from prony.plugins.drivers.redis.wire import RedisWire
 from prony.ports.driver import Cause
 
@@ -121,7 +121,7 @@ def test_a_line_that_never_ends_is_given_up() -> None:
 
 def test_requests_wait_for_the_greeting_and_a_refused_one_fails_the_line() -> None:
     for reply, told in ((b"+OK\r\n", ("ready",)), (b"-WRONGPASS no\r\n", ("failed", Cause.STATUS))):
-        found = line(greeting=command(b"AUTH", b"x").decode("latin-1"), greetings=1)
+        found = line(greeting=encode_command(b"AUTH", b"x").decode("latin-1"), greetings=1)
         assert found.written == [b"*2\r\n$4\r\nAUTH\r\n$1\r\nx\r\n"]
         assert found.told == []
         assert found.fed(reply, [2]) == [told]

@@ -15,7 +15,7 @@ from driver_loads import causes, digested, loaded
 from driver_services import running
 
 from prony.errors import InputError, SutError
-from prony.plugins.drivers.http.probe import address
+from prony.plugins.drivers.http.probe import endpoint_url
 from prony.plugins.drivers.http.session import HttpSession
 from prony.plugins.drivers.s3 import S3Driver, S3Options
 from prony.plugins.s3_sign import Signer
@@ -35,7 +35,7 @@ def prepared(driver: S3Driver, endpoint: Endpoint, **options: object) -> Prepare
 
 
 def buckets(endpoint: Endpoint) -> list[str]:
-    host = address(endpoint).partition("//")[2]
+    host = endpoint_url(endpoint).partition("//")[2]
     signer = Signer(endpoint.user, endpoint.password, "us-east-1", host, datetime.now(UTC))
     with HttpSession(endpoint) as session:
         return re.findall("<Name>(.*?)</Name>", session.ask("GET", signer.address("GET", "/")).text)

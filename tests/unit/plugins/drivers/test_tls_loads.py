@@ -12,7 +12,7 @@ import pytest
 from driver_loads import COUNT, causes, loaded
 
 from prony.errors import TransportError
-from prony.load.endpoint import parse
+from prony.load.endpoint import parse_endpoint
 from prony.load.generator import LoadPlan, generate
 from prony.load.outcome import LoadOutcome
 from prony.load.schedule import plan
@@ -82,25 +82,25 @@ def _postgres(made: Certificate) -> Postgres:
 class TestRedis:
     def test_a_load_is_answered(self, redis_url: str, tmp_path: Path) -> None:
         driver = RedisDriver()
-        _, outcome = loaded(driver, parse(redis_url), {}, tmp_path)
+        _, outcome = loaded(driver, parse_endpoint(redis_url), {}, tmp_path)
         driver.finish()
         assert causes(outcome) == {"OK": COUNT}
 
     def test_later_connections_take_up_the_session_of_the_first(self, redis_url: str, tmp_path: Path) -> None:
-        outcome = grown(RedisDriver(), parse(redis_url), tmp_path)
+        outcome = grown(RedisDriver(), parse_endpoint(redis_url), tmp_path)
         assert set(causes(outcome)) == {"OK"}
         assert [(one.connections_opened, one.sessions_resumed) for one in outcome.clients] == [(4, 3)]
 
     def test_a_certificate_that_nobody_vouches_for_is_told_before_the_load(self, redis_url: str) -> None:
         with pytest.raises(TransportError, match=r"no TLS with localhost.*CERTIFICATE_VERIFY_FAILED") as caught:
-            RedisDriver().prepare(Wants(parse(redis_url.partition("?")[0]), RedisDriver.Options(), seed=3))
+            RedisDriver().prepare(Wants(parse_endpoint(redis_url.partition("?")[0]), RedisDriver.Options(), seed=3))
         assert "?ca=FILE" in caught.value.hint
 
     def test_a_redis_that_waits_for_words_when_tls_is_spoken_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sockets, "_HANDSHAKE_S", 0.2)
         try:
             with redis_server() as plain, pytest.raises(TransportError, match="no TLS with"):
-                RedisDriver().prepare(Wants(replace(parse(plain), tls=True), RedisDriver.Options(), seed=3))
+                RedisDriver().prepare(Wants(replace(parse_endpoint(plain), tls=True), RedisDriver.Options(), seed=3))
         except AbsentError as exc:
             lack("redis", str(exc))
 
@@ -108,7 +108,9 @@ class TestRedis:
 class TestPostgres:
     @pytest.mark.parametrize("mode", ["require", "verify-ca", "verify-full"])
     def test_every_statement_goes_over_tls(self, secure_url: str, made: Certificate, tmp_path: Path, mode: str) -> None:
-        endpoint = parse(f"{secure_url}?sslmode={mode}" + ("" if mode == "require" else f"&sslrootcert={made.ca}"))
+        endpoint = parse_endpoint(
+            f"{secure_url}?sslmode={mode}" + ("" if mode == "require" else f"&sslrootcert={made.ca}")
+        )
         # Divides by zero on a connection without it.
         sql = "SELECT 1 / ssl::int FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
         driver = PostgresDriver()
@@ -117,14 +119,16 @@ class TestPostgres:
 
     def test_it_never_takes_up_a_session_again(self, secure_url: str, tmp_path: Path) -> None:
         # PostgreSQL switches sessions off: what is measured is what its own clients have too.
-        endpoint = parse(f"{secure_url}?sslmode=require")
+        endpoint = parse_endpoint(f"{secure_url}?sslmode=require")
         outcome = grown(PostgresDriver(), endpoint, tmp_path, operation="sql", sql="SELECT 1")
         assert set(causes(outcome)) == {"OK"}
         assert [(one.connections_opened, one.sessions_resumed) for one in outcome.clients] == [(4, 0)]
 
     def test_who_it_is_is_checked_as_far_as_was_asked(self, secure_url: str, made: Certificate) -> None:
         def prepared(url: str) -> None:
-            PostgresDriver().prepare(Wants(parse(url), PostgresDriver.Options(operation="sql", sql="SELECT 1"), seed=3))
+            PostgresDriver().prepare(
+                Wants(parse_endpoint(url), PostgresDriver.Options(operation="sql", sql="SELECT 1"), seed=3)
+            )
 
         with pytest.raises(TransportError, match="CERTIFICATE_VERIFY_FAILED"):
             prepared(f"{secure_url}?sslmode=verify-full")
@@ -136,8 +140,8 @@ class TestPostgres:
     def test_a_server_without_tls_is_told_before_the_load_and_refused_within(
         self, empty_postgres_url: str, tmp_path: Path
     ) -> None:
-        plain, options = parse(empty_postgres_url), PostgresDriver.Options(operation="sql", sql="SELECT 1")
-        secure = parse(f"{empty_postgres_url}?sslmode=require")
+        plain, options = parse_endpoint(empty_postgres_url), PostgresDriver.Options(operation="sql", sql="SELECT 1")
+        secure = parse_endpoint(f"{empty_postgres_url}?sslmode=require")
         with pytest.raises(TransportError, match="offers no TLS"):
             PostgresDriver().prepare(Wants(secure, options, seed=3))
         load = Load.model_validate({"closed": {"concurrency": 1}, "requests": 2})

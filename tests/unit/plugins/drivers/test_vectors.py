@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prony.plugins.drivers.vectors.truth import BLOCK, Floats, Metric, Vectors, exact_answers
+from prony.plugins.drivers.vectors.driver import BLOCK, Floats, Metric, Vectors, exact_answers
 
 
 def distance(question: Floats, vector: Floats, metric: Metric) -> float:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from prony.errors import InputError, NotFoundError, StoreError
-from prony.plugins.models.s3 import S3Source, Store
+from prony.plugins.models.s3 import S3Source, S3Store
 from prony.plugins.s3_sign import Signer
 from prony.ports.models import FetchOptions, ModelFiles
 from servers.web_server import Page, WebServer, serving
@@ -119,13 +119,13 @@ def test_what_is_no_place_in_s3_is_refused(reference: str, options: FetchOptions
 
 
 def test_without_an_endpoint_it_is_amazons_in_the_region_of_the_environment() -> None:
-    store = Store.of({"AWS_DEFAULT_REGION": "eu-west-1"})
+    store = S3Store.of({"AWS_DEFAULT_REGION": "eu-west-1"})
     assert store.url("data", "a b") == "https://data.s3.eu-west-1.amazonaws.com/a%20b"
     assert store.url("my.data", "a") == "https://s3.eu-west-1.amazonaws.com/my.data/a"
 
 
 def test_keys_are_shown_to_the_store_alone() -> None:
-    store = Store(endpoint="https://store.example", region="x", access_key="me", secret_key="hidden")
+    store = S3Store(endpoint="https://store.example", region="x", access_key="me", secret_key="hidden")
     assert store.headers("https://store.example/data/a")
     assert store.headers("https://store.example.evil.org/data/a") == {}
     amazon = replace(store, endpoint="")

@@ -16,7 +16,7 @@ import pytest
 from zoo_runs import built, graph_and_axes, inputs_for, outputs_of, relative_error
 
 from prony.errors import CapacityError, InputError, NotFoundError, StoreError
-from prony.plugins.models.kept import made_once
+from prony.plugins.models.lock import made_once
 from prony.plugins.models.zoo import ZOO, ZooSource
 from prony.ports.engine import Array
 from prony.ports.models import FetchOptions

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.plugins.tasks.words import WORDS
+from prony.plugins.tasks.synthetic import WORDS
 
 tokenizers = pytest.importorskip("tokenizers")
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: E402

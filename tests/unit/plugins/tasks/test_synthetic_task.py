@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from small_tokenizers import KINDS, write_tokenizer
 
 from prony.errors import CapacityError, InputError, NotFoundError
-from prony.plugins.tasks.spread import drawn
+from prony.plugins.tasks.spread import draw_lengths
 from prony.plugins.tasks.synthetic import Synthetic, SyntheticOptions
 from prony.plugins.tokenizer import Tokenizer
 from prony.ports.driver import Prompt
@@ -127,14 +127,14 @@ def test_seeds_of_words_and_of_lengths_are_apart() -> None:
     ],
 )  # fmt: skip
 def test_lengths_have_the_mean_and_the_deviation_that_were_asked(spread: str, mean: float, deviation: float) -> None:
-    found = drawn(spread, 40_000, np.random.Generator(np.random.PCG64(1)))
+    found = draw_lengths(spread, 40_000, np.random.Generator(np.random.PCG64(1)))
     assert found.mean() == pytest.approx(mean, rel=0.01)
     assert found.std() == pytest.approx(deviation, rel=0.05)
     assert found.min() >= 1
 
 
 def test_no_length_is_less_than_1() -> None:
-    assert drawn("normal 1:50", 100, np.random.Generator(np.random.PCG64(1))).min() == 1
+    assert draw_lengths("normal 1:50", 100, np.random.Generator(np.random.PCG64(1))).min() == 1
 
 
 @pytest.mark.parametrize(

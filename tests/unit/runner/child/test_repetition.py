@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from prony.errors import StoreError
-from prony.runner.child.outputs import keep, read_outputs
+from prony.runner.child.compare import read_outputs, save_outputs
 from prony.runner.child.repetition import _write_blocks
 
 
@@ -29,7 +29,7 @@ def no_room_beyond(size: int) -> Iterator[None]:
 
 def test_text_that_an_engine_returns_can_be_read_again_without_unpickling(tmp_path: Path) -> None:
     outputs = {"label": np.array(["cat", "dog"], dtype=object), "score": np.ones(2)}
-    keep(str(tmp_path / "outputs.npz"), outputs)
+    save_outputs(str(tmp_path / "outputs.npz"), outputs)
     found = read_outputs(str(tmp_path / "outputs.npz"))
     assert found["label"].tolist() == ["cat", "dog"]
     assert list(found) == ["label", "score"]
@@ -37,7 +37,7 @@ def test_text_that_an_engine_returns_can_be_read_again_without_unpickling(tmp_pa
 
 @pytest.mark.parametrize("name", ["file", "allow_pickle", "arr_0", "../up", ""])
 def test_an_output_may_have_any_name(tmp_path: Path, name: str) -> None:
-    keep(str(tmp_path / "outputs.npz"), {name: np.ones(3)})
+    save_outputs(str(tmp_path / "outputs.npz"), {name: np.ones(3)})
     assert read_outputs(str(tmp_path / "outputs.npz"))[name].tolist() == [1, 1, 1]
 
 
@@ -46,5 +46,5 @@ def test_a_full_disk_is_not_held_against_the_engine(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="cannot write"):
             _write_blocks(tmp_path / "0000.i64", [array("q", range(1000))])
         with pytest.raises(StoreError, match="cannot keep the outputs"):
-            keep(str(tmp_path / "outputs.npz"), {"y": np.ones(100_000)})
+            save_outputs(str(tmp_path / "outputs.npz"), {"y": np.ones(100_000)})
     assert not list(tmp_path.glob("0000*"))

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from prony.app.runner import run_here
-from prony.load.processes import Clients
+from prony.load.processes import ClientProcesses
 from prony.model.event import Event
 from prony.model.job import Job
 from prony.recipe import loads
@@ -32,7 +32,7 @@ def job_of(folder: Path, text: str, measure: dict[str, Any] | None = None, **wor
 def executed(job: Job, out: Path, events: list[Event] | None = None) -> FolderContents:
     """Execute a job; return its folder."""
     heard = events if events is not None else []
-    run_here([job], out, Home(out.parent / "home").create(), on_event=heard.append, clients=Clients())
+    run_here([job], out, Home(out.parent / "home").create(), on_event=heard.append, clients=ClientProcesses())
     return read_nouns(out)
 
 

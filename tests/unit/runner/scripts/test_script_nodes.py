@@ -17,20 +17,20 @@ from prony.app.check_jobs import check_alone
 from prony.errors import CapacityError, InputError
 from prony.instruments.samples import telemetry_frame
 from prony.kinds.script.runner import mpi_launch_proxy
-from prony.kinds.script.runner.mpi import build_mpi_launch, check, daemon_of, handed_over
-from prony.kinds.script.runner.node import Node
+from prony.kinds.script.runner.mpi import build_mpi_launch, check_mpi, daemon_of, proxied_launches
+from prony.kinds.script.runner.node import ScriptNode
 from prony.kinds.script.runner.nodes import Nodes
-from prony.kinds.script.runner.plan import Place, plan_processes
+from prony.kinds.script.runner.plan import ProcessPlace, plan_processes
 from prony.kinds.script.samples import EmittedValue, series_of, told_frame
 from prony.kinds.script.schema import Launch, ScriptWorkload
-from prony.model.clients import Timing
+from prony.model.clients import ClientTiming
 from prony.model.gang import Offset, Part
 from prony.model.gang import Told as Heard
 from prony.model.job import Job
 from prony.model.result import Failure, Phase, RankEnd, Repetition, Result, ResultState, ScriptFacts
 from prony.recipe import loads
 from prony.runner.folder import write_frame
-from prony.runner.gang import Gang, machine
+from prony.runner.gang import Gang, loopback_id
 from prony.runner.merge_gang import merge, reason_of
 from prony.runner.parts import PartFolder
 
@@ -51,9 +51,9 @@ def job_of(nodes: int = 2, **launch: Any) -> Job:
 JOB = job_of()
 
 
-def place_in(folder: Path) -> Place:
+def place_in(folder: Path) -> ProcessPlace:
     (folder / "logs").mkdir()
-    return Place(folder, folder / "logs", folder, "run-0000")
+    return ProcessPlace(folder, folder / "logs", folder, "run-0000")
 
 
 def node_folder(path: Path, index: int, *, ends: list[RankEnd], failure: Failure | None = None) -> PartFolder:
@@ -69,7 +69,7 @@ def node_folder(path: Path, index: int, *, ends: list[RankEnd], failure: Failure
     )
     run = Repetition(
         index=0, state="ok" if failure is None else "failed", started_at=AT, phases={"measure": phase}, failure=failure,
-        ends=tuple(ends), strays=1, timing=Timing(offset_ns=offset, uncertainty_ns=1000),
+        ends=tuple(ends), strays=1, timing=ClientTiming(offset_ns=offset, uncertainty_ns=1000),
     )  # fmt: skip
     result = Result(
         prony_version="1", job_id=path.name, experiment_id="x1", started_at=AT, ended_at=AT + timedelta(seconds=1),
@@ -147,7 +147,7 @@ def test_a_run_that_a_node_did_not_bring_is_none_of_all(tmp_path: Path) -> None:
 
 
 def test_ranks_are_counted_through_all_nodes(tmp_path: Path) -> None:
-    node = Node(index=1, of=3, address="10.0.0.7", port=5000)
+    node = ScriptNode(index=1, of=3, address="10.0.0.7", port=5000)
     plan = plan_processes(Launch(processes=2, nodes=3), ["true"], {"PATH": "/bin"}, place_in(tmp_path), node)
     told = [one["environment"] for one in plan.processes]
     assert [one["RANK"] for one in told] == ["2", "3"]
@@ -159,7 +159,7 @@ def test_ranks_are_counted_through_all_nodes(tmp_path: Path) -> None:
 
 
 def test_gloo_is_told_the_interface_unless_the_recipe_says_another(tmp_path: Path) -> None:
-    node = Node(index=1, of=2, address="10.0.0.7", port=5000, interface="eth1")
+    node = ScriptNode(index=1, of=2, address="10.0.0.7", port=5000, interface="eth1")
     own = {"PATH": "/bin", "GLOO_SOCKET_IFNAME": "ib0"}
     place = place_in(tmp_path)
     plans = [plan_processes(Launch(nodes=2), ["true"], variables, place, node) for variables in ({"PATH": "/bin"}, own)]
@@ -177,7 +177,7 @@ def test_torchrun_is_told_which_node_it_is_and_where_the_first_listens(tmp_path:
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     launch = Launch(kind="torchrun", processes=2, nodes=3)
-    node = Node(index=1, of=3, address="10.0.0.7", port=5000)
+    node = ScriptNode(index=1, of=3, address="10.0.0.7", port=5000)
     plan = plan_processes(launch, ["train"], {"PATH": str(tmp_path)}, place_in(tmp_path), node)
     words = plan.processes[0]["argv"][1:7]
     assert words == [
@@ -205,9 +205,9 @@ def said_first(**changes: Any) -> dict[str, Any]:
 
 def test_all_nodes_run_what_the_first_says_and_meet_there() -> None:
     kind, node = Nodes(Met(said_first()), "10.0.0.8").agree(0, "measure")
-    assert (kind, node) == ("warmup", Node(index=1, of=2, address="10.0.0.7", port=5000))
+    assert (kind, node) == ("warmup", ScriptNode(index=1, of=2, address="10.0.0.7", port=5000))
     assert Nodes(Met(said_first(kind=None)), "").agree(0, "measure")[0] is None
-    assert Nodes(Met(said_first(machine=machine())), "").agree(0, "measure")[1].is_shared
+    assert Nodes(Met(said_first(machine=loopback_id())), "").agree(0, "measure")[1].is_shared
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "localhost", ""])
@@ -253,14 +253,14 @@ def test_nodes_that_need_not_be_spread_are_processes_on_one_machine_and_that_is_
 def test_what_mpirun_wants_started_elsewhere_is_left_for_the_others_and_stays_with_its_parent(tmp_path: Path) -> None:
     words = [sys.executable, "-I", mpi_launch_proxy.__file__]
     orders = tmp_path / "orders"
-    first = Node(index=0, of=3)
+    first = ScriptNode(index=0, of=3)
     launch, variables = build_mpi_launch(["mpirun", "-np", "6"], ["python", "-I", "rank.py", "order"], first, 2, orders)
     assert launch[launch.index("--host") + 1] == "localhost:2,prony-node-1:2,prony-node-2:2"
-    assert handed_over(orders, 3) is None
+    assert proxied_launches(orders, 3) is None
     for index in (1, 2):
         told = [f"prony-node-{index}", " orted", "--daemonize", "-mca", "ess", '"env"', "-mca", "vpid", str(index)]
         subprocess.run([*words, *told], check=True, env=variables)
-    texts = handed_over(orders, 3)
+    texts = proxied_launches(orders, 3)
     assert texts is not None
     assert [daemon_of(text)[-1] for text in texts] == ["1", "2"]
     assert daemon_of(texts[0])[:3] == ("orted", "-mca", "ess")
@@ -274,7 +274,7 @@ def test_something_else_than_the_daemon_is_not_started() -> None:
 @pytest.mark.parametrize("version", ["HYDRA build details:", "mpirun (Open MPI) 5.0.1"])
 def test_another_mpirun_than_open_mpi_4_is_refused_on_several_nodes(version: str) -> None:
     with pytest.raises(CapacityError, match="only Open MPI up to version 4") as caught:
-        check(version, {"PATH": ""})
+        check_mpi(version, {"PATH": ""})
     assert caught.value.code == "no_mpirun"
 
 

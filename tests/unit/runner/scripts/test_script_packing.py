@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from prony.errors import InputError, NotFoundError
-from prony.runner.scripts.packing import find_scripts, pack_folder, unpack_scripts
+from prony.runner.script_folders import find_scripts, pack_folder, unpack_scripts
 
 
 def folder_of(place: Path, order: tuple[str, ...]) -> Path:

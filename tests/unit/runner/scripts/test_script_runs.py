@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from prony.app import pictures
-from prony.app.pictures import distribution
+from prony.app.pictures import picture_distribution
 from prony.app.results import summary_of
 from prony.model.event import Event
 from prony.model.experiment_data import Entry
@@ -194,7 +194,7 @@ def test_what_it_told_can_be_drawn(tmp_path: Path) -> None:
     entry = Entry(
         job=done.job, result=done.result, summary=summary_of(done.path), environment=done.environment, folder=done.path
     )
-    drawn, timeline = distribution(entry, "inference_ms", 4), pictures.timeline(entry, 10)
+    drawn, timeline = picture_distribution(entry, "inference_ms", 4), pictures.picture_timeline(entry, 10)
     assert (drawn.unit, drawn.counts, drawn.metrics[:2]) == ("ms", (2, 2, 2, 2), ("val_acc", "inference_ms"))
     assert (timeline.metric, len(timeline.runs)) == ("val_acc", 2)
 

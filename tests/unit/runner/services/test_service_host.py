@@ -21,7 +21,8 @@ from prony.errors import CapacityError, SutError
 from prony.plugins.services.command import Command, CommandOptions
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.services import host, ports, process_tree, service_supervisor, site
+from prony.runner.services import host, process_tree, service_supervisor, site
+from prony.runner.services import site as ports
 from prony.runner.services.host import Running, start_service
 
 HERE = Path(__file__).parent

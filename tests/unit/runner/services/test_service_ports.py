@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.runner.services.ports import free_ports, is_foreign, is_taken, reserve_port, says_taken
+from prony.runner.services.site import free_ports, is_foreign, is_port_taken, reserve_port, says_taken
 
 
 def listening(port: int, *, reuse: bool) -> socket.socket:
@@ -22,9 +22,9 @@ def listening(port: int, *, reuse: bool) -> socket.socket:
 
 def test_a_server_that_reuses_addresses_listens_on_a_reserved_port() -> None:
     with reserve_port() as port:
-        assert not is_taken(port)
+        assert not is_port_taken(port)
         with closing(listening(port, reuse=True)):
-            assert is_taken(port)
+            assert is_port_taken(port)
 
 
 def test_nobody_else_is_given_a_reserved_port() -> None:
@@ -36,7 +36,7 @@ def test_nobody_else_is_given_a_reserved_port() -> None:
 
 def test_a_port_that_is_not_held_is_free_for_any_server() -> None:
     with reserve_port(hold=False) as port, closing(listening(port, reuse=False)):
-        assert is_taken(port)
+        assert is_port_taken(port)
 
 
 def test_several_ports_are_different() -> None:

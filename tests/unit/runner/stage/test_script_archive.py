@@ -15,8 +15,8 @@ from prony.kinds.script.schema import ScriptWorkload
 from prony.model.job import Job
 from prony.model.recipe import Measure
 from prony.model.result import ResultState
-from prony.runner.scripts import archive
-from prony.runner.scripts.archive import unpack_archive
+from prony.runner import script_folders
+from prony.runner.script_folders import unpack_archive
 
 from .staged_runs import Runs, why
 
@@ -65,7 +65,7 @@ def test_what_is_no_archive_is_told(runs: Runs) -> None:
 def test_an_archive_that_is_too_large_is_refused_before_it_is_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "MOST_BYTES", 3)
+    monkeypatch.setattr(script_folders, "MOST_BYTES", 3)
     with pytest.raises(InputError, match="every run has a copy"):
         unpack_archive(packed(tmp_path / "x.tar", a=b"1234"), tmp_path / "to")
     assert not (tmp_path / "to").exists()

@@ -10,7 +10,7 @@ import pytest
 
 from prony.model.result import ResultState
 from prony.runner import containers
-from prony.runner.containers import Box, Engine
+from prony.runner.containers import Box, ContainerEngine
 from servers.ports import free_port
 
 from .staged_runs import Runs, notes, why
@@ -76,10 +76,10 @@ def test_the_words_for_podman_and_docker(monkeypatch: pytest.MonkeyPatch) -> Non
         "--volume=/cache/x:/data/x:ro", "--env=A", "--env=RANK",
     ]  # fmt: skip
     inner = ["--entrypoint=python3", "org/image:1", "train.py", "--lr", "3"]
-    assert Engine("/usr/bin/docker").argv(BOX) == [
+    assert ContainerEngine("/usr/bin/docker").argv(BOX) == [
         "/usr/bin/docker", "run", "--rm", "--init", *shared, "--gpus=all", *inner
     ]  # fmt: skip
-    assert Engine("/usr/bin/podman").argv(BOX, "mine") == [
+    assert ContainerEngine("/usr/bin/podman").argv(BOX, "mine") == [
         "/usr/bin/podman", "run", "--rm", "--init", "--name=mine", *shared, "--security-opt=label=disable",
         "--device=nvidia.com/gpu=all", *inner,
     ]  # fmt: skip
@@ -87,17 +87,17 @@ def test_the_words_for_podman_and_docker(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_the_words_for_apptainer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(containers, "_has_gpus", lambda: True)
-    assert Engine("/usr/bin/apptainer").argv(BOX) == [
+    assert ContainerEngine("/usr/bin/apptainer").argv(BOX) == [
         "/usr/bin/apptainer", "exec", "--nv", "--pwd=/work", "--bind=/work:/work", "--bind=/cache/x:/data/x:ro",
         "docker://org/image:1", "python3", "train.py", "--lr", "3",
     ]  # fmt: skip
     monkeypatch.setattr(containers, "_has_gpus", lambda: False)
     own = Box(image="/images/x.sif", command=None, arguments=["--lr"])
-    assert Engine("/usr/bin/apptainer").argv(own) == ["/usr/bin/apptainer", "run", "/images/x.sif", "--lr"]
+    assert ContainerEngine("/usr/bin/apptainer").argv(own) == ["/usr/bin/apptainer", "run", "/images/x.sif", "--lr"]
 
 
 def test_without_a_command_the_image_says_what_runs() -> None:
-    words = Engine("/usr/bin/docker").argv(Box(image="org/image:1", command=None, arguments=["--lr", "3"]))
+    words = ContainerEngine("/usr/bin/docker").argv(Box(image="org/image:1", command=None, arguments=["--lr", "3"]))
     assert words[-3:] == ["org/image:1", "--lr", "3"]
     assert not [word for word in words if word.startswith("--entrypoint")]
 

@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from prony.errors import SutError
-from prony.kinds.script.runner import server as server_module
-from prony.kinds.script.runner.server import ServerOfScript, variables_of
+from prony.kinds.script.runner import staging as server_module
+from prony.kinds.script.runner.staging import ServerOfScript, variables_of
 from prony.kinds.script.schema import ScriptServer
 from prony.model.result import ResultState
 from prony.ports.driver import Endpoint

@@ -44,7 +44,7 @@ class SarkAgentLink:
         """Describe the device in SARK's fields and its compute units in SARK's words."""
         if not options.sark:
             return None
-        from prony.compat.sark.agent.device import capabilities_of, worker_device
+        from prony.compat.sark.agent.orchestrator_client import capabilities_of, worker_device
 
         words = capabilities_of(offered.engines)
         info = worker_device(offered.device).model_dump() if offered.device else {}

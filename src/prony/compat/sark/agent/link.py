@@ -2,36 +2,164 @@
 
 The agent is the one that serves a Prony server, with its spool, its runner and its manners; only its link is another.
 A lease is a job that this worker holds in Redis; its id is the name of the folder that the job has in the spool.
+
+Read from a packed result what a SARK worker reports of its job.
 """
 
 from __future__ import annotations
 
 import asyncio
+import tempfile
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import fmean
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import ValidationError
 
 from prony.agent.identity import Slot, device_key
-from prony.agent.logs import Log
+from prony.agent.logs import AgentLog
 from prony.agent.server_client import Refused
 from prony.agent.spool import Work
-from prony.compat.sark.agent.device import address_towards, capabilities_of, registration_of
-from prony.compat.sark.agent.orchestrator_client import OrchestratorClient
+from prony.app.results import summary_of
+from prony.compat.sark.agent.orchestrator_client import (
+    OrchestratorClient,
+    address_towards,
+    capabilities_of,
+    registration_of,
+    worker_device,
+)
 from prony.compat.sark.agent.queues import WorkerQueues
-from prony.compat.sark.agent.result import report_unstarted, result_of
 from prony.compat.sark.agent.server import SarkServer
-from prony.compat.sark.nouns import PLAIN_CPU, CampaignJob, WorkerResult, WorkerStatus, measure_of
+from prony.compat.sark.nouns import PLAIN_CPU, CampaignJob, WorkerResult, WorkerStatus, measure_of, word_of
 from prony.errors import CapacityError, PronyError, TransportError
+from prony.instruments.samples import TELEMETRY, read_frame
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.agent import Agent, AgentState, Capabilities, Enrolled, Enrolment, Heartbeat, HeartbeatAnswer
+from prony.model.estimate import Grade, Summary
 from prony.model.gang import ClockReading, Meeting, Met
 from prony.model.job import Job
 from prony.model.lease import FinishAnswer, Lease, LeaseRequest, Progress, ProgressAnswer
+from prony.model.result import Result, ResultState
+from prony.store.folder import read_nouns
 from prony.store.home import Home
+from prony.store.result_tar import unpack
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+# SARK's figure -> Prony's estimate. Its RAM is the resident memory of the whole process, imports with it.
+_FIGURES = {
+    "load_ms_median": "load_ms.p50",
+    "load_ms_min": "load_ms.min",
+    "load_ms_max": "load_ms.max",
+    "load_ms_average": "load_ms.mean",
+    "load_ms_std_dev": "load_ms.sd",
+    "peak_load_ram_usage": "rss_load_peak_mib.p50",
+    "inference_ms_median": "inference_ms.p50",
+    "inference_ms_min": "inference_ms.min",
+    "inference_ms_max": "inference_ms.max",
+    "inference_ms_average": "inference_ms.mean",
+    "inference_ms_std_dev": "inference_ms.sd",
+    "inference_ms_first": "first_inference_ms.p50",
+    "peak_inference_ram_usage": "rss_peak_mib.p50",
+    "peak_inference_vram_usage": "vram_peak_mib.p50",
+}
+
+
+def result_of(tar: Path, worker_id: str, device_name: str) -> WorkerResult:
+    """Read a packed result folder; `device_name` is what the worker registered as, empty where it has not yet.
+
+    Blocking: it is unpacked and summarised."""
+    with tempfile.TemporaryDirectory(prefix="prony-sark-") as scratch:
+        folder = Path(scratch, "folder")
+        unpack(tar, folder)
+        contents = read_nouns(folder)
+        summary = summary_of(folder)
+        gpu_percent = busiest_gpu_percent(read_frame(folder, TELEMETRY))
+    job, result = contents.job, contents.result
+    is_complete = result.state is ResultState.COMPLETE and result.failure is None
+    device = worker_device(contents.environment.device).model_dump(exclude={"udid"}, by_alias=False)
+    device["device_name"] = device_name or device["device_name"]
+    head = {
+        "job_id": job.id,
+        "campaign_id": job.experiment_id,
+        "worker_id": worker_id,
+        "compute_units": word_of(job.work(ModelWorkload).engine, job.work(ModelWorkload).unit),
+    }
+    if not is_complete:
+        return WorkerResult(**head, **device, status="Failed", remark=_why(result), file_name="", file_size=0)
+    return WorkerResult(
+        **head,
+        **device,
+        status="Complete",
+        remark=_doubts(summary),
+        file_name=_file_name(job),
+        file_size=result.model.size_bytes if result.model else None,
+        load_ms_first=next(iter(summary.runs.get("load_ms.p50", ())), None),
+        average_load_cpu_percent=_cpu_percent(result, "load"),
+        average_inference_cpu_percent=_cpu_percent(result, "measure"),
+        average_inference_gpu_percent=gpu_percent,
+        **_figures(summary),
+    )
+
+
+def _report_unstarted(job_id: str, campaign_id: str | None, worker_id: str, remark: str) -> WorkerResult:
+    """Report a job that cannot even be begun here."""
+    return WorkerResult(
+        job_id=job_id, campaign_id=campaign_id, worker_id=worker_id, status="Failed", remark=remark,
+        file_name="", file_size=0,
+    )  # fmt: skip
+
+
+def _figures(summary: Summary) -> dict[str, float]:
+    known = {ours: summary.estimates[name].value for ours, name in _FIGURES.items() if name in summary.estimates}
+    return {ours: value for ours, value in known.items() if value >= 0}
+
+
+def _file_name(job: Job) -> str:
+    return job.work(ModelWorkload).model.partition("?")[0].rstrip("/").rpartition("/")[2]
+
+
+def _cpu_percent(result: Result, phase: Literal["load", "measure"]) -> float | None:
+    """Return the CPU time by the wall time of a phase, the mean over the runs; 200 is two whole cores."""
+    spans = [one.phases[phase] for one in result.repetitions if one.state == "ok" and phase in one.phases]
+    shares = [100 * span.cpu_ns / (span.end_ns - span.begin_ns) for span in spans if span.end_ns > span.begin_ns]
+    return fmean(shares) if shares else None
+
+
+def busiest_gpu_percent(telemetry: pl.DataFrame) -> float | None:
+    """Return how busy the busiest GPU was, in the mean over what was read beside the runs; None without a GPU."""
+    import polars as pl
+
+    gpus = telemetry.filter(pl.col("counter").str.contains(r"^gpu[0-9]+_busy$"))
+    means = gpus.group_by("counter").agg(pl.col("value").mean())["value"]
+    return 100 * float(max(means)) if len(means) else None
+
+
+def _why(result: Result) -> str:
+    failure = result.failure
+    if failure is None:
+        return f"the result is {result.state.value}"
+    return _join((failure.message, failure.hint))
+
+
+def _doubts(summary: Summary) -> str | None:
+    """Say why a number may not be quoted; SARK has no verdict, and a remark does no harm."""
+    verdict = summary.verdict
+    if verdict.grade is Grade.VALID:
+        return None
+    reasons = (reason.text for reason in verdict.reasons if reason.grade is not Grade.VALID)
+    return _join((f"{verdict.grade.value}:", *reasons), " ")
+
+
+def _join(parts: Iterable[str], between: str = "; ") -> str:
+    return between.join(filter(None, parts))
+
 
 _POLL_S = 0.5
 # A SARK takes a worker for faulty that it has not heard of for a minute.
@@ -43,7 +171,7 @@ _OVER = frozenset({"complete", "completed", "failed", "cancelled"})
 class SarkLink:
     """Open it as a block."""
 
-    def __init__(self, sark: SarkServer, slot: Slot, log: Log) -> None:
+    def __init__(self, sark: SarkServer, slot: Slot, log: AgentLog) -> None:
         self.base = sark.base
         self.token: str | None = None  # a SARK knows none
         self.orchestrator = OrchestratorClient(sark.url)
@@ -190,7 +318,7 @@ class SarkLink:
         except (ValidationError, ValueError, PronyError) as exc:
             remark = exc.message if isinstance(exc, PronyError) else f"the job cannot be read: {exc}"
             self._log.warning("a job that cannot be run here", job_id=job_id, reason=remark)
-            await self._report(report_unstarted(job_id, told.get("campaign_id"), self._worker_id, remark))
+            await self._report(_report_unstarted(job_id, told.get("campaign_id"), self._worker_id, remark))
             return None
 
     def _job(self, job: CampaignJob) -> Job:
@@ -215,7 +343,7 @@ class SarkLink:
         try:
             return result_of(self._work(lease_id).tar, self._worker_id, self._device_name)
         except PronyError as exc:  # damaged on this disk: sent again and again it would get no better
-            return report_unstarted(
+            return _report_unstarted(
                 _job_id(lease_id), campaign_id, self._worker_id, f"the result is lost: {exc.message}"
             )
 

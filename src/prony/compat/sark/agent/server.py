@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from prony.agent.checks import Check
+from prony.agent.checks import AgentCheck
 from prony.client.wire import base_of
 from prony.compat.sark.agent.orchestrator_client import OrchestratorClient
 from prony.compat.sark.agent.queues import WorkerQueues
@@ -17,7 +17,7 @@ from prony.ports.agent_link import CommandAnswer
 
 if TYPE_CHECKING:
     from prony.agent.identity import Slot
-    from prony.agent.logs import Log
+    from prony.agent.logs import AgentLog
     from prony.compat.sark.agent.link import SarkLink
 
 DEFAULT_REDIS_PORT = 6379
@@ -36,23 +36,23 @@ class SarkServer:
         """Return its address as a slot keeps it: never taken for a Prony server's."""
         return f"sark+{self.url}"
 
-    def connect(self, slot: Slot, log: Log) -> SarkLink:
+    def connect(self, slot: Slot, log: AgentLog) -> SarkLink:
         from prony.compat.sark.agent.link import SarkLink
 
         return SarkLink(self, slot, log)
 
-    def check(self) -> list[Check]:
-        found = asyncio.run(check_sark(self))
+    def check(self) -> list[AgentCheck]:
+        found = asyncio.run(_check_sark(self))
         here, redis = "--sark says where it is; GET /api/health must answer 200", found.redis_error or "reachable"
         there = "--redis-host and --redis-port say where it is"
         return [
-            Check("orchestrator", found.is_healthy, f"{found.server}: {found.told}", here),
-            Check("redis", found.redis_error is None, f"{found.redis}: {redis}", there),
+            AgentCheck("orchestrator", found.is_healthy, f"{found.server}: {found.told}", here),
+            AgentCheck("redis", found.redis_error is None, f"{found.redis}: {redis}", there),
         ]
 
     def test(self) -> CommandAnswer:
         """Tell how the orchestrator and its Redis were reached; exit code 3 where one of them was not."""
-        found = asyncio.run(check_sark(self))
+        found = asyncio.run(_check_sark(self))
         redis = found.redis_error or f"reachable, {found.redis_round_trip_ms:.1f} ms away"
         lines = (f"orchestrator  {found.server}: {found.told}", f"redis         {found.redis}: {redis}")
         code = 0 if found.is_healthy else 1
@@ -87,7 +87,7 @@ class SarkConnection:
         return self.status == 200
 
 
-async def check_sark(sark: SarkServer) -> SarkConnection:
+async def _check_sark(sark: SarkServer) -> SarkConnection:
     """See whether an orchestrator and its Redis answer; no worker is registered and no job taken."""
     status, trip_ms, told = await _orchestrator(sark.url)
     redis_ms, redis_error = await _redis(sark)

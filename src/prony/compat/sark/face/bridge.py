@@ -2,6 +2,8 @@
 
 The store alone is true. Whatever the lists lost, with a Redis that was restarted or a worker that died, is put there
 again; whatever they hold that is not wanted any more is taken out.
+
+The lists in which Dumont workers look for jobs and leave results, whoever keeps them: a Redis, or this process.
 """
 
 from __future__ import annotations
@@ -10,15 +12,13 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from prony.app.fleet.fleet import Fleet
-from prony.compat.sark.face.claims import Claims
-from prony.compat.sark.face.intake import Intake
-from prony.compat.sark.face.queues import Queues
-from prony.compat.sark.face.routes import every_queue, queue_of, queues_of, served_queues
+from prony.compat.sark.face.intake import Claims, Intake
 from prony.compat.sark.face.settings import WHO, FaceSettings
-from prony.dispatch.retry import is_due
+from prony.compat.sark.face.workers import every_queue, queue_of, queues_of, served_queues
+from prony.dispatch.outcomes import is_due
 from prony.errors import NotFoundError, PronyError, TransportError
 from prony.model.agent import AgentState
 from prony.model.queue import JobState
@@ -28,6 +28,43 @@ from prony.store.writer import Transaction
 
 if TYPE_CHECKING:
     from sqlalchemy import Row
+
+
+class Queues(Protocol):
+    """What fails because the lists cannot be reached is a TransportError; nothing of it was done, or all of it."""
+
+    # Is a job lent in the moment in which it is taken? Then what is in no list, and not lent, was never taken.
+    is_exact: bool
+
+    async def push(self, queue: str, job_ids: Sequence[str]) -> None:
+        """Add jobs behind those that wait."""
+        ...
+
+    async def remove(self, queue: str, job_ids: Sequence[str]) -> None:
+        """Take jobs out wherever they stand; those that are not there do no harm."""
+        ...
+
+    async def contents(self, queues: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return the jobs that wait in each."""
+        ...
+
+    async def sizes(self, queues: Sequence[str]) -> dict[str, int]: ...
+
+    async def results(self, most: int) -> tuple[bytes, ...]:
+        """Return reports, the oldest first, and leave them where they are."""
+        ...
+
+    async def forget_result(self, report: bytes) -> None:
+        """Take out one report, which is kept elsewhere now."""
+        ...
+
+    async def clear(self, queues: Sequence[str]) -> None: ...
+
+    async def describe(self) -> dict[str, object]:
+        """Return where the lists are, and whether they answer."""
+        ...
+
+    async def close(self) -> None: ...
 
 
 _MOST_RESULTS = 100

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from prony.app.fleet.read_recipe import MOST_JOBS
-from prony.app.fleet.submission import Plan
+from prony.app.fleet.submission import SubmissionPlan
 from prony.compat.sark.face.settings import WHO
 from prony.compat.sark.nouns import COMPUTE_UNITS, DEFAULT_RUNS, engine_units, measure_of
 from prony.errors import InputError
@@ -92,7 +92,7 @@ def _job(number: int, asked: Mapping[str, Any], job_s: float) -> AskedJob:
     return AskedJob(word, runs, worker_id, float(timeout_s))
 
 
-def plan_campaign(campaign: Campaign, identity: str, *, now: datetime) -> Plan:
+def plan_campaign(campaign: Campaign, identity: str, *, now: datetime) -> SubmissionPlan:
     """Lay out the experiment; its recipe, run again, measures the same combinations by Prony's own rules."""
     recipe = _recipe(campaign)
     jobs = tuple(_planned_job(campaign, recipe, identity, number) for number in range(len(campaign.jobs)))
@@ -113,7 +113,7 @@ def plan_campaign(campaign: Campaign, identity: str, *, now: datetime) -> Plan:
         id=identity, name=recipe.name, recipe=recipe, recipe_text=dump(recipe), state=ExperimentState.PENDING,
         created_at=now, job_count=len(jobs), submitted_by=WHO.name,
     )  # fmt: skip
-    return Plan(experiment, jobs, lots)
+    return SubmissionPlan(experiment, jobs, lots)
 
 
 def _recipe(campaign: Campaign) -> Recipe:

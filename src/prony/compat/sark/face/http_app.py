@@ -15,8 +15,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from prony.compat.sark.face.csv_files import CsvFile
 from prony.compat.sark.face.orchestrator import Orchestrator
+from prony.compat.sark.face.shown import CsvFile
 from prony.errors import AccessError, InputError, NotFoundError, PronyError, http_status
 from prony.model.access import AuditEntry
 from prony.server.auth import address_of, check_is_local

@@ -1,29 +1,187 @@
-"""Record the reports of the results list as results of the fleet: each once, and none is lost that a job waits for."""
+"""Record the reports of the results list as results of the fleet: each once, and none is lost that a job waits for.
+
+Guess which worker has taken which job, by who asked for it and who says to be busy.
+
+A Dumont takes a job's id from a list without a word, asks for the job without its name, and then says under its name
+that it is busy. This joins the two. A wrong guess does no harm: results name their job, and a lease that brings none
+ends.
+
+Write what a Dumont worker reports as a result folder that says who measured, and what is not known.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
+import re
 import secrets
 import shutil
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from prony import __version__
 from prony.app.fleet.fleet import Fleet
-from prony.compat.sark.face.claims import Claims
-from prony.compat.sark.face.reports import Report, write_report
 from prony.compat.sark.face.settings import WHO
 from prony.compat.sark.nouns import WorkerResult
 from prony.errors import InputError, NotFoundError
+from prony.model.device import Cpu, Device, Environment, Gpu, Hardware, Software, State
 from prony.model.job import Job
 from prony.model.queue import JobState
-from prony.model.result import Result
+from prony.model.result import Failure, Reported, Result, ResultState
+from prony.runner.folder import ResultFolder
 from prony.store import campaigns
+from prony.store.folder import FolderContents
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
+
+
+@dataclass(frozen=True)
+class Question:
+    job_id: str
+    address: str
+    at: float
+
+
+class Claims:
+    """What this process heard; nothing of it is needed after a restart. Times are monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._questions: dict[str, Question] = {}
+        self._busy: Counter[str] = Counter()
+
+    def note_request(self, job_id: str, address: str, now: float) -> None:
+        self._questions[job_id] = Question(job_id, address, now)
+
+    def forget(self, job_id: str) -> None:
+        self._questions.pop(job_id, None)
+
+    def expire(self, before: float) -> None:
+        self._questions = {one.job_id: one for one in self._questions.values() if one.at >= before}
+
+    def candidates(self, fitting: Collection[str], address: str) -> list[str]:
+        """Return the jobs that a worker may have taken, the likeliest first: asked for from its address, and last."""
+        found = [one for one in self._questions.values() if one.job_id in fitting]
+        return [one.job_id for one in sorted(found, key=lambda one: (one.address != address, -one.at))]
+
+    def latest(self, most: int) -> list[str]:
+        """Return the jobs that were asked for last."""
+        found = sorted(self._questions.values(), key=lambda one: -one.at)
+        return [one.job_id for one in found[:most]]
+
+    def begin(self, worker_id: str) -> None:
+        """It says to be busy. Two processes may share one id, so it is counted."""
+        self._busy[worker_id] += 1
+
+    def end(self, worker_id: str) -> bool:
+        """It says to be free; are all that were busy under its name?"""
+        self._busy[worker_id] = max(0, self._busy[worker_id] - 1)
+        return not self._busy[worker_id]
+
+    def reborn(self, worker_id: str) -> None:
+        self._busy.pop(worker_id, None)
+
+
+BY = "a SARK worker"
+# The keys of estimates, and the field that each is told in. Its load is one single sample: a median and nothing more.
+_FIGURES = {
+    "inference_ms.p50": "inference_ms_median",
+    "inference_ms.mean": "inference_ms_average",
+    "inference_ms.min": "inference_ms_min",
+    "inference_ms.max": "inference_ms_max",
+    "inference_ms.sd": "inference_ms_std_dev",
+    "first_inference_ms.p50": "inference_ms_first",
+    "load_ms.p50": "load_ms_median",
+    "rss_load_peak_mib.p50": "peak_load_ram_usage",
+    "rss_peak_mib.p50": "peak_inference_ram_usage",
+    "vram_peak_mib.p50": "peak_inference_vram_usage",
+}
+# A download that failed may go well next time; a model that failed does not.
+_SURROUNDINGS = re.compile(
+    r"download|connection|timed? ?out|temporar|unreachable|name resolution|http error|max retries|no space left", re.I
+)
+
+
+@dataclass(frozen=True)
+class Report:
+    """`original` is the text as it came; `worker_id` is who says so."""
+
+    result: WorkerResult
+    original: str
+    worker_id: str
+    leased_at: datetime
+    received_at: datetime
+
+
+def write_report(folder: Path, job: Job, report: Report) -> FolderContents:
+    """Write a folder as the runner would: whole, with no samples, because none were told. Return what it holds."""
+    told = report.result
+    made = ResultFolder.begin(folder, job, prony_version=__version__, started_at=report.leased_at)
+    environment = _environment(report)
+    made.write_environment(environment)
+    figures = {key: getattr(told, name) for key, name in _FIGURES.items()}
+    known = {key: float(value) for key, value in figures.items() if value is not None}
+    failure = _failure(told, known)
+    made.update(
+        reported=Reported(by=BY, figures={} if failure else known, count=job.measure.runs, original=report.original),
+        failure=failure,
+    )
+    made.finish_without_samples(ResultState.FAILED if failure else ResultState.COMPLETE, report.received_at)
+    return FolderContents(folder, job, made.result, environment)
+
+
+def _failure(told: WorkerResult, figures: dict[str, float]) -> Failure | None:
+    if told.status == "Failed":
+        remark = (told.remark or "the worker gave no reason")[:2000]
+        is_around = _SURROUNDINGS.search(remark) is not None
+        return Failure(code="worker_failed", message=remark, phase="worker", whose="prony" if is_around else "sut")
+    if "inference_ms.p50" not in figures:
+        return Failure(
+            code="empty_report",
+            message="the worker says Complete and gives no InferenceMsMedian",
+            hint="look at the worker's own log",
+            phase="worker",
+            whose="prony",
+        )
+    return None
+
+
+def _environment(report: Report) -> Environment:
+    """Describe the device in the worker's own words; what they do not say stays unknown."""
+    told = report.result
+    gpus = (Gpu(index=0, name=told.discrete_gpu, vendor=""),) if told.discrete_gpu else ()
+    hardware = Hardware(
+        cpu=Cpu(model=told.soc or None, architecture=""), memory_mib=_memory_mib(told.ram), gpus=gpus,
+        machine=told.device_name or None,
+    )  # fmt: skip
+    software = Software(
+        os=told.device_os or "", os_version=told.device_os_version or None, kernel="", python="", prony=""
+    )
+    device = Device(
+        name=told.device_name or report.worker_id,
+        hardware_id=f"sark-{report.worker_id}"[:128],
+        software_id=f"sark-{hashlib.sha256(software.model_dump_json().encode()).hexdigest()[:12]}",
+        hardware=hardware,
+        software=software,
+    )
+    return Environment(device=device, state=State(taken_at=report.received_at), clock={})
+
+
+def _memory_mib(ram: str | None) -> int | None:
+    """Workers tell whole gigabytes, as text."""
+    try:
+        gib = float(ram or "")
+    except ValueError:
+        return None
+    return round(gib * 1024) if 0 < gib < 10**6 else None
+
 
 _LONGEST = 2**20
 

@@ -12,11 +12,10 @@ from prony.app.fleet.submission import store_plan
 from prony.app.fleet.wait_reasons import explain_wait
 from prony.compat.sark.face.bridge import Bridge
 from prony.compat.sark.face.campaigns import campaign_of, plan_campaign
-from prony.compat.sark.face.csv_files import CampaignFiles
-from prony.compat.sark.face.routes import every_queue
 from prony.compat.sark.face.settings import WHO
-from prony.compat.sark.face.shown import Around, shown_campaign, shown_job, shown_result
+from prony.compat.sark.face.shown import Around, CampaignFiles, shown_campaign, shown_job, shown_result
 from prony.compat.sark.face.worker_registry import WorkerRegistry
+from prony.compat.sark.face.workers import every_queue
 from prony.compat.sark.nouns import RESULTS_QUEUE, capability_queue, held_queue, worker_queue
 from prony.errors import TransportError
 from prony.kinds.model.schema import ModelWorkload

@@ -57,7 +57,7 @@ class SarkOptions:
         return opened_face(self)
 
 
-def check_reach(options: SarkOptions, *, is_local: bool) -> None:
+def _check_reach(options: SarkOptions, *, is_local: bool) -> None:
     """Refuse to let others in: whoever reaches this face may submit, delete and report whatever they like."""
     if not is_local and not options.is_for_anyone:
         raise AccessError(
@@ -111,7 +111,7 @@ def opened_face(options: SarkOptions) -> Iterator[OpenSarkFace]:
     with ExitStack() as stack:
         listening = stack.enter_context(listening_at(options.host, options.port, option="--sark-port"))
         is_local = is_loopback_at(listening)
-        check_reach(options, is_local=is_local)
+        _check_reach(options, is_local=is_local)
         for_lists = None
         if not options.redis:
             for_lists = stack.enter_context(_listening_for_lists(options))

@@ -1,22 +1,33 @@
-"""Show campaigns, jobs and results as SARK's clients know them."""
+"""Show campaigns, jobs and results as SARK's clients know them.
+
+Write the CSV files of campaigns anew from what is stored, whenever one is asked for.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from prony.compat.sark.nouns import word_of
+from prony.app.fleet.fleet import Fleet
+from prony.compat.sark.nouns import CSV_COLUMNS, word_of
+from prony.errors import InputError, NotFoundError
 from prony.kinds.model.schema import ModelWorkload
+from prony.model.experiment import ExperimentState
 from prony.model.job import Job
 from prony.model.queue import JobState
 from prony.model.result import Result
+from prony.model.shown import visible
+from prony.store import campaigns
 
 if TYPE_CHECKING:
-    from sqlalchemy import Row
+    from sqlalchemy import Connection, Row
+
 
 _STATES = {
     JobState.WAITING: "pending",
@@ -103,11 +114,11 @@ def shown_campaign(experiment: Row[Any], model_url: str, rows: Sequence[Row[Any]
         "job_breakdown": breakdown,
     }
     if is_over and experiment.ended_at is not None:
-        shown["results_file"] = f"outputs/{file_name(experiment.id, experiment.ended_at)}"
+        shown["results_file"] = f"outputs/{_file_name(experiment.id, experiment.ended_at)}"
     return shown
 
 
-def csv_rows(rows: Sequence[Row[Any]]) -> list[dict[str, Any]]:
+def _csv_rows(rows: Sequence[Row[Any]]) -> list[dict[str, Any]]:
     """Return the lines of a table, in the order in which results came; a job that ended without one has a line too."""
     ended = [(row.result_at or row.ended_at, row.number, row) for row in rows]
     return [_csv_row(row) for _, _, row in sorted(ended, key=lambda one: one[:2])]
@@ -124,6 +135,108 @@ def _csv_row(row: Row[Any]) -> dict[str, Any]:
     return told | own
 
 
-def file_name(campaign_id: str, ended_at: datetime) -> str:
+def _file_name(campaign_id: str, ended_at: datetime) -> str:
     """Return the name of a campaign's file, with the end of the campaign in this machine's own time."""
     return f"{campaign_id}_{ended_at.astimezone():%Y%m%d_%H%M%S}_results.csv"
+
+
+# A spreadsheet takes a cell that begins so for a formula, and these come from whoever registered.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def sark_csv(rows: Iterable[Mapping[str, object]]) -> str:
+    """Return the table; what a row does not know is empty."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow(CSV_COLUMNS)
+    for row in rows:
+        writer.writerow([_cell(row.get(name)) for name in CSV_COLUMNS])
+    return out.getvalue()
+
+
+def _cell(value: object) -> object:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        text = visible(value)
+        return f"'{text}" if text.startswith(_FORMULA) else text
+    return value
+
+
+_OPEN = (ExperimentState.PENDING.value, ExperimentState.RUNNING.value)
+_FOLDER = "outputs"
+
+
+@dataclass(frozen=True)
+class CsvFile:
+    name: str
+    text: str
+
+
+class CampaignFiles:
+    """A file appears when its campaign has ended, whole, and under the same name for ever."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+
+    async def campaign_csv(self, campaign_id: str) -> CsvFile:
+        """Return what a campaign brought so far."""
+
+        def ask(connection: Connection) -> str:
+            campaigns.require(connection, campaign_id)
+            rows = _csv_rows(campaigns.results(connection, campaign_id))
+            if not rows:
+                raise NotFoundError("No results available yet")
+            return sark_csv(rows)
+
+        return CsvFile(f"{campaign_id}_results.csv", await self._fleet.context.read(ask))
+
+    async def every_csv(self) -> CsvFile:
+        def ask(connection: Connection) -> str:
+            rows = _csv_rows(campaigns.results(connection))
+            if not rows:
+                raise NotFoundError("No results available")
+            return sark_csv(rows)
+
+        text = await self._fleet.context.read(ask)
+        return CsvFile(f"all_results_{self._fleet.context.clock.now().astimezone():%Y%m%d_%H%M%S}.csv", text)
+
+    async def list_files(self) -> dict[str, Any]:
+        def ask(connection: Connection) -> list[dict[str, Any]]:
+            found = [row for row in campaigns.every(connection) if _is_ended(row)]
+            found.sort(key=lambda row: row.ended_at, reverse=True)
+            return [_build_row(row, _written(connection, row)) for row in found]
+
+        listed = await self._fleet.context.read(ask)
+        return {"count": len(listed), "files": listed}
+
+    async def file(self, name: str) -> CsvFile:
+        if ".." in name or name.startswith("/"):
+            raise InputError("Invalid filename")
+
+        def ask(connection: Connection) -> str:
+            row = campaigns.one(connection, name.partition("_")[0])
+            if row is None or not _is_ended(row) or _file_name(row.id, row.ended_at) != name:
+                raise NotFoundError("File not found")
+            return _written(connection, row)
+
+        return CsvFile(name, await self._fleet.context.read(ask))
+
+
+def _is_ended(row: Row[Any]) -> bool:
+    return row.state not in _OPEN and row.ended_at is not None
+
+
+def _written(connection: Connection, row: Row[Any]) -> str:
+    return sark_csv(_csv_rows(campaigns.results(connection, row.id)))
+
+
+def _build_row(row: Row[Any], text: str) -> dict[str, Any]:
+    name, size = _file_name(row.id, row.ended_at), len(text.encode())
+    return {
+        "filename": name,
+        "path": f"{_FOLDER}/{name}",
+        "size_bytes": size,
+        "size_mb": round(size / 2**20, 2),
+        "modified": row.ended_at.astimezone().replace(tzinfo=None, microsecond=0).isoformat(),
+    }

@@ -1,19 +1,37 @@
-"""Translate between a worker that registers and an agent of the fleet."""
+"""Translate between a worker that registers and an agent of the fleet.
+
+Which list a job of a campaign waits in, and which lists a worker looks into.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from prony.app.fleet.state import KnownAgent
 from prony.compat.sark.face.campaigns import KIND
-from prony.compat.sark.nouns import Registration, WorkerStatus, worker_id_of
+from prony.compat.sark.nouns import (
+    COMPUTE_UNITS,
+    PLAIN_CPU,
+    Registration,
+    WorkerStatus,
+    capability_queue,
+    worker_id_of,
+    worker_queue,
+)
 from prony.errors import InputError
 from prony.model.agent import Agent, AgentState, Capabilities, Enrolment, Fact
+from prony.model.place import Demand
+from prony.model.states import IDLE_ONLY
+
+if TYPE_CHECKING:
+    from sqlalchemy import Row
+
 
 _FIELDS: tuple[tuple[str, type], ...] = (
     ("device_name", str),
@@ -86,10 +104,10 @@ def _read(text: str) -> Registration:
 
 
 def is_faulty(agent: Agent, *, now: datetime, silence_s: float) -> bool:
-    return agent.state in (AgentState.FAULTY, AgentState.LOST) or silence_of(agent, now) > silence_s
+    return agent.state in (AgentState.FAULTY, AgentState.LOST) or _silence_of(agent, now) > silence_s
 
 
-def silence_of(agent: Agent, now: datetime) -> float:
+def _silence_of(agent: Agent, now: datetime) -> float:
     return max(0.0, (now - agent.seen_at).total_seconds())
 
 
@@ -123,7 +141,7 @@ def shown_worker(agent: Agent, status: WorkerStatus) -> dict[str, Any]:
 
 
 def shown_health(agent: Agent, status: WorkerStatus, *, now: datetime, silence_s: float) -> dict[str, Any]:
-    silence = round(silence_of(agent, now), 3)
+    silence = round(_silence_of(agent, now), 3)
     return {
         "worker_id": agent.id,
         "status": status.value,
@@ -144,3 +162,38 @@ def _number(value: object) -> object:
             return value
         return int(number) if number.is_integer() else number
     return value
+
+
+def queue_of(row: Row[Any]) -> str:
+    """Return the list of a job: that of its worker, or else that of its compute unit."""
+    return worker_queue(row.pinned) if row.pinned is not None else _unit_queue(row.demand)
+
+
+@lru_cache(maxsize=1024)
+def _unit_queue(demand: str) -> str:
+    return capability_queue(Demand.read_json(demand).engine or "")
+
+
+def queues_of(known_agent: KnownAgent) -> list[str]:
+    """Return the lists that a worker looks into."""
+    words = build_registration(known_agent.capabilities).capabilities
+    return [worker_queue(known_agent.id), *map(capability_queue, words)]
+
+
+def every_queue(known_agents: Iterable[KnownAgent]) -> list[str]:
+    """Return all lists that workers may look into."""
+    known = [capability_queue(word) for word in (*COMPUTE_UNITS, PLAIN_CPU)]
+    own = [
+        name for known_agent in known_agents if is_worker(known_agent.capabilities) for name in queues_of(known_agent)
+    ]
+    return list(dict.fromkeys([*known, *own]))
+
+
+def served_queues(known_agents: Iterable[KnownAgent]) -> set[str]:
+    """Return the lists that a living worker looks into."""
+    living = [
+        known_agent
+        for known_agent in known_agents
+        if is_worker(known_agent.capabilities) and known_agent.state not in IDLE_ONLY
+    ]
+    return {name for known_agent in living for name in queues_of(known_agent)}

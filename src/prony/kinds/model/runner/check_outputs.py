@@ -1,18 +1,89 @@
-"""Check a job's outputs against a reference, once per job and outside every timed process."""
+"""Check a job's outputs against a reference, once per job and outside every timed process.
+
+Are the answers right? The same model and inputs on the plainest engine in float32, compared with the job's own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from prony.errors import PronyError
 from prony.kinds.model.runner.job_run import JobRun, effective
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.result import OutputCheck
-from prony.runner import reference
-from prony.runner.child.wire import Message
+from prony.ports import plugins
+from prony.runner.child.compare import compare_outputs, read_outputs
+from prony.runner.child.wire import ChildOrder, Message
 from prony.runner.host import EngineHost, Watch
+
+
+@cache
+def reference_engines() -> Mapping[str, str]:
+    """Return which engine says that it is the reference, by the ending of a model file; the first by name has it."""
+    found: dict[str, str] = {}
+    for name in plugins.find_plugins(plugins.ENGINES):
+        try:
+            engine = plugins.load_plugin(plugins.ENGINES, name)
+        except ImportError:  # nothing is compared with an engine that is not whole
+            continue
+        for ending in getattr(engine, "reference_formats", ()):
+            found.setdefault(ending, name)
+    return found
+
+
+def reference_engine(path: Path) -> str | None:
+    return reference_engines().get(path.suffix.lower())
+
+
+def is_reference(engine: str, unit: str, precision: str, path: Path) -> bool:
+    """Is the job itself what its answers would be compared with?"""
+    return engine == reference_engine(path) and unit == "cpu" and precision in ("default", "fp32")
+
+
+def _reference_order(order: ChildOrder, outputs: Path) -> ChildOrder:
+    """Return the order that computes the reference: float32 on the CPU, nothing timed, no engine options."""
+    return replace(
+        order, op="outputs", unit="cpu", precision="fp32", options={}, samples="", outputs=str(outputs), profile=False
+    )
+
+
+def _own_check(done: Message, engine: str) -> OutputCheck:
+    return OutputCheck(
+        finite=done["finite"],
+        reference=f"{engine} fp32 on cpu",
+        is_reference=True,
+        compared=False,
+        outputs=done["outputs"],
+        note="this job is the reference",
+    )
+
+
+def _unchecked_outputs(done: Message, note: str) -> OutputCheck:
+    return OutputCheck(finite=done["finite"], reference="", compared=False, outputs=done["outputs"], note=note)
+
+
+def _compare_outputs(
+    done: Message, reference: Message, engine: str, outputs: Path, reference_outputs: Path
+) -> OutputCheck:
+    """Compare what two children saved."""
+    fed, reference_fed = _fed_inputs(done), _fed_inputs(reference)
+    if fed != reference_fed:
+        return _unchecked_outputs(
+            done, f"not compared: {engine} was fed other inputs ({reference_fed} instead of {fed})"
+        )
+    found = compare_outputs(read_outputs(str(outputs)), read_outputs(str(reference_outputs)))
+    return OutputCheck.read(
+        {"reference": f"{engine} fp32 on cpu", "outputs": done["outputs"]} | found | {"finite": done["finite"]}
+    )
+
+
+def _fed_inputs(message: Message) -> dict[str, Any]:
+    return {item["name"]: item["sha256"][:12] for item in message["inputs"]}
+
 
 Reference = tuple[Message, Path]
 
@@ -43,17 +114,17 @@ class Checker:
 
     def _judge(self, course: JobRun, done: Message) -> OutputCheck:
         path = course.files.path
-        engine = reference.reference_engine(path)
+        engine = reference_engine(path)
         if not course.job.measure.check:
-            return reference.unchecked_outputs(done, "not asked for")
+            return _unchecked_outputs(done, "not asked for")
         if engine is None:
-            return reference.unchecked_outputs(done, f"no reference engine reads {path.suffix}")
+            return _unchecked_outputs(done, f"no reference engine reads {path.suffix}")
         if _is_reference(course):
-            return reference.own_check(done, engine)
+            return _own_check(done, engine)
         found = self._reference(course, engine)
         if isinstance(found, str):
-            return reference.unchecked_outputs(done, f"not compared: {found}")
-        return reference.compare_outputs(done, found[0], engine, self.outputs(course), found[1])
+            return _unchecked_outputs(done, f"not compared: {found}")
+        return _compare_outputs(done, found[0], engine, self.outputs(course), found[1])
 
     def _reference(self, course: JobRun, engine: str) -> Reference | str:
         """Return the reference's answer and its outputs, or why there is none."""
@@ -66,7 +137,7 @@ class Checker:
 
     def _compute_reference(self, course: JobRun, engine: str) -> Reference | str:
         outputs = self._scratch / f"reference-{len(self._references)}.npz"
-        order = reference.reference_order(course.order("outputs", index=0), outputs)
+        order = _reference_order(course.order("outputs", index=0), outputs)
         try:
             host = self._host_of(engine)
         except PronyError as exc:
@@ -91,4 +162,4 @@ class Checker:
 
 def _is_reference(course: JobRun) -> bool:
     workload = course.job.work(ModelWorkload)
-    return reference.is_reference(workload.engine, workload.unit, workload.precision, course.files.path)
+    return is_reference(workload.engine, workload.unit, workload.precision, course.files.path)

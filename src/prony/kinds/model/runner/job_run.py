@@ -15,7 +15,7 @@ from prony.model.result import Effective, InputFacts, Noise, Phase, Repetition
 from prony.ports.models import ModelFiles
 from prony.runner.child.wire import ChildOrder, Message
 from prony.runner.folder import ResultFolder, TelemetryRow
-from prony.runner.host import Answer, EngineHost
+from prony.runner.host import EngineAnswer, EngineHost
 from prony.runner.observer import Observer
 from prony.stats.steady import steady_from
 
@@ -63,7 +63,7 @@ class JobRun:
         inputs = tuple(InputFacts.read(item) for item in done["inputs"])
         self.folder.update(inputs=inputs, effective=effective(host, done["effect"]))
 
-    def record(self, repetition: Repetition, answer: Answer, observer: Observer) -> None:
+    def record(self, repetition: Repetition, answer: EngineAnswer, observer: Observer) -> None:
         self.telemetry += observer.rows
         if repetition.kind == "measure" and repetition.state == "ok":
             durations_ns = _durations_ns(self.folder.part(repetition.index), repetition)
@@ -86,7 +86,7 @@ def effective(host: EngineHost, effect: Message) -> Effective:
 
 
 def repetition_of(
-    answer: Answer, observer: Observer, host: EngineHost, *, index: int, op: str, started_at: datetime
+    answer: EngineAnswer, observer: Observer, host: EngineHost, *, index: int, op: str, started_at: datetime
 ) -> Repetition:
     """Turn the child's own account, and what was seen beside it, into a repetition."""
     done = answer.done or {}

@@ -26,9 +26,9 @@ from prony.model.result import Failure, ModelFacts, Repetition, Result, ResultSt
 from prony.ports import plugins
 from prony.ports.models import FetchOptions, ModelFiles
 from prony.runner.context import RunContext, Stopped, failure_of
-from prony.runner.engines import check_version, interpreter
+from prony.runner.engines import check_engine_version, interpreter
 from prony.runner.folder import ResultFolder
-from prony.runner.host import Answer, EngineHost, Watch
+from prony.runner.host import EngineAnswer, EngineHost, Watch
 from prony.runner.models import fetch
 from prony.runner.observer import Observer, open_probes
 from prony.runner.pagecache import arrange, resident_share
@@ -108,10 +108,10 @@ class Runner:
         """Return the interpreter with the engine in it, and the model's files."""
         self._heed_stop()
         name = job.work(ModelWorkload).engine
-        engine = plugins.load(plugins.ENGINES, name)
+        engine = plugins.load_plugin(plugins.ENGINES, name)
         python = interpreter(name, self.around.engines, job.work(ModelWorkload).engine_version)
         host = self._host(name, python)
-        check_version(name, job.work(ModelWorkload).engine_version, host.hello["version"])
+        check_engine_version(name, job.work(ModelWorkload).engine_version, host.hello["version"])
         options = FetchOptions(
             cache=self.around.cache,
             formats=engine.formats,
@@ -163,7 +163,7 @@ class Runner:
         job, index = course.job, len(course.repetitions)
         total = max(count_repetitions(job.measure), index + 1)
         self._say("repetition", job, done=index, total=total)
-        observer, answer = Observer(self.probes, index), Answer()
+        observer, answer = Observer(self.probes, index), EngineAnswer()
         started_at = self.around.clock.now()
         try:
             repetition, answer = self._attempt(course, op, observer)
@@ -178,7 +178,7 @@ class Runner:
             course.folder.save()
         self._say("repetition", job, done=index + 1, total=total, state=kept.state, message=_trouble(kept))
 
-    def _attempt(self, course: JobRun, op: Op, observer: Observer) -> tuple[Repetition, Answer]:
+    def _attempt(self, course: JobRun, op: Op, observer: Observer) -> tuple[Repetition, EngineAnswer]:
         measure, index = course.job.measure, len(course.repetitions)
         host = self._fresh_host(course) if measure.isolation == "exec" else self._host_of(course)
         arrange(course.files.files, measure.page_cache)

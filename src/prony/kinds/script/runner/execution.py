@@ -1,4 +1,7 @@
-"""Run one execution of a script: start it, follow it, enforce its limits and end it."""
+"""Run one execution of a script: start it, follow it, enforce its limits and end it.
+
+Explain how the processes of a script ended.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,132 @@ import json
 import os
 import secrets
 import select
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from prony.instruments.counters import oom_kills
-from prony.kinds.script.runner import exit_reasons
-from prony.kinds.script.runner.plan import Plan
+from prony.kinds.script.runner.plan import ScriptPlan, Stream
 from prony.kinds.script.runner.reading import Tail
 from prony.model.recipe import Limits
 from prony.model.result import Failure, RankEnd
 from prony.runner.services import process_tree
 from prony.runner.services.usage import Usage
+from prony.runner.supervisor import exit_text
+
+_PHASE = "measure"
+_TAIL = 3000
+_LONGEST = 200
+_HINTS = {
+    signal.SIGKILL: "look for who did it: an operator, a supervisor, or the system for want of memory",
+    signal.SIGTERM: "look for who asked it to end",
+    signal.SIGILL: "was it built for another CPU?",
+}
+
+
+def _not_started(plan: ScriptPlan, rank: int, reason: str) -> Failure:
+    program = plan.processes[rank]["argv"][0]
+    hint = "is it installed and on the path? a file beside the recipe needs workload.directory"
+    return Failure(
+        code="no_script_program",
+        message=f"{program} cannot be started: {reason}",
+        hint=hint,
+        phase="start",
+        whose="capacity",
+    )
+
+
+def _timed_out(limit_s: float) -> Failure:
+    message = f"the script did not end within {limit_s:g} s"
+    return Failure(code="timeout", message=message, hint="raise limits.timeout, or let it do less", phase=_PHASE)
+
+
+def _over_memory(used_mib: float, limit_mib: float) -> Failure:
+    message = f"the script's processes used {used_mib:.0f} MiB, over the limit of {limit_mib:.0f} MiB"
+    return Failure(code="memory_limit", message=message, hint="raise limits.memory", phase=_PHASE)
+
+
+def _over_log(limit_mib: float) -> Failure:
+    message = f"the script wrote more than {limit_mib:.0f} MiB of output"
+    return Failure(code="log_limit", message=message, hint="let it print less, or into a file of its own", phase=_PHASE)
+
+
+def script_cancelled() -> Failure:
+    return Failure(code="cancelled", message="stopped while the script ran", phase=_PHASE, whose="prony")
+
+
+def lost() -> Failure:
+    message = "the process that watches over the script was killed, and the script with it"
+    return Failure(code="warden_lost", message=message, phase=_PHASE, whose="prony")
+
+
+def _ends_of(plan: ScriptPlan, told: Sequence[RankEnd]) -> tuple[list[RankEnd], str]:
+    """Return how each process ended, in that order, and why one could not begin; the ranks of a launcher wrote it
+    down themselves."""
+    if plan.endings is None:
+        return [*told], ""
+    return _read(plan.endings)
+
+
+def _find_failure(
+    plan: ScriptPlan, ends: Sequence[RankEnd], reason: str, *, out_of_memory: bool, of_launcher: bool = False
+) -> Failure | None:
+    """Return why an execution failed: the first process that did is the reason for all others."""
+    first = next((end for end in ends if end.status != 0), None)
+    if first is None:
+        return None
+    is_ranked = not of_launcher and any(stream.rank is not None for stream in plan.streams)
+    count = plan.world if is_ranked else 0
+    what = f"rank {first.rank} of {count}" if count else f"the {'launcher' if of_launcher else 'script'}"
+    detail = _last_words(plan.streams, first.rank if count else None)
+    more = ("; the others were ended with it" if count > 1 else "") + _last_line(detail)
+    name = signal.Signals(-first.status).name if -first.status in {*signal.Signals} else None
+    if name is None:
+        message = f"{what} {reason or f'ended with {exit_text(first.status)}'}{more}"
+        hint = "its last words are with the failure, and all of them in the result's logs"
+        return Failure(code="script_exit", message=message, hint=hint, phase=_PHASE, detail=detail)
+    if out_of_memory and name == "SIGKILL":
+        message = f"{what} was killed because the system ran out of memory{more}"
+        hint = "let it use less, or use a machine with more memory"
+        return Failure(code="out_of_memory", message=message, hint=hint, phase=_PHASE, signal=name, detail=detail)
+    hint = _HINTS.get(signal.Signals(-first.status), "its last words are with the failure")
+    message = f"{what} ended with {exit_text(first.status)}{more}"
+    return Failure(code="script_signal", message=message, hint=hint, phase=_PHASE, signal=name, detail=detail)
+
+
+def _last_line(detail: str) -> str:
+    """Return the last line that was said: mostly it is the reason."""
+    lines = detail.splitlines()
+    return f"; it said last: {lines[-1].strip()[:_LONGEST]}" if lines else ""
+
+
+def _last_words(streams: Sequence[Stream], rank: int | None) -> str:
+    """Return the end of what a process wrote, its errors before its output."""
+    own = sorted((one for one in streams if one.rank == rank), key=lambda one: one.name == "stdout")
+    own += [one for one in streams if rank is not None and one.rank is None and one.name == "stderr"]
+    return next((text for one in own if (text := _tail(one.path))), "")
+
+
+def _tail(path: Path) -> str:
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL))
+        return file.read().decode(errors="replace").strip()
+
+
+def _read(path: Path) -> tuple[list[RankEnd], str]:
+    records = [json.loads(line) for line in path.read_text().splitlines() if line] if path.exists() else []
+    records.sort(key=lambda record: record["end_ns"])
+    reason = next((str(record["reason"]) for record in records if record["reason"]), "")
+    return [RankEnd.read({key: record[key] for key in ("rank", "status", "end_ns")}) for record in records], reason
+
 
 _WARDEN = ("-P", "-m", "prony.kinds.script.runner.script_supervisor")
 _POLL_S = 0.1
@@ -30,7 +143,7 @@ _LOG_MOST = 256 * 2**20
 
 
 @dataclass(frozen=True)
-class Watch:
+class ExecutionWatch:
     """Limits of an execution, and who wants to hear of it while it runs."""
 
     limits: Limits
@@ -55,7 +168,7 @@ class ExecutionOutcome:
 class Execution:
     """One execution. Its processes are children of a supervisor, which ends them with this process however it ends."""
 
-    def __init__(self, plan: Plan, tails: Sequence[Tail], watch: Watch) -> None:
+    def __init__(self, plan: ScriptPlan, tails: Sequence[Tail], watch: ExecutionWatch) -> None:
         self._plan, self._tails, self._watch = plan, tails, watch
         self._token = secrets.token_hex(16)
         self._events: dict[str, dict[str, Any]] = {}
@@ -122,35 +235,33 @@ class Execution:
     def _check_limits(self, so_far_ns: int, usage: Usage) -> Failure | None:
         limits = self._watch.limits
         if self._watch.stop_asked():
-            return exit_reasons.script_cancelled()
+            return script_cancelled()
         if so_far_ns > limits.timeout:
-            return exit_reasons.timed_out(limits.timeout / 1e9)
+            return _timed_out(limits.timeout / 1e9)
         if sum(tail.size for tail in self._tails) > _LOG_MOST:
-            return exit_reasons.over_log(_LOG_MOST / 2**20)
+            return _over_log(_LOG_MOST / 2**20)
         used_mib = usage.rss_mib() if limits.memory is not None else None
         if limits.memory is not None and used_mib is not None and used_mib * 2**20 > limits.memory:
-            return exit_reasons.over_memory(used_mib, limits.memory / 2**20)
+            return _over_memory(used_mib, limits.memory / 2**20)
         return self._watch.trouble()
 
     def _outcome(self, *, out_of_memory: bool) -> ExecutionOutcome:
         ended, failed = self._events.get("ended"), self._events.get("failed")
         if ended is None:
-            return ExecutionOutcome(failure=self._limit or exit_reasons.lost())
+            return ExecutionOutcome(failure=self._limit or lost())
         known = {key: ended[key] for key in ("begin_ns", "end_ns", "cpu_ns", "rss_peak_kib", "strays")}
-        ends, reason = exit_reasons.ends_of(self._plan, self._exits)
+        ends, reason = _ends_of(self._plan, self._exits)
         found = ExecutionOutcome(ends=ends, **known)
         if failed is not None:
-            found.failure = exit_reasons.not_started(self._plan, failed["rank"], failed["reason"])
+            found.failure = _not_started(self._plan, failed["rank"], failed["reason"])
         else:
-            found.failure = self._limit or exit_reasons.find_failure(
-                self._plan, ends, reason, out_of_memory=out_of_memory
-            )
+            found.failure = self._limit or _find_failure(self._plan, ends, reason, out_of_memory=out_of_memory)
             # One that died before somebody wanted it to end is why: others of its kind have failed because of it.
             died = [end for end in ends if end.status != 0 and (end.end_ns or self._limit_ns) < self._limit_ns]
             if self._limit is not None and died:
-                found.failure = exit_reasons.find_failure(self._plan, died, reason, out_of_memory=out_of_memory)
+                found.failure = _find_failure(self._plan, died, reason, out_of_memory=out_of_memory)
             if found.failure is None and self._plan.endings is not None:  # not one rank failed, or none began
-                found.failure = exit_reasons.find_failure(
+                found.failure = _find_failure(
                     self._plan, self._exits, "", out_of_memory=out_of_memory, of_launcher=True
                 )
         return found

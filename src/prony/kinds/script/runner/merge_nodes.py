@@ -10,7 +10,7 @@ from prony.instruments.samples import SAMPLES, read_frame
 from prony.kinds.script.samples import own_rows, told_frame
 from prony.model.job import Job
 from prony.model.result import Failure, RankEnd, Refusal, Repetition, ScriptFacts
-from prony.runner.parts import PartFolder, phase_of, state_of
+from prony.runner.parts import PartFolder, gang_state, phase_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,7 +52,7 @@ def _repetition(index: int, parts: Sequence[PartFolder], job: Job) -> Repetition
     """Return one run of all nodes."""
     each = [(part, one) for part in parts if (one := part.repetition(index)) is not None]
     runs = [one for _, one in each]
-    state = state_of(runs, len(parts), job)
+    state = gang_state(runs, len(parts), job)
     begun = [(part.offsets[index], one.phases["measure"]) for part, one in each if index in part.offsets]
     phase = phase_of([(offset, found) for offset, found in begun if found.end_ns])
     failures = [part for part, one in each if one.failure is not None and one.failure.code != "cancelled"]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from prony.errors import CapacityError
 from prony.kinds.script.runner import mpi_launch_proxy
-from prony.kinds.script.runner.node import Node
+from prony.kinds.script.runner.node import ScriptNode
 
 _HANDOVER = str(Path(mpi_launch_proxy.__file__))
 _KNOWN = re.compile(r"Open MPI\) [1-4]\.")
@@ -24,7 +24,7 @@ _DAEMON = "orted"
 _RANK = ("sh", "-c", 'exec "$PRONY_RANK_PYTHON" -I "$PRONY_RANK_PROGRAM" "$PRONY_RANK_ORDER"')
 
 
-def check(version: str, environment: Mapping[str, str]) -> None:
+def check_mpi(version: str, environment: Mapping[str, str]) -> None:
     """Refuse an mpirun whose daemons are others, or are not there."""
     if _KNOWN.search(version) is None:
         raise CapacityError(
@@ -39,7 +39,7 @@ def check(version: str, environment: Mapping[str, str]) -> None:
 
 
 def build_mpi_launch(
-    head: Sequence[str], rank: Sequence[str], node: Node, each: int, orders: Path
+    head: Sequence[str], rank: Sequence[str], node: ScriptNode, each: int, orders: Path
 ) -> tuple[list[str], dict[str, str]]:
     """Return the words of mpirun on the first node, of its daemon on any other; and variables for them."""
     python, _, program, order = rank
@@ -61,7 +61,7 @@ def _name(index: int) -> str:
     return f"prony-node-{index}"
 
 
-def handed_over(orders: Path, nodes: int) -> list[str] | None:
+def proxied_launches(orders: Path, nodes: int) -> list[str] | None:
     """Return what mpirun wants started on each node but the first; None while it has not said all of it."""
     files = [orders / _name(index) for index in range(1, nodes)]
     return [file.read_text() for file in files] if all(file.exists() for file in files) else None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from prony.runner.services.ports import LOOPBACK, free_ports
+from prony.runner.services.site import LOOPBACK, free_ports
 
 INTERFACE = "GLOO_SOCKET_IFNAME"
 
 
 @dataclass(frozen=True)
-class Node:
+class ScriptNode:
     """Which of the machines of a launch this is, and where all of their processes meet: a port of the first's, and 0
     where there is but one machine, which then takes any that is free.
 
@@ -41,4 +41,4 @@ class Node:
         return range(self.index * each, (self.index + 1) * each)
 
 
-ALONE = Node()
+ALONE = ScriptNode()

@@ -11,12 +11,12 @@ from typing import Literal
 
 from prony.errors import InputError
 from prony.kinds.script.runner import mpi
-from prony.kinds.script.runner.node import Node
+from prony.kinds.script.runner.node import ScriptNode
 from prony.kinds.script.schema import ScriptWorkload
 from prony.model.job import Job
 from prony.runner.context import RunContext
-from prony.runner.gang import Gang, gang_of, machine
-from prony.runner.services.ports import LOOPBACK, free_ports
+from prony.runner.gang import Gang, gang_of, loopback_id
+from prony.runner.services.site import LOOPBACK, free_ports
 
 Kind = Literal["measure", "warmup"]
 
@@ -28,13 +28,13 @@ class Nodes:
         self.gang = gang
         self._address = address
 
-    def agree(self, index: int, kind: Kind | None, *, launches: bool = True) -> tuple[Kind | None, Node]:
+    def agree(self, index: int, kind: Kind | None, *, launches: bool = True) -> tuple[Kind | None, ScriptNode]:
         """Wait for the other nodes; return what the first of them wants to be run, None where that is nothing more.
 
         All of them return at the same instant, as well as their clocks are known."""
         part = self.gang.part
         mine = {
-            "machine": machine(), "kind": kind, "address": self._address, "port": free_ports(1, host="")[0],
+            "machine": loopback_id(), "kind": kind, "address": self._address, "port": free_ports(1, host="")[0],
             "launches": launches,
         }  # fmt: skip
         told = self.gang.begin(index, json.dumps(mine))
@@ -53,7 +53,9 @@ class Nodes:
         kernels = [one["machine"].split(" ")[0] for one in said]
         is_shared = kernels.count(kernels[part.index]) > 1
         interface = "" if is_one_machine else _interface(self._address)
-        node = Node(part.index, part.of, address, first["port"], all_launch, is_shared=is_shared, interface=interface)
+        node = ScriptNode(
+            part.index, part.of, address, first["port"], all_launch, is_shared=is_shared, interface=interface
+        )
         return first["kind"], node
 
     # By mpirun
@@ -69,7 +71,7 @@ class Nodes:
 
         def look() -> None:
             nonlocal is_done
-            found = None if is_done else mpi.handed_over(orders, self.gang.part.of)
+            found = None if is_done else mpi.proxied_launches(orders, self.gang.part.of)
             if found is not None:
                 is_done = True
                 self.gang.come(f"mpi-{index}", json.dumps(found))

@@ -15,9 +15,9 @@ from typing import Any, Literal
 from prony.errors import CapacityError
 from prony.kinds.script.runner import mpi
 from prony.kinds.script.runner import rank as rank_program
-from prony.kinds.script.runner.node import ALONE, INTERFACE, Node
+from prony.kinds.script.runner.node import ALONE, INTERFACE, ScriptNode
 from prony.kinds.script.schema import Launch
-from prony.runner.services.ports import LOOPBACK
+from prony.runner.services.site import LOOPBACK
 
 StreamName = Literal["stdout", "stderr"]
 _RANK = str(Path(rank_program.__file__))
@@ -36,7 +36,7 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class Place:
+class ProcessPlace:
     """Where one execution runs and writes: `begin` is how its log files' names begin."""
 
     folder: Path
@@ -63,7 +63,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ScriptPlan:
     """`processes` is what the supervisor is given, `first` the rank of the first; in `endings` the ranks of a launcher
     write how they ended."""
 
@@ -77,8 +77,8 @@ class Plan:
 
 
 def plan_processes(
-    launch: Launch, argv: list[str], environment: Mapping[str, str], place: Place, node: Node = ALONE
-) -> Plan:
+    launch: Launch, argv: list[str], environment: Mapping[str, str], place: ProcessPlace, node: ScriptNode = ALONE
+) -> ScriptPlan:
     """Lay out the processes of one execution on one node."""
     environment = {**node.variables, **environment}
     if launch.kind == "process" or not node.launches:
@@ -102,14 +102,16 @@ def plan_processes(
     if launch.kind == "mpirun" and node.of > 1:
         words, more = mpi.build_mpi_launch(head, _rank_command(order), node, launch.processes, place.orders)
     process = _process(words, {**environment, **more}, place, own)
-    return Plan((process,), (*ranks, *own), endings, world=node.of * launch.processes, launcher=launcher)
+    return ScriptPlan((process,), (*ranks, *own), endings, world=node.of * launch.processes, launcher=launcher)
 
 
-def _processes(count: int, argv: list[str], environment: Mapping[str, str], place: Place, node: Node) -> Plan:
+def _processes(
+    count: int, argv: list[str], environment: Mapping[str, str], place: ProcessPlace, node: ScriptNode
+) -> ScriptPlan:
     world = node.of * count
     if world == 1:
         own = place.both()
-        return Plan((_process(argv, environment, place, own),), own)
+        return ScriptPlan((_process(argv, environment, place, own),), own)
     shared = {"WORLD_SIZE": str(world), "LOCAL_WORLD_SIZE": str(count)} | node.meeting
     processes: list[dict[str, Any]] = []
     streams: list[Stream] = []
@@ -118,11 +120,11 @@ def _processes(count: int, argv: list[str], environment: Mapping[str, str], plac
         mine = {**environment, **shared, "RANK": str(rank), "LOCAL_RANK": str(local)}
         processes.append(_process(argv, mine, place, own))
         streams += own
-    return Plan(tuple(processes), tuple(streams), first=node.ranks(count).start, world=world)
+    return ScriptPlan(tuple(processes), tuple(streams), first=node.ranks(count).start, world=world)
 
 
 def _process(
-    argv: list[str], environment: Mapping[str, str], place: Place, own: tuple[Stream, Stream]
+    argv: list[str], environment: Mapping[str, str], place: ProcessPlace, own: tuple[Stream, Stream]
 ) -> dict[str, Any]:
     return {
         "argv": argv, "environment": dict(environment), "folder": str(place.folder),
@@ -130,7 +132,7 @@ def _process(
     }  # fmt: skip
 
 
-def _torchrun(count: int, argv: list[str], environment: Mapping[str, str], node: Node) -> tuple[list[str], str]:
+def _torchrun(count: int, argv: list[str], environment: Mapping[str, str], node: ScriptNode) -> tuple[list[str], str]:
     """Return torchrun's own words. The torch of the script's interpreter is the one that counts."""
     path = environment.get("PATH")
     python = shutil.which(argv[0], path=path) if Path(argv[0]).name.startswith("python") else None
@@ -157,7 +159,7 @@ def _rank_command(order: Path) -> list[str]:
     return [sys.executable, "-I", _RANK, str(order)]
 
 
-def _mpirun(count: int, _: list[str], environment: Mapping[str, str], node: Node) -> tuple[list[str], str]:
+def _mpirun(count: int, _: list[str], environment: Mapping[str, str], node: ScriptNode) -> tuple[list[str], str]:
     """Return mpirun's own words, Open MPI's or MPICH's."""
     program = shutil.which("mpirun", path=environment.get("PATH"))
     if program is None:
@@ -167,7 +169,7 @@ def _mpirun(count: int, _: list[str], environment: Mapping[str, str], node: Node
         )  # fmt: skip
     version = _answer([program, "--version"], environment).stdout.partition("\n")[0].strip()
     if node.of > 1:
-        mpi.check(version, environment)
+        mpi.check_mpi(version, environment)
     words = [program, "-np", str(node.of * count)]
     if "Open" in version:
         words += ["--oversubscribe"]

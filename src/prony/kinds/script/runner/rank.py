@@ -25,7 +25,7 @@ _NAMES = {
 }
 
 
-def rank_variables() -> dict[str, str]:
+def _rank_variables() -> dict[str, str]:
     """Return the variables that say which rank this is."""
     return {
         name: found
@@ -34,8 +34,8 @@ def rank_variables() -> dict[str, str]:
     }
 
 
-def run(order: dict[str, Any]) -> int:
-    told = rank_variables()
+def run_rank(order: dict[str, Any]) -> int:
+    told = _rank_variables()
     rank = told.get("RANK", "0")
     folder = Path(order["logs"])
     environment = {**os.environ, **order["environment"], **told}
@@ -53,16 +53,16 @@ def run(order: dict[str, Any]) -> int:
                 close_fds=False,
             )
         except OSError as exc:
-            write_rank_end(order, rank, 127, f"{order['argv'][0]} cannot be started: {exc.strerror or exc}")
+            _write_rank_end(order, rank, 127, f"{order['argv'][0]} cannot be started: {exc.strerror or exc}")
             return 127
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda number, _: child.send_signal(number))
         status = child.wait()
-    write_rank_end(order, rank, status, "")
+    _write_rank_end(order, rank, status, "")
     return status if status >= 0 else 128 - status
 
 
-def write_rank_end(order: dict[str, Any], rank: str, status: int, reason: str) -> None:
+def _write_rank_end(order: dict[str, Any], rank: str, status: int, reason: str) -> None:
     """Write down how the rank ended, in one step: others do the same at the same time."""
     record = {"rank": int(rank), "status": status, "end_ns": time.perf_counter_ns(), "reason": reason}
     fd = os.open(order["endings"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -73,4 +73,4 @@ def write_rank_end(order: dict[str, Any], rank: str, status: int, reason: str) -
 if __name__ == "__main__":
     if sys.argv[1] == "--find":  # is a module there, under this very interpreter?
         sys.exit(importlib.util.find_spec(sys.argv[2]) is None)
-    sys.exit(run(json.loads(Path(sys.argv[1]).read_text())))
+    sys.exit(run_rank(json.loads(Path(sys.argv[1]).read_text())))

@@ -20,7 +20,7 @@ from prony.ports.probe import Probe
 from prony.runner.context import RunContext, Stopped, failure_of
 from prony.runner.folder import ResultFolder
 from prony.runner.observer import open_probes
-from prony.runner.scripts.folders import offer
+from prony.runner.script_folders import offer
 from prony.runner.turns import shuffle_round
 
 

@@ -9,16 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from prony.errors import CapacityError, MeasurementError, PronyError
-from prony.kinds.script.runner import exit_reasons
-from prony.kinds.script.runner.execution import Execution, ExecutionOutcome, Watch
-from prony.kinds.script.runner.node import ALONE, Node
+from prony.kinds.script.runner import execution
+from prony.kinds.script.runner.execution import Execution, ExecutionOutcome, ExecutionWatch
+from prony.kinds.script.runner.node import ALONE, ScriptNode
 from prony.kinds.script.runner.nodes import Kind, Nodes, nodes_of
-from prony.kinds.script.runner.plan import Place, plan_processes
+from prony.kinds.script.runner.plan import ProcessPlace, plan_processes
 from prony.kinds.script.runner.reading import Reading
-from prony.kinds.script.runner.staging import Served, Stage
+from prony.kinds.script.runner.staging import ScriptStage, Served
 from prony.kinds.script.samples import EmittedValue, own_rows, series_of, told_frame
 from prony.kinds.script.schema import ScriptSource, ScriptWorkload
-from prony.model.clients import Timing
+from prony.model.clients import ClientTiming
 from prony.model.device import Environment
 from prony.model.event import Event
 from prony.model.recipe import Measure
@@ -43,7 +43,7 @@ class ScriptJobRun:
     ) -> None:
         self.folder, self.job = folder, folder.job
         self._around, self._scratch, self._probes = around, scratch, probes
-        self._stage = Stage(folder.job, around, scratch=scratch, shims=shims)
+        self._stage = ScriptStage(folder.job, around, scratch=scratch, shims=shims)
         self._facts = ScriptFacts(command=())
         self._headlines: list[float] = []
         self._nodes: Nodes | None = None
@@ -73,7 +73,7 @@ class ScriptJobRun:
         if self._nodes is None and self._launch.nodes > 1:
             self._launch = self._launch.on_one_machine
             self._stage.notes.append(f"all nodes were this machine: {self._launch.processes} processes started on it")
-        plan = plan_processes(self._launch, argv, variables, place, Node(part.index, part.of) if part else ALONE)
+        plan = plan_processes(self._launch, argv, variables, place, ScriptNode(part.index, part.of) if part else ALONE)
         self._launches = not plan.note
         self._stage.notes += [plan.note] if plan.note else []
         program = shutil.which(argv[0], path=variables["PATH"])
@@ -153,12 +153,12 @@ class ScriptJobRun:
         self._learn(repetition, rows)
         return repetition
 
-    def _place(self, begin: str) -> Place:
+    def _place(self, begin: str) -> ProcessPlace:
         folder = self._scratch / begin
         folder.mkdir(exist_ok=True)
-        return Place(folder=folder, logs=self.folder.path / "logs", scratch=self._scratch, begin=begin)
+        return ProcessPlace(folder=folder, logs=self.folder.path / "logs", scratch=self._scratch, begin=begin)
 
-    def _execute_staged(self, place: Place, reading: Reading, observer: Observer) -> ExecutionOutcome:
+    def _execute_staged(self, place: ProcessPlace, reading: Reading, observer: Observer) -> ExecutionOutcome:
         """Execute it with all that it needs around it; what its server told is told with what it told itself."""
         try:
             self._stage.set_up(place)
@@ -167,14 +167,14 @@ class ScriptJobRun:
         except PronyError as exc:
             return ExecutionOutcome(failure=failure_of(exc, phase="start"))
         except Stopped:
-            return ExecutionOutcome(failure=exit_reasons.script_cancelled())
+            return ExecutionOutcome(failure=execution.script_cancelled())
         for tail in served.tails:
             tail.follow(is_last=True)
         reading.rows += served.reading.rows
         reading.refused |= served.reading.refused
         return outcome
 
-    def _execute(self, place: Place, reading: Reading, observer: Observer, served: Served) -> ExecutionOutcome:
+    def _execute(self, place: ProcessPlace, reading: Reading, observer: Observer, served: Served) -> ExecutionOutcome:
         variables = self._stage.variables(place)
         node, hand_over = self._by_mpirun(place)
         plan = plan_processes(self._launch, self._stage.argv(place, variables), variables, place, node)
@@ -186,13 +186,13 @@ class ScriptJobRun:
             hand_over()
             glance()
 
-        watch = Watch(self.job.limits, self._around.stop_asked, tick, served.trouble)
+        watch = ExecutionWatch(self.job.limits, self._around.stop_asked, tick, served.trouble)
         observer.ready()
         outcome = Execution(plan, [*tails, *served.tails], watch).run()
         observer.note_measurement({"event": "measured", "cpu_ns": outcome.cpu_ns})
         return outcome
 
-    def _by_mpirun(self, place: Place) -> tuple[Node, Callable[[], None]]:
+    def _by_mpirun(self, place: ProcessPlace) -> tuple[ScriptNode, Callable[[], None]]:
         """Return this node as mpirun wants it, and what tells the others while it runs."""
         node, index = self._node, len(self.repetitions)
         if self._nodes is None or self._launch.kind != "mpirun" or not node.launches:
@@ -201,7 +201,7 @@ class ScriptJobRun:
             return node, self._nodes.hands_over(index, place.orders)
         return replace(node, daemon=self._nodes.hears_daemon(index)), lambda: None
 
-    def _timing(self, index: int, outcome: ExecutionOutcome) -> Timing | None:
+    def _timing(self, index: int, outcome: ExecutionOutcome) -> ClientTiming | None:
         """Return how this node's clock stood. Where it failed it waits for nobody: the others may never end."""
         if self._nodes is None:
             return None
@@ -210,7 +210,7 @@ class ScriptJobRun:
         except MeasurementError:  # another node has not ended in its time: it will tell that itself
             return self._nodes.gang.latest_timing()
 
-    def _glance(self, reading: Reading, place: Place) -> Callable[[], None]:
+    def _glance(self, reading: Reading, place: ProcessPlace) -> Callable[[], None]:
         """Return what tells whoever watches, now and then, what the script told last."""
         told, next_s = "", time.monotonic() + _GLANCE_S
 

@@ -16,15 +16,14 @@ from pathlib import Path
 
 from prony.errors import InputError, MeasurementError, PronyError, SutError
 from prony.instruments.memory import give_back_memory
-from prony.instruments.reply_digests import Digests
 from prony.instruments.request_lines import frame_of
-from prony.instruments.requests import Taken, begin_ns, request_frame
+from prony.instruments.requests import Digests, Taken, begin_ns, request_frame
 from prony.instruments.window import Sent, find_window
-from prony.kinds.service.chosen import Chosen
+from prony.kinds.service.prepare import Chosen
 from prony.load.generator import LoadPlan, LostClientError, at_once, generate, processes_of
-from prony.load.live import Live
+from prony.load.live import LiveFigures
 from prony.load.outcome import LoadOutcome
-from prony.load.schedule import Schedule, plan
+from prony.load.schedule import LoadSchedule, plan
 from prony.model.clients import ClientSide, ServiceFacts
 from prony.model.event import Live as Shown
 from prony.model.load import Load
@@ -42,7 +41,7 @@ _M_MMAP_THRESHOLD, _LARGE = -3, 2**16
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenLoad:
     """Who is told while a load runs, and who may stop it."""
 
     on_live: Callable[[Shown], None]
@@ -65,7 +64,7 @@ class LoadJobRun:
         self._scratch = scratch / job.id
         self._endpoint = Endpoint()
         self._prepared: Prepared | None = None
-        self.schedule: Schedule | None = None
+        self.schedule: LoadSchedule | None = None
 
     @property
     def repetitions(self) -> tuple[Repetition, ...]:
@@ -97,7 +96,7 @@ class LoadJobRun:
         if self.gang is not None and self.schedule is not None:
             self.gang.agree_on_shares(self._processes(self.schedule) or 1)
 
-    def _processes(self, schedule: Schedule) -> int | None:
+    def _processes(self, schedule: LoadSchedule) -> int | None:
         """Return how many processes send from here; None: as many as it takes."""
         asked, gang = self.job.load.clients.processes, self.gang
         return asked if gang is None else processes_of(schedule, asked, gang.part.of)
@@ -113,7 +112,7 @@ class LoadJobRun:
         return tuple(made)
 
     def run(
-        self, load: Load, beside: LoadTelemetry, seen: Seen, started_at: datetime, *, level: float | None
+        self, load: Load, beside: LoadTelemetry, seen: SeenLoad, started_at: datetime, *, level: float | None
     ) -> Repetition:
         """Carry out one whole load and keep it; a client that died is this repetition's failure, and what it and the
         others recorded until then is kept too."""
@@ -156,7 +155,7 @@ class LoadJobRun:
         return beside.add_telemetry(repetition.model_copy(update={"level": level}))
 
     def _run_command(
-        self, index: int, prepared: Prepared, beside: LoadTelemetry, seen: Seen, started_at: datetime
+        self, index: int, prepared: Prepared, beside: LoadTelemetry, seen: SeenLoad, started_at: datetime
     ) -> Repetition:
         """Let a command send one load, and keep what it wrote down."""
         from prony.runner.commands import CommandOrder, run_commands
@@ -194,7 +193,7 @@ class LoadJobRun:
         return beside.add_telemetry(repetition)
 
     def _collect_run(
-        self, outcome: LoadOutcome, schedule: Schedule, load: Load, index: int, users: int | None
+        self, outcome: LoadOutcome, schedule: LoadSchedule, load: Load, index: int, users: int | None
     ) -> Taken:
         """Gather what is written down of a run, and find the part of it that counts."""
         records, is_open = outcome.records, schedule.dues_ns is not None
@@ -234,7 +233,7 @@ class LoadJobRun:
 
 
 def _send_load(
-    ground: LoadPlan, beside: LoadTelemetry, seen: Seen, start_at: Callable[[], int]
+    ground: LoadPlan, beside: LoadTelemetry, seen: SeenLoad, start_at: Callable[[], int]
 ) -> tuple[LoadOutcome, Failure | None]:
     """Send a load; return what became of every request, and why it ended before its time where it did."""
     failure = None
@@ -304,10 +303,10 @@ def check_answers(repetition: Repetition) -> None:
         raise SutError(f"no request succeeded: {told}", hint="does the endpoint answer at all?", code="all_failed")
 
 
-def _ticking(beside: LoadTelemetry, seen: Seen) -> Callable[[Live], None]:
+def _ticking(beside: LoadTelemetry, seen: SeenLoad) -> Callable[[LiveFigures], None]:
     last = [0.0]
 
-    def tick(live: Live) -> None:
+    def tick(live: LiveFigures) -> None:
         beside.tick()
         if time.monotonic() - last[0] >= 0.25:
             last[0] = time.monotonic()

@@ -1,6 +1,8 @@
 """Run jobs that load a service and write their result folders.
 
 Jobs that want the same service share one, and take turns on it.
+
+Choose a search's next load from its probes, each judged on its requests.
 """
 
 from __future__ import annotations
@@ -17,10 +19,14 @@ from urllib.parse import urlsplit, urlunsplit
 
 from prony import __version__
 from prony.errors import PronyError
-from prony.kinds.service.chosen import Chosen, chosen
-from prony.kinds.service.runner.loading import LoadJobRun, Seen, check_answers
+from prony.instruments.columns import Requests
+from prony.instruments.window import Window
+from prony.instruments.within_limit import counts_within
+from prony.kinds.service.prepare import Chosen, chosen
+from prony.kinds.service.runner.loading import LoadJobRun, SeenLoad, check_answers
 from prony.kinds.service.schema import ServiceWorkload
-from prony.load.endpoint import parse
+from prony.load.endpoint import parse_endpoint
+from prony.load.search import plan_search, probe_load, slo_as_shares
 from prony.model.clients import ServiceFacts
 from prony.model.event import Event, Live
 from prony.model.job import Job
@@ -30,15 +36,14 @@ from prony.ports.driver import Endpoint
 from prony.runner.context import RunContext, Stopped, failure_of
 from prony.runner.folder import ResultFolder
 from prony.runner.gang import Gang, gang_of
-from prony.runner.load_telemetry import LoadTelemetry
+from prony.runner.load_telemetry import LoadTelemetry, MetricsPage
 from prony.runner.observer import open_probes
-from prony.runner.scrape import Page
 from prony.runner.turns import shuffle_round
 
 if TYPE_CHECKING:
     from prony.ports.probe import Probe
-    from prony.runner.search import Probed, Searching
     from prony.runner.services.host import Running
+
 
 _GIVE_UP_AFTER = 2
 
@@ -127,7 +132,9 @@ class ServiceRunner:
         if picked.service is None:
             url = workload.endpoint or ""
             yield _Scene(
-                parse(url, self.around.base), ServiceFacts(endpoint=_show_endpoint(url)), workload.metrics_url or ""
+                parse_endpoint(url, self.around.base),
+                ServiceFacts(endpoint=_show_endpoint(url)),
+                workload.metrics_url or "",
             )
             return
         from prony.runner.services.host import start_service
@@ -208,12 +215,12 @@ class ServiceRunner:
         total = max(_count_runs(job), index + 1)
         self._say("repetition", job, done=index, total=total)
         started_at, client = self.around.clock.now(), None
-        page = Page(scene.metrics_url) if scene.metrics_url else None
+        page = MetricsPage(scene.metrics_url) if scene.metrics_url else None
         # What another agent's clients do on this machine cannot be told from what strangers do.
         running = None if scene.is_shared else scene.running
         own = (None, None) if running is None else (running.cpu_s, running.rss_mib)
         beside = LoadTelemetry(self._probes, page, *own)
-        seen = Seen(lambda live: self._live(job, live), self.around.stop_asked)
+        seen = SeenLoad(lambda live: self._live(job, live), self.around.stop_asked)
         load, level = (job.load, None) if probe is None else (probe.load, probe.level)
         try:
             repetition = course.run(load, beside, seen, started_at, level=level)
@@ -280,7 +287,6 @@ def _stages(folders: Sequence[ResultFolder]) -> list[list[list[ResultFolder]]]:
 
 
 def _searching(load: Load) -> Searching:
-    from prony.runner.search import Searching
 
     return Searching(load)
 
@@ -320,3 +326,36 @@ def _show_endpoint(url: str) -> str:
         return url
     place = parts.netloc.rpartition("@")[2]
     return urlunsplit(parts._replace(netloc=f"{parts.username or ''}@{place}"))
+
+
+@dataclass(frozen=True)
+class Probed:
+    """One load that is to be held, and its level."""
+
+    load: Load
+    level: float
+
+
+class Searching:
+    """One job's search."""
+
+    def __init__(self, load: Load) -> None:
+        self._load = load
+        self._search = plan_search(load)
+        self._wanted = slo_as_shares(load.slo)
+
+    def next(self) -> Probed | None:
+        """Return the next probe, or None where the search is over."""
+        level = self._search.next()
+        return None if level is None else Probed(probe_load(self._load, level, self._search.attempt), level)
+
+    def tell(self, level: float, requests: Path, repetition: Repetition) -> None:
+        """Judge a probe. One that failed as a whole did not hold."""
+        if repetition.state != "ok" or not requests.exists():
+            self._search.tell(level, held=False)
+            return
+        import polars as pl
+
+        # All requests of a probe count, so that its window matters to none.
+        run = Requests.of(pl.read_parquet(requests), repetition.index, Window(0, 0))
+        self._search.count(level, counts_within(run, self._wanted))

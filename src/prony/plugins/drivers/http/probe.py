@@ -1,4 +1,9 @@
-"""Build HTTP requests for an endpoint, and ask it for JSON and its HTTP version before a load."""
+"""Build HTTP requests for an endpoint, and ask it for JSON and its HTTP version before a load.
+
+Blocking HTTP/2 session, which also shows whether a server speaks HTTP/2.
+
+Build an authentication header from the key in an environment variable.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +11,94 @@ import base64
 import json
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from prony.errors import InputError, TransportError
 from prony.load.http import request_bytes, target_of
-from prony.load.http2 import request_frames
+from prony.load.http2 import Http2Wire, request_frames
 from prony.load.tls import context_of
-from prony.plugins.drivers.http.session2 import Http2Session
-from prony.ports.driver import Endpoint
+from prony.plugins.drivers.sockets import connect, receive, show_endpoint
+from prony.ports.driver import Cause, Endpoint
 
 if TYPE_CHECKING:
     import httpx
 
+    from prony.load.connection import LoadConnection
+
+
 _PATIENCE_S = 10.0
+_HINT = "leave options.http out, or 1; a plain http:// server must take HTTP/2 without being asked (h2c)"
+
+
+class Http2Session:
+    """One blocking connection, which frames replies by the same wire as the load; leaving the block closes it."""
+
+    keeps = True
+    reads = status = 0
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._socket = connect(endpoint, timeout_s=_PATIENCE_S, protocols=Http2Wire.tls_protocols)
+        self._is_over = False
+        self._failure: Cause | None = None
+        self._pieces: list[bytes] = []
+        self._wire = Http2Wire(cast("LoadConnection", self), {})
+        try:
+            self._wire.connection_made()
+            self._wait("a server that speaks HTTP/2 tells its settings first")
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._socket.close()
+
+    def get(self, path: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        """Return the status and the body of a page."""
+        self._pieces.clear()
+        self._wire.send(request_frames("GET", path, self._endpoint, headers))
+        self._wait(f"GET {path} was not answered")
+        return self.status, b"".join(self._pieces)
+
+    def _wait(self, otherwise: str) -> None:
+        self._is_over = False
+        while not self._is_over:
+            try:
+                self._wire.data_received(receive(self._socket, self._endpoint))
+            except TransportError as exc:
+                raise self._refusal(f"{exc.message}; {otherwise}") from exc
+        if self._failure is not None:
+            raise self._refusal(otherwise)
+
+    def _refusal(self, why: str) -> TransportError:
+        return TransportError(
+            f"{show_endpoint(self._endpoint)} does not speak HTTP/2: {why}", hint=_HINT, code="no_http2"
+        )
+
+    # What the wire tells
+
+    def write(self, content: bytes) -> None:
+        self._socket.sendall(content)
+
+    def keep(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+
+    def ready(self) -> None:
+        self._is_over = True
+
+    def last(self) -> None:
+        """It is not used again in any case."""
+
+    def done(self, status: int, cause: int = 0) -> None:  # noqa: ARG002 - the line's signature
+        self.status, self._is_over = status, True
+
+    def fail(self, cause: int) -> None:
+        self._failure, self._is_over = Cause(cause), True
+        self._wire.connection_lost()
 
 
 HttpVersion = Literal[1, 2]
@@ -39,7 +119,7 @@ def check_version(endpoint: Endpoint, version: HttpVersion) -> None:
 
 def ask_json(endpoint: Endpoint, path: str, headers: Mapping[str, str], version: HttpVersion = 1) -> Any:
     """GET a page of JSON; no proxy is asked."""
-    where = f"{endpoint.path or address(endpoint)}{endpoint.base}{path}"
+    where = f"{endpoint.path or endpoint_url(endpoint)}{endpoint.base}{path}"
     try:
         status, body = _got(endpoint, path, headers, version, where)
         if status >= 400:
@@ -59,7 +139,7 @@ def _got(
 
     try:
         with httpx.Client(transport=transport_to(endpoint), trust_env=False, timeout=_PATIENCE_S) as client:
-            answer = client.get(f"{address(endpoint)}{target_of(endpoint, path)}", headers=dict(headers))
+            answer = client.get(f"{endpoint_url(endpoint)}{target_of(endpoint, path)}", headers=dict(headers))
     except httpx.HTTPError as exc:
         raise TransportError(f"{where} cannot be asked: {exc}", hint="does the server run there?") from exc
     return answer.status_code, answer.content
@@ -73,7 +153,7 @@ def transport_to(endpoint: Endpoint) -> httpx.HTTPTransport:
     return httpx.HTTPTransport(verify=verify, trust_env=False, uds=endpoint.path or None)
 
 
-def address(endpoint: Endpoint) -> str:
+def endpoint_url(endpoint: Endpoint) -> str:
     """Return scheme, host and port as a URL begins."""
     if endpoint.path:
         return "http://localhost"
@@ -114,3 +194,13 @@ def only_model(names: list[str], where: str) -> str:
         raise InputError(f"{where} offers no model", hint="load one, or name it: options.model")
     listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
     raise InputError(f"{where} offers several models", hint=f"name one in options.model: {listed}")
+
+
+def key_header(name: str, variable: str | None) -> dict[str, str]:
+    """Return the header `name` with the key that the variable holds; nothing where none is named."""
+    if variable is None:
+        return {}
+    key = os.environ.get(variable)
+    if not key:
+        raise InputError(f"the environment variable {variable} is not set", hint=f"export {variable}=...")
+    return {name: key}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from prony.errors import SutError, TransportError
 from prony.load.http import target_of
-from prony.plugins.drivers.http.probe import address, transport_to
+from prony.plugins.drivers.http.probe import endpoint_url, transport_to
 from prony.plugins.drivers.sockets import show_endpoint
 from prony.ports.driver import Endpoint
 
@@ -26,7 +26,7 @@ class HttpSession:
 
         self._endpoint = endpoint
         self._client = httpx.Client(
-            base_url=address(endpoint),
+            base_url=endpoint_url(endpoint),
             transport=transport_to(endpoint),
             trust_env=False,
             timeout=_TIMEOUT_S,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from prony.plugins.drivers.answer import Said
-from prony.plugins.drivers.openai.messages import said_in
+from prony.plugins.drivers.openai.chunks import said_in
 from prony.plugins.drivers.openai.requests import OpenAiText, TextApi
 from prony.ports.driver import Prompt
 

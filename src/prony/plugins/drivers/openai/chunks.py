@@ -1,7 +1,11 @@
-"""Parse the replies of OpenAI's completion APIs, streamed or in one piece."""
+"""Parse the replies of OpenAI's completion APIs, streamed or in one piece.
+
+Extract text, reasoning and tool calls from a chat message or its delta.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -17,7 +21,7 @@ _MARK = "prony"
 _MOST_TRIES = 4  # in vain, one after another: a server whose chunks are all different gains nothing from more
 
 
-class Event(NamedTuple):
+class ChunkEvent(NamedTuple):
     data: bytes
     end: int
     name: str
@@ -94,7 +98,7 @@ def read_stream(body: bytes, says: Says, key: str) -> Answer:
             answer.hear_texts(texts, ends[at : at + len(texts)])
             at += len(texts)
         else:
-            _read(answer, Event(data[at], ends[at], names.get(at, "")), says, shape)
+            _read(answer, ChunkEvent(data[at], ends[at], names.get(at, "")), says, shape)
             at += 1
     # The terminator is whole even where no blank line follows it before the connection ends.
     answer.is_whole = unfinished.strip() == b"[DONE]"
@@ -133,7 +137,7 @@ def take(answer: Answer, chunk: dict[str, Any], end: int, says: Says) -> None:
         answer.fail(Cause.STATUS, "the server ended the answer with an error")
 
 
-def _read(answer: Answer, event: Event, says: Says, shape: Shape) -> None:
+def _read(answer: Answer, event: ChunkEvent, says: Says, shape: Shape) -> None:
     chunk = parse_object(event.data)
     if event.name == "error":
         said = None if chunk is None else complaint(chunk) or chunk.get("message")
@@ -167,3 +171,45 @@ def _say_what_it_is(answer: Answer, body: bytes) -> None:
         answer.fail(Cause.CONTENT, "the answer was not streamed")
     elif not is_event_stream(body):
         answer.fail(Cause.MALFORMED, "the reply is no event stream")
+
+
+def said_in(message: Any) -> Said:
+    """Return what a message or its delta says. A role alone says nothing."""
+    if not isinstance(message, dict):
+        return Said()
+    content = message.get("content")
+    if isinstance(content, str) and len(message) == 1:  # what nearly every chunk is
+        return Said(content)
+    answer = _text(content) + _text(message.get("refusal")) + _calls(message)
+    # vLLM renamed the field, others have always called it by either name; both at once say the same thing.
+    reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
+    return Said(answer, reasoning or _text(message.get("thinking")) or _thoughts(content))
+
+
+def _text(value: Any) -> str:
+    """Return text that is plain, or comes in parts."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "".join(_text(part.get("text")) for part in value if isinstance(part, dict))
+    return ""
+
+
+def _thoughts(content: Any) -> str:
+    """Return the reasoning that some servers send as parts of the content."""
+    parts = content if isinstance(content, list) else []
+    return "".join(_text(part.get("thinking")) for part in parts if isinstance(part, dict))
+
+
+def _calls(message: dict[str, Any]) -> str:
+    """Return the names and arguments of calls that the model asks for."""
+    calls = message.get("tool_calls")
+    functions = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    functions.append(message.get("function_call"))
+    return "".join(_call(function) for function in functions if isinstance(function, dict))
+
+
+def _call(function: dict[str, Any]) -> str:
+    name, arguments = function.get("name"), function.get("arguments")
+    written = json.dumps(arguments) if isinstance(arguments, dict) else arguments
+    return "".join(part for part in (name, written) if isinstance(part, str))

@@ -11,7 +11,7 @@ from pydantic import Field
 from prony.plugins.drivers.answer import LONGEST_DETAIL, complaint, digest_refusal, parse_object, read_count
 from prony.plugins.drivers.http.probe import check_version, request_to, wire_of
 from prony.plugins.drivers.openai.requests import OpenAiOptions, headers_of, model_of, under_v1
-from prony.plugins.drivers.prompt_requests import plain, require_prompts, written
+from prony.plugins.drivers.prompt_requests import encode_body, plain, require_prompts
 from prony.ports.driver import Cause, Digest, Keeps, Prepared, Reply, Request, Wants
 
 
@@ -46,7 +46,7 @@ class OpenAiEmbeddings:
         requests = []
         for begin in range(0, len(prompts), options.batch):
             texts = [plain(prompt) for prompt in prompts[begin : begin + options.batch]]
-            body = written({**fields, "input": texts} | options.extra)
+            body = encode_body({**fields, "input": texts} | options.extra)
             content = request_to(wants.endpoint, "POST", path, headers, body, options.http)
             requests.append(Request(content, operation="embed", expected=options.dimensions, about=len(texts)))
         notes = {"model": model, "requests": str(len(requests)), "texts in a request": str(options.batch)}

@@ -12,12 +12,11 @@ from pydantic import Field, model_validator
 
 from prony.errors import InputError
 from prony.model.base import Noun
-from prony.plugins.drivers.cleanup import clean_up_on_failure
-from prony.plugins.drivers.postgres import messages, tables
+from prony.plugins.drivers.postgres import messages, statements
 from prony.plugins.drivers.postgres.session import PostgresSession
-from prony.plugins.drivers.postgres.values import Script
-from prony.plugins.drivers.request_count import how_many, shared_out
-from prony.plugins.drivers.sockets import with_password
+from prony.plugins.drivers.postgres.statements import Script
+from prony.plugins.drivers.prompt_requests import how_many, shared_out
+from prony.plugins.drivers.sockets import clean_up_on_failure, with_password
 from prony.ports.driver import Cause, Digest, Endpoint, Keeps, Prepared, Reply, Request, Wants
 
 WIRE = "prony.plugins.drivers.postgres.wire:PostgresWire"
@@ -73,7 +72,7 @@ class PostgresOptions(Noun):
         """Its statements, where a request is a transaction or the person's own."""
         if self.operation == "sql":
             return [self.sql] if isinstance(self.sql, str) else self.sql
-        return tables.SCRIPTS.get(self.operation, ())
+        return statements.SCRIPTS.get(self.operation, ())
 
 
 class PostgresDriver:
@@ -121,15 +120,15 @@ class PostgresDriver:
                 session.run(f"DROP SCHEMA IF EXISTS {self._schema} CASCADE")
             self._schema = ""
 
-    def _make_tables(self, session: PostgresSession, options: PostgresOptions) -> tables.Tables | None:
+    def _make_tables(self, session: PostgresSession, options: PostgresOptions) -> statements.Tables | None:
         """Make a schema and the tables of the operation in it; nothing where the tables are there already."""
         is_bench = options.operation in get_args(Bench)
         if options.operation == "sql" or (is_bench and not options.initialise):
             return None
         wanted = (
-            tables.pgbench_tables(options.scale)
+            statements.pgbench_tables(options.scale)
             if is_bench
-            else tables.stress_tables(options.rows, options.payload_size)
+            else statements.stress_tables(options.rows, options.payload_size)
         )
         self.finish()
         schema = f"prony_{secrets.token_hex(6)}"
@@ -164,7 +163,7 @@ def _built(wants: Wants, options: PostgresOptions) -> Prepared:
 def _prepare_script(wants: Wants, options: PostgresOptions) -> Prepared:
     """Make requests that are all the same statements with other values."""
     is_bench = options.operation != "sql"
-    values = tables.pgbench_values(options.scale) if is_bench else options.values
+    values = statements.pgbench_values(options.scale) if is_bench else options.values
     script = Script(options.script, values, np.random.default_rng(wants.seed))
     steps = 1 if options.pipelined else len(script.statements)
     contents = (
@@ -202,15 +201,15 @@ def _single(wants: Wants, options: PostgresOptions) -> Prepared:
     names = shared_out(rng, shares if options.operation == "mixed" else {options.operation: 1.0}, count)
     rows = rng.integers(1, options.rows, size=count, endpoint=True).tolist()
     payload = rng.bytes(options.payload_size // 2 + 1).hex()[: options.payload_size]
-    known = list(tables.STRESS_STATEMENTS)
+    known = list(statements.STRESS_STATEMENTS)
     requests = []
     for number, (operation, row) in enumerate(zip(names, rows, strict=True)):
-        values = tables.stress_values(operation, number, row, payload)
+        values = statements.stress_values(operation, number, row, payload)
         bound = messages.bind(f"s{known.index(operation)}", values)
         requests.append(Request(bound + messages.execute() + messages.SYNC, operation=operation))
     return Prepared(
         requests=requests,
         wire=WIRE,
-        wire_options={"statements": list(tables.STRESS_STATEMENTS.values()), "steps": 1, "must_match": True},
+        wire_options={"statements": list(statements.STRESS_STATEMENTS.values()), "steps": 1, "must_match": True},
         keeps=Keeps.NOTHING,
     )

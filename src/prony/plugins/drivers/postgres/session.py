@@ -9,7 +9,7 @@ from typing import Self
 
 from prony.errors import InputError, SutError
 from prony.plugins.drivers.postgres import messages
-from prony.plugins.drivers.postgres.auth import Login
+from prony.plugins.drivers.postgres.messages import Login
 from prony.plugins.drivers.sockets import connect, receive, show_endpoint
 from prony.ports.driver import Endpoint
 
@@ -50,7 +50,7 @@ class PostgresSession:
         """Have statements prepared and forgotten again: an InputError says what is wrong with which."""
         for sql in statements:
             try:
-                list(self._talk(messages.parse("", sql) + messages.describe_statement("") + messages.SYNC))
+                list(self._talk(messages.parse_message("", sql) + messages.describe_statement("") + messages.SYNC))
             except SutError as exc:
                 raise InputError(f"{exc.message}, of `{sql}`", hint="try it in psql first") from exc
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from prony.errors import InputError
 from prony.load.wire import Wire
 from prony.plugins.drivers.postgres import messages
-from prony.plugins.drivers.postgres.auth import Login
+from prony.plugins.drivers.postgres.messages import Login
 from prony.ports.driver import Cause
 
 if TYPE_CHECKING:
-    from prony.load.connection import Connection
+    from prony.load.connection import LoadConnection
 
 _HEAD = struct.Struct(">BI").unpack_from
 _READY, _ERROR, _COMPLETE, _DEMAND, _ROW = b"ZECRD"
@@ -46,7 +46,7 @@ class PostgresWire(Wire):
     tls_asking: ClassVar[bytes] = messages.TLS_ASKING
     tls_granted: ClassVar[bytes] = messages.TLS_GRANTED
 
-    def __init__(self, line: Connection, options: Mapping[str, Any]) -> None:
+    def __init__(self, line: LoadConnection, options: Mapping[str, Any]) -> None:
         super().__init__(line, options)
         self._settings: dict[str, str] = dict(options["settings"])
         self._password = str(options.get("password", ""))
@@ -210,5 +210,5 @@ class PostgresWire(Wire):
 
 
 def _preparing(statements: list[str]) -> bytes:
-    parts = [messages.parse(f"s{number}", sql) for number, sql in enumerate(statements)]
+    parts = [messages.parse_message(f"s{number}", sql) for number, sql in enumerate(statements)]
     return b"".join(parts) + messages.SYNC

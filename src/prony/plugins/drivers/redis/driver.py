@@ -10,11 +10,10 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from prony.model.base import Noun
-from prony.plugins.drivers.cleanup import clean_up_on_failure
-from prony.plugins.drivers.redis.resp import ERROR_WORDS, command
+from prony.plugins.drivers.prompt_requests import how_many, pick_numbers, shared_out
+from prony.plugins.drivers.redis.resp import ERROR_WORDS, encode_command
 from prony.plugins.drivers.redis.session import RedisSession, greeting
-from prony.plugins.drivers.request_count import how_many, pick_numbers, shared_out
-from prony.plugins.drivers.sockets import with_password
+from prony.plugins.drivers.sockets import clean_up_on_failure, with_password
 from prony.ports.driver import Cause, Digest, Endpoint, Keeps, Prepared, Reply, Request, Wants
 
 WIRE = "prony.plugins.drivers.redis.wire:RedisWire"
@@ -74,7 +73,7 @@ class RedisDriver:
         options: RedisOptions = wants.options
         endpoint = with_password(wants.endpoint, options.password_env)
         with clean_up_on_failure(self.finish), RedisSession(endpoint) as session:
-            about = session.ask(command(b"INFO", b"server"))
+            about = session.ask(encode_command(b"INFO", b"server"))
             if options.has_keys:
                 self._made = (endpoint, options)
             if options.operation in ("get", "mixed"):
@@ -112,7 +111,7 @@ class RedisDriver:
         with RedisSession(endpoint) as session:
             for at in range(0, options.key_count, _DELETED_AT_ONCE):
                 numbers = range(at, min(at + _DELETED_AT_ONCE, options.key_count))
-                session.ask(command(b"DEL", *(_key(number, options) for number in numbers)))
+                session.ask(encode_command(b"DEL", *(_key(number, options) for number in numbers)))
         self._made = None
 
 
@@ -146,7 +145,7 @@ class _Values:
 def _filling(options: RedisOptions, seed: int) -> Iterator[bytes]:
     values = _Values(options.value_size, np.random.default_rng([seed, 1]))
     for number in range(options.key_count):
-        yield command(b"SET", _key(number, options), values.value(number))
+        yield encode_command(b"SET", _key(number, options), values.value(number))
 
 
 def _requests(wants: Wants, options: RedisOptions) -> list[Request]:
@@ -166,12 +165,12 @@ def _requests(wants: Wants, options: RedisOptions) -> list[Request]:
 
 def _content(operation: str, numbers: list[int], options: RedisOptions, values: _Values) -> bytes:
     if operation == "get":
-        return b"".join([command(b"GET", _key(number, options)) for number in numbers])
+        return b"".join([encode_command(b"GET", _key(number, options)) for number in numbers])
     if operation == "publish":
-        return b"".join([command(b"PUBLISH", _CHANNEL, values.value(number)) for number in numbers])
+        return b"".join([encode_command(b"PUBLISH", _CHANNEL, values.value(number)) for number in numbers])
     if operation == "pubsub":  # its wire knows the channel, and adds the rest of the command
         return b"".join([b"$%d\r\n%b\r\n" % (options.value_size, values.value(number)) for number in numbers])
-    return b"".join([command(b"SET", _key(number, options), values.value(number)) for number in numbers])
+    return b"".join([encode_command(b"SET", _key(number, options), values.value(number)) for number in numbers])
 
 
 def _version(about: bytes) -> str:

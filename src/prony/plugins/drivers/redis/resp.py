@@ -38,14 +38,14 @@ class NotRespError(ValueError):
     """These bytes are none of the protocol."""
 
 
-def command(*words: bytes) -> bytes:
+def encode_command(*words: bytes) -> bytes:
     """Return one command as an array of blobs."""
     parts = [b"*%d\r\n" % len(words)]
     parts += [b"$%d\r\n%b\r\n" % (len(word), word) for word in words]
     return b"".join(parts)
 
 
-def error_number(line: bytes) -> int:
+def _error_number(line: bytes) -> int:
     """Return the number of an error reply's first word."""
     word = line.split(b" ", 1)[0].decode("latin-1")
     return ERROR_WORDS.index(word) if word in ERROR_WORDS else 1
@@ -134,10 +134,10 @@ class Reader:
 
     def _note_error(self, data: bytes, at: int, end: int) -> int:
         if data[at] == 45:
-            self._error = error_number(data[at + 1 : end])
+            self._error = _error_number(data[at + 1 : end])
             return end + 2
         size = _number(data[at + 1 : end])
-        self._error = error_number(data[end + 2 : end + 2 + size])
+        self._error = _error_number(data[end + 2 : end + 2 + size])
         return end + size + 4
 
     def _group(self, kind: int, count: bytes) -> bool:

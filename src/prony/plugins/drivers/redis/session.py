@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from prony.errors import InputError, SutError
-from prony.plugins.drivers.redis.resp import NotRespError, Reader, command
+from prony.plugins.drivers.redis.resp import NotRespError, Reader, encode_command
 from prony.plugins.drivers.sockets import connect, receive, show_endpoint
 from prony.ports.driver import Endpoint
 
@@ -20,11 +20,11 @@ def greeting(endpoint: Endpoint, *, resp3: bool) -> Sequence[bytes]:
     commands: list[bytes] = []
     if resp3:
         login = [b"AUTH", who[0] if endpoint.user else b"default", who[-1]] if endpoint.password else []
-        commands.append(command(b"HELLO", b"3", *login))
+        commands.append(encode_command(b"HELLO", b"3", *login))
     elif endpoint.password:
-        commands.append(command(b"AUTH", *who))
+        commands.append(encode_command(b"AUTH", *who))
     if endpoint.database not in ("", "0"):
-        commands.append(command(b"SELECT", endpoint.database.encode()))
+        commands.append(encode_command(b"SELECT", endpoint.database.encode()))
     return commands
 
 

@@ -11,7 +11,7 @@ from prony.plugins.drivers.redis.resp import NotRespError, Reader
 from prony.ports.driver import Cause
 
 if TYPE_CHECKING:
-    from prony.load.connection import Connection
+    from prony.load.connection import LoadConnection
 
 
 class RedisWire(Wire):
@@ -20,7 +20,7 @@ class RedisWire(Wire):
     Options: `depth`; `greeting`, what is sent first (latin-1), and `greetings`, how many replies it has; `value_size`,
     where every value has the same size; `must_exist`: a nil is no success."""
 
-    def __init__(self, line: Connection, options: Mapping[str, Any]) -> None:
+    def __init__(self, line: LoadConnection, options: Mapping[str, Any]) -> None:
         super().__init__(line, options)
         self._depth = int(options["depth"])
         self._greeting = str(options.get("greeting", "")).encode("latin-1")

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from prony.errors import SutError
-from prony.plugins.drivers.http.keys import key_header
+from prony.plugins.drivers.http.probe import key_header
 from prony.plugins.drivers.http.session import HttpSession
 from prony.plugins.drivers.vectors.driver import Call, VectorDriver, VectorOptions
 

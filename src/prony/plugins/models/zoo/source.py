@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from prony.errors import CapacityError
-from prony.plugins.models.kept import made_once
+from prony.plugins.models.lock import made_once
 from prony.plugins.models.zoo import convert as converter
 from prony.plugins.models.zoo.cards import ZOO, ModelCard, card_of
 from prony.ports.models import FetchOptions, ModelFiles, Progress
@@ -24,7 +24,7 @@ class ZooSource:
 
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
         card = card_of(reference.removeprefix("zoo:"))
-        ending = chosen_format(card, options.formats)
+        ending = _chosen_format(card, options.formats)
         progress(0, card.size_bytes)
         path = self._onnx(card, options)
         if ending != ".onnx":
@@ -36,7 +36,7 @@ class ZooSource:
 
     def _onnx(self, card: ModelCard, options: FetchOptions) -> Path:
         def write(part: Path) -> None:
-            from prony.plugins.models.zoo.build import write_onnx
+            from prony.plugins.models.zoo.architectures import write_onnx
 
             write_onnx(card, part)
 
@@ -44,7 +44,7 @@ class ZooSource:
 
     def _convert(self, card: ModelCard, source: Path, ending: str, options: FetchOptions) -> Path:
         def write(part: Path) -> None:
-            run_converter(source, part, python=options.python or sys.executable)
+            _run_converter(source, part, python=options.python or sys.executable)
 
         return made_once(_place(card, ending, options), write)
 
@@ -53,7 +53,7 @@ def _place(card: ModelCard, ending: str, options: FetchOptions) -> Path:
     return options.cache / "zoo" / f"{card.name}-{card.version}{ending}"
 
 
-def chosen_format(card: ModelCard, wanted: tuple[str, ...]) -> str:
+def _chosen_format(card: ModelCard, wanted: tuple[str, ...]) -> str:
     """Return .onnx, which every other format is made from, where the engine loads it; else the most wanted one."""
     if not wanted or ".onnx" in wanted:
         return ".onnx"
@@ -72,7 +72,7 @@ def _built_as(ending: str) -> list[str]:
     return [card.name for card in ZOO.values() if ending in card.formats]
 
 
-def run_converter(source: Path, target: Path, *, python: str) -> None:
+def _run_converter(source: Path, target: Path, *, python: str) -> None:
     """Run the converter under the engine's interpreter, which has the vendor's package where this one may not."""
     command = [python, converter.__file__, str(source), str(target)]
     try:

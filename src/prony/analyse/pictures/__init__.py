@@ -1,1 +1,0 @@
-"""Prepare data for charts: distributions and timelines of runs."""

@@ -1,0 +1,231 @@
+"""Validity rules: what can be wrong with a measurement of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from prony.analyse.verdict import Evidence, note, percent, runs_text, suspect, void
+from prony.model.estimate import Reason
+from prony.model.result import Repetition, ResultState
+from prony.stats.intervals import rate_interval
+from prony.stats.spread import detectable_change, robust_cv
+from prony.stats.steady import FEWEST
+from prony.stats.stopping import achieved_precision
+
+_FOREIGN_CPU_VOIDS = 0.20
+_BLIND_ABOVE = 0.25
+_THROTTLED_SHARE = 0.01
+_NS_PER_MS = 1e6
+
+
+def check_contamination(evidence: Evidence) -> Iterator[Reason]:
+    """Too few clean runs were left, so disturbed ones had to count."""
+    dirty = evidence.selection.contaminated
+    if not dirty:
+        return
+    foreign = max((repetition.noise.foreign_cpu or 0.0 for repetition in dirty), default=0.0)
+    text = f"{len(dirty)} of {len(evidence.runs)} runs were disturbed and count all the same, for want of clean ones"
+    if foreign > _FOREIGN_CPU_VOIDS:
+        yield void("contaminated", f"{text}: other programs took up to {percent(foreign)} of the CPU.")
+    else:
+        yield suspect("contaminated", f"{text}: {'; '.join(_causes(dirty))}.")
+
+
+def _causes(dirty: Iterable[Repetition]) -> list[str]:
+    """Return one sentence for each kind of disturbance; a cause is written `code: sentence`."""
+    first: dict[str, str] = {}
+    for repetition in dirty:
+        for cause in repetition.contamination:
+            code, _, sentence = cause.partition(": ")
+            first.setdefault(code, sentence or code)
+    return [first[code] for code in sorted(first)]
+
+
+def check_counters(evidence: Evidence) -> Iterator[Reason]:
+    """The counters are too coarse for so short a window: nobody knows whether somebody else was running."""
+    unseen = max((repetition.noise.cpu_resolution or 0.0 for repetition in evidence.selection.used), default=0.0)
+    if unseen > _BLIND_ABOVE:
+        yield suspect(
+            "unwatched",
+            f"The runs were too short to watch: others may have used {percent(unseen)} of the CPU unnoticed. "
+            "Use more measure.runs, or measure.warmup: auto.",
+        )
+
+
+def check_throttling(evidence: Evidence) -> Iterator[Reason]:
+    """Heat, a quota or swapping slowed the runs that count."""
+    used = evidence.selection.used
+    hot = sum(repetition.noise.thermal_events or 0 for repetition in used)
+    if hot:
+        yield suspect("thermal", f"The processor throttled for heat {hot} times while measuring.")
+    pages = sum(repetition.noise.swapped_pages or 0 for repetition in used)
+    if pages:
+        yield suspect("swap", f"The machine swapped {pages} pages while measuring.")
+    held_ms = [repetition.noise.quota_throttled_ms or 0.0 for repetition in used]
+    windows_ms = [run.window_ns / _NS_PER_MS for run in evidence.runs]
+    worst = max((held / window for held, window in zip(held_ms, windows_ms, strict=True) if window > 0), default=0.0)
+    if worst > _THROTTLED_SHARE:
+        yield suspect("quota", f"A CPU quota held the process back for up to {percent(worst)} of the measured time.")
+
+
+def too_short_for_the_clock(evidence: Evidence) -> Iterator[Reason]:
+    """A duration near the cost of reading the clock measures the clock."""
+    clock = evidence.environment.clock if evidence.environment else {}
+    known = {name: clock.get(name) for name in ("read_ns", "step_ns")}
+    cost_ns = max((float(value) for value in known.values() if isinstance(value, int | float)), default=0.0)
+    if evidence.headline is None or cost_ns <= 0:
+        return
+    times = evidence.headline.value * _NS_PER_MS / cost_ns
+    text = f"One inference is only {times:.3g} times what the clock takes or resolves ({cost_ns:.3g} ns)"
+    if times < 10:
+        yield suspect("short", f"{text}: the harness is a large part of it.")
+    elif times < 100:
+        yield note("short", f"{text}: the harness is a part of it (see prony calibrate).")
+
+
+_FEWEST_CLEAN = 5
+_WIDEST = 0.10
+_BLIND_BELOW = 0.05
+
+
+def nothing_measured(evidence: Evidence) -> Iterator[Reason]:
+    """Nothing that succeeded: there is no number to quote."""
+    if evidence.runs or evidence.headline is not None:
+        return
+    failure = evidence.result.failure
+    failures = [repetition.failure for repetition in evidence.result.repetitions if repetition.failure is not None]
+    first = failure or (failures[0] if failures else None)
+    cause = f": {first.message}" if first else ""
+    tried = len(evidence.result.repetitions)
+    yield void(
+        "no_success", f"None of {tried} repetitions gave a measurement{cause}." if tried else f"Nothing ran{cause}."
+    )
+
+
+def failed_repetitions(evidence: Evidence) -> Iterator[Reason]:
+    """Some repetitions failed while others did not: the system under test is not reliable."""
+    ended = [repetition for repetition in evidence.result.repetitions if repetition.state != "cancelled"]
+    failed = [repetition for repetition in ended if repetition.state == "failed"]
+    interval = rate_interval(len(failed), len(ended))
+    if not evidence.runs or not failed or interval is None:
+        return
+    message = next(
+        (repetition.failure.message for repetition in failed if repetition.failure is not None), "no reason given"
+    )
+    yield suspect(
+        "failed_repetitions",
+        f"{len(failed)} of {len(ended)} repetitions failed ({percent(interval[0])} to {percent(interval[1])} of them "
+        f"with 95 % confidence), the first one with: {message}.",
+    )
+
+
+def partial_result(evidence: Evidence) -> Iterator[Reason]:
+    """The job was stopped before its end."""
+    if evidence.result.state == ResultState.PARTIAL:
+        measure = evidence.job.measure
+        planned = f"up to {measure.until.max_repeats}" if measure.until else str(measure.repeats)
+        yield suspect("partial", f"The job was stopped early: {runs_text(len(evidence.runs))} of {planned} planned.")
+
+
+def few_runs(evidence: Evidence) -> Iterator[Reason]:
+    """An interval over runs needs runs."""
+    clean = len(evidence.runs) - len(evidence.selection.contaminated)
+    if len(evidence.runs) == 1:
+        yield suspect("one_run", "One run cannot show run-to-run spread: the interval speaks of that one process only.")
+    elif evidence.runs and clean < _FEWEST_CLEAN:
+        stand = f"Only {runs_text(clean, 'clean')} stand{'s' if clean == 1 else ''}" if clean else "No clean run stands"
+        yield suspect("few_runs", f"{stand} behind this number; {_FEWEST_CLEAN} are needed.")
+
+
+def wide_interval(evidence: Evidence) -> Iterator[Reason]:
+    """The runs disagree so much that the number says little."""
+    width = evidence.headline.relative_half_width if evidence.headline else None
+    if width is not None and width > _WIDEST:
+        yield suspect(
+            "wide_interval",
+            f"The interval of the median is ±{percent(width)} wide, more than ±{percent(_WIDEST)}: "
+            "make more runs, or quieten the machine.",
+        )
+
+
+def until_reached(evidence: Evidence) -> Iterator[Reason]:
+    """The recipe asked for a width: say what was reached."""
+    until = evidence.job.measure.until
+    if until is None or not evidence.runs:
+        return
+    width = achieved_precision(evidence.numbers)
+    if width is None or width > until.ci:
+        reached = "no 95 % interval yet" if width is None else f"±{percent(width)}"
+        yield note(
+            "ci_not_reached",
+            f"The recipe asks for ±{percent(until.ci)}; {runs_text(len(evidence.runs))} reached {reached}.",
+        )
+
+
+def blind(evidence: Evidence) -> Iterator[Reason]:
+    """What this machine cannot see with so many runs."""
+    if len(evidence.runs) < 3:
+        return
+    spread = robust_cv(np.array(evidence.numbers))
+    smallest = detectable_change(spread, len(evidence.runs)) if spread else 0.0
+    if smallest > _BLIND_BELOW:
+        yield note(
+            "detectable_change",
+            f"With {runs_text(len(evidence.runs))} that vary by {percent(spread or 0.0)}, a change of less than "
+            f"{percent(smallest)} cannot be seen here.",
+        )
+
+
+def no_steady_state(evidence: Evidence) -> Iterator[Reason]:
+    """The durations never settle on a level."""
+    restless = sum(run.steady_from is None for run in evidence.runs)
+    if restless:
+        yield suspect(
+            "no_steady_state",
+            f"No steady state in {restless} of {len(evidence.runs)} runs: the level still changes near the end, "
+            "so all measured samples of these runs were used.",
+        )
+
+
+def steadiness_unjudged(evidence: Evidence) -> Iterator[Reason]:
+    """Too few samples to look for a steady state."""
+    short = sum(not run.is_judged for run in evidence.runs)
+    if short:
+        yield note(
+            "steady_unjudged",
+            f"{short} of {len(evidence.runs)} runs have fewer than {FEWEST} samples: "
+            "too few to see whether they are steady.",
+        )
+
+
+def never_warm(evidence: Evidence) -> Iterator[Reason]:
+    """The warm-up ran into its cap."""
+    cold = sum(repetition.warm is False for repetition in evidence.selection.used)
+    if cold:
+        yield suspect("warmup_unstable", f"The warm-up of {cold} of {len(evidence.runs)} runs never became stable.")
+
+
+def stopped_by_time(evidence: Evidence) -> Iterator[Reason]:
+    """The cap on time ended the measured phase before the samples asked for were taken."""
+    capped = sum(repetition.stopped_by == "time" for repetition in evidence.selection.used)
+    if capped:
+        asked = evidence.job.measure.runs
+        fewest = min(run.taken for run in evidence.runs)
+        yield note(
+            "stopped_by_time",
+            f"{capped} of {len(evidence.runs)} runs met the time cap: {fewest} samples in the shortest, "
+            f"{asked} were asked for.",
+        )
+
+
+def page_cache_mixed(evidence: Evidence) -> Iterator[Reason]:
+    """Cold starts that read the model from memory are not those that read it from disk."""
+    shares = [repetition.page_cache for repetition in evidence.selection.cold if repetition.page_cache is not None]
+    cached, uncached = sum(share >= 0.9 for share in shares), sum(share <= 0.5 for share in shares)
+    if cached and uncached:
+        yield note(
+            "page_cache_mixed",
+            f"Load times mix two states: {cached} cold starts found the model in the page cache, {uncached} did not.",
+        )

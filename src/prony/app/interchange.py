@@ -1,0 +1,61 @@
+"""Bring in folders of results, and write requests in the formats of other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from prony.app import results
+from prony.errors import RecipeError
+from prony.model.experiment import Experiment
+from prony.model.experiment_data import Entry, ExperimentData
+from prony.ports import plugins
+from prony.ports.exporter import ExportedLoad
+from prony.ports.importer import Importer
+from prony.recipe.formats import SUFFIXES, parse_document
+from prony.report.exports.formats import export_requests
+from prony.store import transfer
+from prony.store.folder import check_damage
+from prony.store.store import Store
+
+
+def bring_in(store: Store, path: Path) -> tuple[Experiment, ...]:
+    """Keep what a folder holds: an export or a result of ours, or whatever an importer finds in it."""
+    importer = next((one for one in _known_importers() if one.fits(path)), None)
+    if importer is not None:
+        return importer.bring_in(store, path)
+    return (transfer.import_(store, path, summarise=results.summary_of),)
+
+
+def _known_importers() -> list[Importer]:
+    """Load every importer."""
+    return list(plugins.create_all(plugins.IMPORTERS).values())
+
+
+def export_loads(data: ExperimentData, export_format: str, to: Path) -> tuple[Path, ...]:
+    """Write every load of an experiment into a folder; return the files. Damaged samples are an error first."""
+    for entry in data.entries:
+        check_damage(entry.folder, entry.job, entry.result)
+    written = _written_recipe(data.experiment)
+    return export_requests(data, export_format, to, lambda entry: _read_load(entry, written, data.experiment.dialect))
+
+
+def _written_recipe(experiment: Experiment) -> Mapping[str, Any]:
+    """Return the document of a recipe in another program's dialect as it was written; empty where it is Prony's."""
+    if not experiment.dialect:
+        return {}
+    for form in dict.fromkeys(SUFFIXES.values()):  # which of them the text was is not kept
+        try:
+            return dict(parse_document(experiment.recipe_text, form, experiment.name).document)
+        except RecipeError:
+            continue
+    return {}
+
+
+def _read_load(entry: Entry, written: Mapping[str, Any], dialect: str) -> ExportedLoad:
+    from prony.analyse.bottleneck import bottleneck_of
+    from prony.app.sweeps import load_entry
+
+    job = load_entry(entry, {})
+    return ExportedLoad(entry, written, bottleneck_of([(job.entry, job.telemetry)]), dialect)
