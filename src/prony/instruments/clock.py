@@ -1,8 +1,7 @@
-"""Describe this machine's clock: its source, its step, the cost of a reading and whether to trust it.
+"""Describe this machine's clock: its source, its step, the cost of a reading, whether to trust it, and how far it is
+from another's.
 
 Needs nothing but the standard library: the engine's child reads the same clock.
-
-Estimate the offset between two clocks and its uncertainty from round trips.
 """
 
 from __future__ import annotations
@@ -12,10 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, repeat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prony.errors import MeasurementError
 from prony.instruments import kernel
-from prony.model.gang import Offset
+
+if TYPE_CHECKING:
+    from prony.model.gang import Offset
 
 # Sources that need a system call or a slow bus access for a reading, or that step coarsely.
 SLOW_SOURCES = frozenset({"hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit", "xen"})
@@ -88,6 +90,8 @@ def offset_of(trips: Sequence[Trip]) -> Offset:
 
     Whatever share of the way the question took, the truth lies within half of it.
     """
+    from prony.model.gang import Offset
+
     known = [trip for trip in trips if trip.on_the_way_ns >= 0]
     if not known:
         raise MeasurementError("no clock could be read", hint="does the server answer?", code="no_clock")

@@ -538,8 +538,8 @@ def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     script = tmp_path / "parent.py"
     script.write_text(
         "import sys\n"
-        "from prony.load.mock.start import serve\n"
-        "with serve() as mock:\n"
+        "from prony.load.mock.start import serve_mock\n"
+        "with serve_mock() as mock:\n"
         "    print(mock.pid, flush=True)\n"
         "    sys.stdin.read()\n"
     )
