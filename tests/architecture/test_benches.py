@@ -16,7 +16,7 @@ from .house import PACKAGE, tree
 
 OPENS = "open_bench"
 # What a command imports that must know whether it asks this machine or a server.
-KNOWING = {"Bench", "Client", "Store", "address", "connect", "glance", "is_served", "open_access"}
+KNOWING = {"Bench", "Client", "Store", "connect_server", "glance", "is_served", "open_access", "server_address"}
 
 WHERE_IT_RUNS = "here it runs in this process, on a server it is submitted and watched"
 A_SERVER_S = "only a server has a queue, and agents that take jobs from it"
