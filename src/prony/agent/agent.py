@@ -1,6 +1,6 @@
-"""An agent's whole life: takes up what an earlier one left, enrols, works lease after lease, and leaves in order.
+"""Run an agent: take up what an earlier one left, enrol, work lease after lease, and leave in order when stopped.
 
-Run an agent until it is stopped: hold its slot, handle signals, serve its metrics.
+While it runs, it holds its slot, handles signals and serves its metrics.
 """
 
 from __future__ import annotations

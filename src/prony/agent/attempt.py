@@ -1,6 +1,6 @@
-"""Run the job of one lease: start its runner, report its progress, and stop it on request.
+"""Run the job of one lease: start its runner, report its progress, pass on its gang messages, and stop it on request.
 
-Pass a runner's gang messages to the server and return the answers in this machine's time.
+The server's answers to gang messages are returned to the runner in this machine's time.
 """
 
 from __future__ import annotations

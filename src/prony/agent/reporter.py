@@ -1,6 +1,6 @@
 """Report a running job's events and log to the server, in batches when there are many.
 
-Keep the log of one attempt in a file from which any part can be sent again.
+The log of one attempt is kept in a file, from which any part can be sent again.
 """
 
 from __future__ import annotations

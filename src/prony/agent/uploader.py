@@ -1,6 +1,6 @@
 """Upload packed results to the server, oldest first, resuming interrupted uploads.
 
-Growing pauses between tries that fail.
+Pauses between tries that fail grow.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Carry out one lease at a time, or hand the job back when this device cannot run it.
+"""Carry out leases one at a time, track the agent's state, and hand back jobs that this device cannot run.
 
-Track the agent's state and the allowed transitions between states.
-
-Fetch a script's folder from the server into this agent's cache, by its checksum.
+A script's folder is fetched from the server into this agent's cache, by its checksum.
 """
 
 from __future__ import annotations

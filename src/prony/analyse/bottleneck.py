@@ -1,9 +1,9 @@
-"""Find the bottleneck of a load from utilisation series and thresholds.
+"""Find the bottleneck of a load: compute how busy each resource was, and compare that with thresholds.
 
 The client is looked at first: where it was the limit, nothing can be said of the server. What nobody measured is not
 guessed: where no series speaks of the server, the answer is `unknown`.
 
-Compute how busy each resource of a load was, one number per run, from telemetry and client figures.
+How busy a resource was is one number per run, from telemetry and client figures.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Estimate metrics from one number per run, with intervals over runs.
+"""Estimate metrics from one number per run, with intervals over runs, and how small a change the runs could show.
 
-Estimates, and the numbers of the single runs behind them, kept together on their way into a summary.
-
-Estimate how small a change the runs of a job could show.
+Estimates and the numbers of the single runs behind them are kept together on their way into a summary.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Turn figures reported by another program into estimates without intervals.
+"""Turn figures that another program reported into estimates without intervals, with rules on what it cannot know.
 
-Rules on figures that another program measured: what it cannot know, the reader must.
+What the other program cannot know, the reader must know.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Compare jobs in rows and columns, and mark the best only where intervals lie apart.
+"""Compare jobs in rows and columns, mark the best only where intervals lie apart, and compute the Pareto front.
 
-Look up a job's value for a row or a column: a fact, a setting or a label.
-
-Compute the Pareto front of matrix cells: value against cost or power.
+Rows and columns are facts, settings or labels of jobs. The front weighs value against cost or power.
 """
 
 from __future__ import annotations

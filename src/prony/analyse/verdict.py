@@ -1,6 +1,6 @@
 """Make a verdict of the reasons that rules gave: the worst decides.
 
-What a verdict is judged on: the job, its result and what the statistics made of it.
+Rules judge evidence: the job, its result and what the statistics made of it.
 """
 
 from __future__ import annotations

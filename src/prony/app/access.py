@@ -1,10 +1,8 @@
-"""Authenticate tokens, authorise principals by role, and keep the audit trail.
+"""Authenticate tokens, throttle addresses that fail too often, authorise principals by role, and keep the audit trail.
 
 Everything here blocks; a server calls it in a thread, from as many threads as it likes.
 
-Throttle addresses whose authentication fails too often.
-
-Give a server its owner's token: the one of its home, or a fresh one.
+A server's owner has the token of the server's home, or is given a fresh one.
 """
 
 from __future__ import annotations

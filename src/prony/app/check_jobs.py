@@ -1,7 +1,4 @@
-"""What a job needs before it is kept: an id, names that plug-ins have, and enough machines.
-
-Check that the target a recipe names exists.
-"""
+"""Check what a job needs before it is kept: an id, names that plug-ins have, enough machines and an existing target."""
 
 from __future__ import annotations
 

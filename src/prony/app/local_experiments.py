@@ -1,7 +1,4 @@
-"""Experiments of this machine's home, and what analysis says of them.
-
-Find the log files beside the results of an experiment or a job on this machine.
-"""
+"""Experiments of this machine's home, what analysis says of them, and the log files beside their results."""
 
 from __future__ import annotations
 

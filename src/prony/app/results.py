@@ -1,6 +1,6 @@
-"""Summarise and record result folders, and repair those left by a killed runner.
+"""Summarise and record result folders, repair those left by a killed runner, and find damaged ones.
 
-Find results in the store whose sample files are not what was measured.
+A result is damaged when its sample files are not what was measured.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Write a report where it was asked for: to a file, to standard output or, for HTML, into the home.
-
-What a comparison is asked for and how it is shown, for every command that makes one.
-"""
+"""Write a report or comparison where it was asked for: to a file, to standard output or, for HTML, into the home."""
 
 from __future__ import annotations
 

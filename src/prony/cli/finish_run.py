@@ -1,7 +1,4 @@
-"""The end of a run: its numbers on the terminal, its report on the disk, its exit code.
-
-Say which results are damaged, and by the exit code that there are some.
-"""
+"""End a run: show its numbers, write its report, say which results are damaged, and choose the exit code."""
 
 from __future__ import annotations
 

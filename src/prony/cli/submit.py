@@ -1,7 +1,4 @@
-"""Submit a recipe to a server, and follow it to its end like one that runs here.
-
-Bring the folder of scripts that a recipe names to where it will run.
-"""
+"""Submit a recipe and its folder of scripts to a server, and follow it to its end like one that runs here."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Experiments of a server: submit one, list, change, stop, watch, and fetch what came out.
+"""Experiments of a server: submit, list, change, stop and watch them, fetch what came out, and analyse it.
 
-What a server says of results together: comparisons, gates, sweeps over load, matrices of configurations.
+Results are analysed together, in comparisons, gates, sweeps over load and matrices of configurations.
 """
 
 from __future__ import annotations

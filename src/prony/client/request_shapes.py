@@ -1,6 +1,7 @@
-"""The few shapes that requests come in: ask for a noun, create one, send one, do something, fetch a file.
+"""Send the few kinds of requests that a server's API has, and resolve what a person writes for an id.
 
-Resolve what a person writes for an id: the whole id, the beginning of one, or a name.
+A request asks for a noun, creates one, sends one, does something or fetches a file. An id may be written whole, by its
+beginning, or as a name.
 """
 
 from __future__ import annotations

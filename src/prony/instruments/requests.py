@@ -1,6 +1,6 @@
 """Build and read the rows of a load's `samples.parquet`.
 
-Keep the digests of a run's replies as compact columns of numbers.
+The digests of a run's replies are kept as compact columns of numbers.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ Gaps are drawn as if one request a unit were due, and the units are then mapped 
 rate. That is exact for a rate that changes, in a ramp as well as in a step. Draws are taken one after another from one
 generator, so a shorter load is the beginning of a longer one with the same seed.
 
-Three layouts. `jsonl`: one object a line, with one of the keys of `TIME_KEYS` and, where they are known, lengths in
-tokens under one of `INPUT_KEYS` and `OUTPUT_KEYS`. `mooncake`: the same with `timestamp` in ms and both lengths on
-every line; its `hash_ids` are passed over. `burstgpt`: CSV with the columns of that data set, seconds.
+A trace has one of three layouts. `jsonl`: one object a line, with one of the keys of `TIME_KEYS` and, where they are
+known, lengths in tokens under one of `INPUT_KEYS` and `OUTPUT_KEYS`. `mooncake`: the same with `timestamp` in ms and
+both lengths on every line; its `hash_ids` are passed over. `burstgpt`: CSV with the columns of that data set, seconds.
 """
 
 from __future__ import annotations

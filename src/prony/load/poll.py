@@ -4,10 +4,8 @@ It knows nothing but sockets that became readable and instants that came. One in
 one at which the next request is due: it is looked for between any two events, because a batch of sixty replies would
 else hold up a request by a millisecond.
 
-Timer: wake an event loop at an absolute instant.
-
-On Linux an alarm is a timerfd, exact to microseconds where the time-out of epoll only knows milliseconds. Elsewhere
-there is no descriptor, and whoever waits gives the time that is left as its time-out. An alarm only makes a process fit
+On Linux a timer is a timerfd, exact to microseconds where the time-out of epoll only knows milliseconds. Elsewhere
+there is no descriptor, and whoever waits gives the time that is left as its time-out. A timer only makes a process fit
 to run; that it runs at once, though others do, is what `come_first` asks for.
 """
 

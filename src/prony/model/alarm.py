@@ -1,7 +1,4 @@
-"""Alarms: what happens, who is told of it, and what became of the telling.
-
-Parse an alarm's condition and test events against it.
-"""
+"""Alarms: what happens, on which condition who is told of it, and what became of the message."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Cron expressions: check what a person wrote, and compute when it is due in a time zone.
+"""Schedules: check the cron expression that a person wrote, and compute when it is due in a time zone.
 
-The wall of the zone decides. An hour that the zone skips is due once, at the first minute after it. An hour that it
-goes through twice is due the first time; only an expression for every hour (`*` or `*/2` there) is due both times.
-
-When something is due: what a person writes under `schedule`.
+The wall clock of the zone decides. An hour that the zone skips is due once, at the first minute after it. An hour that
+it goes through twice is due the first time; only an expression for every hour (`*` or `*/2` there) is due both times.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""All that a report is written from: one experiment with the results, summaries and machines behind it.
-
-An experiment with all that analysis says of it: what a report is written from.
-"""
+"""All that a report is written from: an experiment, its results, summaries and machines, and its analysis."""
 
 from __future__ import annotations
 

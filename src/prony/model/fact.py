@@ -1,6 +1,6 @@
-"""Every fact of a device that `place.where` can ask about: its name, how it compares and what it means.
+"""Every fact of a device that `place.where` can ask about: its name, its meaning and how a condition on it is tested.
 
-Parse a condition on a device fact (`>=4`, `!=x`, `NVIDIA*` or a plain value) and test values against it.
+A condition is `>=4`, `!=x`, `NVIDIA*` or a plain value.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Parse one line of `gates`: a bound on a metric, on a regression or on the verdict.
+"""Gates of a recipe: a bound on a metric, on a regression or on the verdict, and what became of it.
 
-What became of the gates of a recipe: passed, failed, or cannot tell, each with the number that decided.
+A gate has passed, has failed or cannot tell, each with the number that decided.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Experiments as a list shows them, and a server at a glance: light, with the one number that stands for each.
-
-What a server says of itself to whoever asks.
-"""
+"""What a server shows at a glance: its experiments, each with the one number that stands for it, and itself."""
 
 from __future__ import annotations
 

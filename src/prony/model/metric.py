@@ -1,8 +1,7 @@
-"""Every metric that Prony publishes: its unit, its meaning and which way is better.
+"""Every metric that Prony publishes: its unit, its meaning, which way is better and whether it depends on the machine.
 
-Tell whether a metric depends on the machine: times, rates, power and memory do.
-
-A loss or an accuracy is computed: the same script tells the same number on a busy machine, only later.
+Times, rates, power and memory depend on the machine. A loss or an accuracy is computed: the same script reports the
+same number on a busy machine, only later.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a person writes: one strict schema with a good default for everything but the model and its engine.
+"""The recipe that a person writes: one strict schema with a good default for everything but the model and its engine.
 
-What an hour of the machine costs: what a person writes under `cost`, and where a price came from.
+What an hour of the machine costs is written under `cost`, or told by a label of the agent or of this machine.
 """
 
 from __future__ import annotations

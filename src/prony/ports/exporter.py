@@ -1,7 +1,4 @@
-"""Exporters: the requests of a load, written as another program does.
-
-One load as it is handed to whoever writes it in a format of other programs.
-"""
+"""Exporters: write the requests of one load in a format of another program."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Expand a recipe's matrix into jobs.
-
-Check a recipe's matrix and duet, and list the combinations of the matrix.
-"""
+"""Check a recipe's matrix and duet, and expand them into jobs."""
 
 from __future__ import annotations
 

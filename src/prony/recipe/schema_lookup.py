@@ -1,7 +1,4 @@
-"""Look up what the recipe's schema says about a path.
-
-Describe what the schema expects of a value, in a sentence.
-"""
+"""Look up what the recipe's schema says about a path, and describe in a sentence what it expects of a value."""
 
 from __future__ import annotations
 

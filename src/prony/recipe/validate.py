@@ -1,8 +1,7 @@
 """Validate a document as a recipe and describe its problems in plain words.
 
-Check the facts and comparisons in a document's `place.where`.
-
-Reject values that a format can express and a recipe cannot, such as dates and infinities.
+The facts and comparisons in `place.where` are checked too, and values that a format can express and a recipe cannot,
+such as dates and infinities, are rejected.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Format the table rows of loads: latencies by percentile, figures, causes of failure and agents.
+"""Show what loads achieved and how much of them failed, as table rows and in plain sentences.
 
-State what loads achieved and how much of them failed, in plain sentences.
+The tables have latencies by percentile, figures, causes of failure and agents.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The machine and the service beside a load: counters before, during and after it.
-
-Scrape a Prometheus page beside a load.
-"""
+"""Read the counters of the machine and the service before, during and after a load, also from a Prometheus page."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Parse the messages of an ONNX model. The only module that knows ONNX's field numbers.
+"""Parse the protobuf messages of an ONNX model, skipping fields that are not needed.
 
-Read the fields of a protobuf message, skipping those that are not needed.
-
-This module is imported in the engine's child and must need nothing but the standard library.
+This is the only module that knows ONNX's field numbers. It is imported in the engine's child and must need nothing but
+the standard library.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
-"""Find the strongest level change in a series, and test it by permutation.
+"""Find the strongest level change in a series, test it by permutation, and split whole series into levels for plots.
 
 The test is a permutation test of the strongest split: the order of the runs is shuffled, and each shuffle may choose
 its own best split, so nothing is assumed of the noise and nothing is gained by choosing. Where runs follow their
 neighbours, whole blocks are shuffled. The shuffles are the same every time, so the same series has the same answer.
 
-Huber scores: distances from the median in robust standard deviations, capped at three.
+Huber scores are distances from the median in robust standard deviations, capped at three. One spike of any size weighs
+three and no more. Scores do not know the unit, and those of the negative numbers are the same with the other sign; they
+are rounded, so that a last digit of the arithmetic decides nothing.
 
-One spike of any size weighs three and no more. Scores do not know the unit, and those of the negative numbers are the
-same with the other sign; they are rounded, so that a last digit of the arithmetic decides nothing.
-
-Split a whole series into levels for plots, with all runs known.
+The levels for plots are found with all runs known.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""Permutation tests for two sets of numbers and for pairs.
+"""Permutation tests for two sets of numbers and for pairs, and the correction of many for the false discovery rate.
 
 Nothing is assumed of the noise but that, were there no change, any run could as well have been one of the other set.
 The same numbers always give the same probability: every arrangement is looked at where there are few, and the same
 9,999 of them where there are many.
-
-Adjust the probabilities of many tests for the false discovery rate.
 """
 
 from __future__ import annotations

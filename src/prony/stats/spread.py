@@ -1,6 +1,6 @@
-"""Split variance within and between runs, and compute the smallest change that the runs can show.
+"""Estimate the noise of runs, the smallest change that they can show, and how many runs would show a change.
 
-Estimate the noise of runs, and how many runs would show a change.
+Variance is split into that within and that between runs.
 """
 
 from __future__ import annotations

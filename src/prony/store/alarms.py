@@ -1,6 +1,6 @@
-"""Rows of alarms and incidents: add, read and change them in an open transaction.
+"""Rows of alarms and incidents: add, read and change them in an open transaction, and find out whose an event is.
 
-Find out whose a happening is: the labels and the owner of the experiment, job, agent or schedule it is about.
+An event has the labels and the owner of the experiment, job, agent or schedule it is about.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Read and check an export or result folders, as an experiment with jobs and results.
-
-Compute and verify the checksums of an export's files.
-"""
+"""Read an export or result folders as an experiment with jobs and results, and check its files by their checksums."""
 
 from __future__ import annotations
 

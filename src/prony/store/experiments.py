@@ -1,6 +1,6 @@
-"""Rows of experiments: added, changed, listed, and as they are shown.
+"""Rows of experiments: add, change, list and show them, and find the folders of scripts that are still in use.
 
-Which folders of scripts the experiments and schedules of a database still name.
+A folder of scripts is in use while an experiment or a schedule of the database names it.
 """
 
 from __future__ import annotations

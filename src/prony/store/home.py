@@ -1,7 +1,4 @@
-"""Locate the home folder and what is kept in it.
-
-The file by which a home's server says where it is.
-"""
+"""Locate the home folder and what is kept in it, such as the file by which its server says where it is."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Build the view of a queued job from its row.
+"""Build the view of a job, from its row in the queue or, if it was run without a server, from its results.
 
-Jobs that were run without a server, as a server shows them: they have results and no place in the queue.
+Jobs that were run without a server have results and no place in the queue.
 """
 
 from __future__ import annotations

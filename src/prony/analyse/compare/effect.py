@@ -1,6 +1,6 @@
-"""Estimate the effect between the runs of two sides, or say why there is none.
+"""Estimate the effect between the runs of two sides, and draw a conclusion from it, or say why there is none.
 
-Draw a conclusion from an effect, the metric's direction and the smallest relevant change.
+The conclusion depends on the effect, the metric's direction and the smallest relevant change.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Pair the jobs to be compared, and list those without a partner.
-
-List the differences between two entries, and which of them forbid comparing their numbers.
+"""Pair the jobs to be compared, list those without a partner, and say which differences forbid comparing their numbers.
 
 The machine, the bytes of the model and the settings must be the same; software may differ, for that is what one mostly
 compares. How many runs there are, where files lie and what a job is called do not matter.

@@ -1,13 +1,10 @@
-"""Contrast two jobs metric by metric: draft the tests first, then judge them after correction.
+"""Contrast two jobs metric by metric: choose the metrics, draft the tests, judge them, and describe the result.
 
-Between the two steps stands the correction for how many are tested at once, which needs to see them all.
+Between drafting and judging stands the correction for how many are tested at once, which needs to see them all.
 
-Describe a contrast in one English sentence.
-
-Choose the metrics of a comparison: headlines that decide and those shown behind them.
-
-Medians, tails and means of the same runs rise and fall together: they are one family, and only its headline counts when
-the number of tests is corrected for. What a family's own headline lacks is told there and decides nothing.
+Headline metrics decide; the others are shown behind them. Medians, tails and means of the same runs rise and fall
+together: they are one family, and only its headline counts when the number of tests is corrected for. What a family's
+own headline lacks is said there and decides nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""List the changes of a series and its current state, keeping earlier names and decisions.
-
-Describe a change in a history, and the state of a series, in English sentences.
-"""
+"""List and describe the changes of a series and its current state, keeping earlier names and decisions."""
 
 from __future__ import annotations
 

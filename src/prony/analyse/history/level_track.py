@@ -1,9 +1,9 @@
 """Track the levels of a series run by run: where each began and how the series stands.
 
-A course can be taken up where it was left: each new run is judged once, with what is known by then. So the same runs
-give the same course, whether they came one by one or all at once.
+A track can be taken up where it was left: each new run is judged once, with what is known by then. So the same runs
+give the same track, whether they came one by one or all at once.
 
-Select the points of a history that can be judged, as logarithms where more is worse.
+Points that can be judged are taken as logarithms, with the sign that makes more mean worse.
 """
 
 from __future__ import annotations

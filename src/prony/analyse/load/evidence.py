@@ -1,6 +1,6 @@
-"""What the verdict on a load is judged on: what every verdict is, and the clients, the windows and the requests.
+"""Evidence for the verdict on a load: its clients, windows and requests, and what a search for the highest load found.
 
-Find the highest load that held the SLO among the probes of a search.
+A search finds, among its probes, the highest load that held the SLO.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Measure each request of a run: end-to-end latency, first byte, lateness and quality.
-
-Compute token metrics of one run: first token, gaps between tokens and token rates.
-"""
+"""Measure each request of a run: latency, first byte, lateness and quality, first token, token gaps and token rates."""
 
 from __future__ import annotations
 

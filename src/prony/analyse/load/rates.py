@@ -1,6 +1,6 @@
 """Compute a run's rates over its measurement window: throughput, goodput and requests in flight.
 
-Mark the requests that met every per-request limit of the SLO.
+Goodput counts the requests that met every per-request limit of the SLO.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rules on a load: did the client do what was asked, was it long enough, and how much of it failed?
 
-Judge one run of an MLPerf scenario by MLPerf's own rules.
+A run of an MLPerf scenario is judged by MLPerf's own rules.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Summarise a job that loads a service from its result and its requests.
+"""Summarise a job that loads a service, from its result and its requests.
 
-Estimate a load's metrics from one number per run; requests of different runs are never pooled.
+Metrics are estimated from one number per run; requests of different runs are never pooled.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Judge the measurement of a load: ask every rule and let the worst reason decide.
 
-Rules on a load that several agents sent: did they begin together, and is it known how their clocks stood?
-
-Rules on loads that ended before they had sent all that was asked for, or that nobody can account for.
-
-Rules on a load that another program measured: what its files cannot say, the reader must know.
+The rules here are on loads that several agents sent (did they begin together, and is it known how their clocks stood?),
+that ended before they had sent all that was asked for, that nobody can account for, or that another program measured:
+what its files cannot say, the reader must know.
 """
 
 from __future__ import annotations

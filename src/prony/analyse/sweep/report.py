@@ -1,10 +1,7 @@
-"""Build the report of a sweep from the jobs of its load levels.
+"""Build the report of a sweep from its load levels: SLO checks, knee, throughput limit and highest load within the SLO.
 
-Check each SLO limit at one load level by observed values, never interpolated.
-
-A percentile is the nearest rank of each run, with failed requests as ones that never ended; the ends over runs decide.
-
-State the knee, the throughput limit and the highest load within the SLO of one curve.
+Each SLO limit is checked at one load level by observed values, never interpolated. A percentile is the nearest rank of
+each run, with failed requests as ones that never ended; the ends over runs decide.
 """
 
 from __future__ import annotations

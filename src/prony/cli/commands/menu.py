@@ -1,6 +1,4 @@
-"""`prony menu`: choose a command and its options step by step.
-
-Interactive menu: ask for a command's options, show the command and run it.
+"""`prony menu`: choose a command and its options step by step, then show the command and run it.
 
 What is run is the very command that is shown, as a process of its own, so that whoever chose it can type it next time.
 """

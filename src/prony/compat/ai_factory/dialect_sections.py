@@ -1,7 +1,7 @@
 """Translate the service and the clients of an AI Factory recipe.
 
-Its clients start a process for each request; a driver here keeps a connection for each user. What a client does in
-phases (all inserts, then all queries) is one load here, with the same shares in an even mix.
+AI Factory's clients start a process for each request; a driver here keeps a connection for each user. What a client
+does in phases (all inserts, then all queries) is one load here, with the same shares in an even mix.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Write the files of AI Factory's folders: metrics, a summary of logs, reports and plots.
 
-The first has the names that its programs expose to Prometheus, each told once, for what the requests show. Only the
-name of the second is known: it tells of each log how long it is, and how many lines a program itself calls an error.
+The metrics have the names that its programs expose to Prometheus, each written once, for what the requests show. Of the
+summary of logs only the name is known: it says of each log how long it is, and how many lines a program itself calls an
+error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Import AI Factory's folders of results: each benchmark is an experiment of one job, each request a sample.
 
-Read the files of AI Factory's benchmarks.
-
 A benchmark is a folder with `run.json`, `summary.json` and `requests.jsonl`, or with one `requests_CLIENT.jsonl` for
 each client where they were not merged; any of them may be missing, and the name of the folder is its id.
 """

@@ -1,6 +1,6 @@
 """Translate a Benchmark AI descriptor, in either of its forms, into the recipe of a script that does the same.
 
-How many GPUs each type of machine of EC2 has.
+How many GPUs a machine has is looked up by its EC2 type.
 """
 
 from __future__ import annotations

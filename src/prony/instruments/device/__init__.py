@@ -1,6 +1,6 @@
 """Detect what this machine is and runs, with two hashes that say which results are comparable.
 
-Hash a machine's hardware and its software into two ids for comparability.
+One hash is of the machine's hardware, the other of its software.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Parse /proc/cpuinfo into the CPU's name and features.
+"""Parse /proc/cpuinfo into the CPU's name and the features that decide which kernels a model runs on.
 
-Name an ARM core or chip from its implementer and part numbers.
-
-Select the CPU flags that decide which kernels a model runs on, by Linux's names.
+An ARM core or chip is named from its implementer and part numbers. Features have Linux's names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Detect a Linux machine's hardware and CPU microcode from /proc and /sys.
+"""Detect a Linux machine's hardware from /proc and /sys: CPU and microcode, topology, caches, memory nodes and GPUs.
 
-Find AMD and Intel GPUs (and NVIDIA's without its driver) in /sys/class/drm on Linux.
-
-Read the CPU topology, caches and memory nodes from /sys/devices/system.
+GPUs of AMD and Intel (and NVIDIA's without its driver) are found in /sys/class/drm.
 """
 
 from __future__ import annotations

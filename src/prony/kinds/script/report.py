@@ -1,6 +1,6 @@
-"""Show what a script told: its settings, its curves step by step, and the machine beside it.
+"""Show what a script reported: its settings, its curves step by step, and the machine beside it.
 
-Read what a script told step by step as curves, one for each metric, set of labels, rank and run; and draw them.
+There is one curve for each metric, set of labels, rank and run.
 """
 
 from __future__ import annotations

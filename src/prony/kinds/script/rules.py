@@ -1,6 +1,6 @@
-"""Rules on a script: did it tell what the recipe says, in every run, and nothing that is no number?
+"""Rules on a script: did it report what the recipe says, in every run, and only numbers?
 
-What the verdict on a script is judged on: what every verdict is, and the numbers that it told.
+A verdict on a script is judged on what every verdict is, and on the numbers that the script reported.
 """
 
 from __future__ import annotations

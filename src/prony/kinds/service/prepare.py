@@ -1,7 +1,4 @@
-"""Check a service's job, say what it needs of a device, and make its paths absolute.
-
-Load the plug-ins that a service workload names, with their options checked.
-"""
+"""Check a service's job, load the plug-ins it names, say what it needs of a device, and make its paths absolute."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""One connection of the mock: requests are read and stamped, answers are written at once, straight to the socket.
+"""Serve one connection of the mock server: parse and stamp requests, and write answers at once, straight to the socket.
 
 The loop's own transports gather writes until all callbacks have run, and then nobody could say when a chunk left.
-
-Parse HTTP requests for the mock server and build its small answers.
 """
 
 from __future__ import annotations

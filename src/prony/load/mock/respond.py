@@ -1,6 +1,6 @@
-"""Write the mock's answers at the instants that the schedule says, and keep the truth of it.
+"""Write the mock server's answers at the scheduled instants, with faults, and record when each was really written.
 
-Draw the mock server's faults from a seed, one decision per request.
+Faults are drawn from a seed, one decision per request.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Build the digest of a generated reply from its pieces of text, reasoning and tool calls.
-
-Find when each position in a reply's body had arrived.
-"""
+"""Build the digest of a generated reply from its pieces of text, reasoning and tool calls, and when each arrived."""
 
 from __future__ import annotations
 

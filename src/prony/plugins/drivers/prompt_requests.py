@@ -1,7 +1,4 @@
-"""Build the requests of a text-generating driver from prompts.
-
-Decide how many requests a driver prepares, and which keys they use.
-"""
+"""Prepare a driver's requests: build them from prompts, or decide how many there are and which keys they use."""
 
 from __future__ import annotations
 

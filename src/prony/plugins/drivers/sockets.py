@@ -1,7 +1,4 @@
-"""Open a blocking socket to an endpoint for what drivers do before and after a load.
-
-Call a clean-up function when a block fails.
-"""
+"""Open a blocking socket to an endpoint for what drivers do before and after a load, and clean up when that fails."""
 
 from __future__ import annotations
 

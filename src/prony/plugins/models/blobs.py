@@ -1,7 +1,4 @@
-"""Store downloaded files by content hash, shared by every process on the machine.
-
-Name the files that must lie beside a model's main file.
-"""
+"""Store downloaded models and the files beside them by content hash, shared by every process on the machine."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 The keys are those that AWS's own programs read: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION
 or AWS_DEFAULT_REGION, and AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL for a store that is not Amazon's.
 
-Mirror all objects below an S3 prefix into a folder, fetching only what has changed.
+Of all objects below a folder's prefix, only those that have changed are fetched.
 """
 
 from __future__ import annotations

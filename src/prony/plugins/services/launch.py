@@ -1,6 +1,6 @@
-"""Describe how a service is started: as a process on this machine or in a container.
+"""Describe how a service is started: as a process of a program on this machine, or in a container.
 
-Find a server's program on this machine, or say how to install it.
+Where the program cannot be found, a message says how to install it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""PostgreSQL: made anew for each run, with settings that are read back by a query; ready when it answers one.
-
-Run one query on a PostgreSQL server that Prony started, and return its rows as text.
-"""
+"""PostgreSQL: made anew for each run, with settings that are read back by a query; ready when it answers one."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Read the rows of a data set: JSON lines, a JSON list, CSV or Parquet, by the file's ending.
+"""Read the rows of a data set, and the turns of the conversations in them.
 
-Extract the turns of a conversation from a row of a data set.
+The file's ending says whether it holds JSON lines, a JSON list, CSV or Parquet.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Task: prompts of random words, of exact token lengths where there is a tokenizer.
 
-Plain English words, for prompts where nobody counts tokens.
+Where nobody counts tokens, the words are plain English ones.
 """
 
 from __future__ import annotations

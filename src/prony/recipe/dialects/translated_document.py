@@ -1,6 +1,6 @@
-"""Build a recipe's document from a translated one, keeping the source position of each value.
+"""Validate another program's document strictly, and build a recipe's document from its translation.
 
-Validate another program's document strictly, with a problem and a line for each wrong field.
+Each wrong field gives a problem and a line; each value of the recipe's document keeps its position in the source.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Write a self-contained HTML page about an experiment: words first, then the table, plots, jobs and method.
 
-HTML sections that cover several jobs: duet, history, costs and matrix.
+Duet, history, costs and matrix have sections that cover several jobs.
 """
 
 from __future__ import annotations

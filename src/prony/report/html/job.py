@@ -1,6 +1,6 @@
-"""Render one job as an HTML article: verdict, numbers, plots and details.
+"""Render one job as an HTML article: verdict, numbers, plots, details and tables of its runs.
 
-HTML tables of a job's runs: repetitions, memory, noise, spread and outliers.
+The tables show repetitions, memory, noise, spread and outliers.
 """
 
 from __future__ import annotations

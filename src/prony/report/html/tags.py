@@ -1,7 +1,4 @@
-"""Build HTML elements; all text that is not markup is escaped.
-
-Assemble a whole HTML page without outside references or scripts.
-"""
+"""Build HTML elements and whole pages without outside references or scripts; all text that is not markup is escaped."""
 
 from __future__ import annotations
 

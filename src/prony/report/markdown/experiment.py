@@ -1,7 +1,4 @@
-"""Write an experiment as GitHub-flavoured Markdown: findings, the table with its notes, failures, where it ran.
-
-Markdown parts of a report that cover several jobs.
-"""
+"""Write an experiment as GitHub-flavoured Markdown: findings, analysis, table with notes, failures, where it ran."""
 
 from __future__ import annotations
 

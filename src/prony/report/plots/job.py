@@ -1,6 +1,7 @@
-"""Plot one job: distribution of its runs, timeline of its samples and telemetry.
+"""Plot the jobs of an experiment: each by itself over its runs and time, and all side by side.
 
-Plot all jobs side by side: comparison, cold against warm, and memory.
+One job has a distribution of its runs and a timeline of its samples and telemetry; all together have a comparison, cold
+against warm, and memory.
 """
 
 from __future__ import annotations

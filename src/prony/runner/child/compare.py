@@ -1,6 +1,6 @@
 """Compare two sets of outputs and measure how far apart they are. Needs numpy only, to work beside any engine.
 
-Save a model's outputs to a file and read them back, for comparison in another process.
+Outputs are saved to a file and read back, for comparison in another process.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Make the input arrays of a model, and record where shapes and values came from.
-
-Generate the values of one model input, and record how they were chosen.
-"""
+"""Make the input arrays of a model, and record where their shapes and values came from."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""An engine kept imported, and a fresh child forked from it for each order.
-
-Map the spawner's resident pages of engine code into a forked child.
+"""Keep an engine imported, and fork a fresh child from it for each order.
 
 A fork hands on what was written and leaves out what was only read from files. The child would fetch the engine's code
-page by page, and its load would be charged with that time and that memory.
+page by page, and its load would be charged with that time and that memory. So the spawner's resident pages of engine
+code are mapped into the child.
 """
 
 from __future__ import annotations

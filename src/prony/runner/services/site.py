@@ -1,7 +1,4 @@
-"""Make a folder and choose a user for a service.
-
-Reserve free ports, and find out who listens on a port.
-"""
+"""Give a service its folder, user and free ports, and find out who listens on a port."""
 
 from __future__ import annotations
 

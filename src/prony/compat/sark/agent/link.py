@@ -1,9 +1,9 @@
-"""Say to a SARK orchestrator and its Redis what an agent says to its server.
+"""Connect an agent to a SARK orchestrator and its Redis, as it would be connected to its server.
 
-The agent is the one that serves a Prony server, with its spool, its runner and its manners; only its link is another.
+The agent is the one that serves a Prony server, with its spool, its runner and its behaviour; only its link is another.
 A lease is a job that this worker holds in Redis; its id is the name of the folder that the job has in the spool.
 
-Read from a packed result what a SARK worker reports of its job.
+What a SARK worker reports of its job is read from the packed result.
 """
 
 from __future__ import annotations

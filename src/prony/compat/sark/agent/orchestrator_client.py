@@ -1,8 +1,6 @@
-"""The HTTP calls of a worker to a SARK orchestrator.
+"""Make a worker's HTTP calls to a SARK orchestrator, with this device described as the orchestrator wants it.
 
 A call ends as those of a `ServerLink` do: with an answer, `Refused`, or a TransportError when nobody answered.
-
-Describe this device as a SARK orchestrator wants it.
 """
 
 from __future__ import annotations

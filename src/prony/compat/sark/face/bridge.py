@@ -1,9 +1,9 @@
-"""Keep the fleet's queue and the lists that workers look into alike.
+"""Keep the fleet's queue and the lists in which Dumont workers look for jobs alike.
 
 The store alone is true. Whatever the lists lost, with a Redis that was restarted or a worker that died, is put there
 again; whatever they hold that is not wanted any more is taken out.
 
-The lists in which Dumont workers look for jobs and leave results, whoever keeps them: a Redis, or this process.
+A Redis or this process keeps the lists; workers leave their results in one, too.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""Record the reports of the results list as results of the fleet: each once, and none is lost that a job waits for.
-
-Guess which worker has taken which job, by who asked for it and who says to be busy.
+"""Record the workers' reports as results of the fleet: each once, and none is lost that a job waits for.
 
 A Dumont takes a job's id from a list without a word, asks for the job without its name, and then says under its name
-that it is busy. This joins the two. A wrong guess does no harm: results name their job, and a lease that brings none
-ends.
+that it is busy. `Claims` joins the two, to guess which worker has taken which job. A wrong guess does no harm: results
+name their job, and a lease that brings none ends.
 
-Write what a Dumont worker reports as a result folder that says who measured, and what is not known.
+A report becomes a result folder that says who measured, and what is not known.
 """
 
 from __future__ import annotations

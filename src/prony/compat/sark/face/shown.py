@@ -1,6 +1,6 @@
-"""Show campaigns, jobs and results as SARK's clients know them.
+"""Show campaigns, jobs and results as SARK's clients know them, as objects and as CSV files.
 
-Write the CSV files of campaigns anew from what is stored, whenever one is asked for.
+The CSV files of campaigns are written anew from what is stored, whenever one is asked for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Translate between a worker that registers and an agent of the fleet.
-
-Which list a job of a campaign waits in, and which lists a worker looks into.
-"""
+"""Translate between a worker that registers and an agent of the fleet, and name the lists where jobs wait for it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Check a job's outputs against a reference, once per job and outside every timed process.
 
-Are the answers right? The same model and inputs on the plainest engine in float32, compared with the job's own.
+The reference is the same model with the same inputs on the plainest engine in float32.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Run one execution of a script: start it, follow it, enforce its limits and end it.
-
-Explain how the processes of a script ended.
-"""
+"""Run one execution of a script: start it, follow it, enforce its limits, end it and explain how it ended."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Prepare what surrounds a script's executions: files, sources, container and server.
+"""Prepare what surrounds a script's executions: files, sources, variables, container and server.
 
-Fill in `$(NAME)` in a script's words and environment.
-
-Start the server that a script needs, and check whether it is ready.
+`$(NAME)` is filled in wherever it stands in a script's words and environment. The server that a script needs is started
+here and asked whether it is ready.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Jobs that want the same service share one, and take turns on it.
 
-Choose a search's next load from its probes, each judged on its requests.
+A search's next load is chosen from its probes, each judged on its requests.
 """
 
 from __future__ import annotations

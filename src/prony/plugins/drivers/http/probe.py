@@ -1,8 +1,7 @@
 """Build HTTP requests for an endpoint, and ask it for JSON and its HTTP version before a load.
 
-Blocking HTTP/2 session, which also shows whether a server speaks HTTP/2.
-
-Build an authentication header from the key in an environment variable.
+A blocking HTTP/2 session also shows whether a server speaks HTTP/2. The authentication header is built from the key in
+an environment variable.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Parse the replies of OpenAI's completion APIs, streamed or in one piece.
-
-Extract text, reasoning and tool calls from a chat message or its delta.
-"""
+"""Parse the replies of OpenAI's completion APIs, streamed or in one piece, into text, reasoning and tool calls."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""Encode PostgreSQL protocol 3.0 messages, and read an error's SQLSTATE.
+"""Encode PostgreSQL protocol 3.0 messages, log in, and read an error's SQLSTATE.
 
 Statements take their parameters as text and give their rows as text, as pgbench's do.
 
-Log in to PostgreSQL: no password, clear text, MD5 and SCRAM-SHA-256.
-
-Nothing here reads or writes: a blocking session and a wire use it alike.
+One can log in without a password, with one in clear text, and by MD5 and SCRAM-SHA-256. Nothing here reads or writes: a
+blocking session and a wire use it alike.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 `stress_test` has the operations of one service; the pgbench_ tables and their transactions are those of pgbench, so
 that its figures and ours are of the same work.
 
-A place is one of the templates' (`{random_int:1:100}`, `{random_hex:16}`, `{seq}`, ...) or the name of a value that the
-recipe gives one of these rules; a named value is the same in all statements of one request. Other braces are left as
-they are.
+A placeholder is one of the templates' (`{random_int:1:100}`, `{random_hex:16}`, `{seq}`, ...) or the name of a value
+that the recipe gives one of these rules; a named value is the same in all statements of one request. Other braces are
+left as they are.
 """
 
 from __future__ import annotations

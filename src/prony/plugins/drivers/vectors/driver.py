@@ -1,9 +1,7 @@
-"""Base driver for vector stores: inserts, queries and their recall.
+"""Base driver for vector stores: inserts and queries of generated vectors, and the recall of the answers.
 
 Recall is the share of the exact nearest vectors that an answer holds. It exists where the collection stands still: not
 where the same load inserts.
-
-Generate vectors and queries from a seed, with the exact nearest neighbours.
 
 Vectors are made in blocks, each from the seed and its number alone, so that a million of them never lie in memory
 together. Their numbers have five digits after the point: what is written as JSON is what the answers are computed from.

@@ -2,14 +2,11 @@
 
 Runs under the torch engine's interpreter: it needs numpy, torch and nothing of Prony's dependencies.
 
-PyTorch functions for the ONNX operators that the zoo uses.
+Of the ONNX operators that the zoo uses, `Shape` gives a list of sizes, which stay symbols while the model is exported;
+all else gives tensors.
 
-`Shape` gives a list of sizes, which stay symbols while the model is exported; all else gives tensors.
-
-Plan the PyTorch steps of an ONNX graph, fusing what PyTorch has one kernel for.
-
-A person who writes these models for PyTorch calls `linear` and `gelu`; ONNX spells them out. Timing the spelt-out
-form would show PyTorch slower than anyone runs it.
+What PyTorch has one kernel for is fused. A person who writes these models for PyTorch calls `linear` and `gelu`; ONNX
+spells them out. Timing the spelt-out form would show PyTorch slower than anyone runs it.
 """
 
 from __future__ import annotations
