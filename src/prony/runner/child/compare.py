@@ -147,7 +147,7 @@ def save_outputs(path: str, outputs: Mapping[str, Array]) -> None:
 
 
 def read_outputs(path: str) -> dict[str, Array]:
-    """Read what `keep` wrote."""
+    """Read what `save_outputs` wrote."""
     with np.load(path) as file:
         return {name.removeprefix(_PREFIX): file[name] for name in file}
 
