@@ -21,11 +21,11 @@ from prony.model.event import Event
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import ExperimentData
 from prony.model.job import Job
+from prony.model.states import outcome_of_results
 from prony.ports.clock import SystemClock
 from prony.ports.workload import kind_of
 from prony.recipe import LoadedRecipe, loads
 from prony.store.home import Home
-from prony.store.result_rows import outcome
 from prony.store.store import Store
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class Bench:
                 results.record_result(self.store, folder)
         states = [record.result.state for record in self.store.records(experiment.id)]
         # Who was stopped before anything was kept did not fail.
-        state = ExperimentState.PARTIAL if stopped and not states else outcome(states, expected=len(jobs))
+        state = ExperimentState.PARTIAL if stopped and not states else outcome_of_results(states, expected=len(jobs))
         self.store.set_experiment_state(experiment.id, state, ended_at=self.clock.now())
 
     def rerun(

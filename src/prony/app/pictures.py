@@ -117,7 +117,7 @@ def starts(entry: Entry) -> Starts:
     return Starts(job_id=entry.job.id, title=entry.job.title, runs=runs, estimates=_estimates(entry, _COLD))
 
 
-def lines(entry: Entry) -> StepLines:
+def picture_lines(entry: Entry) -> StepLines:
     """Show what was reported step by step; no line where nothing was."""
     found = shown_kind(entry.job.workload.kind).report.curves(entry)
     return StepLines(job_id=entry.job.id, title=entry.job.title, lines=tuple(found))

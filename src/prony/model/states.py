@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TypeVar
 
@@ -9,6 +10,7 @@ from prony.errors import ConflictError
 from prony.model.agent import AgentState
 from prony.model.experiment import ExperimentState
 from prony.model.queue import JobState
+from prony.model.result import ResultState
 
 S = TypeVar("S", bound=StrEnum)
 
@@ -66,3 +68,12 @@ def experiment_outcome(states: dict[JobState, int]) -> ExperimentState:
     if present == {JobState.FAILED}:
         return ExperimentState.FAILED
     return ExperimentState.COMPLETE if present <= {JobState.COMPLETE, JobState.FAILED} else ExperimentState.PARTIAL
+
+
+def outcome_of_results(states: Sequence[ResultState], *, expected: int) -> ExperimentState:
+    """Return how an experiment ended, from how its jobs did: one that measured nothing failed."""
+    if all(state is ResultState.FAILED for state in states) and len(states) in (0, expected):
+        return ExperimentState.FAILED
+    if len(states) < expected or ResultState.PARTIAL in states:
+        return ExperimentState.PARTIAL
+    return ExperimentState.COMPLETE

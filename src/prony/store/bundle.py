@@ -17,10 +17,10 @@ from prony.model.base import Noun
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.recipe import Matrix, Recipe
+from prony.model.states import outcome_of_results
 from prony.model.workload import Scalar
 from prony.store.codecs import experiment_from
 from prony.store.folder import JOB, RESULT, FolderContents, read_folder, read_noun
-from prony.store.result_rows import outcome
 
 MANIFEST = "MANIFEST.json"
 
@@ -135,7 +135,7 @@ def _rebuilt(folders: Sequence[Path]) -> Bundle:
         id=jobs[0].experiment_id,
         name=jobs[0].name,
         recipe=_recipe(jobs),
-        state=outcome([contents.result.state for contents in results], expected=len(results)),
+        state=outcome_of_results([contents.result.state for contents in results], expected=len(results)),
         created_at=min(contents.result.started_at for contents in results),
         ended_at=max((end for end in ends if end is not None), default=None),
         job_count=len(jobs),

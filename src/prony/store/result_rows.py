@@ -19,7 +19,7 @@ from prony.errors import ConflictError, InputError, NotFoundError
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.result import ResultState
-from prony.model.states import EXPERIMENT, check_transition
+from prony.model.states import EXPERIMENT, check_transition, outcome_of_results
 from prony.store import history_tables, tables
 from prony.store import tables as listing_tables
 from prony.store.codecs import Values, experiment_of, experiment_row, job_row, listed_row
@@ -182,15 +182,6 @@ def end_orphans(connection: Connection, is_dead: Callable[[str], bool]) -> tuple
     return tuple(ended)
 
 
-def outcome(states: Sequence[ResultState], *, expected: int) -> ExperimentState:
-    """Return how an experiment ended, from how its jobs did: one that measured nothing failed."""
-    if all(state is ResultState.FAILED for state in states) and len(states) in (0, expected):
-        return ExperimentState.FAILED
-    if len(states) < expected or ResultState.PARTIAL in states:
-        return ExperimentState.PARTIAL
-    return ExperimentState.COMPLETE
-
-
 _ATTEMPTS = select(tables.result.c.attempt, tables.result.c.state).where(tables.result.c.job_id == bindparam("of"))
 _KEEP_EXPERIMENT = (
     select(tables.experiment.c.id)
@@ -267,4 +258,4 @@ def _left_behind(connection: Connection, experiment_id: str) -> tuple[Experiment
     rows = connection.execute(query).all()
     expected = experiment(connection, experiment_id).job_count
     ended_at = max((row.ended_at for row in rows if row.ended_at), default=None)
-    return outcome([ResultState(row.state) for row in rows], expected=expected), ended_at
+    return outcome_of_results([ResultState(row.state) for row in rows], expected=expected), ended_at

@@ -14,8 +14,16 @@ from prony.model.agent import AgentState
 from prony.model.experiment import ExperimentState
 from prony.model.queue import JobState
 from prony.model.result import ResultState
-from prony.model.states import AGENT, ENDED, EXPERIMENT, IDLE_ONLY, JOB, check_transition, experiment_outcome
-from prony.store import result_rows
+from prony.model.states import (
+    AGENT,
+    ENDED,
+    EXPERIMENT,
+    IDLE_ONLY,
+    JOB,
+    check_transition,
+    experiment_outcome,
+    outcome_of_results,
+)
 
 TABLES = [(JOB, JobState), (EXPERIMENT, ExperimentState), (AGENT, AgentState)]
 ENDS = (JobState.COMPLETE, JobState.PARTIAL, JobState.FAILED, JobState.CANCELLED)
@@ -82,7 +90,7 @@ def test_how_an_experiment_ended_follows_from_its_jobs(present: set[JobState]) -
 @given(st.lists(st.sampled_from(ResultState), min_size=1, max_size=6))
 def test_it_ends_the_same_with_a_server_as_without(results: list[ResultState]) -> None:
     counts = {JobState(state.value): results.count(state) for state in results}
-    assert experiment_outcome(counts) is result_rows.outcome(results, expected=len(results))
+    assert experiment_outcome(counts) is outcome_of_results(results, expected=len(results))
 
 
 @given(st.dictionaries(st.sampled_from(ENDS), st.integers(1, 3), min_size=1), st.data())

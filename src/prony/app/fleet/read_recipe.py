@@ -43,13 +43,13 @@ def read_recipe(order: ReadOrder) -> ReadRecipe:
     loaded = loads(submission.text, format_of(Path(submission.name)), submission.name, submission.overrides)
     check_target(loaded)
     cells = loaded.jobs(order.identity, apart=order.apart)
-    check_size(len(cells))
+    check_job_count(len(cells))
     check_names(cells)
     _check_demands(loaded.recipe, cells)
     return ReadRecipe(order, replace(loaded, marks={}, document={}), cells)
 
 
-def check_size(count: int) -> None:
+def check_job_count(count: int) -> None:
     if count > MOST_JOBS:
         raise InputError(
             f"this recipe makes {count} jobs, more than the {MOST_JOBS} that a server takes at once",

@@ -123,7 +123,7 @@ class Results:
 
     async def lines(self, job_id: str) -> StepLines:
         entry = await self.get(job_id)
-        return await asyncio.to_thread(pictures.lines, entry)
+        return await asyncio.to_thread(pictures.picture_lines, entry)
 
     async def sections(self, job_id: str) -> JobSections:
         """Return what the kind of a job says of its result beside the numbers."""

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TypeVar
 
 from prony.app.check_jobs import new_id
-from prony.app.fleet.read_recipe import ReadOrder, ReadRecipe, check_size
+from prony.app.fleet.read_recipe import ReadOrder, ReadRecipe, check_job_count
 from prony.app.fleet.state import FleetState
 from prony.dispatch.matching import demand_of, lacks
 from prony.errors import CapacityError, PronyError
@@ -98,7 +98,7 @@ def plan_experiment(
     prefix = f"{identity}.{new_id(time.time(), chance=2)}" if replaced else identity
     kind = partial(Lot, experiment_id=identity, priority=priority, created_at=now)
     jobs, lots = _assign_lots(cells, recipe, offers, lambda number, **rest: kind(id=f"{prefix}.{number}", **rest))
-    check_size(len(jobs))
+    check_job_count(len(jobs))
     experiment = Experiment(
         id=identity,
         name=recipe.name,
@@ -138,7 +138,7 @@ def _assign_lots(
         demand = demand_of(cell, recipe.place)
         if demand.id not in places:
             places[demand.id] = _places(demand, recipe, offered)
-        check_size(len(jobs) + len(places[demand.id]))
+        check_job_count(len(jobs) + len(places[demand.id]))
         for number, agent_id in enumerate(places[demand.id]):
             key = (demand.id, agent_id)
             if key not in known:
