@@ -17,7 +17,7 @@ from prony.errors import InputError, TransportError
 from prony.load.http import request_bytes, target_of
 from prony.load.http2 import Http2Wire, request_frames
 from prony.load.tls import context_of
-from prony.plugins.drivers.sockets import connect, receive, show_endpoint
+from prony.plugins.drivers.sockets import clean_up_on_failure, connect, receive, show_endpoint
 from prony.ports.driver import Cause, Endpoint
 
 if TYPE_CHECKING:
@@ -43,12 +43,9 @@ class Http2Session:
         self._failure: Cause | None = None
         self._pieces: list[bytes] = []
         self._wire = Http2Wire(cast("LoadConnection", self), {})
-        try:
+        with clean_up_on_failure(self._socket.close):
             self._wire.connection_made()
             self._wait("a server that speaks HTTP/2 tells its settings first")
-        except BaseException:
-            self._socket.close()
-            raise
 
     def __enter__(self) -> Self:
         return self

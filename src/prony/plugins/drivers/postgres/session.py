@@ -10,7 +10,7 @@ from typing import Self
 from prony.errors import InputError, SutError
 from prony.plugins.drivers.postgres import messages
 from prony.plugins.drivers.postgres.messages import Login
-from prony.plugins.drivers.sockets import connect, receive, show_endpoint
+from prony.plugins.drivers.sockets import clean_up_on_failure, connect, receive, show_endpoint
 from prony.ports.driver import Endpoint
 
 Row = tuple[str | None, ...]
@@ -30,11 +30,8 @@ class PostgresSession:
         self._socket = connect(endpoint, timeout_s=600.0, asking=(messages.TLS_ASKING, messages.TLS_GRANTED))
         self._waiting = bytearray()
         self.facts: dict[str, str] = {}
-        try:
+        with clean_up_on_failure(self._socket.close):
             self._log_in(settings)
-        except BaseException:
-            self._socket.close()
-            raise
 
     def __enter__(self) -> Self:
         return self

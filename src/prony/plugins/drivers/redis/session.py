@@ -8,7 +8,7 @@ from typing import Self
 
 from prony.errors import InputError, SutError
 from prony.plugins.drivers.redis.resp import NotRespError, Reader, encode_command
-from prony.plugins.drivers.sockets import connect, receive, show_endpoint
+from prony.plugins.drivers.sockets import clean_up_on_failure, connect, receive, show_endpoint
 from prony.ports.driver import Endpoint
 
 _AT_ONCE = 500
@@ -35,12 +35,9 @@ class RedisSession:
         self._endpoint = endpoint
         self._socket = connect(endpoint)
         self._reader = Reader()
-        try:
+        with clean_up_on_failure(self._socket.close):
             for one in greeting(endpoint, resp3=False):
                 self._greet(one)
-        except BaseException:
-            self._socket.close()
-            raise
 
     def __enter__(self) -> Self:
         return self
