@@ -82,6 +82,13 @@ class Work:
     def meta(self) -> Meta:
         return read_noun(self.meta_file, Meta)
 
+    def find_packed(self) -> Meta | None:
+        """Return what is packed here, or None: also where the uploader's thread removes it in this moment."""
+        try:
+            return self.meta() if self.is_packed else None
+        except NotFoundError:
+            return None
+
 
 class Spool:
     """One agent's results on their way. Blocking: call it from a thread."""
@@ -94,8 +101,9 @@ class Spool:
     def begin(self, lease: Lease) -> Work:
         """Make a place for an attempt and write down what it is; one that is packed already is returned as it is."""
         work = Work(self.root / f"{safe_id(lease.job.id)}.{lease.attempt}")
-        if work.is_packed:
-            if work.meta().lease_id == lease.id:
+        packed = work.find_packed()
+        if packed is not None:
+            if packed.lease_id == lease.id:
                 return work
             self.refuse(work, f"lease {lease.id} is for the same job and attempt")
         with disk_told(work.path):
@@ -130,12 +138,14 @@ class Spool:
         """Return what is packed and not yet sent, oldest first; what cannot be read is set aside."""
         found = []
         for work in self._works():
-            if work.is_packed:
-                try:
-                    found.append((work, work.meta()))
-                except StoreError as exc:
-                    with suppress(StoreError):  # tried again with the next look
-                        self.refuse(work, exc.message)
+            try:
+                meta = work.find_packed()
+            except StoreError as exc:
+                with suppress(StoreError):  # tried again with the next look
+                    self.refuse(work, exc.message)
+                continue
+            if meta is not None:
+                found.append((work, meta))
         return sorted(found, key=lambda pair: pair[1].number)
 
     def find_unfinished(self) -> list[Work]:

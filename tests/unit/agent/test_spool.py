@@ -66,6 +66,23 @@ def test_what_was_removed_half_is_no_result(spool: Spool, a_lease: MakeLease) ->
     assert spool.find_unfinished() == []
 
 
+def test_a_result_that_is_sent_while_another_is_packed_disturbs_nothing(
+    spool: Spool, a_lease: MakeLease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent, _ = finished(spool, a_lease(1))
+
+    def exists_and_goes(work: Work) -> bool:
+        is_packed = work.meta_file.exists()
+        if work == sent:
+            spool.remove(work)  # as the uploader's thread does, between the look and the reading
+        return is_packed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Work, "is_packed", property(exists_and_goes))
+        kept, meta = finished(spool, a_lease(2))
+    assert spool.waiting() == [(kept, meta)]
+
+
 def test_a_damaged_mark_is_set_aside_and_the_others_wait_on(spool: Spool, a_lease: MakeLease) -> None:
     bad, _ = finished(spool, a_lease(1))
     finished(spool, a_lease(2))

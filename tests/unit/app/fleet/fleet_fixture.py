@@ -117,6 +117,7 @@ class FleetFixture:
     @asynccontextmanager
     async def waiting(self, *fake_agents: FakeAgent) -> AsyncIterator[list[asyncio.Task[Lease | None]]]:
         """Have agents wait for a job in the order in which they are named; those that still do at the end stop."""
+        await self.settle()  # a server that has just heard of an agent wakes it, to look again at what it may do
         polls = []
         for fake_agent in fake_agents:
             polls.append(asyncio.create_task(fake_agent.poll(wait_s=30)))
