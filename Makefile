@@ -83,9 +83,10 @@ test-busy: setup
 coverage: setup extras
 	$(BIN)/python -m tools.measure_coverage $(PYTEST_OPTIONS) $(FILES)
 
-# What takes minutes each. What it needs and does not find is told and skipped.
-test-slow: setup
-	$(BIN)/python -m pytest -m slow
+# The thorough forms: what takes long, the fleet on PostgreSQL, and properties with all their examples. What it needs
+# and does not find is told and skipped.
+test-slow: setup extras
+	PRONY_TEST_THOROUGH=1 $(PYTEST) -m "slow or hypothesis or scaled"
 
 check: format lint types contracts ui-check test
 

@@ -22,6 +22,7 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, settings
 
+from lanes import count_examples
 from prony.ports import plugins
 from servers.binaries import AbsentError
 from servers.needs import count_missing, lack
@@ -35,7 +36,14 @@ sys.dont_write_bytecode = False
 for _part in ("connect", "read", "write", "pool"):
     setattr(httpx._config.DEFAULT_TIMEOUT_CONFIG, _part, 60.0)
 # Hypothesis times examples against limits that a busy machine does not keep; what a test finds does not depend on them.
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The examples are the same in every run: one that fails fails again.
+settings.register_profile(
+    "busy",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=count_examples(100),
+    derandomize=True,
+)
 settings.load_profile("busy")
 # A shell that starts the tests in the background has them ignore interrupts, and what they start inherits that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

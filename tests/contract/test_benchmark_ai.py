@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lanes import count_examples
 from prony.errors import RecipeError
 from prony.kinds.script.schema import Readiness, ScriptServer, ScriptWorkload
 from prony.model.recipe import Recipe
@@ -375,7 +376,7 @@ anything = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=count_examples(150), deadline=None, derandomize=True)
 @given(base=st.sampled_from([FINAL, OF_2019, INFERENCE, HOROVOD]), data=st.data())
 def test_whatever_stands_under_a_key_it_is_read_or_refused_with_a_line(
     base: dict[str, Any], data: st.DataObject

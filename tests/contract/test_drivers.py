@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from lanes import count_examples
 from prony.load.wire import Wire
 from prony.model.base import Noun
 from prony.plugins.drivers.command import CommandDriver
@@ -160,7 +161,7 @@ class TestEveryDriverThatCanPrepareAlone:
         assert all(request.after is None or request.after < index for index, request in enumerate(made.requests))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count_examples(60), deadline=None)
 @given(status=STATUSES, body=BODIES, cuts=st.lists(st.integers(0, 400), max_size=5), which=st.integers(0, 100))
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case.offline is not None], ids=lambda case: case.driver.name
@@ -172,7 +173,7 @@ def test_a_digest_never_raises(case: Case, status: int, body: bytes, cuts: list[
     assert isinstance(digest.cause, Cause)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count_examples(60), deadline=None)
 @given(status=STATUSES, body=BODIES, cuts=st.lists(st.integers(0, 400), max_size=5))
 @pytest.mark.parametrize("driver", [case.driver for case in CASES], ids=lambda driver: driver.name)
 def test_a_digest_before_anything_was_prepared_never_raises(

@@ -18,6 +18,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import content_type_conformance, status_code_conformance
 
 from chaos.fleet import Fleet, fleet
+from lanes import THOROUGH
 from prony.client import Client
 from prony.model.agent import Capabilities, Enrolment
 from prony.model.alarm import NewAlarm
@@ -26,7 +27,9 @@ from prony.model.queue import Submission
 from prony.model.schedule import NewSchedule
 from prony.server.auth import ROLES
 
-EXAMPLES = int(os.environ.get("PRONY_TEST_FUZZ", "12"))
+# `make test-slow` tries more of them.
+pytestmark = pytest.mark.scaled
+EXAMPLES = int(os.environ.get("PRONY_TEST_FUZZ", "12" if THOROUGH else "4"))
 RECIPE = """
 name: fuzz
 workload: {kind: model, model: "zoo:tiny", engine: "null"}

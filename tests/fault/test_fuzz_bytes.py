@@ -17,9 +17,12 @@ import pytest
 
 from chaos.attacks import connect, warm
 from chaos.fleet import Fleet, fleet
+from lanes import THOROUGH
 from servers.ports import free_port
 
-EXAMPLES = 25 * int(os.environ.get("PRONY_TEST_FUZZ", "12"))
+# `make test-slow` tries more of them.
+pytestmark = pytest.mark.scaled
+EXAMPLES = 25 * int(os.environ.get("PRONY_TEST_FUZZ", "12" if THOROUGH else "4"))
 BODY = b'{"text": "name: x\\nworkload: {kind: model}\\n"}'
 HTTP = (
     b"GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n",

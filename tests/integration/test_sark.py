@@ -53,7 +53,7 @@ def sark(shared: House) -> Iterator[House]:
     shared.dismiss()
 
 
-@pytest.fixture(params=["shared", "own"], ids=["redis", "own lists"])
+@pytest.fixture(params=["shared", pytest.param("own", marks=pytest.mark.slow)], ids=["redis", "own lists"])
 def either(request: pytest.FixtureRequest) -> Iterator[House]:
     """The same with a Redis, and with lists of its own."""
     made: House = request.getfixturevalue(request.param)

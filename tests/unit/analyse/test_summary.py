@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lanes import count_examples
 from prony.analyse.estimates import across_runs
 from prony.errors import InputError
 from prony.kinds.model.summary import summarise
@@ -281,7 +282,7 @@ run_sets = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=count_examples(40), deadline=None)
 @given(run_sets)
 def test_statistics_are_in_order_and_intervals_contain_their_value(runs: dict[int, Array]) -> None:
     found = summary_of(runs).estimates

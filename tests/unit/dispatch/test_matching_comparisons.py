@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
 
+from lanes import count_examples
 from prony.model.fact import FACTS, SIGNS, Value, advise_fact, comparing, looks_like_comparison, parse_comparison
 
 ORDERS: dict[str, Any] = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
@@ -44,7 +45,7 @@ def test_a_bare_number_is_equal_to_itself_alone(has: float, number: float) -> No
     assert fits("memory_gib", str(number), has) is (has == number)
 
 
-@settings(max_examples=400, derandomize=True, deadline=None)
+@settings(max_examples=count_examples(400), derandomize=True, deadline=None)
 @given(VERSIONS, st.sampled_from(SIGNS), VERSIONS)
 def test_versions_compare_as_packages_do(has: str, sign: str, version: str) -> None:
     assert fits("engine.onnxruntime", sign + version, has) is EVERY[sign](Version(has), Version(version))

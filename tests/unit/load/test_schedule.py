@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lanes import count_examples
 from prony.errors import InputError
 from prony.load.schedule import LoadSchedule, RateStep, plan
 from prony.model.load import Load
@@ -122,7 +123,7 @@ def test_what_never_becomes_due_is_refused() -> None:
         planned(open={"rate": 1e-12}, requests=10)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=count_examples(30), deadline=None)
 @given(
     st.lists(st.tuples(st.floats(0.5, 20), st.floats(0, 300), st.booleans()), min_size=1, max_size=5),
     st.sampled_from(ARRIVALS),

@@ -9,20 +9,21 @@ import pytest
 import yaml
 from hypothesis import given, settings
 
+from lanes import count_examples
 from prony.model.recipe import Recipe
 from prony.recipe import dump, loads
 
 from .strategies import documents, recipe_of, toml
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=count_examples(150), deadline=None, derandomize=True)
 @given(documents)
 def test_what_dump_writes_loads_to_an_equal_recipe(document: dict[str, Any]) -> None:
     recipe = recipe_of(document)
     assert loads(dump(recipe)).recipe == recipe
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=count_examples(100), deadline=None, derandomize=True)
 @given(documents)
 def test_the_same_document_means_the_same_in_all_three_formats(document: dict[str, Any]) -> None:
     recipe = recipe_of(document)
@@ -31,7 +32,7 @@ def test_the_same_document_means_the_same_in_all_three_formats(document: dict[st
     assert loads(toml(document), "toml").recipe == recipe
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=count_examples(50), deadline=None, derandomize=True)
 @given(documents)
 def test_a_recipe_survives_its_own_json(document: dict[str, Any]) -> None:
     recipe = recipe_of(document)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from lanes import count_examples
 from prony.errors import RecipeError
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.job import Job
@@ -126,7 +127,7 @@ def test_a_recipe_made_in_python_is_checked_as_well() -> None:
         expand(recipe, "x1")
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=count_examples(60), deadline=None, derandomize=True)
 @given(documents)
 def test_every_job_survives_its_json_and_differs_from_its_siblings(document: dict[str, Any]) -> None:
     made = expand(recipe_of(document), "x1")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from lanes import count_examples
 from prony.errors import RecipeError
 from prony.recipe import json_text, loads
 from prony.recipe.positions import Mark
@@ -24,7 +25,7 @@ def test_every_key_and_item_knows_its_line_and_column() -> None:
     assert marks[("b", "cA", 1, "d")] == Mark("r.json", 3, 4)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=count_examples(100), deadline=None, derandomize=True)
 @given(documents)
 def test_the_locator_finds_every_path_and_nothing_else(document: dict[str, Any]) -> None:
     parsed = json_text.parse(json.dumps(document, indent=1), "r.json")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lanes import count_examples
 from prony.errors import InputError, RecipeError
 from prony.model.fact import comparing
 from prony.recipe import loads
@@ -86,7 +87,7 @@ def test_the_whole_document_is_right_before_it_is_bent() -> None:
     assert loads(json.dumps(DOCUMENT), "json").recipe.name == "whole"
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=count_examples(300), deadline=None, derandomize=True)
 @given(st.data())
 def test_a_typo_in_any_key_is_answered_with_the_right_key(data: st.DataObject) -> None:
     place = data.draw(st.sampled_from(named_keys(DOCUMENT)))
@@ -102,7 +103,7 @@ def test_a_typo_in_any_key_is_answered_with_the_right_key(data: st.DataObject) -
     assert json.dumps(slip) in line
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=count_examples(100), deadline=None, derandomize=True)
 @given(st.data())
 def test_a_typo_in_an_axis_is_answered_with_the_right_path(data: st.DataObject) -> None:
     field = data.draw(st.sampled_from(["threads", "batch_size", "precision", "engine"]))
@@ -113,7 +114,7 @@ def test_a_typo_in_an_axis_is_answered_with_the_right_path(data: st.DataObject) 
     assert caught.value.hint == f"did you mean workload.{field}?"
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=count_examples(100), deadline=None, derandomize=True)
 @given(st.data())
 def test_a_typo_in_a_fact_is_answered_with_the_right_fact(data: st.DataObject) -> None:
     fact = data.draw(st.sampled_from(["cpu.cores", "memory_gib", "gpu.vendor", "virtualization", "hardware_id"]))
@@ -140,19 +141,19 @@ def survives(text: str, form: Format) -> None:
 FORMATS: st.SearchStrategy[Format] = st.sampled_from(["yaml", "toml", "json"])
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=count_examples(300), deadline=None, derandomize=True)
 @given(st.text(max_size=80), FORMATS)
 def test_random_text_raises_nothing_but_input_errors(text: str, form: Format) -> None:
     survives(text, form)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=count_examples(300), deadline=None, derandomize=True)
 @given(st.text("{}[]:,\"'&*!<-#|>%@=.\n\t name0", max_size=40), FORMATS)
 def test_random_syntax_raises_nothing_but_input_errors(text: str, form: Format) -> None:
     survives(text, form)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=count_examples(200), deadline=None, derandomize=True)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -174,7 +175,7 @@ def test_any_tree_of_values_under_known_keys_raises_nothing_but_input_errors(tre
     survives(json.dumps(DOCUMENT | {"place": {"where": {"os": tree, "label.a": tree}}}), "json")
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=count_examples(150), deadline=None, derandomize=True)
 @given(st.data())
 def test_a_recipe_with_one_character_bent_raises_nothing_but_input_errors(data: st.DataObject) -> None:
     form: Format = data.draw(FORMATS)
@@ -183,7 +184,7 @@ def test_a_recipe_with_one_character_bent_raises_nothing_but_input_errors(data: 
     survives(text[:at] + data.draw(st.characters()) + text[at + 1 :], form)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=count_examples(200), deadline=None, derandomize=True)
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_a_random_option_raises_nothing_but_input_errors(path: str, value: str) -> None:
     for option in (f"{path}={value}", f"workload.{path}={value}", f"matrix.{path}={value}", f"labels.{path}={value}"):

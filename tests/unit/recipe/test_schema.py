@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from lanes import count_examples
 from prony.model.recipe import Recipe, json_schema
 from prony.recipe import load
 from prony.recipe.formats import SUFFIXES
@@ -76,7 +77,7 @@ def test_every_example_fits_the_schema(path: Path) -> None:
     assert list(misfits(SCHEMA, load(path).document)) == []
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=count_examples(60), deadline=None, derandomize=True)
 @given(documents)
 def test_every_valid_recipe_fits_the_schema(document: dict[str, Any]) -> None:
     assert list(misfits(SCHEMA, document)) == []

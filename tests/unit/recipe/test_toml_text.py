@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from lanes import count_examples
 from prony.errors import RecipeError
 from prony.recipe import loads, toml_text
 from prony.recipe.positions import Keys, Marks, format_path
@@ -64,7 +65,7 @@ def every_path(tree: Any, keys: Keys = ()) -> set[Keys]:
     return {keys}.union(*(every_path(value, (*keys, key)) for key, value in inner))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=count_examples(150), deadline=None, derandomize=True)
 @given(documents)
 def test_whatever_tomllib_reads_the_locator_finds_and_nothing_else(document: dict[str, Any]) -> None:
     parsed = toml_text.parse(toml(document), "r.toml")

@@ -11,6 +11,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lanes import count_examples
 from prony.instruments.requests import Digests, Taken, request_frame
 from prony.instruments.samples import telemetry_frame
 from prony.kinds.service.merge import Rows, merged_rows
@@ -65,7 +66,7 @@ def moved(frame: pl.DataFrame, by_ns: int) -> pl.DataFrame:
     return frame.with_columns(*changes, pl.col("token_ns").list.eval(pl.element() - by_ns))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=count_examples(40))
 @given(
     count=st.integers(min_value=1, max_value=60),
     offsets=st.lists(st.integers(min_value=-(10**9), max_value=10**9), min_size=1, max_size=4),

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
+from lanes import count_examples
 from prony.errors import InputError, NotFoundError
 from prony.runner.onnx_file import DTYPES, OnnxGraph, is_inside, read_graph, read_tensors, value_bounds
 
@@ -244,7 +245,7 @@ def survives(path: Path, content: bytes) -> None:
         value_bounds(read_graph(path))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=count_examples(300), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_garbled_bytes_give_an_input_error_at_worst(whole: bytes, scratch: Path, data: st.DataObject) -> None:
     content = bytearray(whole)
@@ -254,13 +255,13 @@ def test_garbled_bytes_give_an_input_error_at_worst(whole: bytes, scratch: Path,
     survives(scratch, bytes(content))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=count_examples(100), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_truncated_bytes_give_an_input_error_at_worst(whole: bytes, scratch: Path, data: st.DataObject) -> None:
     survives(scratch, whole[: data.draw(st.integers(0, len(whole) - 1))])
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=count_examples(200), deadline=None, derandomize=True)
 @given(content=st.binary(max_size=200))
 def test_random_bytes_give_an_input_error_at_worst(scratch: Path, content: bytes) -> None:
     survives(scratch, content)

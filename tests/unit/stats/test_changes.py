@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lanes import count_examples
 from prony.stats.changes import (
     Split,
     block_length,
@@ -121,7 +122,7 @@ class TestSegments:
         assert segments(np.array([]), alpha=0.002) == []
         assert segments(np.ones(9), alpha=0.002) == [(0, 9)]
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=count_examples(40), deadline=None)
     @given(st.lists(st.floats(-10, 10), min_size=1, max_size=50))
     def test_segments_cover_everything_once(self, values: list[float]) -> None:
         found = segments(np.array(values), alpha=0.002)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lanes import count_examples
 from prony.stats.knee import find_knee
 
 DOUBLING = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
@@ -83,7 +84,7 @@ def test_runs_that_are_exactly_equal_are_no_trouble() -> None:
     assert found.at == pytest.approx(8)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=count_examples(40), deadline=None)
 @given(
     seed=st.integers(0, 2**31), rate=st.sampled_from([1e-3, 1.0, 1e6]), load=st.sampled_from([0.25, 1.0, 512.0]),
     true=st.sampled_from([3.0, 8.0, 1e9]),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lanes import count_examples
 from prony.stats.outliers import Fences, fences, label_outliers
 
 
@@ -48,7 +49,7 @@ def test_the_median_deviation_found_by_search_is_the_sorted_one(values: list[flo
         assert limits.suspicious[1] == pytest.approx(float(np.exp(median + 3.5 * deviation / 0.6745)), rel=1e-6)
 
 
-@settings(max_examples=60)
+@settings(max_examples=count_examples(60))
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=60), st.permutations(range(60)))
 def test_order_does_not_change_a_label(values: list[int], order: list[int]) -> None:
     array = np.array(values)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from lanes import count_examples
 from prony.stats.intervals import rate_difference_interval
 from prony.stats.permutation import adjust_probabilities, permutation_p, robust_p, robust_sign_flip_p, sign_flip_p
 from prony.stats.spread import noise_of, runs_needed
@@ -55,7 +56,7 @@ class TestTwoSets:
         assert robust_p(before, after) < 0.001 < permutation_p(before, after)
 
     @given(whole, whole)
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=count_examples(80), deadline=None)
     def test_neither_the_order_nor_the_direction_nor_the_origin_matters(
         self, before: np.ndarray, after: np.ndarray
     ) -> None:

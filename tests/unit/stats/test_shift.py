@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from lanes import count_examples
 from prony.stats.shift import (
     cliffs_delta,
     paired_ratio,
@@ -96,14 +97,14 @@ class TestShift:
         assert cliffs_delta(low, low) == 0
 
     @given(positive, positive, st.sampled_from([1e-6, 1e3, 3.7]))
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=count_examples(60), deadline=None)
     def test_another_unit_changes_nothing(self, before: np.ndarray, after: np.ndarray, unit: float) -> None:
         here, there = ratio(before, after), ratio(before * unit, after * unit)
         assert here.value == pytest.approx(there.value)
         assert here.low == pytest.approx(there.low)
 
     @given(positive, positive)
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=count_examples(60), deadline=None)
     def test_the_inverse_of_everything_is_the_inverse(self, before: np.ndarray, after: np.ndarray) -> None:
         here, there = ratio(before, after), ratio(1 / before, 1 / after)
         assert here.value == pytest.approx(1 / there.value)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lanes import count_examples
 from prony.stats.quantiles import Array
 from prony.stats.steady import cuts, steady_from
 
@@ -118,7 +119,7 @@ def test_a_long_series_is_judged_in_blocks() -> None:
     assert start == pytest.approx(25_000, abs=300)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=count_examples(40), deadline=None)
 @given(st.integers(0, 2**31), st.integers(12, 150))
 def test_units_do_not_move_the_start(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
@@ -128,7 +129,7 @@ def test_units_do_not_move_the_start(seed: int, count: int) -> None:
     assert steady_from(series) == steady_from(series * 1024)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=count_examples(30), deadline=None)
 @given(st.integers(0, 2**31), st.integers(12, 120))
 def test_the_segmentation_is_that_of_ruptures(seed: int, count: int) -> None:
     import ruptures

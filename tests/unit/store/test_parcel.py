@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lanes import count_examples
 from prony.errors import InputError, StoreError
 from prony.store.bundle import checksums
 from prony.store.result_tar import pack, unpack
@@ -163,7 +164,7 @@ def test_every_cut_is_noticed(folder: Path, tmp_path: Path) -> None:
             unpack(tmp_path / "cut.tar", tmp_path / f"to{number}")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=count_examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(at=st.integers(0, 2047), value=st.integers(0, 255))
 def test_whatever_byte_of_a_header_is_changed_nothing_leaves_the_folder(
     tmp_path_factory: pytest.TempPathFactory, at: int, value: int

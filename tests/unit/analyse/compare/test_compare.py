@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lanes import count_examples
 from prony.analyse.compare.compare import compare_entries
 from prony.errors import InputError
 from prony.model.comparison import Comparison, Conclusion, Contrast, Terms
@@ -98,7 +99,7 @@ class TestConclusions:
 
 class TestInvariance:
     @given(st.integers(0, 500), st.sampled_from([0.9, 0.97, 1.0, 1.03, 1.1]), st.sampled_from([0.01, 0.03]))
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=count_examples(40), deadline=None)
     def test_the_unit_the_order_and_the_inverse_change_no_conclusion(self, seed: int, change: float, cv: float) -> None:
         before, after = noisy(10, 7, cv=cv, seed=seed), noisy(10 * change, 9, cv=cv, seed=seed + 1)
         here = one_metric(before, after)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lanes import count_examples
 from prony.analyse.history.confirmation import MORE, PAIRS, judge_pairs, last_good
 from prony.analyse.history.detect import Rules
 from prony.analyse.history.level_track import Decision, LevelTrack, follow_levels
@@ -104,7 +105,7 @@ values = st.lists(st.floats(0.01, 1e6), min_size=0, max_size=45)
 
 
 class TestEveryCourse:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=count_examples(60), deadline=None)
     @given(values, st.sampled_from([1000.0, 1e-6, 60.0]))
     def test_the_unit_and_the_inverse_do_not_matter(self, numbers: list[float], unit: float) -> None:
         array = np.array(numbers)
@@ -115,7 +116,7 @@ class TestEveryCourse:
         assert [one.position for one in other.changes] == positions
         assert [one.position for one in inverse.changes] == positions
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=count_examples(40), deadline=None)
     @given(st.lists(st.sampled_from([1.0, 1.01, 1.02, 1.3]), max_size=50))
     def test_ties_are_no_trouble_and_the_answer_is_always_the_same(self, numbers: list[float]) -> None:
         array = np.log(np.array(numbers))

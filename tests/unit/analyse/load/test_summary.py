@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lanes import count_examples
 from prony.analyse.load.summary import summarise_load
 from prony.errors import InputError
 from prony.instruments.requests import CAUSES, Digests
@@ -250,7 +251,7 @@ def test_warm_up_is_left_out() -> None:
 CAUSE_LISTS = st.lists(st.sampled_from(list(Cause)), min_size=20, max_size=60)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=count_examples(40), deadline=None)
 @given(CAUSE_LISTS, st.randoms(use_true_random=False))
 def test_whatever_fails_counts_nowhere_and_order_does_not_matter(causes: list[Cause], random: Any) -> None:
     begins = START + np.arange(len(causes)) * 100 * MS

@@ -1,4 +1,8 @@
-"""A fleet for each test, on either database: a test that asks for `ground` is run on both."""
+"""A fleet for each test: on SQLite, and by `make test-slow` on PostgreSQL too.
+
+What differs between them, the SQL, is tried on both by the tests of the store; several servers share a PostgreSQL here
+in every run.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +58,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home").create()
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def url(request: pytest.FixtureRequest, home: Home) -> str:
     """A database without anything in it, of the home's own or on PostgreSQL."""
     if request.param == "sqlite":

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streams import DONE, chunk, cut_at, event, in_pieces, steps, usage
 
+from lanes import count_examples
 from prony.plugins.drivers.answer import Asked, Said
 from prony.plugins.drivers.openai.chat import CHAT, OpenAiChat
 from prony.plugins.drivers.openai.chunks import read_stream, said_in
@@ -46,7 +47,7 @@ def test_an_event_that_came_in_two_reads_counts_from_the_second() -> None:
     assert stamps(found) == steps(3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count_examples(60), deadline=None)
 @given(st.lists(st.integers(0, 2000), max_size=40), st.lists(st.text(max_size=8), max_size=12))
 def test_what_was_said_does_not_depend_on_where_it_was_cut(places: list[int], texts: list[str]) -> None:
     body = b"".join(event(chunk({"content": text})) for text in ["begin", *texts]) + DONE
@@ -83,7 +84,7 @@ CHUNKS = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=count_examples(200), deadline=None)
 @given(st.lists(CHUNKS, max_size=12), st.booleans(), st.booleans())
 def test_chunks_known_by_their_shape_say_exactly_what_reading_them_says(
     chunks: list[Any], escaped: bool, invalid: bool

@@ -11,6 +11,7 @@ from driver_lines import MemoryLine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lanes import count_examples
 from prony.errors import InputError
 from prony.plugins.drivers.postgres import messages
 from prony.plugins.drivers.postgres.messages import Login
@@ -47,7 +48,7 @@ def serving(**options: Any) -> MemoryLine:
 
 
 @given(st.lists(st.binary(max_size=60), max_size=6), st.lists(st.integers(0, 500), max_size=12))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=count_examples(200), deadline=None)
 def test_a_reply_is_done_once_with_its_last_byte(values: list[bytes], cuts: list[int]) -> None:
     line = serving()
     line.wire.send(b"...")

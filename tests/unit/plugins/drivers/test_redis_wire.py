@@ -9,6 +9,7 @@ from driver_lines import MemoryLine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lanes import count_examples
 from prony.plugins.drivers.redis.resp import NotRespError, Reader, encode_command
 from prony.plugins.drivers.redis.wire import RedisWire
 from prony.ports.driver import Cause
@@ -46,7 +47,7 @@ REPLIES = st.recursive(
 
 
 @given(st.lists(REPLIES, min_size=1, max_size=5), st.lists(st.integers(0, 300), max_size=12))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=count_examples(200), deadline=None)
 def test_a_pipeline_is_done_once_with_its_last_byte(replies: list[bytes], cuts: list[int]) -> None:
     found = line(depth=len(replies))
     found.wire.send(b"...")

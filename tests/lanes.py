@@ -1,0 +1,17 @@
+"""Which form of a test is run: the short one by `make test`, the thorough one by `make test-slow`.
+
+A test that takes long is marked `slow` where a shorter one tries the same; a property is tried with few examples by the
+short form, always the same ones, and with all of them by the thorough one.
+"""
+
+from __future__ import annotations
+
+import os
+
+THOROUGH = os.environ.get("PRONY_TEST_THOROUGH") == "1"
+_FEW_EXAMPLES = 25
+
+
+def count_examples(most: int) -> int:
+    """Return how many examples of a property to try."""
+    return most if THOROUGH else min(most, _FEW_EXAMPLES)
