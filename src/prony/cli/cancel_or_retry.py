@@ -28,7 +28,7 @@ def change_by_id(
     except NotFoundError:
         found = _meant(client, options.id)
         changed = job(found.id) if found.is_job else experiment(found.id)
-    identity, noun, now = _describe_change(changed)
+    identity, noun, now = _describe_change(changed, done)
     if options.json:
         print_json({done: identity, "kind": noun, noun: changed.model_dump(mode="json")})
     else:
@@ -53,10 +53,10 @@ def _meant(client: Client, text: str) -> _Meant:
         raise NotFoundError(f"no job and no experiment {text!r}", hint=exc.hint) from exc
 
 
-def _describe_change(changed: QueuedJob | ExperimentView) -> tuple[str, str, str]:
+def _describe_change(changed: QueuedJob | ExperimentView, done: str) -> tuple[str, str, str]:
     if isinstance(changed, QueuedJob):
+        running = "is asked to stop" if done == "cancelled" else "is running again"
         runs = changed.state is JobState.LEASED
-        now = f"is asked to stop on {changed.agent_id}" if runs else f"is {changed.state}"
-        return changed.id, "job", now
+        return changed.id, "job", f"{running} on {changed.agent_id}" if runs else f"is {changed.state}"
     counts = ", ".join(f"{count} {state}" for state, count in changed.counts.items() if count)
     return changed.experiment.id, "experiment", f"is {changed.experiment.state}: {counts or 'no jobs'}"

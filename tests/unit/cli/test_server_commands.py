@@ -152,6 +152,8 @@ def test_retry_takes_an_abbreviated_job(server: Canned, capsys: pytest.CaptureFi
     server.at("GET /jobs/e1-001", document(detail.model_dump_json()))
     server.at("POST /jobs/e1-001/retry", document(job().model_dump_json()))
     assert prony(capsys, "retry", "last-001") == "job e1-001 is waiting\n"
+    server.at("POST /jobs/e1-001/retry", document(job(state="leased", agent_id="a1").model_dump_json()))
+    assert prony(capsys, "retry", "e1-001") == "job e1-001 is running again on a1\n"  # an agent waited for it
     assert "no job and no experiment 'zz'" in prony_json(capsys, "retry", "zz", code=2)["error"]["message"]
 
 
