@@ -193,6 +193,8 @@ def ancestry(key: tuple[str, str], classes: dict[tuple[str, str], tuple[Module, 
     """Return a class and all its bases inside the package."""
     module, node = classes[key]
     found = {key}
+    if not node.bases:
+        return found
     sources = {
         alias.asname or alias.name: (module.resolve(line), alias.name)
         for line in ast.walk(module.tree)

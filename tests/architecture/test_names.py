@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cache
 
 from tools.house import House
 
@@ -47,6 +48,7 @@ def place(module: str) -> str:
     return module
 
 
+@cache
 def shared() -> dict[str, list[str]]:
     """Return the public names that mean more than one thing, with the modules that define them."""
     found = defaultdict(list)

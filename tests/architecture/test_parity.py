@@ -6,6 +6,7 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -312,6 +313,7 @@ def files_of(command: str) -> set[Path]:
     return seen
 
 
+@cache
 def asked_by(command: str) -> set[str]:
     """Return the operations that a command's modules ask for."""
     return asked_in(files_of(command))
