@@ -8,8 +8,9 @@ import tomllib
 from itertools import pairwise
 from pathlib import Path
 
-from .house import PACKAGE, ROOT, modules, page, tree
+from .house import PACKAGE, ROOT, modules, page, section, tree
 
+FunctionLike = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 MOST_ROOMS = 10
 BEGINS = ("prony.cli.main", "prony.cli.commands.run")
 # How options travel: as they were parsed, as what they mean for the end of a run, and as overrides of the recipe.
@@ -102,7 +103,54 @@ def height(package: str) -> int:
 
 
 def test_the_page_names_files_that_are_there() -> None:
-    found = page("architecture").partition("## Where to look")[2].partition("\n## ")[0]
+    found = section(page("architecture"), "## Where to look")
     named = re.findall(r"`([a-z_]+(?:/[a-z_]+)*\.py)`", found)
     assert len(named) > 10
     assert [name for name in named if not (PACKAGE / name).is_file()] == []
+
+
+def test_a_file_that_the_rest_of_the_page_shortens_is_there_too() -> None:
+    named = set(re.findall(r"[a-z_]+(?:/[a-z_]+)*\.py\b", page("architecture")))
+    known = [f"/{path.relative_to(PACKAGE)}" for path in modules().values()]
+    missing = [name for name in sorted(named) if not any(path.endswith(f"/{name}") for path in known)]
+    assert [name for name in missing if not (ROOT / name).is_file()] == []
+
+
+def test_what_the_page_says_a_file_holds_stands_in_it() -> None:
+    told = re.findall(r"`([a-z_/]+\.py)`: `([A-Za-z_.]+)`", page("architecture"))
+    assert len(told) > 15
+    missing = [(name, what) for name, what in told if what.split(".")[-1] not in defined(PACKAGE / name)]
+    assert missing == []
+
+
+def defined(path: Path) -> set[str]:
+    """Return the names of the functions, methods, classes and constants of a module."""
+    named = {node.name for node in ast.walk(tree(path)) if isinstance(node, FunctionLike)}
+    targets = {node.target for node in ast.walk(tree(path)) if isinstance(node, ast.AnnAssign)}
+    return named | {target.id for target in targets if isinstance(target, ast.Name)}
+
+
+def test_dotted_names_on_the_page_lead_to_modules() -> None:
+    rooms = "|".join(sorted({name.split(".")[1] for name in modules() if name.count(".") == 1}))
+    text = re.sub(r"```python.*?```", "", page("architecture"), flags=re.DOTALL)
+    dotted = set(re.findall(rf"(?<![\w./])(?:{rooms})(?:\.[A-Za-z_]+)+", text))
+    wrong = [name for name in dotted if not name.endswith((".py", ".yaml", ".json", ".md")) and not leads(name)]
+    assert sorted(wrong) == []
+
+
+def leads(name: str) -> bool:
+    """Say whether a dotted name is a module, or a thing of the module that it begins with."""
+    parts, known = name.split("."), modules()
+    longest = next(count for count in range(len(parts), 0, -1) if ".".join(("prony", *parts[:count])) in known)
+    path = known[".".join(("prony", *parts[:longest]))]
+    return longest == len(parts) or parts[longest] in path.read_text()
+
+
+def test_the_page_names_every_part_of_a_fleet_and_its_file() -> None:
+    table = section(page("architecture"), "## The same job through a fleet").partition("| part |")[2]
+    parts = {name for row in re.findall(r"^\| (`.+?) \|", table, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
+    fleet = (PACKAGE / "app" / "fleet" / "fleet.py").read_text()
+    made = set(re.findall(r"\bself\.(\w+) = [A-Z]", fleet))
+    assert made - parts == {"context", "state", "alarm_engine", "access"}
+    elsewhere = {name for name in parts if not (PACKAGE / "app" / "fleet" / f"{name}.py").is_file()}
+    assert elsewhere == {"intake", "health"}, "the page says in which files these two stand"

@@ -9,13 +9,14 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tarfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,9 +100,14 @@ def refused(folder: Path, *options: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
+def told_of(name: str) -> dict[str, object]:
+    return {"name": name, "device_key": f"d-{name}", "incarnation": "i1", "capabilities": {"facts": FACTS}}
+
+
 def enrol(client: httpx.Client, name: str, **headers: str) -> str:
-    told = {"name": name, "device_key": f"d-{name}", "incarnation": "i1", "capabilities": {"facts": FACTS}}
-    return str(client.post("/api/v1/agents", json=told, headers=headers).raise_for_status().json()["agent"]["id"])
+    return str(
+        client.post("/api/v1/agents", json=told_of(name), headers=headers).raise_for_status().json()["agent"]["id"]
+    )
 
 
 def submit(client: httpx.Client, text: str = RECIPE) -> str:
@@ -325,6 +331,30 @@ def test_it_ends_soon_whoever_still_waits(tmp_path: Path, number: int, code: int
     assert isinstance(logs, httpx.Response)
     assert (logs.status_code, logs.headers["prony-ended"]) == (200, "false")
     assert answers["events"][0] == "event: snapshot"  # type: ignore[index]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_end_by_force_takes_the_address_away_too(tmp_path: Path, number: int) -> None:
+    with running(tmp_path) as server, closing(sqlite3.connect(tmp_path / "home" / "prony.db")) as database:
+        left = tmp_path / "home" / "server.json"
+        assert left.exists()
+        database.execute("BEGIN IMMEDIATE")  # whatever it writes has to wait, and it waits for what it writes
+
+        def write(name: str) -> None:
+            with suppress(httpx.HTTPError):
+                httpx.post(f"{server.url}/api/v1/agents", json=told_of(name), timeout=120)
+
+        for name in "abc":
+            threading.Thread(target=write, args=(name,), daemon=True).start()
+        soon(lambda: re.search(r"prony_writer_backlog [1-9]", server.client.get("/metrics").text) is not None)
+        server.process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + 60
+        while server.process.poll() is None and time.monotonic() < deadline:
+            server.process.send_signal(number)
+            with suppress(subprocess.TimeoutExpired):
+                server.process.wait(0.1)
+        assert server.process.returncode not in (None, 0)
+        assert not left.exists()
 
 
 def test_what_was_submitted_is_there_after_a_kill(tmp_path: Path) -> None:

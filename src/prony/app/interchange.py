@@ -13,7 +13,7 @@ from prony.model.experiment_data import Entry, ExperimentData
 from prony.ports import plugins
 from prony.ports.exporter import ExportedLoad
 from prony.ports.importer import Importer
-from prony.recipe.formats import SUFFIXES, parse_document
+from prony.recipe.formats import parse_any
 from prony.report.exports.formats import export_requests
 from prony.store import transfer
 from prony.store.folder import check_damage
@@ -25,7 +25,16 @@ def bring_in(store: Store, path: Path) -> tuple[Experiment, ...]:
     importer = next((one for one in _known_importers() if one.fits(path)), None)
     if importer is not None:
         return importer.bring_in(store, path)
-    return (transfer.import_(store, path, summarise=results.summary_of),)
+    return (import_folder(store, path),)
+
+
+def import_folder(store: Store, path: Path) -> Experiment:
+    """Keep an export or a result folder of ours; the limits of a recipe that is submitted hold for its text too."""
+    return transfer.import_(store, path, summarise=results.summary_of, check_recipe=_check_text)
+
+
+def _check_text(text: str, name: str) -> None:
+    parse_any(text, name)
 
 
 def _known_importers() -> list[Importer]:
@@ -45,12 +54,10 @@ def _written_recipe(experiment: Experiment) -> Mapping[str, Any]:
     """Return the document of a recipe in another program's dialect as it was written; empty where it is Prony's."""
     if not experiment.dialect:
         return {}
-    for form in dict.fromkeys(SUFFIXES.values()):  # which of them the text was is not kept
-        try:
-            return dict(parse_document(experiment.recipe_text, form, experiment.name).document)
-        except RecipeError:
-            continue
-    return {}
+    try:
+        return dict(parse_any(experiment.recipe_text, experiment.name).document)
+    except RecipeError:
+        return {}
 
 
 def _read_load(entry: Entry, written: Mapping[str, Any], dialect: str) -> ExportedLoad:

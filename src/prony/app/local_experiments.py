@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.app import experiment_data, results
+from prony.app import experiment_data
 from prony.app.experiment_data import resolve_reference
 from prony.errors import ConflictError, NotFoundError
 from prony.model.comparison import Comparison, Terms
@@ -91,9 +91,9 @@ class LocalExperiments:
 
     def import_(self, path: Path) -> Experiment:
         """Bring in an export; its checksums are verified and its numbers computed again."""
-        from prony.store import transfer
+        from prony.app.interchange import import_folder
 
-        return transfer.import_(self._store, path, summarise=results.summary_of)
+        return import_folder(self._store, path)
 
 
 class LocalAnalyses:

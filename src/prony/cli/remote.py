@@ -17,6 +17,7 @@ from prony.errors import InputError
 if TYPE_CHECKING:
     from prony.client import Client
     from prony.ports.use_cases import UseCases
+    from prony.store.home import Home
 
 
 def server_address(options: Namespace) -> str | None:
@@ -28,16 +29,29 @@ def connect_server(options: Namespace, *, attempts: int = 4) -> Client:
     """Return a client of the server that was named, or else of the one that runs on this machine in the same home."""
     from prony.client import Client
     from prony.client.owner import find_owner_token
-    from prony.store.home import home, running_server
+    from prony.store.home import home
 
-    url = server_address(options) or running_server(home())
-    if url is None:
+    url = server_address(options) or _server_here(home())
+    token = _token(options) or find_owner_token(url, home(), attempts=attempts)
+    return Client(url, token, attempts=attempts)
+
+
+def _server_here(home: Home) -> str:
+    from prony.store.home import read_server_note, server_file
+
+    note = read_server_note(home)
+    if note is None:
         raise InputError(
             "no server is named, and none runs here",
             hint="--server URL or PRONY_SERVER says where one is; `prony server` starts one",
         )
-    token = _token(options) or find_owner_token(url, home(), attempts=attempts)
-    return Client(url, token, attempts=attempts)
+    if note.is_stale:
+        process = f", process {note.process.pid}," if note.process else ""
+        raise InputError(
+            f"no server runs here: the one at {note.url}{process} was killed and left {server_file(home)} behind",
+            hint="`prony server` starts it again; --server URL or PRONY_SERVER says where another one is",
+        )
+    return note.url
 
 
 @contextmanager

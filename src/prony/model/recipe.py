@@ -5,6 +5,7 @@ What an hour of the machine costs is written under `cost`, or told by a label of
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, GetJsonSchemaHandler, SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -34,6 +35,15 @@ class Cost(Noun):
     currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$", description="three letters, as in USD or EUR")
 
 
+# Blank lines and comments, then a table's name in brackets, or a key and its equals sign.
+_TOML = re.compile(r"\ufeff?(?:[ \t]*+(?:#[^\n]*+)?+\r?\n)*+[ \t]*+(?:\[|[^\s:=#{}][^:=\n]*+=)")
+
+
+def is_toml(text: str) -> bool:
+    """Say whether a recipe is written in TOML, by its first statement; YAML and JSON never begin so."""
+    return _TOML.match(text) is not None
+
+
 # The sections that one job may have otherwise than its sibling.
 VARIABLE = ("workload", "measure", "load", "limits", "labels")
 
@@ -42,6 +52,9 @@ def _lasting(default_ns: int, description: str) -> Any:
     """Return the field of a duration whose default reads in the schema as a person would write it."""
     shown: dict[str, Any] = {"default": duration_text(default_ns)}
     return Field(default=default_ns, description=description, json_schema_extra=shown)
+
+
+MOST_COMBINATIONS = 10_000
 
 
 class Matrix(Noun):

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from prony.model.job import Job
-from prony.model.recipe import Duet, Matrix, Recipe
+from prony.model.recipe import MOST_COMBINATIONS, Duet, Matrix, Recipe
 from prony.model.workload import Scalar
 from prony.recipe.limits import MOST_AXES
 from prony.recipe.positions import Keys, Mark, Marks, problem_at, with_value
@@ -21,7 +21,6 @@ from prony.recipe.problems import DocumentProblem, recipe_error
 from prony.recipe.schema_lookup import axis_trouble, follow, nearest_key, show_value
 from prony.recipe.validate import problems_of, validate_document
 
-MOST_JOBS = 10_000
 _Values = tuple[tuple[bool, Scalar], ...]
 _COUNTABLE = 10**18
 # Nobody reads more, and each of them is looked up among all keys of a recipe.
@@ -34,9 +33,9 @@ def matrix_problems(matrix: Matrix, document: Mapping[str, Any], marks: Marks) -
         message = f"{len(matrix.axes):,} axes are too many: the most is {MOST_AXES}"
         return [problem_at(marks, ("matrix",), message, "split it into several recipes")]
     count = math.prod(len(values) for values in matrix.axes.values())
-    if count > MOST_JOBS:
+    if count > MOST_COMBINATIONS:
         shown_count = f"{count:,}" if count < _COUNTABLE else f"more than {_COUNTABLE:,}"
-        message = f"{shown_count} combinations are too many: the most is {MOST_JOBS:,}"
+        message = f"{shown_count} combinations are too many: the most is {MOST_COMBINATIONS:,}"
         return [problem_at(marks, ("matrix",), message, "split it into several recipes")]
     return list(islice(_matrix_problems(matrix, document, marks), _MOST_TOLD))
 
@@ -175,7 +174,7 @@ def _size_problems(recipe: Recipe, marks: Marks) -> list[DocumentProblem]:
     """Refuse jobs that are too large together: each holds all of the recipe but its matrix."""
     size = len(recipe.model_dump_json(exclude={"matrix", "duet"}))
     count = math.prod(len(values) for values in recipe.matrix.axes.values())
-    if size * count <= MOST_JOB_BYTES or count > MOST_JOBS:  # too many are told as such
+    if size * count <= MOST_JOB_BYTES or count > MOST_COMBINATIONS:  # too many are told as such
         return []
     message = f"{count:,} jobs of {size:,} bytes each are too much: the most is {MOST_JOB_BYTES // 2**20} MiB together"
     return [problem_at(marks, ("matrix",), message, "shorten the texts of the recipe, or split it")]

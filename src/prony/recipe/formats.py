@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from prony.errors import InputError
+from prony.errors import InputError, RecipeError
+from prony.model.recipe import is_toml
 from prony.recipe.limits import DEEPEST, TOO_DEEP, check_limits
 from prony.recipe.positions import Parsed, problem_at
 from prony.recipe.problems import DocumentProblem, recipe_error
@@ -41,6 +42,18 @@ def parse_document(text: str, form: Format, name: str) -> Parsed:
         hint = "a recipe begins with a name and a workload"
         raise recipe_error([*parsed.problems, DocumentProblem("", message, hint, source=name)])
     return parsed
+
+
+def parse_any(text: str, name: str) -> Parsed:
+    """Parse a text whose format nobody kept; where it is of none, the error of the likeliest is raised."""
+    forms: list[Format] = ["toml", "yaml", "json"] if is_toml(text) else ["yaml", "json", "toml"]
+    failures: list[RecipeError] = []
+    for form in forms:
+        try:
+            return parse_document(text, form, name)
+        except RecipeError as exc:
+            failures.append(exc)
+    raise failures[0]
 
 
 def _parser(form: Format) -> Callable[[str, str], Parsed]:

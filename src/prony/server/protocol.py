@@ -24,6 +24,10 @@ _FRAMING = 16  # bytes that say where a chunk begins and ends
 # How long a client may take to send a head, and how long a body may bring nothing.
 HEAD_S = 20.0
 BODY_S = 120.0
+# A refused client may still be sending, and a close would reset the connection before it reads why. So what it sends is
+# thrown away for this long and this many bytes at most.
+LINGER_S = 2.0
+MOST_LINGER = 8 * 2**20
 
 
 _TOLD = {
@@ -44,6 +48,8 @@ class LimitedProtocol(HttpToolsProtocol):
     _in_body = False
     _head = 0  # bytes of this head so far
     _extra = 0  # bytes of this body so far that are none of its content
+    _is_refused = False  # its last answer is out: what still comes is thrown away
+    _thrown_away = 0  # bytes since it was refused
     _last_s = 0.0  # when something came last
     _pieces: list[bytes]  # of this body, since the parser was last fed
     _cycles: list[RequestResponseCycle]  # requests that may not be answered yet
@@ -95,7 +101,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._in_head and not self._head and self._is_answered:
             self._begin_head()
         at = 0
-        while at < len(data) and not self.transport.is_closing() and self.parser is not None:
+        while at < len(data) and not self._is_over and self.parser is not None:
             until = at + MOST_HEAD
             if self._in_head:
                 until += 1 - self._head
@@ -103,6 +109,13 @@ class LimitedProtocol(HttpToolsProtocol):
                 until = end + len(_END_OF_HEAD) if end >= 0 else until
             self._receive(data[at:until])
             at = until
+        if self._is_refused:
+            self._throw_away(len(data) - at)
+
+    @property
+    def _is_over(self) -> bool:
+        """Is nothing more read of what comes in?"""
+        return self._is_refused or bool(self.transport.is_closing())
 
     def _receive(self, piece: bytes) -> None:
         was_in_head, was_in_body = self._in_head, self._in_body
@@ -117,7 +130,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.send_400_response("send a request of HTTP/1.1")
         except httptools.HttpParserUpgrade:
             pass  # it is answered as if it had not asked for another protocol
-        if self.transport.is_closing():
+        if self._is_over:
             return
         self._hand_on_body()
         if was_in_head and self._in_head and self._head > MOST_HEAD:
@@ -165,7 +178,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if not self._is_answered or not self._in_head or self.transport.is_closing():
+        if not self._is_answered or not self._in_head or self._is_over:
             return
         if self._head:
             self._begin_head()
@@ -228,7 +241,24 @@ class LimitedProtocol(HttpToolsProtocol):
         pairs: list[Any] = [*self.server_state.default_headers, *HEADERS.items(), *response.raw_headers]
         head += [b"%s: %s\r\n" % pair for pair in pairs]
         self.transport.write(b"".join([*head, b"\r\n", bytes(response.body)]))
-        self.transport.close()
+        self._linger()
+
+    def _linger(self) -> None:
+        """Say that nothing more comes from here, and close when the client has read it, or soon."""
+        self._is_refused = True
+        if not self._is_counted:  # there is no room for it
+            self.transport.close()
+            return
+        self.shared.note_half_open(self, self._address)  # it may go where another needs its room
+        self._set_deadline(LINGER_S, self.transport.close)
+        self._unset_keepalive_if_required()
+        self.flow.resume_reading()
+        self.transport.write_eof()
+
+    def _throw_away(self, count: int) -> None:
+        self._thrown_away += count
+        if self._thrown_away > MOST_LINGER:
+            self.transport.close()
 
 
 def _too_large(message: str) -> RequestError:

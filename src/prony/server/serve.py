@@ -10,7 +10,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -31,8 +31,9 @@ from prony.server.ending import end_within
 from prony.server.forwarded import Network
 from prony.server.listening import BACKLOG, is_loopback_at, listening_at, url_at
 from prony.server.protocol import count_connections, protocol_for
-from prony.store.home import Home, home, running_server, server_file
+from prony.store.home import Home, home, read_server_note, running_server, server_file
 from prony.store.lock import try_file_lock
+from prony.store.process_owner import this_process
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -129,13 +130,19 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
             {name: address for face in faces for name, address in face.addresses.items()},
             tuple(line for face in faces for line in face.lines),
         )
+        stack.callback(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             begin = partial(stack.enter_context, _write_address(serving, place, say))
-            return runner.run(_run(fleet, app, listening, begin, faces))
+            return runner.run(_run(fleet, app, listening, begin, partial(_remove_address, place), faces))
 
 
 async def _run(
-    fleet: Fleet, app: FastAPI, listening: socket.socket, on_start: Callable[[], object], faces: Sequence[OpenFace]
+    fleet: Fleet,
+    app: FastAPI,
+    listening: socket.socket,
+    on_start: Callable[[], object],
+    on_force: Callable[[], None],
+    faces: Sequence[OpenFace],
 ) -> int:
     connections = count_connections()
     config = uvicorn.Config(
@@ -151,7 +158,7 @@ async def _run(
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_GRACE_S,
     )
-    server = Server(config, on_start=on_start, on_end=app.state.waits.close)
+    server = Server(config, on_start=on_start, on_end=app.state.waits.close, on_force=on_force)
     await fleet.start()
     try:
         async with AsyncExitStack() as stack:
@@ -165,12 +172,23 @@ async def _run(
 
 
 class Server(uvicorn.Server):
-    """Tells when it has begun; lets those who wait go before it waits for them; ends without killing its process."""
+    """Tells when it has begun; lets those who wait go before it waits for them; ends without killing its process.
 
-    def __init__(self, config: uvicorn.Config, *, on_start: Callable[[], object], on_end: Callable[[], None]) -> None:
+    A second signal makes it wait for nobody. `on_force` is called before it ends without all that usually follows.
+    """
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        *,
+        on_start: Callable[[], object],
+        on_end: Callable[[], None],
+        on_force: Callable[[], None],
+    ) -> None:
         super().__init__(config)
         self._on_start = on_start
         self._on_end = on_end
+        self._on_force = on_force
         self.ended_by: int | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -188,14 +206,22 @@ class Server(uvicorn.Server):
         try:
             yield
         finally:
-            for number, handler in earlier.items():
-                signal.signal(number, handler)
+            signal.signal(signal.SIGINT, earlier[signal.SIGINT])
+            signal.signal(signal.SIGTERM, self._die)  # the store is still to be closed, which may take a while
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.ended_by is None:
             self.ended_by = sig
-            end_within()
+            end_within(at_last=self._on_force)
+        else:
+            self.force_exit = True
         super().handle_exit(sig, frame)
+
+    def _die(self, sig: int, frame: FrameType | None) -> None:
+        del frame
+        self._on_force()
+        signal.signal(sig, signal.SIG_DFL)
+        signal.raise_signal(sig)
 
 
 @contextmanager
@@ -220,6 +246,7 @@ def _write_address(serving: Serving, place: Home, say: Callable[[Serving], None]
     said: dict[str, object] = {
         "url": serving.url,
         "pid": os.getpid(),
+        "process": asdict(this_process()),
         "started_at": SystemClock().now().isoformat(),
         "version": __version__,
         **serving.face_addresses,
@@ -231,8 +258,14 @@ def _write_address(serving: Serving, place: Home, say: Callable[[Serving], None]
     try:
         yield
     finally:
-        if running_server(place) == serving.url:
-            path.unlink(missing_ok=True)
+        _remove_address(place)
+
+
+def _remove_address(place: Home) -> None:
+    """Take the file away, unless another server has written its own meanwhile."""
+    note = read_server_note(place)
+    if note is not None and note.process == this_process():
+        server_file(place).unlink(missing_ok=True)
 
 
 def _note(happened: str, facts: dict[str, object], *, warned: Set[str]) -> None:

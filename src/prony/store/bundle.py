@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from prony.errors import InputError, NotFoundError, StoreError
 from prony.model.base import Noun
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
-from prony.model.recipe import Matrix, Recipe
+from prony.model.recipe import MOST_COMBINATIONS, Matrix, Recipe
 from prony.model.states import outcome_of_results
 from prony.model.workload import Scalar
 from prony.store.codecs import experiment_from
@@ -151,6 +152,11 @@ def _recipe(jobs: Sequence[Job]) -> Recipe:
         for path, value in job.cell.items():
             values = axes.setdefault(path, [])
             values += [] if value in values else [value]
+    if math.prod(map(len, axes.values())) > MOST_COMBINATIONS:
+        raise InputError(
+            f"the settings of these jobs have more than {MOST_COMBINATIONS:,} combinations, the most of a recipe",
+            hint="import an export of the whole experiment, which has its recipe",
+        )
     return Recipe(
         name=re.sub(r"[^A-Za-z0-9._-]", "-", first.name).lstrip("._-")[:100] or "imported",
         workload=first.workload,

@@ -10,8 +10,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prony.errors import InputError, StoreError
+
+if TYPE_CHECKING:
+    from prony.store.process_owner import Owner
 
 VARIABLE = "PRONY_HOME"
 _HINT = f"set {VARIABLE} to a folder that you may write to"
@@ -150,10 +154,42 @@ def server_file(home: Home) -> Path:
     return home.root / "server.json"
 
 
-def running_server(home: Home) -> str | None:
-    """Return the address that a running server left in the home; it takes the file away when it ends."""
+@dataclass(frozen=True)
+class ServerNote:
+    """What a server left in the home: where it is, and which process it is, where it says so."""
+
+    url: str
+    process: Owner | None = None
+
+    @property
+    def is_stale(self) -> bool:
+        """Is the server known to be gone? It takes the file away when it ends; one that was killed could not."""
+        from prony.store.process_owner import lives
+
+        return self.process is not None and lives(self.process) is False
+
+
+def read_server_note(home: Home) -> ServerNote | None:
+    """Return what the home's server left there, whether it still runs or not."""
     try:
-        url = json.loads(server_file(home).read_bytes())["url"]
+        left = json.loads(server_file(home).read_bytes())
+        url = left["url"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return url if isinstance(url, str) else None
+    return ServerNote(url, _read_process(left.get("process"))) if isinstance(url, str) else None
+
+
+def running_server(home: Home) -> str | None:
+    """Return the address that a running server left in the home; None also where only a killed one did."""
+    note = read_server_note(home)
+    return None if note is None or note.is_stale else note.url
+
+
+def _read_process(written: object) -> Owner | None:
+    """Return the process that is named, or None where another version of Prony wrote something else, or nothing."""
+    from prony.store.process_owner import Owner
+
+    try:
+        return Owner.read(json.dumps(written))
+    except TypeError:
+        return None

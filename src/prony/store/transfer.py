@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tomllib
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from prony.errors import ConflictError, InputError, NotFoundError, StoreError
 from prony.model.estimate import Summary
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
+from prony.model.recipe import is_toml
 from prony.store import delete_tree
 from prony.store.bundle import EXPERIMENT, JOBS, MANIFEST, Bundle, Manifest, bundle_files, checksums, read_bundle
 from prony.store.codecs import Record, experiment_row
@@ -42,13 +42,18 @@ def export(store: Store, experiment_id: str, to: Path, *, overwrite: bool = Fals
     return to
 
 
-def import_(store: Store, path: Path, *, summarise: Callable[[Path], Summary]) -> Experiment:
+def import_(
+    store: Store, path: Path, *, summarise: Callable[[Path], Summary], check_recipe: Callable[[str, str], None]
+) -> Experiment:
     """Keep what an export or a result folder holds; the same again changes nothing.
 
-    Everything is checked before anything is kept, and summaries are computed anew from the samples.
+    Everything is checked before anything is kept, and summaries are computed anew from the samples. `check_recipe` is
+    given a recipe's text and what to call it, and raises where it is none.
     """
     with _disk(path):
         bundle = read_bundle(path)
+    if text := bundle.experiment.recipe_text:
+        check_recipe(text, f"the recipe in {path / EXPERIMENT}")
     with hold_file_lock(store.home.lock), _disk(store.home.results):
         store.finish_deletions()
         known = _find_same(store, bundle)
@@ -107,15 +112,8 @@ def _write_recipe(experiment: Experiment, folder: Path) -> None:
     import yaml
 
     text = experiment.recipe_text or yaml.safe_dump(experiment.recipe.model_dump(mode="json"), sort_keys=False)
-    name = "recipe.toml" if _is_toml(text) else "recipe.yaml"  # JSON is YAML too
+    name = "recipe.toml" if is_toml(text) else "recipe.yaml"  # JSON is YAML too
     (folder / name).write_text(text, encoding="utf-8")
-
-
-def _is_toml(text: str) -> bool:
-    try:
-        return bool(tomllib.loads(text))
-    except tomllib.TOMLDecodeError:
-        return False
 
 
 def _put(fresh: Path, to: Path) -> None:

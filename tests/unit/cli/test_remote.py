@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from prony.cli.main import main
+from prony.store.process_owner import Owner, this_process
 from servers.canned import Canned, document
 from servers.documents import page
 
@@ -31,6 +36,48 @@ def test_a_server_that_runs_in_this_home_needs_no_name(
     monkeypatch.delenv("PRONY_SERVER")
     prony_home.mkdir()
     (prony_home / "server.json").write_text(json.dumps({"url": server.url, "pid": 1}))
+    server.says(EMPTY)
+    assert main(["queue"]) == 0
+    assert len(server.requests) == 1
+
+
+@pytest.fixture
+def ended() -> Owner:
+    """A process that was here and is gone."""
+    code = "from prony.store.process_owner import this_process; print(this_process().text())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    return Owner.read(done.stdout)
+
+
+@pytest.mark.parametrize("what", ["gone", "another"])
+def test_an_address_that_a_killed_server_left_is_not_asked(
+    what: str, ended: Owner, server: Canned, monkeypatch: pytest.MonkeyPatch, prony_home: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.delenv("PRONY_SERVER")
+    prony_home.mkdir()
+    # Its number may have gone to another process since: this one.
+    process = ended if what == "gone" else replace(ended, pid=os.getpid())
+    note = {"url": server.url, "pid": process.pid, "process": asdict(process)}
+    (prony_home / "server.json").write_text(json.dumps(note))
+    server.says(EMPTY)
+    assert main(["queue"]) == 2
+    said = capsys.readouterr().err
+    assert f"no server runs here: the one at {server.url}, process {process.pid}, was killed" in said
+    assert str(prony_home / "server.json") in said
+    assert "`prony server` starts it again" in said
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("process", ["this", "of another host", "unreadable", "none"])
+def test_an_address_is_asked_where_its_server_may_be_there(
+    process: str, server: Canned, monkeypatch: pytest.MonkeyPatch, prony_home: Path
+) -> None:
+    monkeypatch.delenv("PRONY_SERVER")
+    prony_home.mkdir()
+    this = this_process()
+    written = {"this": asdict(this), "of another host": asdict(replace(this, host="else/where")), "unreadable": [7]}
+    (prony_home / "server.json").write_text(json.dumps({"url": server.url, "process": written.get(process)}))
     server.says(EMPTY)
     assert main(["queue"]) == 0
     assert len(server.requests) == 1

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
+import time
+from contextlib import ExitStack
 from urllib.parse import urlsplit
 
 import httpx
@@ -259,3 +262,48 @@ def test_a_body_in_small_chunks_is_put_together(house: House) -> None:
 def test_trailers_and_extensions_without_end_are_cut_off(house: House, rest: bytes) -> None:
     status, _, answer = chunked(house, rest)
     assert (status, json.loads(answer)["code"]) == (431, "too_large")
+
+
+def test_a_client_far_over_the_limit_reads_why_it_is_refused(house: House) -> None:
+    status, _, answer = raw(house, b"GET / HTTP/1.1\r\nX-Long: " + b"x" * (6 * 2**20))
+    assert (status, json.loads(answer)["code"]) == (431, "too_large")
+
+
+def refused(connection: socket.socket) -> None:
+    """Send too long a head and read the whole answer."""
+    connection.sendall(b"GET / HTTP/1.1\r\nX-Long: " + b"x" * 70_000)
+    received = b""
+    while piece := connection.recv(65536):
+        received += piece
+    assert received.startswith(b"HTTP/1.1 431 ")
+
+
+@pytest.mark.parametrize(("size", "pause_s"), [(65536, 0.0), (1, 0.05)])
+def test_who_goes_on_sending_after_a_refusal_is_cut_off(house: House, size: int, pause_s: float) -> None:
+    parts = urlsplit(house.url)
+    with socket.create_connection((parts.hostname, parts.port), timeout=60) as connection:  # type: ignore[arg-type]
+        refused(connection)
+        assert send_until_cut_off(connection, b"x" * size, pause_s) < 2**28
+
+
+def send_until_cut_off(connection: socket.socket, piece: bytes, pause_s: float) -> int:
+    """Return how many bytes could be sent."""
+    sent, never, deadline = 0, threading.Event(), time.monotonic() + 60
+    try:
+        while time.monotonic() < deadline and sent < 2**30:
+            sent += connection.send(piece)
+            never.wait(pause_s)
+    except ConnectionError:
+        return sent
+    raise AssertionError(f"{sent} bytes could be sent, and it was not cut off")
+
+
+def test_a_refused_connection_makes_room_for_another(house: House) -> None:
+    """Of those that only wait to be closed, none keeps out a client that sends whole requests."""
+    parts = urlsplit(house.url)
+    with ExitStack() as stack:
+        for _ in range(150):  # more than an address may have half-open
+            connection = socket.create_connection((parts.hostname, parts.port), timeout=60)  # type: ignore[arg-type]
+            stack.enter_context(connection)
+            connection.sendall(b"GET / HTTP/1.1\r\nX-Long: " + b"x" * 70_000)
+        assert house.client.get("/api/v1/health").is_success

@@ -129,6 +129,10 @@ def summarise(folder: Path) -> Summary:
     return summary(job, median_ms=float(job.cell.get("workload.batch_size", 1)))
 
 
+def accept_recipe(text: str, name: str) -> None:
+    """Stand in for the reading of recipes, which the store may not know."""
+
+
 def edited(path: Path, **changes: Any) -> None:
     """Change keys of a JSON file."""
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))

@@ -27,7 +27,7 @@ from prony.store.home import Home
 from prony.store.store import Store
 from prony.store.transfer import export, import_
 
-from .nouns import experiment, jobs, overview, running, summarise, summary, write_folder
+from .nouns import accept_recipe, experiment, jobs, overview, running, summarise, summary, write_folder
 
 # Fresh interpreters and no forks: Polars has threads, which a fork would cut off.
 SPAWN = multiprocessing.get_context("spawn")
@@ -131,7 +131,7 @@ def test_a_delete_killed_before_its_folders_went_is_finished_by_the_next_open(
 def _die_before_rows(root: Path, url: str, source: Path) -> None:
     Store.save_whole = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
     with Store.open(Home(root), url=url) as store:
-        import_(store, source, summarise=summarise)
+        import_(store, source, summarise=summarise, check_recipe=accept_recipe)
 
 
 def test_an_import_killed_before_its_rows_were_written_can_be_done_again(
@@ -141,7 +141,7 @@ def test_an_import_killed_before_its_rows_were_written_can_be_done_again(
     assert _in_processes(_die_before_rows, (other.root, other_url, source)) == [-signal.SIGKILL]
     with Store.open(other, url=other_url) as again:
         assert again.experiments() == ()
-        assert import_(again, source, summarise=summarise) == kept
+        assert import_(again, source, summarise=summarise, check_recipe=accept_recipe) == kept
         assert len(again.records(kept.id)) == 2
 
 

@@ -16,7 +16,19 @@ from prony.store.home import Home
 from prony.store.store import Store
 from prony.store.transfer import export, import_
 
-from .nouns import RECIPE_TEXT, edited, experiment, jobs, overview, recipe, running, summarise, summary, write_folder
+from .nouns import (
+    RECIPE_TEXT,
+    accept_recipe,
+    edited,
+    experiment,
+    jobs,
+    overview,
+    recipe,
+    running,
+    summarise,
+    summary,
+    write_folder,
+)
 
 
 @pytest.fixture
@@ -111,11 +123,11 @@ class TestImport:
     def test_exported_deleted_and_imported_it_is_the_same(self, store: Store, kept: Experiment, exported: Path) -> None:
         before = _all_of(store, kept.id)
         store.delete_experiment(kept.id)
-        assert import_(store, exported, summarise=summarise) == kept
+        assert import_(store, exported, summarise=summarise, check_recipe=accept_recipe) == kept
         assert _all_of(store, kept.id) == before
 
     def test_another_store_takes_it_as_well(self, store: Store, kept: Experiment, exported: Path, empty: Store) -> None:
-        import_(empty, exported, summarise=summarise)
+        import_(empty, exported, summarise=summarise, check_recipe=accept_recipe)
         assert _all_of(empty, kept.id) == _all_of(store, kept.id)
 
     def test_jobs_without_a_result_and_later_attempts_come_along(
@@ -125,7 +137,7 @@ class TestImport:
         store.save_experiment(experiment(state=ExperimentState.PARTIAL), [second, first])
         folder = write_folder(store.home.result_folder(first.experiment_id, first.id, 2), first, ResultState.PARTIAL)
         store.record_result(folder, summarise(folder), attempt=2)
-        import_(empty, export(store, "abc123def", tmp_path / "out"), summarise=summarise)
+        import_(empty, export(store, "abc123def", tmp_path / "out"), summarise=summarise, check_recipe=accept_recipe)
         assert _all_of(empty, "abc123def") == _all_of(store, "abc123def")
         assert empty.result(second.id) is None
 
@@ -133,12 +145,12 @@ class TestImport:
         def never(_folder: Path) -> None:
             raise AssertionError("nothing is to be computed")
 
-        assert import_(store, exported, summarise=never) == kept  # type: ignore[arg-type]
+        assert import_(store, exported, summarise=never, check_recipe=accept_recipe) == kept  # type: ignore[arg-type]
 
     def test_a_different_experiment_of_the_same_id_is_never_overwritten(self, exported: Path, empty: Store) -> None:
         empty.save_experiment(experiment(name="mine"))
         with pytest.raises(ConflictError, match="a different experiment abc123def"):
-            import_(empty, exported, summarise=summarise)
+            import_(empty, exported, summarise=summarise, check_recipe=accept_recipe)
         assert empty.experiment("abc123def").name == "mine"
         assert not empty.home.experiment_folder("abc123def").exists()
 
@@ -148,36 +160,36 @@ class TestImport:
         damaged[len(damaged) // 2] ^= 1
         (exported / name).write_bytes(bytes(damaged))
         with pytest.raises(StoreError, match=f"{name} is damaged"):
-            import_(empty, exported, summarise=summarise)
+            import_(empty, exported, summarise=summarise, check_recipe=accept_recipe)
         assert empty.experiments() == ()
         assert [path.name for path in empty.home.results.iterdir()] == []
 
     def test_a_missing_and_an_added_file_are_named(self, exported: Path, empty: Store) -> None:
         (exported / "jobs" / "abc123def-0" / "notes.txt").write_text("mine")
         with pytest.raises(StoreError, match=r"notes\.txt is not named in MANIFEST"):
-            import_(empty, exported, summarise=summarise)
+            import_(empty, exported, summarise=summarise, check_recipe=accept_recipe)
         (exported / "jobs" / "abc123def-0" / "notes.txt").unlink()
         (exported / "jobs" / "abc123def-0" / "result.json").unlink()
         with pytest.raises(StoreError, match=r"lacks jobs/abc123def-0/result\.json"):
-            import_(empty, exported, summarise=summarise)
+            import_(empty, exported, summarise=summarise, check_recipe=accept_recipe)
 
     def test_a_damaged_manifest_is_named(self, exported: Path, empty: Store) -> None:
         (exported / "MANIFEST.json").write_text("{}")
         with pytest.raises(StoreError, match=r"MANIFEST\.json is damaged"):
-            import_(empty, exported, summarise=summarise)
+            import_(empty, exported, summarise=summarise, check_recipe=accept_recipe)
 
     def test_without_a_manifest_the_files_themselves_are_checked(self, exported: Path, empty: Store) -> None:
         (exported / "MANIFEST.json").unlink()
         whole = (exported / "jobs" / "abc123def-1" / SAMPLES).read_bytes()
         (exported / "jobs" / "abc123def-1" / SAMPLES).write_bytes(whole[:300])
         with pytest.raises(StoreError, match=r"abc123def-1/samples\.parquet is damaged"):
-            import_(empty, exported, summarise=summarise)
+            import_(empty, exported, summarise=summarise, check_recipe=accept_recipe)
         (exported / "jobs" / "abc123def-1" / SAMPLES).write_bytes(whole)
-        assert import_(empty, exported, summarise=summarise).id == "abc123def"
+        assert import_(empty, exported, summarise=summarise, check_recipe=accept_recipe).id == "abc123def"
 
     def test_what_a_file_browser_left_is_passed_over(self, exported: Path, empty: Store) -> None:
         (exported / "jobs" / ".DS_Store").write_text("")
-        assert import_(empty, exported, summarise=summarise).id == "abc123def"
+        assert import_(empty, exported, summarise=summarise, check_recipe=accept_recipe).id == "abc123def"
 
     def test_a_link_is_refused(self, exported: Path, empty: Store, tmp_path: Path) -> None:
         (tmp_path / "secret").write_text("secret")
@@ -185,14 +197,14 @@ class TestImport:
         log.unlink()
         log.symlink_to(tmp_path / "secret")
         with pytest.raises(InputError, match=r"child-0\.log is not a plain file"):
-            import_(empty, exported, summarise=summarise)
+            import_(empty, exported, summarise=summarise, check_recipe=accept_recipe)
 
     def test_a_job_whose_id_would_leave_the_home_is_refused(self, empty: Store, tmp_path: Path) -> None:
         folder = write_folder(tmp_path / "evil", jobs()[0])
         for name, key in (("job.json", "id"), ("result.json", "job_id")):
             edited(folder / name, **{key: "../../escaped"})
         with pytest.raises(InputError, match="cannot be an id"):
-            import_(empty, folder, summarise=summarise)
+            import_(empty, folder, summarise=summarise, check_recipe=accept_recipe)
         assert not (empty.home.root / "escaped").exists()
 
     @pytest.mark.parametrize("content", [None, "empty", "file"])
@@ -203,21 +215,21 @@ class TestImport:
         if content == "file":
             place.write_text("")
         with pytest.raises(InputError, match="offered"):
-            import_(empty, place, summarise=summarise)
+            import_(empty, place, summarise=summarise, check_recipe=accept_recipe)
 
     def test_when_the_summary_fails_nothing_is_kept(self, exported: Path, empty: Store) -> None:
         def refuse(folder: Path) -> None:
             raise StoreError(f"{folder} cannot be summarised")
 
         with pytest.raises(StoreError, match="cannot be summarised"):
-            import_(empty, exported, summarise=refuse)  # type: ignore[arg-type]
+            import_(empty, exported, summarise=refuse, check_recipe=accept_recipe)  # type: ignore[arg-type]
         assert empty.experiments() == ()
         assert list(empty.home.results.iterdir()) == []
 
     def test_when_the_rows_are_refused_the_folders_go_again(self, exported: Path, empty: Store) -> None:
         wrong = summary(jobs()[0])
         with pytest.raises(InputError, match="the summary is of job"):
-            import_(empty, exported, summarise=lambda _: wrong)
+            import_(empty, exported, summarise=lambda _: wrong, check_recipe=accept_recipe)
         assert empty.experiments() == ()
         assert list(empty.home.experiment_folder("abc123def").iterdir()) == []
 
@@ -225,7 +237,7 @@ class TestImport:
 class TestImportOfResultFolders:
     def test_one_folder_becomes_an_experiment_of_one_job(self, empty: Store, tmp_path: Path) -> None:
         job = jobs()[1]
-        found = import_(empty, write_folder(tmp_path / "r", job), summarise=summarise)
+        found = import_(empty, write_folder(tmp_path / "r", job), summarise=summarise, check_recipe=accept_recipe)
         assert (found.id, found.name, found.job_count, found.state) == ("abc123def", "quick", 1, "complete")
         assert found.recipe.workload == job.workload
         assert found.recipe.matrix.axes == {"workload.batch_size": [8]}
@@ -241,7 +253,9 @@ class TestImportOfResultFolders:
         for leftover in store.home.root.glob("prony.db*"):
             leftover.unlink()
         with Store.open(store.home, url=other_url) as again:
-            found = import_(again, store.home.experiment_folder(kept.id), summarise=summarise)
+            found = import_(
+                again, store.home.experiment_folder(kept.id), summarise=summarise, check_recipe=accept_recipe
+            )
             assert found.recipe.matrix == kept.recipe.matrix
             assert [(one.result, one.folder) for one in again.records(kept.id)] == [
                 (one.result, one.folder) for one in records
@@ -254,39 +268,49 @@ class TestImportOfResultFolders:
                 update={"id": f"j{number}", "cell": {"workload.batch_size": batch, "workload.threads": threads}}
             )
             write_folder(tmp_path / "all" / job.id, job)
-        matrix = import_(empty, tmp_path / "all", summarise=summarise).recipe.matrix
+        matrix = import_(empty, tmp_path / "all", summarise=summarise, check_recipe=accept_recipe).recipe.matrix
         assert matrix.axes == {"workload.batch_size": [1, 8], "workload.threads": [1, 2]}
         assert matrix.exclude == [{"workload.batch_size": 8, "workload.threads": 2}]
 
+    def test_more_combinations_than_a_recipe_may_have_are_refused(self, empty: Store, tmp_path: Path) -> None:
+        for number, job in enumerate(jobs(batch_sizes=(1, 8))):
+            cell = {f"labels.a{axis}": number for axis in range(40)}
+            write_folder(tmp_path / "all" / job.id, job.model_copy(update={"cell": cell}))
+        with pytest.raises(InputError, match="more than 10,000 combinations"):
+            import_(empty, tmp_path / "all", summarise=summarise, check_recipe=accept_recipe)
+
     def test_a_folder_that_is_part_of_what_is_stored_changes_nothing(self, store: Store, kept: Experiment) -> None:
-        assert import_(store, store.folders(kept.id)["abc123def-0"], summarise=summarise) == kept
+        assert (
+            import_(store, store.folders(kept.id)["abc123def-0"], summarise=summarise, check_recipe=accept_recipe)
+            == kept
+        )
 
     def test_a_folder_of_the_same_job_with_another_result_is_a_conflict(
         self, store: Store, kept: Experiment, tmp_path: Path
     ) -> None:
         other = write_folder(tmp_path / "r", jobs()[0], ended_at=None)
         with pytest.raises(ConflictError, match=f"different experiment {kept.id}"):
-            import_(store, other, summarise=summarise)
+            import_(store, other, summarise=summarise, check_recipe=accept_recipe)
 
     def test_folders_of_two_experiments_are_not_mixed(self, empty: Store, tmp_path: Path) -> None:
         write_folder(tmp_path / "all" / "a", jobs("one")[0])
         write_folder(tmp_path / "all" / "b", jobs("two")[0])
         with pytest.raises(StoreError, match="mixes experiments"):
-            import_(empty, tmp_path / "all", summarise=summarise)
+            import_(empty, tmp_path / "all", summarise=summarise, check_recipe=accept_recipe)
 
     def test_a_folder_in_its_place_that_differs_is_not_touched(self, empty: Store, tmp_path: Path) -> None:
         job = jobs()[0]
         there = write_folder(empty.home.result_folder(job.experiment_id, job.id), job, ended_at=None)
         before = checksums(there)
         with pytest.raises(ConflictError, match="exists already and differs"):
-            import_(empty, write_folder(tmp_path / "r", job), summarise=summarise)
+            import_(empty, write_folder(tmp_path / "r", job), summarise=summarise, check_recipe=accept_recipe)
         assert checksums(there) == before
 
     def test_an_import_that_was_cut_off_can_be_done_again(self, empty: Store, tmp_path: Path) -> None:
         job = jobs()[0]
         source = write_folder(tmp_path / "r", job)
         shutil.copytree(source, empty.home.result_folder(job.experiment_id, job.id))
-        assert import_(empty, source, summarise=summarise).job_count == 1
+        assert import_(empty, source, summarise=summarise, check_recipe=accept_recipe).job_count == 1
 
     def test_a_deletion_that_is_still_to_be_done_is_done_first(
         self, store: Store, kept: Experiment, exported: Path, database_url: str
@@ -295,6 +319,6 @@ class TestImportOfResultFolders:
         with pytest.raises(PronyError):
             store.delete_experiment(kept.id)
         store.home.moving.unlink()
-        assert import_(store, exported, summarise=summarise) == kept
+        assert import_(store, exported, summarise=summarise, check_recipe=accept_recipe) == kept
         with Store.open(store.home, url=database_url) as again:
             assert all(folder.is_dir() for folder in again.folders(kept.id).values())

@@ -21,7 +21,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from prony import __version__
-from prony.app import results
+from prony.app.interchange import import_folder
 from prony.compat.ai_factory.exporter import ORIGIN
 from prony.compat.ai_factory.request_summary import summary_of
 from prony.errors import InputError
@@ -37,7 +37,6 @@ from prony.model.recipe import Recipe
 from prony.model.result import Failure, Origin, Phase, Repetition, Reported, ResultState
 from prony.recipe import LoadedRecipe, loads
 from prony.runner.folder import ResultFolder, write_frame, write_noun
-from prony.store import transfer
 from prony.store.bundle import EXPERIMENT, JOBS, MANIFEST, bundle_files
 from prony.store.folder import JOB
 from prony.store.store import Store
@@ -153,7 +152,7 @@ def _import_benchmark(store: Store, found: Benchmark) -> Experiment:
         (bundle / JOBS).mkdir(parents=True)
         write_noun(bundle / EXPERIMENT, experiment)
         _write_result(bundle / JOBS / job.id, job, found)
-        return transfer.import_(store, bundle, summarise=results.summary_of)
+        return import_folder(store, bundle)
 
 
 # What was run
