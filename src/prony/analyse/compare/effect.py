@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,9 +17,19 @@ from prony.stats.intervals import rate_difference_interval
 from prony.stats.permutation import cut_scores, robust_p, robust_sign_flip_p
 from prony.stats.shift import cliffs_delta, paired_ratio, ratio
 from prony.stats.spread import FEWEST_RUNS, detectable_change, noise_of, runs_needed
+from prony.stats.student import paired_student_ratio_p, student_ratio_p
 
 _TOGETHER = 0.3
 FEWEST_PAIRS = 8  # signs of seven pairs never come below 1.6 %
+
+
+@dataclass(frozen=True)
+class ComparedRuns:
+    """One number a run of both sides. `paired`: those with one index were made together."""
+
+    before: Sequence[float]
+    after: Sequence[float]
+    paired: bool = False
 
 
 def effect_of(before: Sequence[float], after: Sequence[float], *, paired: bool = False) -> Effect | str:
@@ -41,6 +52,20 @@ def effect_of(before: Sequence[float], after: Sequence[float], *, paired: bool =
         delta=cliffs_delta(first, second), runs=(len(before), len(after)),
         noise=noise, detectable=detectable_change(noise, runs) if noise is not None else None, method=how,
     )  # fmt: skip
+
+
+def chance_among(effect: Effect, adjusted: float, tests: int, runs: ComparedRuns) -> float:
+    """Return how likely chance alone shows as much somewhere among `tests`; `adjusted` is what the permutation tests
+    say of that.
+
+    Few runs have few arrangements: five against five never come below 0.8 %, which is nothing among seven. Where that
+    alone stands against a change, Student's test decides, times the number of tests, and never below `effect.p`.
+    """
+    if effect.p is None or effect.p >= LEVEL or adjusted < FALSE_DISCOVERIES:
+        return adjusted
+    before, after = (np.asarray(side, dtype=np.float64) for side in (runs.before, runs.after))
+    alone = (paired_student_ratio_p if runs.paired else student_ratio_p)(before, after)
+    return max(effect.p, min(adjusted, tests * alone))
 
 
 def rise_together(before: Sequence[float], after: Sequence[float]) -> bool:
@@ -99,7 +124,7 @@ def _runs(count: int) -> str:
 
 # One test alone, and the share of false discoveries among all that are compared at once.
 LEVEL = 0.01
-FALSE_DISCOVERIES = 0.05
+FALSE_DISCOVERIES = 0.03
 # Of a share of failures, in shares: the least that is told, and what must be ruled out before two are called the same.
 LEAST_SHARE = 0.001
 SAME_SHARE = 0.01

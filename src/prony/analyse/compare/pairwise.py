@@ -15,7 +15,16 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Literal
 
-from prony.analyse.compare.effect import conclude, effect_of, is_significant, more_runs, rise_together, share_effect
+from prony.analyse.compare.effect import (
+    ComparedRuns,
+    chance_among,
+    conclude,
+    effect_of,
+    is_significant,
+    more_runs,
+    rise_together,
+    share_effect,
+)  # fmt: skip
 from prony.analyse.wording import plain_number
 from prony.errors import InputError
 from prony.model.comparison import Conclusion, Contrast, Effect, Terms, chance_text, percent_text
@@ -155,16 +164,26 @@ def _order(key: str) -> tuple[str, str, int]:
 
 @dataclass(frozen=True)
 class DraftContrast:
-    """One metric of two jobs before it is judged; `trouble` says why there is no effect."""
+    """One metric of two jobs before it is judged.
+
+    `trouble` says why there is no effect; `runs` are what a ratio was taken of.
+    """
 
     wanted: MetricChoice
     effect: Effect | None
     trouble: str
+    runs: ComparedRuns | None = None
 
     @property
     def p(self) -> float | None:
         """What is corrected together with those of all other headlines; None of what decides nothing."""
         return self.effect.p if self.effect is not None and self.wanted.role == "headline" else None
+
+    def among(self, adjusted: float | None, tests: int) -> float | None:
+        """Return the probability among all `tests` headlines, of which the permutation tests say `adjusted`."""
+        if adjusted is None or self.effect is None or self.runs is None:
+            return adjusted
+        return chance_among(self.effect, adjusted, tests, self.runs)
 
 
 def drafts(baseline: Entry, candidate: Entry, terms: Terms, *, interleaved: bool) -> list[DraftContrast]:
@@ -220,14 +239,16 @@ def _draft_of(first: Summary, second: Summary, *, interleaved: bool) -> Callable
     def draft(one: MetricChoice) -> DraftContrast:
         if trouble := _lacking(one.key, first, second):
             return DraftContrast(one, None, trouble)
+        runs = None
         if one.key in first.counts:
             found = share_effect(first.counts[one.key], second.counts[one.key])
         else:
             before, after = first.runs[one.key], second.runs[one.key]
             took_turns = interleaved and first.used == second.used and len(before) == len(after) == len(first.used)
             # Pairs find more where the sides went up and down together, and less where they did not.
-            found = effect_of(before, after, paired=took_turns and rise_together(before, after))
-        return DraftContrast(one, None, found) if isinstance(found, str) else DraftContrast(one, found, "")
+            runs = ComparedRuns(before, after, paired=took_turns and rise_together(before, after))
+            found = effect_of(before, after, paired=runs.paired)
+        return DraftContrast(one, None, found) if isinstance(found, str) else DraftContrast(one, found, "", runs)
 
     return draft
 

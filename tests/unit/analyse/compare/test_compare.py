@@ -31,6 +31,19 @@ def one_metric(before: list[float], after: list[float], key: str = P50, **terms:
     return contrast
 
 
+def many_headlines(count: int, *, runs: int, noise: float, factor: float, seed: int) -> Comparison:
+    """Compare two experiments of so many jobs with one headline each; the middle one is changed by the factor."""
+    rng = np.random.default_rng((seed, count))
+    before, after = 10 * np.exp(rng.normal(0, noise, (2, count, runs)))
+    after[count // 2] *= factor
+    sides = [
+        side(name, *(entry({P50: row.tolist()}, experiment=name, number=n, cell={"workload.threads": n})
+                     for n, row in enumerate(values, start=1)))
+        for name, values in (("A", before), ("B", after))
+    ]  # fmt: skip
+    return compare_entries(sides, Terms())
+
+
 class TestConclusions:
     def test_a_slower_side_is_a_regression_with_its_size_and_its_certainty_in_one_sentence(self) -> None:
         found = one_metric(noisy(10, 10, seed=1), noisy(10.6, 10, seed=2))
@@ -165,6 +178,45 @@ class TestFamilies:
             for n in range(1, 60)
         ]  # fmt: skip
         assert not compare_entries([side("A", *before), side("B", *after)], Terms()).has(Conclusion.REGRESSION)
+
+    @pytest.mark.parametrize("count", [1, 3, 4, 7, 20, 40])
+    @pytest.mark.parametrize("noise", [0.01, 0.08])
+    def test_a_doubled_metric_is_a_regression_however_many_are_compared(self, count: int, noise: float) -> None:
+        for seed in range(5):
+            found = many_headlines(count, runs=5, noise=noise, factor=2.0, seed=seed)
+            contrast = found.headlines[count // 2]
+            assert contrast.conclusion is Conclusion.REGRESSION, contrast.sentence
+            assert contrast.effect is not None
+            assert contrast.effect.q is not None
+            assert contrast.effect.p is not None
+            assert contrast.effect.p <= contrast.effect.q < 0.03  # the sentence shows both, and they agree
+
+    def test_a_doubled_metric_of_eight_pairs_is_a_regression_however_many_are_compared(self) -> None:
+        drift = np.linspace(1, 1.5, 8)
+        names = ["inference_ms", "cold_start_ms", "rss_peak_mib"]
+        runs = [
+            {f"{key}.p50": (np.array(noisy(10, 8, seed=n + more)) * drift).tolist() for n, key in enumerate(names)}
+            for more in (0, 50)
+        ]
+        runs[1][P50] = [2 * value for value in runs[1][P50]]
+        cells = [{"workload.threads": n} for n in range(1, 9)]
+        sides = [
+            side(name, *(entry(mine, number=n, cell=cell, hours=n) for n, cell in enumerate(cells, start=1)))
+            for name, mine in zip("AB", runs, strict=True)
+        ]
+        found = compare_entries(sides, Terms())
+        assert found.matches[0].interleaved
+        doubled = [one for one in found.headlines if one.key == P50]
+        assert {one.conclusion for one in doubled} == {Conclusion.REGRESSION}
+        assert all(one.effect is not None and "paired" in one.effect.method for one in doubled)
+
+    @pytest.mark.parametrize("count", [3, 7])
+    def test_the_same_build_with_many_metrics_is_seldom_called_a_regression(self, count: int) -> None:
+        told = sum(
+            many_headlines(count, runs=5, noise=0.08, factor=1.0, seed=seed).has(Conclusion.REGRESSION)
+            for seed in range(120)
+        )
+        assert told <= 7  # of a true 1.7 %, more than 7 of 120 come once in 500 suites; 10 % would give 12
 
     def test_a_metric_that_nobody_knows_is_refused_with_the_nearest(self) -> None:
         with pytest.raises(InputError, match="there is no metric 'inferense_ms'") as caught:
