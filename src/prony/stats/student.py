@@ -20,10 +20,14 @@ _CUT = 5.0
 def student_ratio_p(before: Array, after: Array) -> float:
     """Return the two-sided probability of Welch's test of equal logarithms; each set needs three positive numbers."""
     noise = noise_of(before, after) or 0.0
-    first, second = (_cut(np.log(values), noise) for values in (before, after))
-    parts = [float(np.var(values, ddof=1)) / values.size for values in (first, second)]
-    freedom = _welch_freedom(parts, (first.size, second.size))
-    return _two_sided(float(np.mean(second) - np.mean(first)), math.sqrt(sum(parts)), freedom)
+    return student_p(*(_cut(np.log(values), noise) for values in (before, after)))
+
+
+def student_p(before: Array, after: Array) -> float:
+    """Return the two-sided probability of Welch's test of equal means; each set needs two numbers."""
+    parts = [float(np.var(values, ddof=1)) / values.size for values in (before, after)]
+    freedom = _welch_freedom(parts, (before.size, after.size))
+    return _two_sided(float(np.mean(after) - np.mean(before)), math.sqrt(sum(parts)), freedom)
 
 
 def paired_student_ratio_p(before: Array, after: Array) -> float:
