@@ -16,6 +16,7 @@ ALL = (
     "summary_speed",
     "coverage",
     "detection_sets",
+    "compare_headlines",
     "fleet_throughput",
     "fleet_many_agents",
     "fleet_events",

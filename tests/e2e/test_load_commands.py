@@ -95,7 +95,7 @@ def test_every_failure_is_counted_by_its_cause_and_none_as_throughput(home: Path
     faults = MockOptions(ttft_ns=0, itl_ns=0, tokens=8, errors=0.2, truncate=0.2, garbage=0.2, seed=5)
     with serve_mock(faults) as bad:
         load = {"closed": {"concurrency": 4}, "requests": 200, "repeats": 1, "warmup": "none"}
-        done = prony("run", recipe(tmp_path, workload=chat(bad), load=load), "--json", "--no-report")
+        done = prony("run", recipe(tmp_path, workload=chat(bad), load=load), "--json", "--no-report", code=1)
         sent = bad.truth()["errors_sent"]
     (job,) = json.loads(done.stdout)["jobs"]
     rows = samples(home)
@@ -106,6 +106,36 @@ def test_every_failure_is_counted_by_its_cause_and_none_as_throughput(home: Path
     assert causes["malformed"] == sent["garbage"]
     assert job["verdict"]["grade"] != "valid"
     assert job["estimates"]["error_rate.mean"]["value"] == pytest.approx(1 - causes["ok"] / 200)
+
+
+def _loaded_with_errors(folder: Path, share: float, **load: Any) -> tuple[int, str, dict[str, Any]]:
+    """Load a mock that fails such a share; return the exit code, what was said and what the mock knows to be true."""
+    with serve_mock(MockOptions(ttft_ns=0, itl_ns=0, tokens=2, errors=share, seed=5)) as bad:
+        asked = {"closed": {"concurrency": 2}, "requests": 200, "repeats": 2, "warmup": "none"} | load
+        done = prony("run", recipe(folder, workload=chat(bad), load=asked), "--no-report", code=None)
+        return done.returncode, done.stderr, bad.truth()
+
+
+def test_a_load_with_many_failed_requests_fails_unless_the_recipe_allows_them(tmp_path: Path) -> None:
+    code, said, truth = _loaded_with_errors(tmp_path, 0.3)
+    failed = truth["errors_sent"]["errors"]
+    assert code == 1
+    assert f"{failed} of 400 requests failed" in said
+    assert "and 5 % may: exit code 1" in said
+    assert _loaded_with_errors(tmp_path, 0.3, errors="any")[0] == 0
+    assert _loaded_with_errors(tmp_path, 0.3, errors="60%")[0] == 0
+    assert _loaded_with_errors(tmp_path, 0.02)[0] == 0
+    assert _loaded_with_errors(tmp_path, 0.02, errors="none")[0] == 1
+
+
+def test_a_candidate_of_which_all_requests_failed_fails_the_comparison(tmp_path: Path) -> None:
+    assert _loaded_with_errors(tmp_path, 0.0, repeats=1)[0] == 0
+    assert _loaded_with_errors(tmp_path, 1.0, repeats=1)[0] == 1
+    candidate, baseline = (one["id"] for one in json.loads(prony("list", "--json").stdout))
+    done = prony("compare", baseline, candidate, "--anyway", code=1)
+    assert "all requests of the candidate failed" in done.stdout.replace("\n", " ")
+    back = prony("compare", candidate, baseline, "--anyway")
+    assert "regression" not in back.stdout
 
 
 def test_a_server_that_is_not_there_is_a_failed_job_and_not_a_fast_one(home: Path) -> None:

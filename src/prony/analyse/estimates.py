@@ -32,13 +32,19 @@ class EstimateSet:
     estimates: dict[str, Estimate] = field(default_factory=dict)
     runs: dict[str, tuple[float, ...]] = field(default_factory=dict)
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    run_counts: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
 
     @classmethod
     def one(cls, key: str, estimate: Estimate, runs: Sequence[float] = ()) -> Self:
         return cls({key: estimate}, {key: tuple(float(value) for value in runs)} if len(runs) else {})
 
     def __or__(self, other: EstimateSet) -> EstimateSet:
-        return EstimateSet(self.estimates | other.estimates, self.runs | other.runs, self.counts | other.counts)
+        return EstimateSet(
+            self.estimates | other.estimates,
+            self.runs | other.runs,
+            self.counts | other.counts,
+            self.run_counts | other.run_counts,
+        )
 
 
 _PLURALS = {"p50": "medians", "mean": "means", "min": "minima", "max": "maxima", "sd": "standard deviations"}

@@ -47,7 +47,7 @@ def _axis_value(entry: Entry, word: str) -> str | None:
 def _settings_of(entry: Entry) -> dict[str, str]:
     """Return everything in which two jobs may differ, by its path."""
     document = entry.job.model_dump(mode="json", include={"workload", "load", "measure"})
-    for key in ("repeats", "seeds", "slo"):
+    for key in ("repeats", "seeds", "slo", "errors"):
         document["load"].pop(key, None)
     facts = {word: _axis_value(entry, word) or NOTHING for word in ("device", "version")}
     return facts | _flat(document)

@@ -47,7 +47,9 @@ def reader_of(folder: Path) -> ReadColumns:
 
 def with_runs(entry: Entry) -> Entry:
     """Return it with the numbers of its single runs: those stored before they were kept are computed again."""
-    if entry.summary.runs or not entry.summary.estimates or not entry.folder.is_dir():
+    summary = entry.summary
+    is_whole = bool(summary.runs) and summary.run_counts.keys() >= summary.counts.keys()
+    if is_whole or not summary.estimates or not entry.folder.is_dir():
         return entry
     return entry.model_copy(update={"summary": summary_of(entry.folder)})
 

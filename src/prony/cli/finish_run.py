@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from prony.cli.output import print_json, print_note, print_text, terminal
 from prony.errors import EXIT_CODES, StoreError
+from prony.model.comparison import percent_text
 from prony.model.experiment import ExperimentState
 from prony.model.experiment_data import ExperimentData
 from prony.model.gate import GateReport
@@ -65,8 +66,25 @@ def finish(
         from prony.report import render
 
         add_summary(render(data, "github", strict=output.strict))
-    code = _exit_code(data, failed)
+    code = _exit_code(data, failed + _tell_failed_requests(data))
     return code or (0 if _gates_pass(data, strict=output.strict) else 1)
+
+
+def _tell_failed_requests(data: ExperimentData) -> int:
+    """Name the loads of which more requests failed than their recipe allows; return how many there are."""
+    told = 0
+    for entry in data.entries:
+        failed, total = entry.summary.counts.get("error_rate.mean", (0, 0))
+        if entry.job.workload.section != "load" or entry.job.load.allows_failures(failed, total):
+            continue
+        told += 1
+        share = f"{failed} of {total} requests failed ({percent_text(failed / total)})"
+        allowed = entry.job.load.errors
+        most = "none may" if isinstance(allowed, str) else f"{percent_text(allowed)} may"
+        print_note(one_line(
+            f"{entry.job.title}: {share}, and {most}: exit code 1; load.errors says how many, or `any`"
+        ))  # fmt: skip
+    return told
 
 
 def _gates_pass(data: ExperimentData, *, strict: bool) -> bool:

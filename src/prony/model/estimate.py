@@ -95,9 +95,11 @@ class Summary(Noun):
     # Of a script: the metrics that are its own, by name, and the key of the one that stands for it.
     metrics: dict[str, Metric] = {}
     headline: str | None = None
-    # By the keys of `estimates`: the numbers of the used runs in the order of their repetitions, and (failed, total).
+    # By the keys of `estimates`: the numbers of the used runs in the order of their repetitions, (failed, total) of all
+    # runs together, and of each run.
     runs: dict[str, tuple[float, ...]] = {}
     counts: dict[str, tuple[int, int]] = {}
+    run_counts: dict[str, tuple[tuple[int, int], ...]] = {}
     missing: tuple[Missing, ...] = ()
     outliers: tuple[Outlier, ...] = ()
     outlier_count: int = 0

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from prony.model.base import Noun
 from prony.model.metric import METRICS, STATISTICS
-from prony.model.quantity import DurationNs, duration_text
+from prony.model.quantity import DurationNs, Share, duration_text
 
 Arrivals = Literal["constant", "poisson", "gamma"]
 Scenario = Literal["single-stream", "multi-stream", "server", "offline"]
@@ -174,6 +174,9 @@ class Load(Noun):
     drain: DurationNs = _lasting(30 * 10**9, "how long those in flight may take when no more are sent")
     timeout: DurationNs = _lasting(60 * 10**9, "for one request, from when it is sent")
     repeats: int = Field(default=3, ge=1, le=1000, description="whole loads, each one run of the statistics")
+    errors: Literal["none", "any"] | Share = Field(
+        default=0.05, description="the share of requests that may fail; with more, `prony run` ends with exit code 1"
+    )
     slo: dict[str, Positive] = Field(
         default={},
         max_length=20,
@@ -220,6 +223,12 @@ class Load(Noun):
     def way(self) -> str:
         """Which way it is; closed where none is written."""
         return next((way for way in WAYS if getattr(self, way) is not None), "closed")
+
+    def allows_failures(self, failed: int, total: int) -> bool:
+        """May so many of all requests fail?"""
+        if isinstance(self.errors, str):
+            return self.errors == "any" or not failed
+        return failed <= self.errors * total
 
     @property
     def users(self) -> Closed:

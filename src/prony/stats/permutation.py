@@ -77,6 +77,14 @@ def sign_flip_p(differences: Array) -> float:
     return _share(signs @ np.abs(ordered), abs(seen), scale, is_exact=is_exact)
 
 
+def least_p(first: int, second: int, *, paired: bool = False) -> float:
+    """Return the smallest probability that so many numbers can have, however far apart they lie."""
+    ways = 2**first if paired else math.comb(first + second, first)
+    if ways > _MOST_EXACT:
+        return 1 / (_DRAWN + 1)
+    return (2 if paired or first == second else 1) / ways
+
+
 def _share(sums: Array, seen: float, scale: float, *, is_exact: bool) -> float:
     as_far = int(np.count_nonzero(np.abs(sums) >= seen - _TOLERANCE * scale))
     return as_far / sums.size if is_exact else (as_far + 1) / (sums.size + 1)

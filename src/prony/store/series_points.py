@@ -65,12 +65,16 @@ def _point_row(point: dict[str, Any], at: datetime) -> Values:
     return own | {"judged": False, "document": json.dumps(point)}
 
 
+# What decides an exit code and changes no number.
+_NO_MATTER = {"errors"}
+
+
 def fingerprint(job: Job, hardware_id: str, system: str) -> str:
     """Return the name of the series: what must be alike for two results to be of one history, and nothing else."""
     workload = job.workload.model_dump(mode="json", exclude=_VERSIONS)
     told: dict[str, Any] = {
         "name": job.name, "cell": job.cell, "workload": workload, "measure": job.measure.model_dump(mode="json"),
-        "load": job.load.model_dump(mode="json"), "hardware": hardware_id, "os": system,
+        "load": job.load.model_dump(mode="json", exclude=_NO_MATTER), "hardware": hardware_id, "os": system,
     }  # fmt: skip
     return "s" + hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:15]
 

@@ -11,11 +11,17 @@ from sqlalchemy import func, select
 from prony.app import history as steps
 from prony.app.local_histories import LocalHistories
 from prony.errors import ConflictError, InputError, NotFoundError
+from prony.kinds.model.schema import ModelWorkload
+from prony.kinds.service.schema import ServiceWorkload
 from prony.model.calibration import Calibration
 from prony.model.estimate import Estimate, Grade
 from prony.model.history import Acknowledgement, ChangeState, History, NewBaseline, SeriesState
+from prony.model.job import Job
+from prony.model.load import Load
+from prony.model.recipe import Measure
 from prony.store import confirmations, history_tables
 from prony.store.database import reading, writing
+from prony.store.series_points import fingerprint
 from prony.store.store import Store
 
 from .histories import fill, numbers, record
@@ -247,3 +253,17 @@ def test_every_point_is_judged_once(store: Store) -> None:
     query = select(func.count()).select_from(history_tables.point).where(~history_tables.point.c.judged)
     with reading(store.engine) as connection:
         assert connection.execute(query).scalar_one() == 0
+
+
+def test_a_recipe_that_leaves_a_new_key_out_stays_in_its_series() -> None:
+    """Series are named by what a recipe says; these names were given before `load.errors` was known."""
+    works = (
+        ModelWorkload(kind="model", model="zoo:mlp", engine="onnxruntime"),
+        ServiceWorkload(kind="service", endpoint="http://x", driver="http"),
+    )
+    jobs = [
+        Job(id="e-001", experiment_id="e", name="n", workload=work, measure=Measure(), load=Load()) for work in works
+    ]
+    assert [fingerprint(job, "h", "linux") for job in jobs] == ["s7ebe18d3fa74780", "s04ec19eb62453d9"]
+    other = jobs[1].model_copy(update={"load": Load(errors="any")})
+    assert fingerprint(other, "h", "linux") == fingerprint(jobs[1], "h", "linux")

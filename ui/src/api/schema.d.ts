@@ -3948,6 +3948,7 @@ export interface components {
              *         "agents": 1
              *       },
              *       "drain": "30s",
+             *       "errors": "5%",
              *       "repeats": 3,
              *       "seeds": {
              *         "arrivals": 1,
@@ -4360,6 +4361,12 @@ export interface components {
              * @description how long; default: 30s unless `requests` is given
              */
             duration?: string | null;
+            /**
+             * Errors
+             * @description the share of requests that may fail; with more, `prony run` ends with exit code 1
+             * @default 0.05
+             */
+            errors: ("none" | "any") | string;
             /** @description one of MLPerf's scenarios */
             mlperf?: components["schemas"]["Mlperf"] | null;
             /** @description so many requests a second, answered or not */
@@ -5706,6 +5713,7 @@ export interface components {
              *         "agents": 1
              *       },
              *       "drain": "30s",
+             *       "errors": "5%",
              *       "repeats": 3,
              *       "seeds": {
              *         "arrivals": 1,
@@ -7159,6 +7167,16 @@ export interface components {
              * @default []
              */
             outliers: components["schemas"]["Outlier"][];
+            /**
+             * Run Counts
+             * @default {}
+             */
+            run_counts: {
+                [key: string]: [
+                    number,
+                    number
+                ][];
+            };
             /**
              * Runs
              * @default {}

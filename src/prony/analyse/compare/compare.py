@@ -85,7 +85,10 @@ def _judge_pairs(pairs: Sequence[Pair], terms: Terms) -> list[list[Contrast]]:
         zip(tests, adjust_probabilities(tests), strict=True)
     )  # equal probabilities are adjusted alike
     return [
-        [contrast(draft, pair, terms, q=among.get(draft.p), tests=len(tests)) for draft in several]
+        [
+            contrast(draft, pair, terms, q=draft.among(among.get(draft.p), len(tests)), tests=len(tests))
+            for draft in several
+        ]
         for pair, several in zip(pairs, drawn, strict=True)
     ]
 

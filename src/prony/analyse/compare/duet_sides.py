@@ -87,6 +87,7 @@ def _together(entries: Sequence[Entry], runs: Runs, pairs: Sequence[int]) -> Ent
         update={
             "runs": values or first.summary.runs,
             "counts": _counts(entries),
+            "run_counts": _run_counts(entries),
             "estimates": first.summary.estimates | _estimates(values, first.summary),
             "used": tuple(pairs),
             "verdict": _verdict(entries),
@@ -114,6 +115,14 @@ def _counts(entries: Sequence[Entry]) -> dict[str, tuple[int, int]]:
         for key, (failed, total) in entry.summary.counts.items():
             before = found.get(key, (0, 0))
             found[key] = (before[0] + failed, before[1] + total)
+    return found
+
+
+def _run_counts(entries: Sequence[Entry]) -> dict[str, tuple[tuple[int, int], ...]]:
+    found: dict[str, tuple[tuple[int, int], ...]] = {}
+    for entry in entries:
+        for key, counts in entry.summary.run_counts.items():
+            found[key] = (*found.get(key, ()), *counts)
     return found
 
 

@@ -7,18 +7,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from prony.model.comparison import Conclusion, Effect
+from prony.model.load import Load
 from prony.model.metric import Better
 from prony.stats.intervals import rate_difference_interval
-from prony.stats.permutation import cut_scores, robust_p, robust_sign_flip_p
+from prony.stats.permutation import cut_scores, least_p, permutation_p, robust_p, robust_sign_flip_p
+from prony.stats.quantiles import Array
 from prony.stats.shift import cliffs_delta, paired_ratio, ratio
 from prony.stats.spread import FEWEST_RUNS, detectable_change, noise_of, runs_needed
+from prony.stats.student import paired_student_ratio_p, student_p, student_ratio_p
 
 _TOGETHER = 0.3
 FEWEST_PAIRS = 8  # signs of seven pairs never come below 1.6 %
+
+
+@dataclass(frozen=True)
+class ComparedRuns:
+    """One number a run of both sides, of failures their share. `paired`: those with one index were made together."""
+
+    before: Sequence[float]
+    after: Sequence[float]
+    paired: bool = False
 
 
 def effect_of(before: Sequence[float], after: Sequence[float], *, paired: bool = False) -> Effect | str:
@@ -41,6 +54,26 @@ def effect_of(before: Sequence[float], after: Sequence[float], *, paired: bool =
         delta=cliffs_delta(first, second), runs=(len(before), len(after)),
         noise=noise, detectable=detectable_change(noise, runs) if noise is not None else None, method=how,
     )  # fmt: skip
+
+
+def chance_among(effect: Effect, adjusted: float, tests: int, runs: ComparedRuns) -> float:
+    """Return how likely chance alone shows as much somewhere among `tests`; `adjusted` is what the permutation tests
+    say of that.
+
+    Few runs have few arrangements: five against five never come below 0.8 %, which is nothing among seven. Where the
+    permutation test could not tell a change of any size, Student's decides, times the number of tests, and never below
+    `effect.p`.
+    """
+    least = least_p(len(runs.before), len(runs.after), paired=runs.paired)
+    if effect.p is None or effect.p >= LEVEL or least * tests < FALSE_DISCOVERIES:
+        return adjusted
+    before, after = (np.asarray(side, dtype=np.float64) for side in (runs.before, runs.after))
+    if effect.scale == "difference":
+        # The arc sine makes shares vary alike wherever they lie.
+        alone = student_p(np.arcsin(np.sqrt(before)), np.arcsin(np.sqrt(after)))
+    else:
+        alone = (paired_student_ratio_p if runs.paired else student_ratio_p)(before, after)
+    return max(effect.p, min(adjusted, tests * alone))
 
 
 def rise_together(before: Sequence[float], after: Sequence[float]) -> bool:
@@ -66,31 +99,77 @@ def _trouble_with(before: Sequence[float], after: Sequence[float], *, paired: bo
     if paired and len(before) != len(after):
         return f"{len(before)} runs and {len(after)} runs make no pairs"
     fewest = FEWEST_PAIRS if paired else FEWEST_RUNS
-    if min(len(before), len(after)) < fewest:
-        return f"{len(before)} {_runs(len(before))} against {len(after)}, and a verdict needs {fewest} on each side"
-    return ""
+    return _too_few(before, after, fewest)
 
 
-def share_effect(before: tuple[int, int], after: tuple[int, int]) -> Effect | str:
-    """Return by how much the share of failures differs, each as (failed, total)."""
-    interval = rate_difference_interval(before, after)
-    if interval is None:
-        return "a side has no requests"
+RunCounts = Sequence[tuple[int, int]]  # (failed, total) of each run
+
+
+def share_effect(before: RunCounts, after: RunCounts) -> Effect | str:
+    """Return by how much the share of failures differs.
+
+    Failures come in bursts: a run that met one has many, and its requests are no witnesses of their own. So runs are
+    permuted and not requests, and the interval is wider by as much as runs differ beyond chance.
+    """
+    if trouble := _trouble_with_counts(before, after):
+        return trouble
+    pooled = [(sum(failed for failed, _ in side), sum(total for _, total in side)) for side in (before, after)]
+    value = pooled[1][0] / pooled[1][1] - pooled[0][0] / pooled[0][1]
+    low, high = _share_interval(before, after, pooled, value)
     return Effect(
-        scale="difference", value=after[0] / after[1] - before[0] / before[1],
-        low=interval[0], high=interval[1], confidence=0.95,
-        p=_fisher_p(before, after), runs=(before[1], after[1]),
-        method="difference of shares of all requests; Newcombe's interval; Fisher's exact test",
+        scale="difference", value=value, low=low, high=high, confidence=0.95,
+        p=permutation_p(_shares(before), _shares(after)), runs=(len(before), len(after)),
+        method="difference of shares of all requests; Newcombe's interval, widened by runs; permutation test of runs",
     )  # fmt: skip
 
 
-def _fisher_p(before: tuple[int, int], after: tuple[int, int]) -> float:
-    if before[0] == after[0] == 0 or (before[0], after[0]) == (before[1], after[1]):
-        return 1.0
-    from scipy.stats import fisher_exact
+def _trouble_with_counts(before: RunCounts, after: RunCounts) -> str:
+    if not all(total for side in (before, after) for _, total in side):
+        return "a run has no requests"
+    return _too_few(before, after, FEWEST_RUNS)
 
-    table = [[failed, total - failed] for failed, total in (before, after)]
-    return float(fisher_exact(table).pvalue)
+
+def _too_few(before: Sequence[object], after: Sequence[object], fewest: int) -> str:
+    if min(len(before), len(after)) >= fewest:
+        return ""
+    return f"{len(before)} {_runs(len(before))} against {len(after)}, and a verdict needs {fewest} on each side"
+
+
+def _shares(counts: RunCounts) -> Array:
+    return np.array([failed / total for failed, total in counts])
+
+
+def _share_interval(
+    before: RunCounts, after: RunCounts, pooled: Sequence[tuple[int, int]], value: float
+) -> tuple[float | None, float | None]:
+    found = rate_difference_interval(pooled[0], pooled[1])
+    if found is None:
+        return None, None
+    wider = math.sqrt(max(1.0, _overdispersion(before, after)))
+    return max(-1.0, value - (value - found[0]) * wider), min(1.0, value + (found[1] - value) * wider)
+
+
+def _overdispersion(*sides: RunCounts) -> float:
+    """Return how many times as much runs vary as independent requests would let them; 0 where nothing varies."""
+    squares = 0.0
+    for side in sides:
+        rate = sum(failed for failed, _ in side) / sum(total for _, total in side)
+        if 0 < rate < 1:
+            squares += sum(total * (failed / total - rate) ** 2 for failed, total in side) / (rate * (1 - rate))
+    return squares / sum(len(side) - 1 for side in sides)
+
+
+def breaks(before: RunCounts, after: RunCounts, load: Load) -> bool:
+    """Do the requests fail on one side only, so plainly that no number of runs would say otherwise?
+
+    Each run of the candidate fails more of them than the recipe allows, and no run of the baseline does; or not one of
+    the candidate's requests was answered, and some of the baseline's were.
+    """
+    if not before or not after:
+        return False
+    if all(failed == total for failed, total in after):
+        return any(failed < total for failed, total in before)
+    return all(load.allows_failures(*run) for run in before) and not any(load.allows_failures(*run) for run in after)
 
 
 def _runs(count: int) -> str:
@@ -99,7 +178,7 @@ def _runs(count: int) -> str:
 
 # One test alone, and the share of false discoveries among all that are compared at once.
 LEVEL = 0.01
-FALSE_DISCOVERIES = 0.05
+FALSE_DISCOVERIES = 0.025
 # Of a share of failures, in shares: the least that is told, and what must be ruled out before two are called the same.
 LEAST_SHARE = 0.001
 SAME_SHARE = 0.01

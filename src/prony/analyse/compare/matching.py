@@ -39,6 +39,7 @@ _NO_MATTER = (
     "measure.check",
     "load.repeats",
     "load.drain",
+    "load.errors",
     "workload.checksum",
 )
 

@@ -10,16 +10,27 @@ own headline lacks is said there and decides nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Literal
 
-from prony.analyse.compare.effect import conclude, effect_of, is_significant, more_runs, rise_together, share_effect
+from prony.analyse.compare.effect import (
+    ComparedRuns,
+    RunCounts,
+    breaks,
+    chance_among,
+    conclude,
+    effect_of,
+    is_significant,
+    more_runs,
+    rise_together,
+    share_effect,
+)  # fmt: skip
 from prony.analyse.wording import plain_number
 from prony.errors import InputError
 from prony.model.comparison import Conclusion, Contrast, Effect, Terms, chance_text, percent_text
-from prony.model.estimate import Estimate, Grade, Summary, verdict_on
+from prony.model.estimate import Estimate, Grade, Summary, Verdict, verdict_on
 from prony.model.experiment_data import Entry
 from prony.model.metric import METRICS, Metric, key_of, metric_of
 from prony.model.workload import workload_class
@@ -57,8 +68,7 @@ def _from_to(contrast: Contrast) -> str:
 
 
 def _runs(effect: Effect) -> str:
-    noun = "requests" if effect.scale == "difference" else "runs"
-    return f"{effect.runs[0]} against {effect.runs[1]} {noun}"
+    return f"{effect.runs[0]} against {effect.runs[1]} runs"
 
 
 def _chance(effect: Effect, tests: int) -> str:
@@ -77,7 +87,7 @@ def _settling(contrast: Contrast, threshold: float) -> str:
     if effect is None:
         return ""
     if effect.scale == "difference":
-        return "More requests would settle it."
+        return "More runs would settle it, or longer ones."
     if contrast.more_runs is None:
         noise = percent_text(effect.noise or 0.0)
         return f"Runs vary by {noise}: no number of runs in reason settles it here; take turns on a quieter machine."
@@ -155,16 +165,28 @@ def _order(key: str) -> tuple[str, str, int]:
 
 @dataclass(frozen=True)
 class DraftContrast:
-    """One metric of two jobs before it is judged; `trouble` says why there is no effect."""
+    """One metric of two jobs before it is judged.
+
+    `trouble` says why there is no effect; `runs` are what a ratio was taken of.
+    """
 
     wanted: MetricChoice
     effect: Effect | None
     trouble: str
+    runs: ComparedRuns | None = None
+    # The requests of the candidate fail and those of the baseline do not, which needs no test.
+    breaks: bool = False
 
     @property
     def p(self) -> float | None:
         """What is corrected together with those of all other headlines; None of what decides nothing."""
         return self.effect.p if self.effect is not None and self.wanted.role == "headline" else None
+
+    def among(self, adjusted: float | None, tests: int) -> float | None:
+        """Return the probability among all `tests` headlines, of which the permutation tests say `adjusted`."""
+        if adjusted is None or self.effect is None or self.runs is None:
+            return adjusted
+        return chance_among(self.effect, adjusted, tests, self.runs)
 
 
 def drafts(baseline: Entry, candidate: Entry, terms: Terms, *, interleaved: bool) -> list[DraftContrast]:
@@ -175,7 +197,10 @@ def drafts(baseline: Entry, candidate: Entry, terms: Terms, *, interleaved: bool
     found = choose_metrics(baseline.job.workload.kind, known, terms.metrics, own={**second.metrics, **first.metrics})
     made = _draft_of(first, second, interleaved=interleaved)
     return [
-        DraftContrast(one, None, void) if (void := _void(baseline, candidate, one.key)) else made(one) for one in found
+        DraftContrast(one, None, void)
+        if (void := _void(baseline, candidate, one.key))
+        else replace(made(one), breaks=_breaks(baseline, candidate, one.key))
+        for one in found
     ]
 
 
@@ -188,6 +213,8 @@ def contrast(draft: DraftContrast, pair: tuple[Entry, Entry], terms: Terms, *, q
     conclusion = Conclusion.INSUFFICIENT
     if effect is not None:
         conclusion = conclude(effect, metric.better, terms.threshold, terms.level)
+    if draft.breaks:
+        conclusion = Conclusion.REGRESSION
     made = Contrast(
         key=key, unit=metric.unit, better=metric.better, role=draft.wanted.role, family=draft.wanted.family,
         baseline=baseline.summary.estimates.get(key), candidate=candidate.summary.estimates.get(key),
@@ -198,7 +225,26 @@ def contrast(draft: DraftContrast, pair: tuple[Entry, Entry], terms: Terms, *, q
     # A void side is void in all that the machine decides: that is one sentence, however many metrics it has.
     subject = title if _void(baseline, candidate, key) else f"{title}: {key}"
     said = contrast_sentence(made, title, terms.threshold, tests) or f"{subject} cannot be judged: {draft.trouble}."
+    if draft.breaks:
+        said = _breaking_sentence(subject, baseline.summary.run_counts[key], candidate.summary.run_counts[key])
     return made.model_copy(update={"sentence": said})
+
+
+def _breaks(baseline: Entry, candidate: Entry, key: str) -> bool:
+    first, second = (entry.summary.run_counts.get(key, ()) for entry in (baseline, candidate))
+    return breaks(first, second, candidate.job.load)
+
+
+def _breaking_sentence(subject: str, before: RunCounts, after: RunCounts) -> str:
+    whole = "all requests of the candidate failed" if all(failed == total for failed, total in after) else (
+        "in every run of the candidate more requests failed than load.errors allows, in none of the baseline"
+    )  # fmt: skip
+    return f"{subject} got worse: {whole} ({_failures(before)}, then {_failures(after)})."
+
+
+def _failures(side: RunCounts) -> str:
+    failed, total = (sum(column) for column in zip(*side, strict=True))
+    return f"{failed} of {total} in {len(side)} run{'' if len(side) == 1 else 's'}"
 
 
 def title_of(baseline: Entry, candidate: Entry) -> str:
@@ -210,24 +256,35 @@ def title_of(baseline: Entry, candidate: Entry) -> str:
 def _void(baseline: Entry, candidate: Entry, key: str) -> str:
     for name, entry in (("baseline", baseline), ("candidate", candidate)):
         verdict = verdict_on(entry.summary, key)
-        if verdict.grade is Grade.VOID:
+        if verdict.grade is Grade.VOID and not _is_known_although_void(verdict, key):
             reason = next((one.text for one in verdict.reasons if one.grade is Grade.VOID), "no reason was recorded")
             return f"the {name} is void: {reason.removesuffix('.')}"
     return ""
+
+
+def _is_known_although_void(verdict: Verdict, key: str) -> bool:
+    """Is the number good although the job is void? Where no request succeeded there is no latency, but a share of
+    failures."""
+    codes = {one.code for one in verdict.reasons if one.grade is Grade.VOID}
+    return key_of(key).metric == "error_rate" and codes <= {"all_failed", "no_success"}
 
 
 def _draft_of(first: Summary, second: Summary, *, interleaved: bool) -> Callable[[MetricChoice], DraftContrast]:
     def draft(one: MetricChoice) -> DraftContrast:
         if trouble := _lacking(one.key, first, second):
             return DraftContrast(one, None, trouble)
+        runs = None
         if one.key in first.counts:
-            found = share_effect(first.counts[one.key], second.counts[one.key])
+            counts = [summary.run_counts.get(one.key, ()) for summary in (first, second)]
+            runs = ComparedRuns(*([failed / total for failed, total in side if total] for side in counts))
+            found = share_effect(*counts)
         else:
             before, after = first.runs[one.key], second.runs[one.key]
             took_turns = interleaved and first.used == second.used and len(before) == len(after) == len(first.used)
             # Pairs find more where the sides went up and down together, and less where they did not.
-            found = effect_of(before, after, paired=took_turns and rise_together(before, after))
-        return DraftContrast(one, None, found) if isinstance(found, str) else DraftContrast(one, found, "")
+            runs = ComparedRuns(before, after, paired=took_turns and rise_together(before, after))
+            found = effect_of(before, after, paired=runs.paired)
+        return DraftContrast(one, None, found) if isinstance(found, str) else DraftContrast(one, found, "", runs)
 
     return draft
 

@@ -97,7 +97,7 @@ def _of_requests(metric: str, runs: Sequence[RequestValues], operation: str = ""
 
 def _error_estimate(runs: Iterable[Requests], operation: str = "") -> EstimateSet:
     """Return the share of the window's requests that failed, with Wilson's interval: a count of all runs together."""
-    total = failed = taken = 0
+    by_run = []
     for run in runs:
         rows = run.began_in_window
         if operation:
@@ -106,9 +106,8 @@ def _error_estimate(runs: Iterable[Requests], operation: str = "") -> EstimateSe
                 if operation in run.operations
                 else rows & False
             )
-        total += int(np.count_nonzero(rows))
-        failed += int(np.count_nonzero(rows & ~run.successes))
-        taken += 1
+        by_run.append((int(np.count_nonzero(rows & ~run.successes)), int(np.count_nonzero(rows))))
+    failed, total, taken = sum(one for one, _ in by_run), sum(one for _, one in by_run), len(by_run)
     interval = rate_interval(failed, total)
     if interval is None:
         return EstimateSet()
@@ -117,7 +116,7 @@ def _error_estimate(runs: Iterable[Requests], operation: str = "") -> EstimateSe
         value=failed / total, unit="1", low=interval[0], high=interval[1], confidence=0.95, count=total,
         level="sample", method=f"{failed} of {total} requests of {taken} run{'' if taken == 1 else 's'}; Wilson",
     )  # fmt: skip
-    return EstimateSet({key: estimate}, counts={key: (failed, total)})
+    return EstimateSet({key: estimate}, counts={key: (failed, total)}, run_counts={key: tuple(by_run)})
 
 
 def _share_within(run: Requests, slo: Mapping[str, float]) -> EstimateSet:
@@ -212,7 +211,8 @@ def summarise_runs(
     used = tuple(good[repetition.index] for repetition in selection.used)
     judged = used if searched is not None else tuple(good.values())
     figures, missing = _load_estimates(used, job.load.slo)
-    figures |= _error_estimate(judged) | (searched.figures if searched is not None else EstimateSet())
+    unanswered = () if searched is not None else _unanswered(repetitions, runs)
+    figures |= _error_estimate((*judged, *unanswered)) | (searched.figures if searched is not None else EstimateSet())
     figures |= reported_figures(result.reported)
     measured = tuple(_build_run(run) for run in used)
     listed, outlier_count = outliers(measured, _METRIC)
@@ -223,7 +223,7 @@ def summarise_runs(
     )  # fmt: skip
     return Summary(
         job_id=job.id, title=job.title, cell=job.cell,
-        estimates=figures.estimates, runs=figures.runs, counts=figures.counts,
+        estimates=figures.estimates, runs=figures.runs, counts=figures.counts, run_counts=figures.run_counts,
         missing=tuple(missing), spread=spread_of(_METRIC, [run.moments for run in measured]),
         sensitivity=sensitivity_of(figures.runs),
         outliers=listed, outlier_count=outlier_count,
@@ -231,6 +231,15 @@ def summarise_runs(
         used=tuple(run.repetition for run in used), excluded=selection.excluded,
         verdict=judge_load(evidence),
     )  # fmt: skip
+
+
+def _unanswered(repetitions: Sequence[Repetition], runs: Mapping[int, Requests]) -> tuple[Requests, ...]:
+    """Return the runs that failed because not one request succeeded: they have no latency, but all their failures."""
+    return tuple(
+        runs[one.index]
+        for one in repetitions
+        if one.index in runs and one.failure is not None and one.failure.code == "all_failed"
+    )
 
 
 def _with_stopped(repetitions: Sequence[Repetition], runs: Mapping[int, Requests]) -> tuple[Repetition, ...]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LEVELS = {"closed": ("load.closed.concurrency", "users"), "open": ("load.open.rate", "requests a second")}
 _LEVEL_PATHS = {path for path, _ in LEVELS.values()}
 # Of a load: what says how long and how often it is carried out, and not what it is.
-_LENGTHS: dict[str, Any] = dict.fromkeys(("duration", "requests", "slo", "repeats", "seeds"), True)
+_LENGTHS: dict[str, Any] = dict.fromkeys(("duration", "requests", "slo", "repeats", "seeds", "errors"), True)
 _LENGTH_AXES = ("load.duration", "load.requests", "load.closed.requests", "load.clients.processes")
 
 

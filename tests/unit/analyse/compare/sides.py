@@ -40,7 +40,7 @@ def entry(
     experiment: str = "e1",
     number: int = 1,
     cell: Mapping[str, Scalar] | None = None,
-    counts: Mapping[str, tuple[int, int]] | None = None,
+    counts: Mapping[str, Sequence[tuple[int, int]]] | None = None,
     verdict: Verdict = VALID,
     missing: tuple[Missing, ...] = (),
     hours: float = 0.0,
@@ -51,9 +51,10 @@ def entry(
     for key, values in runs.items():
         known = np.array(values, dtype=np.float64)
         found |= EstimateSet.one(key, across_runs(known, metric_of(key).unit, "runs"), list(values))
-    for key, (failed, total) in (counts or {}).items():
+    for key, by_run in (counts or {}).items():
+        failed, total = (sum(column) for column in zip(*by_run, strict=True))
         share = Estimate(value=failed / total, unit="1", count=total, level="sample", method="share")
-        found |= EstimateSet({key: share}, counts={key: (failed, total)})
+        found |= EstimateSet({key: share}, counts={key: (failed, total)}, run_counts={key: tuple(by_run)})
     job = Job(
         id=f"{experiment}-{number:03d}", experiment_id=experiment, name="mlp", cell=dict(cell or {}),
         workload=_workload(workload, cell or {}), measure=Measure(), load=Load(),
@@ -62,6 +63,7 @@ def entry(
                   ended_at=AT + timedelta(hours=hours + 1))  # fmt: skip
     summary = Summary(
         job_id=job.id, title=job.title, cell=job.cell, estimates=found.estimates, runs=found.runs, counts=found.counts,
+        run_counts=found.run_counts,
         missing=missing, used=tuple(range(max((len(values) for values in runs.values()), default=0))), verdict=verdict,
     )  # fmt: skip
     if job.workload.kind == "service":
