@@ -13,18 +13,22 @@ from typing import Self
 
 import numpy as np
 
+from prony.analyse.percentiles import PercentileOfRuns, RunSamples
 from prony.analyse.runs import NS_PER_MS, PERCENTILES, MeasuredRun
-from prony.model.estimate import Estimate, Missing, Sensitivity, Spread
+from prony.model.estimate import Estimate, Missing, Sensitivity, Spread, Summary, metric_in
 from prony.model.metric import HEADLINE, LOAD_HEADLINE, METRICS, STATISTICS, key_text
 from prony.model.result import Repetition
-from prony.stats.intervals import mean_interval
-from prony.stats.quantiles import Array, interval_ranks, least_count, lower_rank, median_ranks, quantile
+from prony.stats.intervals import batch_mean_interval, mean_interval
+from prony.stats.quantiles import Array, least_count, lower_rank, quantile
+from prony.stats.run_intervals import median_interval
 from prony.stats.spread import Moments, best_count, detectable_change, noise_of, split
 
 
 @dataclass(frozen=True)
 class EstimateSet:
     """`runs` has one number a run, in the order of the repetitions; `counts` has (failed, total) of a share.
+
+    `refused` has why a percentile has no interval.
 
     A comparison is decided by these, and never by requests of several runs thrown together.
     """
@@ -33,32 +37,35 @@ class EstimateSet:
     runs: dict[str, tuple[float, ...]] = field(default_factory=dict)
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     run_counts: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def one(cls, key: str, estimate: Estimate, runs: Sequence[float] = ()) -> Self:
-        return cls({key: estimate}, {key: tuple(float(value) for value in runs)} if len(runs) else {})
+    def one(cls, key: str, estimate: Estimate, runs: Sequence[float] = (), refusal: str = "") -> Self:
+        numbers = {key: tuple(float(value) for value in runs)} if len(runs) else {}
+        return cls({key: estimate}, numbers, refused={key: refusal} if refusal else {})
 
     def __or__(self, other: EstimateSet) -> EstimateSet:
         return EstimateSet(
-            self.estimates | other.estimates,
-            self.runs | other.runs,
-            self.counts | other.counts,
-            self.run_counts | other.run_counts,
-        )
+            self.estimates | other.estimates, self.runs | other.runs, self.counts | other.counts,
+            self.run_counts | other.run_counts, self.refused | other.refused,
+        )  # fmt: skip
 
 
 _PLURALS = {"p50": "medians", "mean": "means", "min": "minima", "max": "maxima", "sd": "standard deviations"}
 _SINGULARS = {"p50": "median", "mean": "mean", "min": "minimum", "max": "maximum", "sd": "standard deviation"}
 
-# Of fewer samples with a long tail, Student's t holds their mean less often than it says; means of runs have none.
-_FEWEST_FOR_MEAN = 50
+# Of fewer runs that are skewed or have two modes, Student's t holds their mean less often than it says.
+_FEWEST_RUNS_FOR_MEAN = 30
 
 
-def inference_estimates(runs: Sequence[MeasuredRun]) -> EstimateSet:
-    """Return every statistic of `inference_ms` that all runs have enough samples for."""
+def inference_estimates(runs: Sequence[MeasuredRun], *, is_stopped: bool = False) -> EstimateSet:
+    """Return every statistic of `inference_ms` that all runs have enough samples for.
+
+    `is_stopped`: runs were made until the interval was narrow enough.
+    """
     found = EstimateSet()
     for name in STATISTICS:
-        found |= _inference(runs, name)
+        found |= _inference(runs, name, is_stopped=is_stopped)
     return found
 
 
@@ -75,8 +82,15 @@ def missing_percentiles(runs: Sequence[MeasuredRun]) -> tuple[Missing, ...]:
     )
 
 
-def single_estimates(
-    metric: str, values: Sequence[float], noun: str, *, full: bool, operation: str = "", unit: str | None = None
+def single_estimates(  # noqa: PLR0913 - each of them is one fact about the same numbers
+    metric: str,
+    values: Sequence[float],
+    noun: str,
+    *,
+    full: bool,
+    operation: str = "",
+    unit: str | None = None,
+    is_stopped: bool = False,
 ) -> EstimateSet:
     """Return the estimates of a metric that has one number a run; `noun` says what the numbers are, in the plural.
 
@@ -87,24 +101,82 @@ def single_estimates(
     if numbers.size == 0:
         return EstimateSet()
     unit = METRICS[metric].unit if unit is None else unit
-    found = EstimateSet.one(key_text(metric, "p50", operation), across_runs(numbers, unit, noun), numbers.tolist())
+    median = across_runs(numbers, unit, noun, is_stopped=is_stopped)
+    found = EstimateSet.one(key_text(metric, "p50", operation), median, numbers.tolist())
     described = _estimate_spread(numbers, unit, noun) if full else {}
     return found | EstimateSet({key_text(metric, name, operation): one for name, one in described.items()})
 
 
-def across_runs(values: Array, unit: str, noun: str) -> Estimate:
-    """Return the median of one number a run with its order-statistic interval and that interval's true confidence."""
-    ordered = np.sort(values)
-    ranks = median_ranks(values.size)
-    if ranks is None:
+def across_runs(
+    values: Array, unit: str, noun: str, *, highs: Array | None = None, is_stopped: bool = False
+) -> Estimate:
+    """Return the median of one number a run with its order-statistic interval and that interval's true confidence.
+
+    The values are in the order of the runs; `highs` are the numbers for the upper end, where they are others.
+    """
+    ordered, count = np.sort(values), int(values.size)
+    if count == 1:
         return Estimate(
             value=float(ordered[0]), unit=unit, count=1, method=f"one {noun.removesuffix('s')}; no interval"
         )
+    ranks = median_interval(values, is_stopped=is_stopped)
+    if ranks is None:
+        why = f"runs follow each other, and {count} are too few for that"
+        return without_interval(quantile(ordered, 0.5), unit, count, f"median of {count} {noun}", why)
+    upper = ordered if highs is None else np.sort(highs)
     return Estimate(
-        value=quantile(ordered, 0.5), unit=unit, count=int(values.size),
-        low=float(ordered[ranks.low - 1]), high=float(ordered[ranks.high - 1]), confidence=ranks.confidence,
-        method=f"median of {values.size} {noun}; order statistics",
+        value=quantile(ordered, 0.5), unit=unit, count=count,
+        low=float(ordered[ranks.low - 1]), high=float(upper[ranks.high - 1]), confidence=ranks.confidence,
+        method=f"median of {count} {noun}; order statistics",
     )  # fmt: skip
+
+
+def pool_runs(summaries: Sequence[Summary], key: str) -> Estimate | None:
+    """Return the median of the runs of several jobs; without an interval where one of them has runs and none."""
+    values = np.array([value for one in summaries for value in one.runs.get(key, ())], dtype=np.float64)
+    if not values.size:
+        return None
+    pooled = across_runs(values, metric_in(summaries[0], key).unit, "runs")
+    known = [one.estimates[key] for one in summaries if key in one.estimates]
+    if pooled.low is None or not any(one.count > 1 and one.low is None for one in known):
+        return pooled
+    return without_interval(
+        pooled.value, pooled.unit, pooled.count, f"median of {pooled.count} runs", "one of the jobs has none"
+    )
+
+
+def without_interval(value: float, unit: str, count: int, method: str, why: str) -> Estimate:
+    return Estimate(value=value, unit=unit, count=count, method=f"{method}; no interval: {why}")
+
+
+def percentile_estimate(
+    found: PercentileOfRuns, unit: str, divisor: float = 1.0, *, is_stopped: bool = False
+) -> tuple[Estimate, str]:
+    """Return one percentile of several runs, or of one alone, and why it has no interval where it has none."""
+    if len(found.runs) == 1:
+        return _percentile_within(found, unit, divisor)
+    numbers, noun = found.numbers / divisor, f"runs' {plural(found.name)}"
+    refusal = found.refusal or ("" if np.isfinite(found.highs).all() else "too many requests never ended")
+    if refusal:
+        count = int(numbers.size)
+        value = quantile(np.sort(numbers), 0.5)
+        return without_interval(value, unit, count, f"median of {count} {noun}", refusal), refusal
+    return across_runs(numbers, unit, noun, highs=found.highs / divisor, is_stopped=is_stopped), ""
+
+
+def _percentile_within(found: PercentileOfRuns, unit: str, divisor: float) -> tuple[Estimate, str]:
+    """Return a percentile of one run alone: its interval speaks of that run and of no other."""
+    ordered, value = found.runs[0].ordered, float(found.numbers[0]) / divisor
+    (ranks, refusal), count = found.ranks_within, int(ordered.size)
+    low, high, confidence, how = None, None, None, f"no interval: {refusal}" if refusal else "no interval"
+    if ranks is not None and np.isfinite(ordered[ranks.high - 1]):
+        low, high = (float(ordered[rank - 1]) / divisor for rank in (ranks.low, ranks.high))
+        confidence, how = ranks.confidence, f"order statistics within one run{found.widened}"
+    estimate = Estimate(
+        value=value, unit=unit, low=low, high=high, confidence=confidence, count=count, level="sample",
+        method=f"{singular(found.name)} of {count} samples; {how}",
+    )  # fmt: skip
+    return estimate, refusal
 
 
 def singular(statistic: str) -> str:
@@ -116,35 +188,31 @@ def plural(statistic: str) -> str:
     return _PLURALS.get(statistic) or f"{singular(statistic)}s"
 
 
-def _inference(runs: Sequence[MeasuredRun], name: str) -> EstimateSet:
+def _inference(runs: Sequence[MeasuredRun], name: str, *, is_stopped: bool) -> EstimateSet:
     values = [run.statistic(name) for run in runs]
     known = np.array([value for value in values if value is not None], dtype=np.float64)
     if known.size == 0 or known.size < len(values):
         return EstimateSet()
-    if len(runs) == 1:
-        estimate = _within(runs[0], name, float(known[0]))
-    else:
-        estimate = across_runs(known, "ms", f"runs' {plural(name)}")
-    return EstimateSet.one(key_text("inference_ms", name), estimate, known.tolist())
-
-
-def _within(run: MeasuredRun, name: str, value: float) -> Estimate:
-    """Return a statistic of one run alone: its interval speaks of that run and of no other."""
-    low, high, confidence, how = None, None, None, "no interval"
+    refusal = ""
     if name in PERCENTILES:
-        q = PERCENTILES[name]
-        ranks = median_ranks(run.count) if q == 0.5 else interval_ranks(run.count, q)
-        if ranks is not None:
-            low, high = (float(run.ordered_ns[rank - 1]) / NS_PER_MS for rank in (ranks.low, ranks.high))
-            confidence, how = ranks.confidence, "order statistics"
-    elif name == "mean" and run.count >= _FEWEST_FOR_MEAN:
-        interval = mean_interval(run.durations_ns)
-        if interval is not None:
-            low, high = (bound / NS_PER_MS for bound in interval)
-            confidence, how = 0.95, "Student's t"
+        samples = [RunSamples(run.durations_ns, run.ordered_ns) for run in runs]
+        found = PercentileOfRuns(name, samples)
+        estimate, refusal = percentile_estimate(found, "ms", NS_PER_MS, is_stopped=is_stopped)
+    elif len(runs) == 1:
+        estimate = statistic_within(runs[0].durations_ns / NS_PER_MS, name, float(known[0]), "ms")
+    else:
+        estimate = across_runs(known, "ms", f"runs' {plural(name)}", is_stopped=is_stopped)
+    return EstimateSet.one(key_text("inference_ms", name), estimate, known.tolist(), refusal)
+
+
+def statistic_within(in_time: Array, name: str, value: float, unit: str) -> Estimate:
+    """Return a statistic of one run alone that is no percentile; of these only the mean has an interval."""
+    interval = batch_mean_interval(in_time) if name == "mean" else None
+    low, high = (None, None) if interval is None else interval
+    how = "no interval" if interval is None else "Student's t of 20 stretches within one run"
     return Estimate(
-        value=value, unit="ms", low=low, high=high, confidence=confidence, count=run.count, level="sample",
-        method=f"{singular(name)} of {run.count} samples; {how} within one run",
+        value=value, unit=unit, low=low, high=high, confidence=None if interval is None else 0.95,
+        count=int(in_time.size), level="sample", method=f"{singular(name)} of {in_time.size} samples; {how}",
     )  # fmt: skip
 
 
@@ -164,6 +232,9 @@ def _mean(values: Array, unit: str, noun: str) -> Estimate:
     count, mean, interval = int(values.size), float(np.mean(values)), mean_interval(values)
     if interval is None:
         return Estimate(value=mean, unit=unit, count=count, method=f"one {noun.removesuffix('s')}; no interval")
+    if count < _FEWEST_RUNS_FOR_MEAN:
+        why = f"of skewed {noun} Student's t needs {_FEWEST_RUNS_FOR_MEAN}; the median has one"
+        return without_interval(mean, unit, count, f"mean of {count} {noun}", why)
     return Estimate(
         value=mean, unit=unit, low=interval[0], high=interval[1], confidence=0.95, count=count,
         method=f"mean of {count} {noun}; Student's t",

@@ -10,12 +10,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from prony.analyse.cost import price_of, worths_of
-from prony.analyse.estimates import across_runs
+from prony.analyse.estimates import pool_runs
 from prony.errors import InputError
-from prony.model.estimate import Estimate, Grade, headline_of, metric_in
+from prony.model.estimate import Estimate, Grade, headline_of
 from prony.model.experiment_data import Entry
 from prony.model.matrix import Against, MatrixCell, MatrixReport, MatrixTerms, ParetoPoint
 from prony.model.metric import METRICS, Better, Metric, key_of, key_text, metric_of
@@ -280,8 +278,7 @@ def _differing(entries: Sequence[Entry]) -> list[str]:
 def _estimate(entries: Sequence[Entry], key: str) -> Estimate | None:
     if len(entries) == 1:
         return entries[0].summary.estimates.get(key)
-    values = [value for entry in entries for value in entry.summary.runs.get(key, ())]
-    return across_runs(np.array(values), metric_in(entries[0].summary, key).unit, "runs") if values else None
+    return pool_runs([entry.summary for entry in entries], key)
 
 
 def _worst(entries: Sequence[Entry]) -> Grade:

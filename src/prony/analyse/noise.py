@@ -10,10 +10,10 @@ import numpy as np
 
 from prony.model.calibration import NoiseClass
 from prony.model.estimate import Estimate
+from prony.stats.dependence import lag1
 from prony.stats.intervals import rate_interval
 from prony.stats.quantiles import Array
 from prony.stats.spread import detectable_change, robust_cv
-from prony.stats.stopping import lag1
 
 # The share of two sets of equal runs that the rule of a comparison may call different.
 NOMINAL = 0.01

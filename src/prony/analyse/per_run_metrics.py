@@ -37,14 +37,22 @@ def cold_estimates(
     return found | single_estimates("import_ms", [ns / NS_PER_MS for ns in imported], "imports", full=False)
 
 
-def run_estimates(selection: Selection, runs: Mapping[int, MeasuredRun], *, batch_size: int, unit: str) -> EstimateSet:
+def run_estimates(
+    selection: Selection,
+    runs: Mapping[int, MeasuredRun],
+    *,
+    batch_size: int,
+    unit: str,
+    is_stopped: bool = False,
+) -> EstimateSet:
     """Return throughput, CPU time, memory and energy; a counter that the machine lacks leaves no entry."""
     rates = [_throughput_per_s(runs[repetition.index], batch_size) for repetition in selection.used]
     used = [on_cpu(repetition) if unit == "cpu" else repetition for repetition in selection.used]
-    found = single_estimates("throughput_per_s", [rate for rate in rates if rate is not None], "runs", full=True)
+    known = [rate for rate in rates if rate is not None]
+    found = single_estimates("throughput_per_s", known, "runs", full=True, is_stopped=is_stopped)
     for metric, reading in _READINGS.items():
-        values = [reading(repetition) for repetition in used]
-        found |= single_estimates(metric, [value for value in values if value is not None], "runs", full=False)
+        values = [value for repetition in used if (value := reading(repetition)) is not None]
+        found |= single_estimates(metric, values, "runs", full=False, is_stopped=is_stopped)
     return found
 
 

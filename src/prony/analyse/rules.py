@@ -150,6 +150,15 @@ def wide_interval(evidence: Evidence) -> Iterator[Reason]:
         )
 
 
+def missing_intervals(evidence: Evidence) -> Iterator[Reason]:
+    """A percentile has no interval that can be vouched for: say why."""
+    by_reason: dict[str, list[str]] = {}
+    for key, why in evidence.refused.items():
+        by_reason.setdefault(why, []).append(key)
+    for why, keys in by_reason.items():
+        yield note("no_interval", f"No interval for {', '.join(keys)}: {why}.")
+
+
 def until_reached(evidence: Evidence) -> Iterator[Reason]:
     """The recipe asked for a width: say what was reached."""
     until = evidence.job.measure.until

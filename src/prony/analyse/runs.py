@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from prony.instruments.samples import SAMPLE_PHASES
-from prony.stats.quantiles import Array, least_count, quantile
+from prony.stats.quantiles import Array, least_count, median_unbiased
 from prony.stats.spread import Moments
 from prony.stats.steady import FEWEST, steady_from
 
@@ -70,7 +70,7 @@ class MeasuredRun:
         # A median may be named of any run; what lies further out needs enough samples to lie inside of.
         if name != "p50" and self.count < least_count(PERCENTILES[name]):
             return None
-        return quantile(self.ordered_ns, PERCENTILES[name]) / NS_PER_MS
+        return median_unbiased(self.ordered_ns, PERCENTILES[name]) / NS_PER_MS
 
 
 @dataclass(frozen=True)

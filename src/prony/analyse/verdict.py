@@ -5,8 +5,8 @@ Rules judge evidence: the job, its result and what the statistics made of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from prony.analyse.runs import MeasuredRun
 from prony.analyse.selection import Selection
@@ -26,7 +26,10 @@ def verdict_of(reasons: Iterable[Reason]) -> Verdict:
 
 @dataclass(frozen=True)
 class Evidence:
-    """`runs` are those of `selection.used`, in the same order; `headline` is None where nothing was measured."""
+    """`runs` are those of `selection.used`, in the same order; `headline` is None where nothing was measured.
+
+    `refused` has by key why a percentile has no interval.
+    """
 
     job: Job
     result: Result
@@ -34,6 +37,7 @@ class Evidence:
     runs: tuple[MeasuredRun, ...]
     headline: Estimate | None
     environment: Environment | None = None
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def numbers(self) -> list[float]:

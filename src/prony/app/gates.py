@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from prony.analyse.gates import Worsening, judge_gates
-from prony.app.results import summary_of
+from prony.app.results import renew_summary
 from prony.errors import InputError
 from prony.model.estimate import Estimate, Grade, Summary, metric_in, verdict_on
 from prony.model.experiment import ExperimentState
@@ -93,7 +93,7 @@ def _baseline_summary(store: Store, entry: Entry) -> Summary | None:
     record = store.record(found.job_id)
     if record is None:
         return None
-    return record.summary if record.summary.runs else summary_of(record.folder)
+    return renew_summary(record.summary, record.folder)
 
 
 def _last_good(store: Store, data: ExperimentData, entry: Entry, key: str) -> Summary | None:
@@ -110,7 +110,7 @@ def _last_good(store: Store, data: ExperimentData, entry: Entry, key: str) -> Su
                 continue
             there = store.environment(record.job_id)
             if there is not None and there.device.hardware_id == hardware_id:
-                return summary if summary.runs else summary_of(record.folder)
+                return renew_summary(summary, record.folder)
     return None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from getpass import getuser
 
 from prony.app import history as steps
+from prony.app.results import renew_summary
 from prony.errors import InputError, StoreError
 from prony.model.estimate import Summary
 from prony.model.history import Acknowledgement, Baseline, Change, History, NewBaseline, Series
@@ -112,7 +113,8 @@ class LocalHistories:
                 contents = read_nouns(self.store.home.results / row.folder)
             except StoreError:  # a folder that is damaged has no point, and keeps nobody else from theirs
                 continue
-            place = place_in_history(contents, Summary.read_json(row.summary))
+            summary = renew_summary(Summary.read_json(row.summary), self.store.home.results / row.folder)
+            place = place_in_history(contents, summary)
             made += [place] if place is not None else []
         with writing(self.store.engine) as connection:
             rows.forget(connection)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from prony.errors import StoreError
 from prony.instruments.samples import SAMPLES, TELEMETRY, read_frame
 from prony.model.base import Noun
-from prony.model.estimate import Summary
+from prony.model.estimate import QUANTILES, Summary
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import Entry
 from prony.model.result import Result
@@ -46,12 +46,21 @@ def reader_of(folder: Path) -> ReadColumns:
 
 
 def with_runs(entry: Entry) -> Entry:
-    """Return it with the numbers of its single runs: those stored before they were kept are computed again."""
-    summary = entry.summary
+    """Return it with the numbers of its single runs, percentiles as they are taken today.
+
+    What was stored before the numbers were kept, or with other percentiles, is computed again.
+    """
+    summary = renew_summary(entry.summary, entry.folder)
+    return entry if summary is entry.summary else entry.model_copy(update={"summary": summary})
+
+
+def renew_summary(summary: Summary, folder: Path) -> Summary:
+    """Return a stored summary as it is; one without runs, or with percentiles of another type, is computed again."""
     is_whole = bool(summary.runs) and summary.run_counts.keys() >= summary.counts.keys()
-    if is_whole or not summary.estimates or not entry.folder.is_dir():
-        return entry
-    return entry.model_copy(update={"summary": summary_of(entry.folder)})
+    is_current = is_whole and summary.quantiles == QUANTILES
+    if is_current or not summary.estimates or not folder.is_dir():
+        return summary
+    return summary_of(folder)
 
 
 def record_result(store: Store, folder: Path) -> Summary:

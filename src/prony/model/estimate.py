@@ -85,6 +85,9 @@ class Missing(Noun):
     needed: int
 
 
+QUANTILES: Literal["type 8"] = "type 8"
+
+
 class Summary(Noun):
     """Everything that analysis says of one job; computed from its result folder, and computable again."""
 
@@ -106,6 +109,8 @@ class Summary(Noun):
     spread: dict[str, Spread] = {}
     sensitivity: dict[str, Sensitivity] = {}
     steady_from: dict[int, int | None] = {}
+    # How percentiles within a run are taken; summaries made before this was told have those of type 7.
+    quantiles: Literal["type 7", "type 8"] = "type 7"
     used: tuple[int, ...] = ()
     excluded: dict[int, str] = {}
     verdict: Verdict

@@ -7,7 +7,7 @@ from prony.model.experiment_data import AnalysedExperiment
 from prony.report import comparison, number, sweep_tables
 
 _QUANTILES = (
-    "Quantiles within a run are of type 7 (linear between neighbours); the interval of a median over runs is by order "
+    "Quantiles within a run are median-unbiased (type 8); the interval of a median over runs is by order "
     "statistics, so at 95 % it takes six runs, and its true confidence stands beside it. Shares have Wilson's interval."
 )
 _GATES = (

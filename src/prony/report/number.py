@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from prony.model.estimate import Estimate, Missing
@@ -29,6 +29,8 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _GROUPS = "\u202f"
 _GROUPED_FROM = 10_000
 DASH = "–"
+# An interval narrower than these digits of the value is written with no more of them.
+_MOST_DIGITS = 6
 
 # A unit, its worth in the smallest of its family, and from how many of it on a number is written in it.
 _Step = tuple[str, float, float]
@@ -70,11 +72,11 @@ def written(estimate: Estimate, scale: Scale | None = None) -> Written:
         return Written(_format_fixed(value, _decimals_of_value(value, 3)), scale.symbol, "")
     low, high = ends[0] * scale.factor, ends[1] * scale.factor
     decimals = _decimals(value, low, high)
-    return Written(
-        _format_fixed(value, decimals),
-        scale.symbol,
-        f"[{_format_fixed(low, decimals)}, {_format_fixed(high, decimals)}]",
-    )
+    if low == high:
+        shown = _format_fixed(low, decimals)
+        return Written(_format_fixed(value, decimals), scale.symbol, f"[{shown}, {shown}]")
+    interval = f"[{_format_end(low, decimals, math.floor)}, {_format_end(high, decimals, math.ceil)}]"
+    return Written(_format_end(value, decimals, round), scale.symbol, interval)
 
 
 def interval_of(estimate: Estimate) -> tuple[float, float] | None:
@@ -168,16 +170,46 @@ def format_observed(value: float, unit: str = "1", digits: int = 3) -> str:
 
 
 def _decimals(value: float, low: float, high: float) -> int:
-    """Return how many decimals the half-width supports: its first digit is the last one written."""
-    half = (high - low) / 2
-    if half <= 0:
-        return _decimals_of_value(value, 3)
-    supported = -math.floor(math.log10(half))
-    # A half-width that begins with 1 would lose up to half of itself to rounding: it is written with two digits.
-    supported += half < 2 * 10.0**-supported
-    # One digit of the value itself is kept where the interval is wider than the value, else it would read 0.
-    least = min(_decimals_of_value(value, 1), supported + 1)
-    return min(max(supported, least), _decimals_of_value(value, 4))
+    """Return how many decimals are written: two significant digits of the interval's width decide.
+
+    Where an end is smaller than the width it gets one digit more, if that writes two of its own.
+    """
+    width = high - low
+    if width <= 0:
+        return _shortest_decimals(value)
+    decimals = _decimals_of_value(width, 2)
+    smallest = min((abs(end) for end in (value, low, high) if end), default=width)
+    return min(
+        max(decimals, min(_decimals_of_value(smallest, 2), decimals + 1)),
+        _decimals_of_value(max(map(abs, (value, low, high))), _MOST_DIGITS),
+    )
+
+
+def _shortest_decimals(value: float) -> int:
+    """Return how many decimals write the value as it is, three digits at least and the most there are at most."""
+    least, most = (_decimals_of_value(value, digits) for digits in (3, _MOST_DIGITS))
+    exact = round(value, most)
+    return next((decimals for decimals in range(least, most) if round(value, decimals) == exact), most)
+
+
+def _format_end(end: float, decimals: int, away: Callable[[float], int]) -> str:
+    """Write a number rounded to one side: the ends of an interval outwards, so that it holds what was measured.
+
+    One that is not 0 is never written as 0: it then has digits of its own.
+    """
+    rounded = _round_away(end, decimals, away)
+    if end and not rounded:
+        decimals = _decimals_of_value(end, 2)
+        rounded = _round_away(end, decimals, away)
+    return _format_fixed(rounded, decimals)
+
+
+def _round_away(end: float, decimals: int, away: Callable[[float], int]) -> float:
+    steps = end * 10.0**decimals
+    # What the arithmetic leaves beside a whole number is that number.
+    nearest = round(steps)
+    whole = nearest if math.isclose(steps, nearest, rel_tol=1e-9, abs_tol=1e-9) else away(steps)
+    return whole / 10.0**decimals
 
 
 def _decimals_of_value(value: float, digits: int) -> int:

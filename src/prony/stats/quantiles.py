@@ -33,6 +33,21 @@ def quantile(ordered: Array, q: float) -> float:
     return low if low == high else low + (position - below) * (high - low)
 
 
+def median_unbiased(ordered: Array, q: float, shift: float = 0.0) -> float:
+    """Return the type-8 quantile of values in ascending order, NaN of none: as often too low as too high.
+
+    Type 7 lies too low in the tail: its p99 of 368 values is below the truth in two of three runs. `shift` moves the
+    position by so many ranks.
+    """
+    if ordered.size == 0:
+        return math.nan
+    position = min(max((ordered.size + 1 / 3) * q + 1 / 3 + shift, 1.0), float(ordered.size))
+    below = math.floor(position)
+    low, high = float(ordered[below - 1]), float(ordered[min(below, ordered.size - 1)])
+    # As above; and a position that is a whole number takes nothing of its neighbour, which may be infinite.
+    return low if low == high or position == below else low + (position - below) * (high - low)
+
+
 def nearest_rank(ordered: Array, q: float) -> float:
     """Return the smallest observed value that at least a share `q` does not exceed; NaN of none."""
     if ordered.size == 0:
@@ -55,7 +70,8 @@ def interval_ranks(count: int, q: float, confidence: float = 0.95) -> Ranks | No
     start, cumulative = _binomial(count, q)
     tail = (1 - confidence) / 2
     low = start + int(np.searchsorted(cumulative, tail, side="right"))
-    high = start + int(np.searchsorted(cumulative, 1 - tail, side="left")) + 1
+    # Of a confidence so near to 1 that the arithmetic cannot tell them apart, the last value that matters.
+    high = start + min(int(np.searchsorted(cumulative, 1 - tail, side="left")), cumulative.size - 1) + 1
     if low < 1 or high > count:
         return None
     return Ranks(low, high, float(cumulative[high - 1 - start] - _at(cumulative, low - 1 - start)))

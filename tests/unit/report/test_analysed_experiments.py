@@ -48,7 +48,7 @@ def test_the_table_says_where_this_one_stands_in_its_series(told: AnalysedExperi
 def test_the_method_names_test_level_and_threshold(told: AnalysedExperiment) -> None:
     words = " ".join(decision_sentences(told))
     for part in (
-        "type 7",
+        "type 8",
         "sign-flip test",
         "Level of one test 1 %",
         "below 3 %",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -61,17 +60,32 @@ def test_ratios_and_shares_keep_two_digits() -> None:
     assert [number.format_share(one) for one in (0.95, 0.012, 1.0, 0.0)] == ["95 %", "1.2 %", "100 %", "0 %"]
 
 
+def _shown(text: str) -> float:
+    return float(text.replace("\u202f", ""))
+
+
 @given(
     value=st.floats(min_value=1e-6, max_value=1e7),
-    half=st.floats(min_value=1e-9, max_value=0.5),
+    below=st.floats(min_value=1e-5, max_value=0.999),
+    above=st.floats(min_value=1e-5, max_value=5),
 )
-def test_what_is_written_stays_within_the_interval_s_own_width(value: float, half: float) -> None:
-    """Rounding moves no end by more than the half-width, and the text has at most four digits of the value."""
-    given_estimate = estimate(value, value * (1 - half), value * (1 + half))
+def test_the_written_interval_holds_the_measured_one_and_is_hardly_wider(
+    value: float, below: float, above: float
+) -> None:
+    """No end is moved inwards, to 0, or outwards by more than a tenth of the width; the value stays between them."""
+    low, high = value * (1 - below), value * (1 + above)
+    given_estimate = estimate(value, low, high)
     scale = number.common_scale([given_estimate])
     written = number.written(given_estimate, scale)
-    low, high = (float(end.replace("\u202f", "")) for end in written.interval.strip("[]").split(", "))
-    room = max(value * half, value * 1e-3) * scale.factor * (1 + 1e-9)
-    assert abs(low - value * (1 - half) * scale.factor) <= room
-    assert abs(high - value * (1 + half) * scale.factor) <= room
-    assert len(re.sub(r"^0\.0*|\D", "", written.value).rstrip()) <= 5
+    ends = [_shown(end) for end in written.interval.strip("[]").split(", ")]
+    width = (high - low) * scale.factor
+    # Six digits of the value are the most there are.
+    room = max(0.1 * width, 2e-5 * high * scale.factor)
+    assert low * scale.factor - room <= ends[0] <= low * scale.factor * (1 + 1e-8)
+    assert high * scale.factor * (1 - 1e-8) <= ends[1] <= high * scale.factor + room
+    assert ends[0] > 0
+    assert ends[0] <= _shown(written.value) <= ends[1]
+
+
+def test_an_interval_wider_than_its_value_keeps_its_digits() -> None:
+    assert number.format_number(estimate(267.1, 48.2, 517.7)) == "267 ms [48, 518]"

@@ -7,14 +7,17 @@ from html import unescape
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
+from analyse.jobs import job, repetition, result, samples
 
+from prony.kinds.model.summary import ModelSummary, summarise
 from prony.model.experiment_data import ExperimentData
 from prony.report.html.tags import Html
 from prony.report.plots import figure as draw
 from prony.report.plots import job as jobs
 from prony.report.plots import job as plots_of_job
-from prony.report.plots.series import bands, counters, runs
+from prony.report.plots.series import _run, bands, counters, runs
 from report import experiments
 
 
@@ -102,3 +105,17 @@ def test_nothing_is_drawn_from_nothing(partial: ExperimentData) -> None:
     assert jobs.memory([failed]) is None
     assert plots_of_job.distribution(failed, runs(failed)) is None
     assert plots_of_job.telemetry(failed) is None
+
+
+def test_dots_and_medians_are_of_the_samples_that_the_estimate_is_made_of() -> None:
+    """A run that is slow at first: its median in the plot is the one of the summary, and of the web page's chart."""
+    early, late = np.full(200, 30_000_000), np.random.default_rng(1).normal(1e7, 1e5, 400).astype(np.int64)
+    frame = samples({index: np.concatenate([early, late + index]) for index in range(3)})
+    found = summarise(job(), result([repetition(index) for index in range(3)]), frame)
+    assert all(found.steady_from.values())
+    parts = frame.filter(pl.col("phase").cast(pl.String) == "measure").partition_by("repetition", maintain_order=True)
+    drawn = [_run(part, found.steady_from) for part in parts]
+    told = found.runs["inference_ms.p50"]
+    assert [float(np.median(run.counted_ms)) for run in drawn] == pytest.approx(told)
+    charted = ModelSummary().sample_values(job(), result([repetition(index) for index in range(3)]), frame, "")
+    assert [float(np.median(charted[index])) for index in range(3)] == pytest.approx(told)

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.stats.quantiles import interval_ranks, least_count, lower_rank, median_ranks, nearest_rank, quantile
+from prony.stats.quantiles import (
+    interval_ranks,
+    least_count,
+    lower_rank,
+    median_ranks,
+    median_unbiased,
+    nearest_rank,
+    quantile,
+)
 
 FLOATS = st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=60)
 SHARES = st.sampled_from([0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99])
@@ -118,3 +127,19 @@ def test_a_lower_bound_of_a_percentile_holds_as_often_as_it_says() -> None:
 def test_too_few_values_have_no_lower_bound() -> None:
     assert lower_rank(2, 0.5) is None
     assert lower_rank(3, 0.999) is not None
+
+
+def test_median_unbiased_is_type_eight_and_as_often_too_low_as_too_high() -> None:
+    rng = np.random.default_rng(5)
+    values = np.sort(rng.lognormal(0, 0.5, (4000, 368)), axis=1)
+    for q in (0.5, 0.9, 0.99):
+        ours = np.array([median_unbiased(one, q) for one in values])
+        assert ours == pytest.approx(np.quantile(values, q, axis=1, method="median_unbiased"))
+        assert np.mean(ours < np.exp(0.5 * NormalDist().inv_cdf(q))) == pytest.approx(0.5, abs=0.03)
+
+
+def test_median_unbiased_of_few_and_of_infinite_values() -> None:
+    assert math.isnan(median_unbiased(np.array([]), 0.9))
+    assert median_unbiased(np.array([2.0]), 0.99) == 2.0
+    assert median_unbiased(np.array([1.0, math.inf, math.inf]), 0.5) == math.inf
+    assert median_unbiased(np.array([3.0] * 9), 0.95) == 3.0

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.stats.stopping import achieved_precision, lag1, tight_enough
+from prony.stats.dependence import lag1
+from prony.stats.stopping import achieved_precision, tight_enough
 
 
 def test_five_equal_runs_are_not_enough_and_six_are() -> None:

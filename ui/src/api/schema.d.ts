@@ -7168,6 +7168,12 @@ export interface components {
              */
             outliers: components["schemas"]["Outlier"][];
             /**
+             * Quantiles
+             * @default type 7
+             * @enum {string}
+             */
+            quantiles: "type 7" | "type 8";
+            /**
              * Run Counts
              * @default {}
              */

@@ -13,6 +13,8 @@ export interface Scale {
 }
 
 export const DASH = "–";
+// An interval narrower than these digits of the value is written with no more of them.
+const MOST_DIGITS = 6;
 
 type ValueWithUnit = Pick<Estimate, "value" | "unit">;
 /** A unit, its worth in the smallest of its family, and from how many of it on a number is written in it. */
@@ -82,8 +84,11 @@ export function formatEstimateParts(
   const low = ends[0] * scale.factor;
   const high = ends[1] * scale.factor;
   const decimals = countSupportedDecimals(value, low, high);
-  const interval = `[${formatDecimals(low, decimals)}, ${formatDecimals(high, decimals)}]`;
-  return { value: formatDecimals(value, decimals), unit: scale.symbol, interval };
+  const shown =
+    low === high
+      ? [formatDecimals(low, decimals), formatDecimals(high, decimals)]
+      : [formatEnd(low, decimals, Math.floor), formatEnd(high, decimals, Math.ceil)];
+  return { value: formatEnd(value, decimals, Math.round), unit: scale.symbol, interval: `[${shown.join(", ")}]` };
 }
 
 export function formatEstimate(estimate: ValueWithInterval, scale?: Scale): string {
@@ -184,16 +189,45 @@ export function describeMethod(estimate: Estimate): string {
   return `${estimate.method}; ${count}; ${kind}`;
 }
 
-/** Return how many decimals the half-width supports: its first digit is the last one written. */
+/** Return how many decimals are written: two significant digits of the interval's width decide. */
 function countSupportedDecimals(value: number, low: number, high: number): number {
-  const half = (high - low) / 2;
-  if (half <= 0) return countDecimals(value, 3);
-  let decimals = -Math.floor(Math.log10(half));
-  // A half-width that begins with 1 would lose up to half of itself to rounding: it is written with two digits.
-  if (half < 2 * 10 ** -decimals) decimals += 1;
-  // One digit of the value itself is kept where the interval is wider than the value, else it would read 0.
-  const least = Math.min(countDecimals(value, 1), decimals + 1);
-  return Math.min(Math.max(decimals, least), countDecimals(value, 4));
+  const width = high - low;
+  if (width <= 0) return countShortestDecimals(value);
+  const decimals = countDecimals(width, 2);
+  // Where an end is smaller than the width it gets one digit more, if that writes two of its own.
+  const sizes = [value, low, high].filter((end) => end !== 0).map(Math.abs);
+  const own = countDecimals(Math.min(...sizes), 2);
+  return Math.min(Math.max(decimals, Math.min(own, decimals + 1)), countDecimals(Math.max(...sizes), MOST_DIGITS));
+}
+
+/** Return how many decimals write the value as it is, three digits at least and the most there are at most. */
+function countShortestDecimals(value: number): number {
+  const most = countDecimals(value, MOST_DIGITS);
+  const exact = roundTo(value, most);
+  for (let decimals = countDecimals(value, 3); decimals < most; decimals++) {
+    if (roundTo(value, decimals) === exact) return decimals;
+  }
+  return most;
+}
+
+function roundTo(value: number, decimals: number): number {
+  return Number((Math.round(value * 10 ** decimals) / 10 ** decimals).toPrecision(15));
+}
+
+/** Write a number rounded to one side, the ends of an interval outwards; one that is not 0 is never written as 0 and then has its own digits. */
+function formatEnd(end: number, decimals: number, away: (steps: number) => number): string {
+  const rounded = roundAway(end, decimals, away);
+  if (rounded !== 0 || end === 0) return formatDecimals(rounded, decimals);
+  const own = countDecimals(end, 2);
+  return formatDecimals(roundAway(end, own, away), own);
+}
+
+function roundAway(end: number, decimals: number, away: (steps: number) => number): number {
+  const steps = end * 10 ** decimals;
+  // What the arithmetic leaves beside a whole number is that number.
+  const nearest = Math.round(steps);
+  const whole = Math.abs(steps - nearest) <= 1e-9 * Math.max(1, Math.abs(steps)) ? nearest : away(steps);
+  return whole / 10 ** decimals;
 }
 
 function countDecimals(value: number, digits: number): number {

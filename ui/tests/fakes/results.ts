@@ -48,6 +48,7 @@ export function fakeEntry(id = "x1-001", over: Partial<Entry["summary"]> = {}): 
       missing: [],
       outlier_count: 0,
       outliers: [],
+      quantiles: "type 8",
       runs: {},
       sensitivity: {},
       spread: {},

@@ -11,7 +11,7 @@ import numpy as np
 from prony.analyse.runs import NS_PER_MS, PERCENTILES
 from prony.instruments.columns import UNKNOWN, Requests
 from prony.instruments.within_limit import tpot_ns
-from prony.stats.quantiles import Array, least_count, quantile
+from prony.stats.quantiles import Array, least_count, median_unbiased
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class RequestValues:
         if not lost:
             return self
         longer = RequestValues(self.numbers, lost)
-        longer.__dict__["ordered"] = np.concatenate((self.in_order, np.full(lost, np.inf)))
+        longer.__dict__["in_order"] = np.concatenate((self.in_order, np.full(lost, np.inf)))
         return longer
 
     def statistic(self, name: str) -> float | None:
@@ -47,7 +47,7 @@ class RequestValues:
         if not self.count or (name in PERCENTILES and name != "p50" and self.count < least_count(PERCENTILES[name])):
             return None
         if name in PERCENTILES:
-            return quantile(self.in_order, PERCENTILES[name])
+            return median_unbiased(self.in_order, PERCENTILES[name])
         if name in ("min", "max"):
             return float(self.in_order[0 if name == "min" else -1])
         if name == "mean":

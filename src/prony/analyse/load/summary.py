@@ -15,11 +15,12 @@ import numpy as np
 from prony.analyse.estimates import (
     EstimateSet,
     across_runs,
+    percentile_estimate,
     plural,
     sensitivity_of,
     single_estimates,
-    singular,
     spread_of,
+    statistic_within,
 )
 from prony.analyse.external_results import reported_figures
 from prony.analyse.load.evidence import LoadEvidence, SearchResult, search_of
@@ -28,19 +29,20 @@ from prony.analyse.load.rates import goodput_counts, operation_rate, rates
 from prony.analyse.load.verdict import judge_load
 from prony.analyse.load.window import runs_of
 from prony.analyse.outliers import outliers
+from prony.analyse.percentiles import PercentileOfRuns, RunSamples
 from prony.analyse.runs import PERCENTILES, MeasuredRun
 from prony.analyse.selection import Selection, select
 from prony.errors import InputError
 from prony.instruments.columns import Requests
 from prony.model.device import Environment
-from prony.model.estimate import Estimate, Missing, Summary
+from prony.model.estimate import QUANTILES, Estimate, Missing, Summary
 from prony.model.job import Job
 from prony.model.load import Load
 from prony.model.metric import LOAD_HEADLINE, METRICS, STATISTICS, key_text
 from prony.model.recipe import Measure
 from prony.model.result import Repetition, Result
 from prony.stats.intervals import rate_interval
-from prony.stats.quantiles import interval_ranks, least_count, lower_rank, median_ranks, quantile
+from prony.stats.quantiles import least_count, lower_rank, quantile
 
 if TYPE_CHECKING:
     import polars as pl
@@ -87,11 +89,15 @@ def _of_requests(metric: str, runs: Sequence[RequestValues], operation: str = ""
         numbers = [value for values in known if (value := values.statistic(name)) is not None]
         if not known or len(numbers) < len(known) or not all(map(math.isfinite, numbers)):
             continue
-        if len(known) == 1:
-            estimate = _within(known[0], name, numbers[0], unit)
+        refusal = ""
+        if name in PERCENTILES:
+            samples = [RunSamples(values.numbers, values.in_order) for values in known]
+            estimate, refusal = percentile_estimate(PercentileOfRuns(name, samples), unit)
+        elif len(known) == 1:
+            estimate = statistic_within(known[0].numbers, name, numbers[0], unit)
         else:
             estimate = across_runs(np.array(numbers), unit, f"runs' {plural(name)}")
-        found |= EstimateSet.one(key_text(metric, name, operation), estimate, numbers)
+        found |= EstimateSet.one(key_text(metric, name, operation), estimate, numbers, refusal)
     return found
 
 
@@ -148,24 +154,6 @@ def _by_operation(runs: Sequence[Requests]) -> EstimateSet:
     return found
 
 
-def _within(values: RequestValues, name: str, value: float, unit: str) -> Estimate:
-    """Return a statistic of one run alone. Requests follow each other, so its interval is narrower than it should be:
-    there is no second run that could say by how much."""
-    low, high, confidence, how = None, None, None, "no interval"
-    if name in PERCENTILES:
-        q = PERCENTILES[name]
-        ranks = median_ranks(values.count) if q == 0.5 else interval_ranks(values.count, q)
-        if ranks is not None:
-            low, high = (float(values.in_order[rank - 1]) for rank in (ranks.low, ranks.high))
-            confidence, how = ranks.confidence, "order statistics within one run as if requests were independent"
-        if high is not None and not math.isfinite(high):
-            low, high, confidence, how = None, None, None, "no interval"
-    return Estimate(
-        value=value, unit=unit, low=low, high=high, confidence=confidence, count=values.count, level="sample",
-        method=f"{singular(name)} of {values.count} samples; {how}",
-    )  # fmt: skip
-
-
 def _missing(metric: str, runs: Sequence[RequestValues]) -> list[Missing]:
     known = [values for values in runs if values.count]
     if not known:
@@ -218,6 +206,7 @@ def summarise_runs(
     listed, outlier_count = outliers(measured, _METRIC)
     evidence = LoadEvidence(
         job, result, selection, measured, figures.estimates.get(LOAD_HEADLINE), environment,
+        refused=figures.refused,
         load=job.load, used=used, all_runs=judged, estimates=figures.estimates, searched=searched,
         sides={index: one.client for index, one in known.items() if one.client is not None},
     )  # fmt: skip
@@ -228,7 +217,7 @@ def summarise_runs(
         sensitivity=sensitivity_of(figures.runs),
         outliers=listed, outlier_count=outlier_count,
         steady_from={index: _build_run(run).steady_from for index, run in good.items() if run.latency_rows.any()},
-        used=tuple(run.repetition for run in used), excluded=selection.excluded,
+        used=tuple(run.repetition for run in used), excluded=selection.excluded, quantiles=QUANTILES,
         verdict=judge_load(evidence),
     )  # fmt: skip
 

@@ -214,6 +214,7 @@ _SHARED: tuple[Rule, ...] = (
     repetition.wide_interval,
     machine.check_throttling,
     repetition.blind,
+    repetition.missing_intervals,
 )
 RULES: tuple[Callable[[LoadEvidence], Iterator[Reason]], ...] = (
     rules.all_failed,

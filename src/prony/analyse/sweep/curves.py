@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from prony.analyse.estimates import across_runs
+from prony.analyse.estimates import pool_runs
 from prony.analyse.load.window import runs_of
 from prony.instruments.columns import Requests
 from prony.model.estimate import Estimate, Grade
 from prony.model.experiment_data import Entry
-from prony.model.metric import METRICS, key_of
 from prony.model.result import ResultState
 
 if TYPE_CHECKING:
@@ -90,8 +87,7 @@ class Group:
         shown = self.counting_jobs or self.jobs
         if len(shown) == 1:
             return shown[0].entry.summary.estimates.get(key)
-        values = self.values(key)
-        return across_runs(np.array(values), METRICS[key_of(key).metric].unit, "runs") if values else None
+        return pool_runs([job.entry.summary for job in self.counting_jobs], key)
 
 
 def is_sweepable(entry: Entry) -> bool:

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from prony.analyse.bottleneck import bottleneck_of
-from prony.analyse.estimates import across_runs
+from prony.analyse.estimates import across_runs, percentile_estimate
 from prony.analyse.load.latency import RequestValues, latencies, token_latencies
 from prony.analyse.load.rates import rates
+from prony.analyse.percentiles import PercentileOfRuns, RunSamples
 from prony.analyse.runs import PERCENTILES
 from prony.analyse.sweep.curves import Group, LoadedJob, group_by_level
 from prony.analyse.wording import ends, plain_number
@@ -23,7 +24,7 @@ from prony.model.estimate import Estimate
 from prony.model.metric import METRICS, key_of
 from prony.model.sweep import Claim, Curve, Level, LimitCheck, LimitState, SweepReport
 from prony.stats.knee import FEWEST_LEVELS, Knee, find_knee
-from prony.stats.quantiles import interval_ranks, least_count, nearest_rank
+from prony.stats.quantiles import Array, interval_ranks, least_count, nearest_rank
 
 
 def checks(group: Group, slo: Mapping[str, float]) -> tuple[LimitCheck, ...]:
@@ -82,9 +83,9 @@ def _estimate_by_rank(runs: Sequence[RequestValues], metric: str, q: float) -> t
     fewest, needed = min(values.count for values in runs), least_count(q)
     if fewest < needed:
         return None, f"a run has {fewest} requests, and this percentile needs {needed}"
-    numbers = np.sort([nearest_rank(values.in_order, q) for values in runs])
+    numbers = np.array([nearest_rank(values.in_order, q) for values in runs])
     if len(runs) > 1:
-        return _over_runs(numbers, METRICS[metric].unit), ""
+        return _over_runs(numbers, runs, metric, q)
     ranks = interval_ranks(fewest, q)
     if ranks is None:
         return None, "one run with too few requests"
@@ -96,10 +97,19 @@ def _estimate_by_rank(runs: Sequence[RequestValues], metric: str, q: float) -> t
     return within, ""
 
 
-def _over_runs(numbers: np.ndarray[tuple[int], np.dtype[np.float64]], unit: str) -> Estimate:
-    found = across_runs(numbers, unit, "runs' nearest ranks")
-    # The middle of two runs may be infinite where one of them is; the ends are observed values either way.
-    return found if not math.isnan(found.value) else found.model_copy(update={"value": math.inf})
+def _over_runs(numbers: Array, runs: Sequence[RequestValues], metric: str, q: float) -> tuple[Estimate | None, str]:
+    """Return the median of the runs' nearest ranks, between ends that hold the percentile itself."""
+    found = across_runs(numbers, METRICS[metric].unit, "runs' nearest ranks")
+    if not np.isfinite(numbers).all():
+        # The middle of two runs may be infinite where one of them is; the ends are observed values either way.
+        return found if not math.isnan(found.value) else found.model_copy(update={"value": math.inf}), ""
+    name = next(name for name, share in PERCENTILES.items() if share == q)
+    samples = [RunSamples(values.numbers, values.in_order) for values in runs]
+    held, refusal = percentile_estimate(PercentileOfRuns(name, samples), found.unit)
+    if held.low is None or held.high is None:
+        return None, refusal or held.method
+    ends = {"low": min(held.low, found.value), "high": max(held.high, found.value), "confidence": held.confidence}
+    return found.model_copy(update=ends), ""
 
 
 # More load brings hardly more where it brings less than this share of what it brought at first.

@@ -128,6 +128,7 @@ RULES: tuple[Rule, ...] = (
     steadiness.stopped_by_time,
     steadiness.page_cache_mixed,
     repetition.until_reached,
+    repetition.missing_intervals,
     repetition.blind,
 )
 

@@ -18,7 +18,7 @@ from prony.errors import InputError
 from prony.kinds.model.rules import judge_model
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.device import Environment
-from prony.model.estimate import Summary
+from prony.model.estimate import QUANTILES, Summary
 from prony.model.experiment_data import Entry
 from prony.model.job import Job
 from prony.model.metric import HEADLINE
@@ -49,12 +49,14 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
         restless={index for index, run in measured.items() if run.steady_from is None},
     )
     runs = tuple(measured[repetition.index] for repetition in selection.used)
-    figures = inference_estimates(runs) | cold_estimates(selection, durations_ms, result.repetitions)
+    is_stopped = job.measure.until is not None
+    figures = inference_estimates(runs, is_stopped=is_stopped)
+    figures |= cold_estimates(selection, durations_ms, result.repetitions)
     work = job.work(ModelWorkload)
-    figures |= run_estimates(selection, measured, batch_size=work.batch_size, unit=work.unit)
+    figures |= run_estimates(selection, measured, batch_size=work.batch_size, unit=work.unit, is_stopped=is_stopped)
     figures |= reported_figures(result.reported)
     listed, outlier_count = outliers(runs)
-    evidence = Evidence(job, result, selection, runs, figures.estimates.get(HEADLINE), environment)
+    evidence = Evidence(job, result, selection, runs, figures.estimates.get(HEADLINE), environment, figures.refused)
     return Summary(
         job_id=job.id, title=job.title, cell=job.cell,
         estimates=figures.estimates, runs=figures.runs, missing=missing_percentiles(runs),
@@ -62,7 +64,7 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
         sensitivity=sensitivity_of(figures.runs),
         outliers=listed, outlier_count=outlier_count,
         steady_from={index: run.steady_from for index, run in measured.items()},
-        used=tuple(run.repetition for run in runs), excluded=selection.excluded,
+        used=tuple(run.repetition for run in runs), excluded=selection.excluded, quantiles=QUANTILES,
         verdict=judge_model(evidence),
     )  # fmt: skip
 

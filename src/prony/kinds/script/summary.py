@@ -21,7 +21,7 @@ from prony.kinds.script.rules import ScriptEvidence
 from prony.kinds.script.samples import ScriptSeries, series_of
 from prony.kinds.script.schema import ScriptWorkload
 from prony.model.device import Environment
-from prony.model.estimate import Outlier, Summary, Verdict
+from prony.model.estimate import QUANTILES, Outlier, Summary, Verdict
 from prony.model.job import Job
 from prony.model.metric import METRICS, Better, Metric, key_of
 from prony.model.result import Repetition, Result
@@ -65,7 +65,8 @@ def summarise_script(
     series = tuple(series_of(samples, job.work(ScriptWorkload))) if "name" in samples.columns else ()
     metrics = {one.metric: _metric(one, job.work(ScriptWorkload)) for one in series}
     used = [one.index for one in selection.used]
-    figures = _figures(series, metrics, used) | _beside(selection, {one.name for one in series})
+    is_stopped = job.measure.until is not None
+    figures = _figures(series, metrics, used, is_stopped=is_stopped) | _beside(selection, {one.name for one in series})
     headline = next(iter(figures.runs), None)
     numbers = figures.runs.get(headline, ()) if headline else ()
     runs = tuple(_run(one) for one in selection.used)
@@ -80,7 +81,7 @@ def summarise_script(
         estimates=figures.estimates, runs=figures.runs, metrics=metrics, headline=headline,
         sensitivity=sensitivity_of(figures.runs, (headline,) if headline else ()),
         outliers=outlying, outlier_count=len(outlying),
-        used=tuple(used), excluded=dict(sorted({**selection.excluded, **warmups}.items())),
+        used=tuple(used), excluded=dict(sorted({**selection.excluded, **warmups}.items())), quantiles=QUANTILES,
         verdict=_judge_script(evidence),
     )  # fmt: skip
 
@@ -97,12 +98,16 @@ def _metric(series: ScriptSeries, workload: ScriptWorkload) -> Metric:
     return Metric(name=series.metric, unit=unit, better=better, meaning=meaning)
 
 
-def _figures(series: Sequence[ScriptSeries], metrics: dict[str, Metric], used: Sequence[int]) -> EstimateSet:
+def _figures(
+    series: Sequence[ScriptSeries], metrics: dict[str, Metric], used: Sequence[int], *, is_stopped: bool
+) -> EstimateSet:
     found = EstimateSet()
     for one in series:
         values = [one.runs[index] for index in used if index in one.runs]
         unit = metrics[one.metric].unit
-        found |= single_estimates(one.metric, values, "runs", full=True, operation=one.operation, unit=unit)
+        found |= single_estimates(
+            one.metric, values, "runs", full=True, operation=one.operation, unit=unit, is_stopped=is_stopped
+        )
     return found
 
 

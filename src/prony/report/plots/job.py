@@ -27,24 +27,24 @@ _PANELS = 3
 
 @draw.with_style
 def distribution(entry: Entry, runs: Sequence[PlottedRun]) -> Html | None:
-    """Draw each run as a row of its own: every sample, their density and median, so that both spreads are seen."""
+    """Draw each run as a row of its own: the samples that count, their density and median, so that both spreads show."""
     import numpy as np
 
-    shown = [run for run in runs if run.measured_ms.size]
+    shown = [run for run in runs if run.counted_ms.size]
     if not shown:
         return None
     figure, (axes,) = draw.canvas(draw.NARROW, 0.75 + 0.36 * min(len(shown), 14), 7)
-    everything = np.concatenate([run.measured_ms for run in shown])
+    everything = np.concatenate([run.counted_ms for run in shown])
     is_log = draw.value_axis(axes, everything, "one inference, ms", wide=6.0)
     edges = _edges(everything, min(200, MOST_POINTS // len(shown)), is_log=is_log)
     for place, run in enumerate(shown):
         colour = draw.ALARM if run.repetition in entry.summary.excluded else draw.COLOURS[0]
-        _ridge(axes, run.measured_ms, place, edges, colour=colour)
+        _ridge(axes, run.counted_ms, place, edges, colour=colour)
         if everything.size <= MOST_POINTS:
             # A fixed pattern of offsets keeps equal values apart, and the same in every rendering.
-            offset = place + 0.07 + 0.03 * (np.arange(run.measured_ms.size) % 4)
-            draw.dots(axes, run.measured_ms, offset, size=1.3, colour=colour, alpha=0.6)
-    medians = [float(np.median(run.measured_ms)) for run in shown]
+            offset = place + 0.07 + 0.03 * (np.arange(run.counted_ms.size) % 4)
+            draw.dots(axes, run.counted_ms, offset, size=1.3, colour=colour, alpha=0.6)
+    medians = [float(np.median(run.counted_ms)) for run in shown]
     ends = np.array([(x, place + end) for place, x in enumerate(medians) for end in (-0.8, 0.0)])
     draw.strokes(axes, ends, width=1.2, colour=draw.INK)
     draw.figure_rows(axes, [f"run {run.repetition}" for run in shown])
@@ -190,7 +190,7 @@ def comparison(entries: Sequence[Entry], runs: dict[str, list[PlottedRun]]) -> H
         colour = colours[entry.job.workload.tool]
         for is_used in (False, True):
             mine = [one for one in runs.get(entry.job.id, []) if (one.repetition in entry.summary.used) is is_used]
-            medians = np.array([np.median(run.measured_ms) for run in mine if run.measured_ms.size])
+            medians = np.array([np.median(run.counted_ms) for run in mine if run.counted_ms.size])
             height, shade = np.full(medians.size, place + 0.24), colour if is_used else draw.MUTED
             draw.dots(axes, medians * scale.factor, height, size=3.2, colour=shade, alpha=0.5)
         _point(axes, found, scale.factor, place, color=colour, marker=_MARKERS[entry.summary.verdict.grade])

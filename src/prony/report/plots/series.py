@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,16 +26,23 @@ _GAP_NS = 200_000_000
 
 @dataclass(frozen=True)
 class PlottedRun:
-    """The warm-up and measured samples of one repetition, in the order in which they were taken."""
+    """The warm-up and measured samples of one repetition, in the order in which they were taken.
+
+    `steady_from` is the index of the first sample that its numbers are made of; None where all measured ones are.
+    """
 
     repetition: int
     index: Numbers
     ms: Numbers
     is_warmup: Numbers
 
+    steady_from: int | None = None
+
     @property
-    def measured_ms(self) -> Numbers:
-        return self.ms[~self.is_warmup]
+    def counted_ms(self) -> Numbers:
+        """The samples that the estimates are made of: measured and steady."""
+        is_steady = self.index >= self.steady_from if self.steady_from is not None else True
+        return self.ms[~self.is_warmup & is_steady]
 
 
 @dataclass(frozen=True)
@@ -56,10 +64,10 @@ def runs(entry: Entry) -> list[PlottedRun]:
     if frame is None or is_requests(frame):  # a load is drawn second by second, elsewhere
         return []
     warm = frame.filter(pl.col("phase").cast(pl.String).is_in(["warmup", "measure"])).sort("repetition", "index")
-    return [_run(part) for part in warm.partition_by("repetition", maintain_order=True)]
+    return [_run(part, entry.summary.steady_from) for part in warm.partition_by("repetition", maintain_order=True)]
 
 
-def _run(part: pl.DataFrame) -> PlottedRun:
+def _run(part: pl.DataFrame, steady_from: Mapping[int, int | None]) -> PlottedRun:
     import polars as pl
 
     return PlottedRun(
@@ -67,6 +75,7 @@ def _run(part: pl.DataFrame) -> PlottedRun:
         index=part["index"].to_numpy(),
         ms=((part["end_ns"] - part["begin_ns"]) / 1e6).to_numpy(),
         is_warmup=(part["phase"].cast(pl.String) == "warmup").to_numpy(),
+        steady_from=steady_from.get(int(part["repetition"][0])),
     )
 
 

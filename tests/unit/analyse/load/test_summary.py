@@ -51,11 +51,11 @@ class TestClosed:
         found = closed().estimates["e2e_ms.p99"]
         assert (found.count, found.level, found.confidence) == (3, "run", 0.75)
 
-    def test_one_run_says_that_its_interval_is_too_narrow(self) -> None:
+    def test_one_run_says_that_its_interval_is_of_that_run_alone(self) -> None:
         summary = closed(1)
         found = summary.estimates["e2e_ms.p50"]
         assert found.level == "sample"
-        assert "as if requests were independent" in found.method
+        assert "within one run" in found.method
         assert reasons(summary)["one_run"] is Grade.SUSPECT
 
     def test_a_closed_load_has_no_lateness_and_no_second_latency(self) -> None:

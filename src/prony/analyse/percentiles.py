@@ -1,0 +1,106 @@
+"""Estimate a percentile over runs or within one run, or say why it has no interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from prony.analyse.runs import PERCENTILES
+from prony.stats.dependence import cluster_size, widen_confidence
+from prony.stats.quantiles import Array, Ranks, interval_ranks, least_count, median_ranks, median_unbiased
+
+_CONFIDENCE = 0.95
+# So much of the range in which a run's percentile may lie must be empty for it to lie between two groups of samples.
+_EMPTY_SHARE = 0.7
+# The fewest independent samples that a percentile's interval may rest on, in shares of what it needs.
+_LEAST_WORTH = 0.65
+# By how many ranks samples that come in clusters put a percentile too low, for each of a cluster beyond the first.
+_RANKS_TOO_LOW = 1 / 3
+
+
+@dataclass(frozen=True)
+class RunSamples:
+    """The samples of one run, in the order in which they were taken and in ascending order."""
+
+    in_time: Array
+    ordered: Array
+
+
+@dataclass(frozen=True)
+class PercentileOfRuns:
+    """One percentile of the same metric in each of some runs."""
+
+    name: str
+    runs: Sequence[RunSamples]
+
+    @property
+    def q(self) -> float:
+        return PERCENTILES[self.name]
+
+    @cached_property
+    def numbers(self) -> Array:
+        """One number a run, as often too low as too high where samples are independent."""
+        return np.array([median_unbiased(run.ordered, self.q) for run in self.runs])
+
+    @cached_property
+    def highs(self) -> Array:
+        """The same for the upper end: samples that come in clusters put the number of most runs too low."""
+        shift = (self._cluster_size - 1) * _RANKS_TOO_LOW if self.q > 0.5 else 0.0
+        if not shift:
+            return self.numbers
+        return np.array([median_unbiased(run.ordered, self.q, shift) for run in self.runs])
+
+    @property
+    def refusal(self) -> str:
+        """Why no interval over these runs can be vouched for; empty where one can."""
+        between = sum(_is_between_groups(run.ordered, self.q) for run in self.runs)
+        if 2 * between > len(self.runs):
+            return "it falls between two groups of samples and jumps from one to the other"
+        return self._refuse_clusters() if self.q > 0.5 else ""
+
+    @property
+    def ranks_within(self) -> tuple[Ranks | None, str]:
+        """The ranks of the interval within a single run, and why there is none."""
+        count, size = self.runs[0].ordered.size, self._cluster_size
+        if size == 1:
+            found = median_ranks(count) if self.q == 0.5 else interval_ranks(count, self.q)
+            return found, ""
+        found = interval_ranks(count, self.q, widen_confidence(_CONFIDENCE, 1 / size))
+        if found is None:
+            return None, _dependence(size, count)
+        return Ranks(found.low, found.high, _CONFIDENCE), ""
+
+    @property
+    def widened(self) -> str:
+        """What was done to the interval within a run, to follow its name."""
+        return "" if self._cluster_size == 1 else ", wider because samples follow each other"
+
+    @cached_property
+    def _cluster_size(self) -> float:
+        return cluster_size([run.in_time > number for run, number in zip(self.runs, self.numbers, strict=True)])
+
+    def _refuse_clusters(self) -> str:
+        count = min(run.ordered.size for run in self.runs)
+        enough = count / self._cluster_size >= _LEAST_WORTH * least_count(self.q)
+        return "" if enough or self._cluster_size == 1 else _dependence(self._cluster_size, count)
+
+
+def _dependence(size: float, count: int) -> str:
+    return f"samples follow each other, so that {count} of them are worth {count / size:.0f} independent ones"
+
+
+def _is_between_groups(ordered: Array, q: float) -> bool:
+    """Is most of the range in which the percentile of this run may lie empty?"""
+    ranks = interval_ranks(ordered.size, q)
+    if ranks is None:
+        return False
+    inside = ordered[ranks.low - 1 : ranks.high].astype(np.float64)
+    whole = float(inside[-1] - inside[0])
+    if not np.isfinite(whole) or whole <= 0:
+        return False
+    widest = float(np.diff(inside).max())
+    # Where nothing varies on either side, a coarse clock has made the gap.
+    return _EMPTY_SHARE * whole < widest < whole
