@@ -10,8 +10,11 @@ from prony.store.folder import read_nouns
 from prony.store.store import Store
 
 
-def read_experiment_data(store: Store, experiment_id: str) -> ExperimentData:
-    """Gather all that a report is written from, with what analysis says of the jobs together."""
+def read_experiment_data(store: Store, experiment_id: str, *, verify: bool = False) -> ExperimentData:
+    """Gather all that a report is written from, with what analysis says of the jobs together.
+
+    `verify` looks at every file of samples, too, for results that are damaged.
+    """
     data = gather_results(store, experiment_id)
     update: dict[str, object] = {}
     if data.experiment.recipe.gates:
@@ -22,6 +25,10 @@ def read_experiment_data(store: Store, experiment_id: str) -> ExperimentData:
         from prony.app.sweeps import sweep_of
 
         update["sweep"] = sweep_of(data.entries)
+    if verify:
+        from prony.app.results import damages_of
+
+        update["damages"] = tuple(damages_of(store, experiment_id))
     return data.model_copy(update=update)
 
 

@@ -34,9 +34,9 @@ class LocalExperiments:
         """Return the id of the experiment that a person means by an id, the beginning of one, or `last`."""
         return self._store.resolve_id(text)
 
-    def results(self, experiment_id: str) -> ExperimentData:
-        """Return all numbers of an experiment."""
-        return experiment_data.read_experiment_data(self._store, experiment_id)
+    def results(self, experiment_id: str, *, verify: bool = False) -> ExperimentData:
+        """Return all numbers of an experiment; `verify` tells which of its results are damaged."""
+        return experiment_data.read_experiment_data(self._store, experiment_id, verify=verify)
 
     def report(self, experiment_id: str, report_format: str = "html", *, strict: bool = False) -> bytes:
         """Return the report of an experiment as a document; `strict` fails gates that cannot be judged."""

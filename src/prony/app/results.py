@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from prony.errors import StoreError
 from prony.instruments.samples import SAMPLES, TELEMETRY, read_frame
-from prony.model.base import Noun
 from prony.model.estimate import QUANTILES, Summary
 from prony.model.experiment import Experiment, ExperimentState
-from prony.model.experiment_data import Entry
+from prony.model.experiment_data import Damage, Entry
 from prony.model.result import Result
 from prony.ports.workload import ReadColumns, kind_of
 from prony.runner.folder import PARTS, compile_samples, wait_until_abandoned, write_frame, write_noun
@@ -115,14 +114,6 @@ def _record_wreck(store: Store, folder: Path) -> None:
         # What is damaged stays where it is and is not counted; it must not keep every command from opening the store.
         if exc.code == "store_busy":
             raise
-
-
-class Damage(Noun):
-    """One result that is no longer what its runner left."""
-
-    experiment_id: str
-    job_id: str
-    what: str
 
 
 def damages_of(store: Store, experiment_id: str | None = None) -> list[Damage]:

@@ -22,9 +22,9 @@ from prony.report.gate_tables import summarise_gates
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from prony.app.results import Damage
     from prony.cli.arguments import RunOutput
     from prony.cli.watch import Ended
+    from prony.model.experiment_data import Damage
     from prony.model.queue import ExperimentView
 
 

@@ -116,9 +116,13 @@ class RemoteExperiments:
         """
         return updates(self._connection, experiment_id, on_lost)
 
-    def results(self, experiment_id: str) -> ExperimentData:
-        """Return all numbers there are; the folders of its entries are on the server and have no path here."""
-        return self._requests.get(ExperimentData, "experiments", experiment_id, "results")
+    def results(self, experiment_id: str, *, verify: bool = False) -> ExperimentData:
+        """Return all numbers there are; the folders of its entries are on the server and have no path here.
+
+        `verify` has the server look at every file of samples, and tell which results are damaged.
+        """
+        asked: dict[str, Asked] = {"verify": True} if verify else {}
+        return self._requests.get(ExperimentData, "experiments", experiment_id, "results", **asked)
 
     def report(self, experiment_id: str, report_format: str = "html", *, strict: bool = False) -> bytes:
         """Return the report of an experiment as a document; `strict` fails gates that cannot be judged."""

@@ -40,6 +40,14 @@ class Entry(Noun):
         return "cut" if any(one.stopped_by == "time" for one in counted) else ""
 
 
+class Damage(Noun):
+    """One result that is no longer what its runner left."""
+
+    experiment_id: str
+    job_id: str
+    what: str
+
+
 class ExperimentData(Noun):
     experiment: Experiment
     entries: tuple[Entry, ...]
@@ -47,6 +55,8 @@ class ExperimentData(Noun):
     gates: tuple[GateOutcome, ...] = ()
     # Where jobs differ in how much load there was.
     sweep: SweepReport | None = None
+    # Results whose files are damaged, where they were to be verified.
+    damages: tuple[Damage, ...] = ()
 
 
 class AnalysedExperiment(ExperimentData):

@@ -64,10 +64,15 @@ class ExperimentUseCases(Protocol):
             InputError: Several begin like that, with the code `ambiguous`.
         """
 
-    def results(self, experiment_id: str) -> ExperimentData:
+    def results(self, experiment_id: str, *, verify: bool = False) -> ExperimentData:
         """Return all numbers of an experiment.
 
-        Of a server, the folders of its entries have no path here.
+        Args:
+            experiment_id: Which experiment.
+            verify: Whether to look at every file of samples, and tell which results are damaged.
+
+        Returns:
+            The numbers; of a server, the folders of its entries have no path here.
         """
 
     def report(self, experiment_id: str, report_format: str = "html", *, strict: bool = False) -> bytes:

@@ -107,6 +107,10 @@ class DeleteAsked(QueryParams):
     force: bool = Field(default=False, description="also one that runs")
 
 
+class ResultsAsked(QueryParams):
+    verify: bool = Field(default=False, description="look at every file of samples, and tell which results are damaged")
+
+
 class ReportAsked(QueryParams):
     format: Literal["html", "pdf", "md", "json", "csv", "junit", "github"] = "html"
     strict: bool = Field(default=False, description="a gate that cannot be told fails too")

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from server.house import served
 
 from prony.cli.main import main
 from prony.instruments.samples import SAMPLES
@@ -73,3 +74,19 @@ def test_a_result_of_an_older_prony_is_read_to_its_end_instead(
     assert damage_in(kept.path, kept.job, old) is None
     samples[0].write_bytes(samples[0].read_bytes()[:-7])
     assert "is damaged" in (damage_in(kept.path, kept.job, old) or "")
+
+
+def test_a_server_notices_damaged_samples_for_whoever_shows_them(
+    samples: list[Path], prony_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with served(prony_home) as house:
+        command = ["show", "last", "--server", house.url]
+        assert main(command) == 0
+        flip(samples[1])
+        capsys.readouterr()
+        assert main(command) == 3
+        said = capsys.readouterr()
+    assert "small" in said.out
+    assert f"job {samples[1].parent.name}: " in said.err
+    assert str(samples[1]) in said.err
+    assert samples[0].parent.name not in said.err

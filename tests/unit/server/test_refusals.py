@@ -281,7 +281,7 @@ def refused(connection: socket.socket) -> None:
 @pytest.mark.parametrize(("size", "pause_s"), [(65536, 0.0), (1, 0.05)])
 def test_who_goes_on_sending_after_a_refusal_is_cut_off(house: House, size: int, pause_s: float) -> None:
     parts = urlsplit(house.url)
-    with socket.create_connection((parts.hostname, parts.port), timeout=60) as connection:  # type: ignore[arg-type]
+    with socket.create_connection((parts.hostname, parts.port), timeout=60) as connection:
         refused(connection)
         assert send_until_cut_off(connection, b"x" * size, pause_s) < 2**28
 
@@ -303,7 +303,7 @@ def test_a_refused_connection_makes_room_for_another(house: House) -> None:
     parts = urlsplit(house.url)
     with ExitStack() as stack:
         for _ in range(150):  # more than an address may have half-open
-            connection = socket.create_connection((parts.hostname, parts.port), timeout=60)  # type: ignore[arg-type]
+            connection = socket.create_connection((parts.hostname, parts.port), timeout=60)
             stack.enter_context(connection)
             connection.sendall(b"GET / HTTP/1.1\r\nX-Long: " + b"x" * 70_000)
         assert house.client.get("/api/v1/health").is_success

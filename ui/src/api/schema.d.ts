@@ -2761,6 +2761,18 @@ export interface components {
             title: string;
         };
         /**
+         * Damage
+         * @description One result that is no longer what its runner left.
+         */
+        Damage: {
+            /** Experiment Id */
+            experiment_id: string;
+            /** Job Id */
+            job_id: string;
+            /** What */
+            what: string;
+        };
+        /**
          * Delivery
          * @description One message to one address. `id` is the same for every try, so that who was told twice can know it.
          */
@@ -6826,6 +6838,11 @@ export interface components {
              * @default []
              */
             columns: components["schemas"]["ResultColumn"][];
+            /**
+             * Damages
+             * @default []
+             */
+            damages: components["schemas"]["Damage"][];
             /** Entries */
             entries: components["schemas"]["Entry"][];
             experiment: components["schemas"]["Experiment"];
@@ -7523,6 +7540,7 @@ export type CounterLine = components['schemas']['CounterLine'];
 export type Counters = components['schemas']['Counters'];
 export type Cpu = components['schemas']['Cpu'];
 export type Curve = components['schemas']['Curve'];
+export type Damage = components['schemas']['Damage'];
 export type Delivery = components['schemas']['Delivery'];
 export type Demand = components['schemas']['Demand'];
 export type Device = components['schemas']['Device'];
@@ -10763,7 +10781,10 @@ export interface operations {
     };
     results: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description look at every file of samples, and tell which results are damaged */
+                verify?: boolean;
+            };
             header?: never;
             path: {
                 experiment_id: string;

@@ -86,6 +86,7 @@ export function fakeResults(over: Partial<ShownResults> = {}): ShownResults {
     experiment: fakeExperiment({ state: "complete", ended_at: AT }),
     entries: [fakeEntry("x1-001"), fakeEntry("x1-002")],
     gates: [],
+    damages: [],
     columns: [
       { key: "hash_ms.p50", label: "one hash", unit: "ms", better: "lower", format: "number", is_headline: true },
       { key: "clash_share.mean", label: "clashes", unit: "1", better: "neither", format: "share", is_headline: false },

@@ -33,11 +33,12 @@ class Results:
         self._context = context
         self._printing = asyncio.Lock()
 
-    async def shown(self, experiment_id: str) -> ShownResults:
+    async def shown(self, experiment_id: str, *, verify: bool = False) -> ShownResults:
         """Return every result of an experiment, with what a page needs to show results of their kinds."""
 
         def show() -> ShownResults:
-            return show_results(experiment_data.read_experiment_data(self._context.store, experiment_id))
+            data = experiment_data.read_experiment_data(self._context.store, experiment_id, verify=verify)
+            return show_results(data)
 
         return await asyncio.to_thread(show)
 

@@ -21,6 +21,7 @@ from prony.server.query_params import (
     ExportAsked,
     Id,
     ReportAsked,
+    ResultsAsked,
     idempotency_key,
 )
 from prony.server.responses import PassingFile, answer, nothing, respond_created, respond_measurements, respond_tagged
@@ -131,10 +132,10 @@ async def watch(request: Request, experiment_id: Id) -> Response:
 
 
 @router.get("/{experiment_id}/results", operation_id="results", response_model=ShownResults, summary="Get every result")
-async def results(request: Request, experiment_id: Id) -> Response:
+async def results(request: Request, experiment_id: Id, query: Annotated[ResultsAsked, Query()]) -> Response:
     """Jobs, results, summaries and machines: all that a report is made of, but the samples; and the columns, programs
     and exports that the kind of the workload brings."""
-    return respond_measurements(await fleet_of(request).results.shown(experiment_id))
+    return respond_measurements(await fleet_of(request).results.shown(experiment_id, verify=query.verify))
 
 
 @router.get(
