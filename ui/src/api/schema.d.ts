@@ -3949,7 +3949,7 @@ export interface components {
              *       },
              *       "drain": "30s",
              *       "errors": "5%",
-             *       "repeats": 3,
+             *       "repeats": 5,
              *       "seeds": {
              *         "arrivals": 1,
              *         "lengths": 3,
@@ -4374,7 +4374,7 @@ export interface components {
             /**
              * Repeats
              * @description whole loads, each one run of the statistics
-             * @default 3
+             * @default 5
              */
             repeats: number;
             /** @description a trace */
@@ -5714,7 +5714,7 @@ export interface components {
              *       },
              *       "drain": "30s",
              *       "errors": "5%",
-             *       "repeats": 3,
+             *       "repeats": 5,
              *       "seeds": {
              *         "arrivals": 1,
              *         "lengths": 3,
