@@ -173,7 +173,7 @@ class Load(Noun):
     )
     drain: DurationNs = _lasting(30 * 10**9, "how long those in flight may take when no more are sent")
     timeout: DurationNs = _lasting(60 * 10**9, "for one request, from when it is sent")
-    repeats: int = Field(default=3, ge=1, le=1000, description="whole loads, each one run of the statistics")
+    repeats: int = Field(default=5, ge=1, le=1000, description="whole loads, each one run of the statistics")
     errors: Literal["none", "any"] | Share = Field(
         default=0.05, description="the share of requests that may fail; with more, `prony run` ends with exit code 1"
     )

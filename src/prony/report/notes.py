@@ -35,7 +35,7 @@ def notes(data: ExperimentData) -> list[Note]:
     listed = shared + [Note(grade, " ".join(texts), (job,)) for (grade, job), texts in alone.items()]
     order = {grade: place for place, grade in enumerate((*entry_fields.WORST_FIRST, None))}
     judged = sorted(listed, key=lambda note: order[note.grade])
-    return judged + [Note(None, text, ()) for text in data.experiment.notes]
+    return judged + _list_missing(data) + [Note(None, text, ()) for text in data.experiment.notes]
 
 
 def jobs_named(note: Note, job_count: int, most: int | None = None) -> str:
@@ -60,19 +60,29 @@ def _of_entry(entry: Entry) -> list[tuple[Grade | None, str]]:
     is_told = any(one.code.startswith("precision") or one.code == "different_answer" for one in reasons)
     if not is_told and (precision := _precision(entry)) is not None:
         told.append((None, precision))
-    if entry.summary.missing:
-        told.append((None, _missing(entry)))
     return told
 
 
-def _missing(entry: Entry) -> str:
-    """Return the percentiles that are not published, each with the count of samples that it needs."""
-    by_metric: dict[str, list[str]] = {}
-    for one in entry.summary.missing:
+# Where a recipe says how many samples there are in a run.
+_COUNTED_BY = {"measure": "measure.runs", "load": "load.requests or load.duration"}
+
+
+def _list_missing(data: ExperimentData) -> list[Note]:
+    """Say once of all jobs which percentiles are not published, how many samples each needs, and what to change."""
+    needed: dict[str, dict[str, int]] = {}
+    lacking = [entry for entry in data.entries if entry.summary.missing]
+    for one in (one for entry in lacking for one in entry.summary.missing):
         metric, _, statistic = one.metric.partition(".")
-        by_metric.setdefault(metric, []).append(f"{statistic} (needs {one.needed})")
-    listed = [f"{metric} {', '.join(parts)}" for metric, parts in by_metric.items()]
-    return f"n too small for {'; '.join(listed)}."
+        needed.setdefault(metric, {})[statistic] = one.needed
+    if not needed:
+        return []
+    listed = [
+        f"{metric} {', '.join(f'{name} (needs {count})' for name, count in parts.items())}"
+        for metric, parts in needed.items()
+    ]
+    keys = dict.fromkeys(_COUNTED_BY[entry.job.workload.section] for entry in lacking)
+    text = f"Too few samples in a run for {'; '.join(listed)}: raise {' and '.join(keys)}."
+    return [Note(None, text, tuple(dict.fromkeys(entry_fields.label(entry) for entry in lacking)))]
 
 
 def _list_failures(entry: Entry) -> list[tuple[Grade | None, str]]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from prony.model.estimate import Summary, headline_of, metric_in
 from prony.model.job import Job
+from prony.model.load import Load
 from prony.model.metric import key_of
 from prony.model.result import ResultState
 from prony.store.folder import FolderContents
@@ -67,6 +68,13 @@ def _point_row(point: dict[str, Any], at: datetime) -> Values:
 
 # What decides an exit code and changes no number.
 _NO_MATTER = {"errors"}
+# How often a load was repeated by default when series were first named: who leaves it out stays in a series.
+_FIRST_REPEATS = 3
+
+
+def _load_settings(load: Load) -> dict[str, Any]:
+    found = load.model_dump(mode="json", exclude=_NO_MATTER)
+    return found | {"repeats": _FIRST_REPEATS} if load.repeats == Load().repeats else found
 
 
 def fingerprint(job: Job, hardware_id: str, system: str) -> str:
@@ -74,7 +82,7 @@ def fingerprint(job: Job, hardware_id: str, system: str) -> str:
     workload = job.workload.model_dump(mode="json", exclude=_VERSIONS)
     told: dict[str, Any] = {
         "name": job.name, "cell": job.cell, "workload": workload, "measure": job.measure.model_dump(mode="json"),
-        "load": job.load.model_dump(mode="json", exclude=_NO_MATTER), "hardware": hardware_id, "os": system,
+        "load": _load_settings(job.load), "hardware": hardware_id, "os": system,
     }  # fmt: skip
     return "s" + hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:15]
 

@@ -49,7 +49,7 @@ def records(users: int, seconds: int, latency_ms: float, seed: int) -> dict[str,
 
 def entry(folder: Path, number: int, cell: dict[str, Scalar], load: dict[str, Any], *, tokens: bool = False) -> Entry:
     """Return one load of three runs with its file and its real summary."""
-    made = Load.model_validate(load)
+    made = Load.model_validate({"repeats": 3} | load)
     users = made.users.concurrency
     job = Job(
         id=f"job-{number}", experiment_id="exp-2", name="endpoint", cell=cell, load=made,

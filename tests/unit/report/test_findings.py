@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.model.estimate import Grade, Verdict
+from prony.model.estimate import Grade, Missing, Verdict
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.result import Failure
 from prony.report import compare, entry_fields
@@ -80,6 +80,19 @@ def test_a_remark_that_holds_for_all_jobs_is_made_once(full: ExperimentData) -> 
     assert len(missing) == 1
     assert len(missing[0].jobs) == len(full.entries)
     assert notes(full)[0].grade is Grade.SUSPECT
+
+
+def test_missing_percentiles_of_unlike_jobs_are_told_once_with_the_key_to_change(full: ExperimentData) -> None:
+    first, *others = full.entries
+    more = Missing(metric="first_ms.p95", at_least=None, count=5, needed=72)
+    unlike = first.model_copy(
+        update={"summary": first.summary.model_copy(update={"missing": (*first.summary.missing, more)})}
+    )
+    told = [note for note in notes(full.model_copy(update={"entries": (unlike, *others)})) if "Too few" in note.text]
+    assert len(told) == 1
+    assert "p99 (needs 368)" in told[0].text
+    assert "first_ms p95 (needs 72)" in told[0].text
+    assert told[0].text.endswith(": raise measure.runs.")
 
 
 def test_the_instrument_is_told_or_its_lack_is(full: ExperimentData) -> None:

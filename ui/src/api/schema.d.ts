@@ -3961,7 +3961,7 @@ export interface components {
              *       },
              *       "drain": "30s",
              *       "errors": "5%",
-             *       "repeats": 3,
+             *       "repeats": 5,
              *       "seeds": {
              *         "arrivals": 1,
              *         "lengths": 3,
@@ -4386,7 +4386,7 @@ export interface components {
             /**
              * Repeats
              * @description whole loads, each one run of the statistics
-             * @default 3
+             * @default 5
              */
             repeats: number;
             /** @description a trace */
@@ -5726,7 +5726,7 @@ export interface components {
              *       },
              *       "drain": "30s",
              *       "errors": "5%",
-             *       "repeats": 3,
+             *       "repeats": 5,
              *       "seeds": {
              *         "arrivals": 1,
              *         "lengths": 3,

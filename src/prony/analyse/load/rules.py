@@ -22,6 +22,7 @@ from prony.model.estimate import Reason
 from prony.model.load import Load, Mlperf
 from prony.model.metric import METRICS, key_of
 from prony.ports.driver import Cause
+from prony.stats.spread import FEWEST_RUNS
 
 
 def _outcome_of(run: Requests, mlperf: Mlperf, load: Load) -> MlperfOutcome:
@@ -206,7 +207,7 @@ def few_runs(evidence: LoadEvidence) -> Iterator[Reason]:
         yield suspect(
             "one_run",
             "One run cannot show run-to-run spread, and requests of one run follow each other: its intervals are "
-            f"narrower than the truth. Use load.repeats: {_FEWEST_RUNS} or more.",
+            f"narrower than the truth. Use load.repeats: {FEWEST_RUNS} or more, which can be compared.",
         )
     elif evidence.used and clean < _FEWEST_RUNS:
         stand = f"Only {runs_text(clean, 'clean')} stand{'s' if clean == 1 else ''}" if clean else "No clean run stands"

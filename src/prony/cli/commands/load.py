@@ -24,7 +24,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the driver; repeatable")
     parser.add_argument("--timeout", metavar="TIME", help="for one request (1m)")
     parser.add_argument("--processes", type=int, metavar="N", help="client processes (as many as the load needs)")
-    parser.add_argument("--repeats", type=int, default=1, metavar="N", help="whole loads (1; 3 give an interval)")
+    parser.add_argument("--repeats", type=int, default=1, metavar="N", help="whole loads (1; 5 can be compared)")
     parser.add_argument(
         "--set", action="append", default=[], metavar="PATH=VALUE", help="as in `prony run`; repeatable"
     )

@@ -38,7 +38,7 @@ FORM = KindForm(
             takes_several=True, is_text=False,
         ),
         FormField(path="load.duration", label="For how long", value="30s", is_text=False),
-        FormField(path="load.repeats", label="Runs", value="3", is_text=False),
+        FormField(path="load.repeats", label="Runs", value="5", is_text=False),
     ),
 )  # fmt: skip
 
