@@ -20,6 +20,7 @@ from prony.instruments.request_lines import frame_of
 from prony.instruments.requests import Digests, Taken, begin_ns, request_frame
 from prony.instruments.window import Sent, find_window
 from prony.kinds.service.prepare import Chosen
+from prony.kinds.service.runner.prompt_cache import PromptCache, salt_prompts
 from prony.load.generator import LoadPlan, LostClientError, at_once, generate, processes_of
 from prony.load.live import LiveFigures
 from prony.load.outcome import LoadOutcome
@@ -64,6 +65,7 @@ class LoadJobRun:
         self._scratch = scratch / job.id
         self._endpoint = Endpoint()
         self._prepared: Prepared | None = None
+        self._cache = PromptCache(job.load, chosen.driver, gang) if chosen.task is not None else None
         self.schedule: LoadSchedule | None = None
 
     @property
@@ -93,6 +95,8 @@ class LoadJobRun:
         self._prepared = chosen.driver.prepare(wants)
         if self._prepared.command and load.way != "closed":
             raise InputError(f"a command is run once for each user: load.closed, not load.{load.way}", code="recipe")
+        if self._cache is not None:
+            self._cache.agree_on_salt()
         if self.gang is not None and self.schedule is not None:
             self.gang.agree_on_shares(self._processes(self.schedule) or 1)
 
@@ -109,7 +113,7 @@ class LoadJobRun:
         lengths = self.schedule.lengths if self.schedule is not None else None
         wanted = _PROMPTS if count is None else min(count, max(_PROMPTS, 0 if lengths is None else len(lengths)))
         made = task.prompts(self.chosen.prompts, count=wanted, seeds=seeds, base=self._base, lengths=lengths)
-        return tuple(made)
+        return salt_prompts(made) if load.is_salted else tuple(made)
 
     def run(
         self, load: Load, beside: LoadTelemetry, seen: SeenLoad, started_at: datetime, *, level: float | None
@@ -126,15 +130,20 @@ class LoadJobRun:
             return self._run_command(index, self._prepared, beside, seen, started_at)
         gang, processes = self.gang, self._processes(schedule)
         share = gang.share if gang is not None else None
-        ground = LoadPlan(self._prepared, self._endpoint, schedule, load, scratch, processes, self._clients, share)
+        salt = self._cache.begin_run(index) if self._cache is not None else ""
+        ground = LoadPlan(
+            self._prepared, self._endpoint, schedule, load, scratch, processes, self._clients, share, salt
+        )
         start_at = at_once if gang is None else partial(gang.start, index)
         _keep_no_arrays()
         try:
             outcome, failure = _send_load(ground, beside, seen, start_at)
             outcome = _while_all_sent(outcome, load)
+            cache = self._cache.end_run() if self._cache is not None else None
             timing = gang.timing(index) if gang is not None else None
             side = client_side(outcome, schedule).model_copy(update={"timing": timing})
             repetition = _repetition(outcome, side, index, started_at, stopped=seen.stop_asked())
+            repetition = repetition.model_copy(update={"cache": cache})
             if repetition.state == "ok" and gang is None and load.is_cut_at(len(outcome)):
                 repetition = repetition.model_copy(update={"stopped_by": "time"})
             users = None if level is None else round(level)
