@@ -39,6 +39,7 @@ def run(folder: Path, mock: Mock, load: dict[str, Any], *words: str, **workload:
     path = folder / "recipe.json"
     path.write_text(json.dumps({"name": "cached", "workload": work, "load": load}))
     done = prony("run", path, "--json", "--no-report", *words, code=None)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -110,3 +111,51 @@ def test_sides_of_a_duet_have_the_same_lengths_and_arrivals_and_other_texts(
     assert one["input_tokens"].to_list() == other["input_tokens"].to_list()
     gaps = [side.filter(repetition=0)["due_ns"].diff().drop_nulls().to_list() for side in (one, other)]
     assert gaps[0] == gaps[1]
+
+
+def codes(job: dict[str, Any]) -> set[str]:
+    return {reason["code"] for reason in job["verdict"]["reasons"]}
+
+
+def test_a_warm_cache_is_told_in_numbers_and_in_the_verdict(mock: Mock, tmp_path: Path) -> None:
+    (cold,) = run(tmp_path, mock, {})["jobs"]
+    assert "cache_warm" not in codes(cold)
+    assert cold["estimates"]["cached_share.p50"]["value"] == 0
+    assert cold["estimates"]["cache_hit_share.p50"]["value"] == 0
+    (warm,) = run(tmp_path, mock, {"same_text": True})["jobs"]
+    assert "cache_warm" in codes(warm)
+    assert warm["verdict"]["grade"] == "suspect"
+    assert warm["estimates"]["cached_share.p50"]["value"] == 0.96
+    # The mistake itself: the median of three runs is that of a warm cache.
+    assert warm["estimates"]["ttft_ms.p50"]["value"] < cold["estimates"]["ttft_ms.p50"]["value"]
+
+
+def test_cold_empties_the_cache_before_each_run_and_warm_fills_it_before_the_first(mock: Mock, tmp_path: Path) -> None:
+    (cold,) = run(tmp_path, mock, {"same_text": True, "cache": "cold", "seeds": {"prompts": 71}})["jobs"]
+    assert cold["estimates"]["cached_share.p50"]["value"] == 0
+    assert "cache_reset" in codes(cold)
+    assert "cache_warm" not in codes(cold)
+    (warm,) = run(tmp_path, mock, {"cache": "warm", "seeds": {"prompts": 72}})["jobs"]
+    assert [one["hit_tokens"] / one["queried_tokens"] for one in caches(warm)] == [0.96] * 3
+    assert "cache_filled" in codes(warm)
+    assert "cache_warm" not in codes(warm)
+
+
+def caches(job: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one["cache"] for one in job["result"]["repetitions"]]
+
+
+def test_a_cache_that_cannot_be_emptied_or_does_not_tell_is_told(mock: Mock, tmp_path: Path) -> None:
+    prompts = {"output_tokens": 4}
+    load = {"same_text": True, "cache": "cold", "seeds": {"prompts": 73}, "closed": {"concurrency": 1}}
+    (job,) = run(tmp_path, mock, load, driver="ollama", prompts=prompts)["jobs"]
+    # Ollama neither tells what it had cached nor forgets it: only the time to the first token shows it.
+    assert {"cache_not_reset", "cache_warm"} <= codes(job)
+
+
+def test_a_driver_that_asks_no_llm_takes_no_word_about_its_cache(mock: Mock, tmp_path: Path) -> None:
+    path = tmp_path / "recipe.json"
+    work = {"kind": "service", "endpoint": mock.url, "driver": "http"}
+    path.write_text(json.dumps({"name": "plain", "workload": work, "load": {"cache": "cold"}}))
+    done = prony("run", path, "--no-report", code=2)
+    assert "load.cache" in done.stderr

@@ -86,10 +86,12 @@ class CacheFacts(Noun):
     """What was done about the cache of an LLM's server before a run, and what its own counters say of it.
 
     `salt` decides the words with which this run's prompts begin; it is empty where they have the same text in every
-    run. Tokens are those of prompts between the run's beginning and its end, whoever asked."""
+    run. `shares_prefix`: its prompts begin alike on purpose. Tokens are those of prompts between the run's beginning
+    and its end, whoever asked."""
 
     salt: str = ""
     was_filled: bool = False
+    shares_prefix: bool = False
     reset_by: str = ""
     reset_failure: str = ""
     server: str = ""

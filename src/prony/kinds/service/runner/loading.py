@@ -27,7 +27,7 @@ from prony.load.outcome import LoadOutcome
 from prony.load.schedule import LoadSchedule, plan
 from prony.model.clients import ClientSide, ServiceFacts
 from prony.model.event import Live as Shown
-from prony.model.load import Load
+from prony.model.load import WAYS, Closed, Load
 from prony.model.result import Failure, Phase, Repetition
 from prony.ports.driver import Cause, Endpoint, Keeps, Prepared, Prompt, Wants
 from prony.runner.clients import client_side
@@ -38,6 +38,7 @@ from prony.runner.load_telemetry import LoadTelemetry
 
 # So many prompts are made where time and no count decides: then they come again from the first.
 _PROMPTS = 1000
+_MOST_FILLING = 16
 _M_MMAP_THRESHOLD, _LARGE = -3, 2**16
 
 
@@ -96,7 +97,7 @@ class LoadJobRun:
         if self._prepared.command and load.way != "closed":
             raise InputError(f"a command is run once for each user: load.closed, not load.{load.way}", code="recipe")
         if self._cache is not None:
-            self._cache.agree_on_salt()
+            self._cache.agree_on_salt(wants.prompts)
         if self.gang is not None and self.schedule is not None:
             self.gang.agree_on_shares(self._processes(self.schedule) or 1)
 
@@ -128,12 +129,8 @@ class LoadJobRun:
         scratch.mkdir()
         if self._prepared.command:
             return self._run_command(index, self._prepared, beside, seen, started_at)
-        gang, processes = self.gang, self._processes(schedule)
-        share = gang.share if gang is not None else None
-        salt = self._cache.begin_run(index) if self._cache is not None else ""
-        ground = LoadPlan(
-            self._prepared, self._endpoint, schedule, load, scratch, processes, self._clients, share, salt
-        )
+        gang = self.gang
+        ground = self._plan_run(self._prepared, schedule, load, index, seen)
         start_at = at_once if gang is None else partial(gang.start, index)
         _keep_no_arrays()
         try:
@@ -162,6 +159,29 @@ class LoadJobRun:
         if failure is not None:
             repetition = repetition.model_copy(update={"state": "failed", "failure": failure})
         return beside.add_telemetry(repetition.model_copy(update={"level": level}))
+
+    def _plan_run(self, prepared: Prepared, schedule: LoadSchedule, load: Load, index: int, seen: SeenLoad) -> LoadPlan:
+        """Return what a run needs, when all that the recipe wants done about the server's cache is done."""
+        if load.cache == "warm" and not index:
+            self._fill_cache(prepared, seen)
+        salt = self._cache.begin_run(index) if self._cache is not None else ""
+        share = self.gang.share if self.gang is not None else None
+        scratch, processes = self._scratch / f"{index:04d}", self._processes(schedule)
+        return LoadPlan(prepared, self._endpoint, schedule, load, scratch, processes, self._clients, share, salt)
+
+    def _fill_cache(self, prepared: Prepared, seen: SeenLoad) -> None:
+        """Send every prompt once, so that the first run meets a warm cache as the others do; nothing of it is kept."""
+        users = min(self.job.load.users.concurrency, _MOST_FILLING, len(prepared.requests))
+        ways = dict.fromkeys(WAYS) | {"closed": Closed(concurrency=users), "duration": None}
+        once = self.job.load.model_copy(update=ways | {"requests": len(prepared.requests)})
+        scratch = self._scratch / "fill"
+        plan_once = LoadPlan(
+            prepared, self._endpoint, plan(once, base=self._base), once, scratch, 1, self._clients, None
+        )
+        try:
+            generate(plan_once, stop_asked=seen.stop_asked)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
 
     def _run_command(
         self, index: int, prepared: Prepared, beside: LoadTelemetry, seen: SeenLoad, started_at: datetime

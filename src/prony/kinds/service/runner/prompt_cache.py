@@ -17,17 +17,27 @@ _GAP = "\n\n"
 
 
 def salt_prompts(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
-    """Put a salt before every prompt that has none of its own; one with a right answer is asked as it stands."""
-    return tuple(prompt if prompt.salts or prompt.expected is not None else _salted(prompt) for prompt in prompts)
+    """Put a salt before every prompt that has none of its own; one with a right answer is asked as it stands.
+
+    Where all begin with the same message, they share its salt, and what follows it has one of its own."""
+    firsts = {prompt.messages[0]["content"] for prompt in prompts}
+    is_shared = len(prompts) > 1 and len(firsts) == 1 and all(len(prompt.messages) > 1 for prompt in prompts)
+    return tuple(
+        prompt if prompt.salts or prompt.expected is not None else _salted(prompt, is_shared=is_shared)
+        for prompt in prompts
+    )
 
 
-def _salted(prompt: Prompt) -> Prompt:
-    first, *rest = prompt.messages
-    words = draw_words(SALT_WORDS, salt_size(SALT_WORDS), "")
-    message = {**first, "content": " ".join(words) + _GAP + first["content"]}
+def _salted(prompt: Prompt, *, is_shared: bool) -> Prompt:
+    messages, salts = list(prompt.messages), list(prompt.salts)
+    for place in range(1 + is_shared):
+        words = draw_words(SALT_WORDS, salt_size(SALT_WORDS), f"message {place}")
+        messages[place] = {**messages[place], "content": " ".join(words) + _GAP + messages[place]["content"]}
+        salts += salt_in(words, SALT_WORDS, is_shared=is_shared and place == 0)
     # Each of the words is a token of its own, and so is the gap.
-    tokens = None if prompt.input_tokens is None else prompt.input_tokens + len(words) + 1
-    return replace(prompt, messages=(message, *rest), input_tokens=tokens, salts=salt_in(words, SALT_WORDS))
+    more = sum(salt.text.count(" ") + 2 for salt in salts)
+    tokens = None if prompt.input_tokens is None else prompt.input_tokens + more
+    return replace(prompt, messages=tuple(messages), input_tokens=tokens, salts=tuple(salts))
 
 
 class PromptCache:
@@ -39,11 +49,15 @@ class PromptCache:
         self._gang = gang
         self._is_first = gang is None or gang.part.index == 0
         self._salt = ""
+        self._shares_prefix = False
         self._before: CacheCounts | None = None
         self._facts = CacheFacts()
 
-    def agree_on_salt(self) -> None:
+    def agree_on_salt(self, prompts: Sequence[Prompt]) -> None:
         """Choose what this job's salts are made of: new each time that it is carried out, and the same for a gang."""
+        self._shares_prefix = any(
+            prompt.session is not None or any(salt.is_shared for salt in prompt.salts) for prompt in prompts
+        )
         if self._load.is_salted:
             mine = secrets.token_hex(8)
             self._salt = mine if self._gang is None else self._gang.agree_on_salt(mine)
@@ -51,7 +65,7 @@ class PromptCache:
     def begin_run(self, index: int) -> str:
         """Do before a run what the recipe asks for; return the run's salt, empty where it has none."""
         salt = f"{self._salt}-{index}" if self._salt else ""
-        self._facts = CacheFacts(salt=salt, was_filled=self._load.cache == "warm")
+        self._facts = CacheFacts(salt=salt, was_filled=self._load.cache == "warm", shares_prefix=self._shares_prefix)
         if self._load.cache == "cold" and self._is_first:
             self._facts = self._facts.model_copy(update=self._reset())
         self._before = self._counts()
