@@ -8,7 +8,7 @@ import xllamacpp  # type: ignore[import-not-found]
 
 def main() -> None:
     asked = argparse.ArgumentParser()
-    for name, kind in (("model", str), ("host", str), ("alias", str)):
+    for name, kind in (("model", str), ("host", str), ("alias", str), ("slot-save-path", str)):
         asked.add_argument(f"--{name}", type=kind)
     for name in ("port", "ctx-size", "threads", "parallel", "n-gpu-layers"):
         asked.add_argument(f"--{name}", type=int)
@@ -28,6 +28,8 @@ def main() -> None:
         wanted.cpuparams.n_threads = given.threads
     if given.alias is not None:
         wanted.model_alias = {given.alias}
+    if given.slot_save_path is not None:
+        wanted.slot_save_path = given.slot_save_path
     server = xllamacpp.Server(wanted)
     signal.pause()
     del server

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 _STAMPS = ("index", "begin_ns", "end_ns", "due_ns", "sent_ns", "first_ns")
 _COUNTS = ("bytes_in", "input_tokens", "output_tokens", "content_ns", "items")
+_LATER = ("cached_tokens",)  # which older files lack
 # All that is looked at.
-COLUMNS = ("repetition", "phase", "operation", "cause", "token_ns", "quality", *_STAMPS, *_COUNTS)
+COLUMNS = ("repetition", "phase", "operation", "cause", "token_ns", "quality", *_STAMPS, *_COUNTS, *_LATER)
 UNKNOWN = -1
 
 
@@ -45,6 +46,7 @@ class Requests:
         """Take the columns of one repetition out of its rows."""
         numbers = {name: rows[name].to_numpy() for name in _STAMPS}
         numbers |= {name: rows[name].fill_null(UNKNOWN).to_numpy() for name in _COUNTS}
+        numbers |= {name: _known(rows, name) for name in _LATER}
         names = tuple(sorted(str(name) for name in rows["operation"].unique()))
         lists = rows["token_ns"]
         return cls(
@@ -102,6 +104,14 @@ class Requests:
     def of_operation(self, code: int) -> Array:
         mine: Array = self.operation == code
         return mine
+
+
+def _known(rows: pl.DataFrame, name: str) -> Array:
+    """Return a column, or UNKNOWN of all where there is none; that takes no room."""
+    if name not in rows.columns or rows[name].null_count() == rows.height:
+        return np.broadcast_to(np.int32(UNKNOWN), rows.height)
+    numbers: Array = rows[name].fill_null(UNKNOWN).to_numpy()
+    return numbers
 
 
 def _qualities(told: pl.Series) -> Array:

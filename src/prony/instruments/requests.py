@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-NUMBERS = ("input_tokens", "output_tokens", "reasoning_tokens", "content_ns", "quality")
+NUMBERS = ("input_tokens", "output_tokens", "reasoning_tokens", "content_ns", "quality", "cached_tokens")
 
 
 class Digests:
@@ -99,7 +99,7 @@ def request_schema() -> dict[str, Any]:
         "operation": pl.Categorical, "cause": pl.Enum(CAUSES), "status": pl.Int16, "bytes_in": pl.Int64,
         "lag_ns": pl.Int64, "client": pl.Int16, "input_tokens": pl.Int32, "output_tokens": pl.Int32,
         "reasoning_tokens": pl.Int32, "content_ns": pl.Int64, "token_ns": pl.List(pl.Int64), "items": pl.Int32,
-        "quality": pl.Float32,
+        "quality": pl.Float32, "cached_tokens": pl.Int32,
     }  # fmt: skip
 
 

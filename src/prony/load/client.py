@@ -25,7 +25,8 @@ from prony.load.limits import raise_files
 from prony.load.open_loop import OpenLoop
 from prony.load.orders import ClientOrder
 from prony.load.poll import Poll, come_first
-from prony.load.sender import Sender
+from prony.load.salts import SaltedContents
+from prony.load.sender import RequestContents, Sender
 from prony.load.stamps import Warmth
 
 _IN, _OUT = 0, 1
@@ -44,7 +45,10 @@ class LoadClient:
         site = ConnectionPool(order.address, self.poll, wire, order.wire_options)
         site.keeps = order.keeps
         content_of, count = orders.content_of(Path(order.folder))
-        self.sender = Sender(order, site, content_of, count, OpenLoop if order.is_open else ClosedLoop)
+        salted = SaltedContents(order, content_of, count) if order.salt else None
+        self.sender = Sender(
+            order, site, RequestContents(count, content_of, salted), OpenLoop if order.is_open else ClosedLoop
+        )
         self.sender.is_real_time = is_real_time
         self._heard = b""
         self._was_left = False

@@ -42,6 +42,7 @@ class ClosedLoop:
         self._lines = sender.lines
         self._spool = sender.spool
         self._content_of = sender.content_of
+        self._salted = sender.salted
         self._requests = sender.requests
         self._next = order.process
         self._stride = order.processes
@@ -108,10 +109,10 @@ class ClosedLoop:
             return
         self._answered_lines = []
         self._sender.sent += len(lines)
-        content_of, requests = self._content_of, self._requests
+        content_of, salted, requests = self._content_of, self._salted, self._requests
         for line in lines:
             number = line.index % requests
-            line.begin(line.index, number, 0, content_of(number))
+            line.begin(line.index, number, 0, content_of(number) if salted is None else salted(line.index, number))
 
     # Users
 
@@ -230,7 +231,8 @@ class ClosedLoop:
     def _send(self, line: LoadConnection) -> None:
         self._sender.in_flight += 1
         self._sender.sent += 1
-        line.begin(line.index, line.request, 0, self._content_of(line.request))
+        index, number, salted = line.index, line.request, self._salted
+        line.begin(index, number, 0, self._content_of(number) if salted is None else salted(index, number))
 
     def _send_next(self, user: User, line: LoadConnection) -> None:
         if line.cause == Cause.RESET and not line.reads and user.fresh == line.index:

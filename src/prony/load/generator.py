@@ -23,6 +23,7 @@ from prony.load.live import LiveFigures, LoadWatch
 from prony.load.orders import ClientOrder
 from prony.load.outcome import ClientFacts, LoadOutcome, merge_rows
 from prony.load.processes import ClientProcesses
+from prony.load.salts import write_places
 from prony.load.schedule import LoadSchedule
 from prony.ports.driver import Endpoint, Keeps, Prepared
 
@@ -47,7 +48,8 @@ class ClientShare:
 @dataclass(frozen=True)
 class LoadPlan:
     """What a load needs. `scratch` is a folder for this load alone; `processes` None: as many as it needs. Of `clients`
-    some may wait already. `share` None: all of it is sent from here."""
+    some may wait already. `share` None: all of it is sent from here. `salt` is new for each run; empty: prompts are
+    sent as they were made."""
 
     requests: Prepared
     endpoint: Endpoint
@@ -57,6 +59,7 @@ class LoadPlan:
     processes: int | None = None
     clients: ClientProcesses = field(default_factory=ClientProcesses)
     share: ClientShare | None = None
+    salt: str = ""
 
 
 def at_once() -> int:
@@ -116,6 +119,8 @@ def _write(ground: LoadPlan) -> list[ClientOrder]:
     check_files(-(-most // share.total) + 64)
     ground.scratch.mkdir(parents=True, exist_ok=True)
     orders.write_requests(requests, ground.scratch)
+    if ground.salt:
+        write_places(requests, ground.scratch)
     has_sessions = any(request.after is not None for request in requests)
     common = _common(ground, has_sessions=has_sessions)
     written = []
@@ -154,6 +159,7 @@ def _common(ground: LoadPlan, *, has_sessions: bool) -> dict[str, Any]:
         "timeout_ns": ground.load.timeout,
         "drain_ns": ground.load.drain,
         "sessions": has_sessions,
+        "salt": ground.salt,
     }
 
 

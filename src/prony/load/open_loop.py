@@ -39,6 +39,7 @@ class OpenLoop:
         self._poll = sender.poll
         self._lines = sender.lines
         self._content_of = sender.content_of
+        self._salted = sender.salted
         self._requests = sender.requests
         self._indices = read_numbers(order.file("indices"))
         self._dues = read_numbers(order.file("dues"))
@@ -142,7 +143,8 @@ class OpenLoop:
         self._sender.in_flight += 1
         self._sender.sent += 1
         index, number, due_ns = issue
-        line.begin(index, number, due_ns, self._content_of(number))
+        salted = self._salted
+        line.begin(index, number, due_ns, self._content_of(number) if salted is None else salted(index, number))
 
     def _unsent(self, issue: Issue, cause: int) -> None:
         self._sender.record_unsent(*issue, cause)

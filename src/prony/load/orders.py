@@ -52,6 +52,7 @@ class ClientOrder:
     timeout_ns: int = 60 * 10**9
     drain_ns: int = 30 * 10**9
     sessions: bool = False
+    salt: str = ""  # of this run; empty: every prompt is sent as it was made
     first_here: int = 0  # so many of this machine, this one too, run before ordinary processes, where they may
 
     def file(self, what: str) -> Path:

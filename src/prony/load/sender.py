@@ -6,6 +6,7 @@ import resource
 import sys
 from array import array
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from time import perf_counter_ns as clock
 from time import process_time
@@ -54,6 +55,15 @@ class Loop(Protocol):
         """The drain is over: what was due and never left is cut."""
 
 
+@dataclass(frozen=True)
+class RequestContents:
+    """The bytes of so many requests, by their number; `salted` by their index too, where each run has its own."""
+
+    count: int
+    plain: Callable[[int], bytes]
+    salted: Callable[[int, int], bytes] | None = None
+
+
 class Sender:
     """What sends, by a loop that says what is sent when."""
 
@@ -61,15 +71,15 @@ class Sender:
         self,
         order: ClientOrder,
         site: ConnectionPool,
-        content_of: Callable[[int], bytes],
-        requests: int,
+        contents: RequestContents,
         loop: Callable[[Sender], Loop],
     ) -> None:
         self.order = order
         self.site = site
         self.poll = site.poll
-        self.content_of = content_of
-        self.requests = requests
+        self.content_of = contents.plain
+        self.salted = contents.salted
+        self.requests = contents.count
         self.records = Records(order.file("records"))
         self.spool = ReplySpool(order.file("spool")) if order.keeps else None
         self.lines: list[LoadConnection] = []

@@ -82,6 +82,28 @@ class ClientSide(Noun):
         return None
 
 
+class CacheFacts(Noun):
+    """What was done about the cache of an LLM's server before a run, and what its own counters say of it.
+
+    `salt` decides the words with which this run's prompts begin; it is empty where they have the same text in every
+    run. `shares_prefix`: its prompts begin alike on purpose. Tokens are those of prompts between the run's beginning
+    and its end, whoever asked."""
+
+    salt: str = ""
+    was_filled: bool = False
+    shares_prefix: bool = False
+    reset_by: str = ""
+    reset_failure: str = ""
+    server: str = ""
+    queried_tokens: float | None = None
+    hit_tokens: float | None = None
+
+    @property
+    def hit_share(self) -> float | None:
+        """Which share of the tokens came from the cache; None where the server does not tell, or was asked nothing."""
+        return self.hit_tokens / self.queried_tokens if self.queried_tokens and self.hit_tokens is not None else None
+
+
 class ServiceFacts(Noun):
     """What was loaded, as it told itself. `settings` are read back from it; `notes` are the driver's."""
 

@@ -177,6 +177,16 @@ class Load(Noun):
     errors: Literal["none", "any"] | Share = Field(
         default=0.05, description="the share of requests that may fail; with more, `prony run` ends with exit code 1"
     )
+    cache: Literal["as-is", "cold", "warm"] = Field(
+        default="as-is",
+        description="of an LLM's server: cold empties its prefix cache before each run, where it offers that; warm "
+        "sends every prompt once before the first run, and the same text in each; as-is does neither",
+    )
+    same_text: bool = Field(
+        default=False,
+        description="of an LLM's prompts: the same text in every run; default: each begins with words that are new in "
+        "every run, so that no run meets the text of another in the server's cache",
+    )
     slo: dict[str, Positive] = Field(
         default={},
         max_length=20,
@@ -218,6 +228,11 @@ class Load(Noun):
             if dot and (metric not in METRICS or statistic not in STATISTICS):
                 raise ValueError(f"{key} is no metric with a statistic, such as ttft_ms.p99 or throughput_per_s.p50")
         return slo
+
+    @property
+    def is_salted(self) -> bool:
+        """Does every prompt begin with words that are new in each run?"""
+        return not self.same_text and self.cache != "warm"
 
     @property
     def way(self) -> str:

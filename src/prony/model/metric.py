@@ -53,6 +53,8 @@ LOAD_TABLE: tuple[_Row, ...] = (
     ("output_tokens_per_s", "1/s", "higher", "tokens of the answers that ended in the window, by its time"),
     ("input_tokens_per_s", "1/s", "higher", "tokens asked by the requests that ended in the window, by its time"),
     ("total_tokens_per_s", "1/s", "higher", "input and output tokens together"),
+    ("cached_share", "1", "neither", "share of the prompts' tokens that the replies say came from the server's cache"),
+    ("cache_hit_share", "1", "neither", "the same by the server's own counters, over the whole run"),
     ("items_per_s", "1/s", "higher", "rows, vectors or objects of the requests that ended in the window, by its time"),
     ("bytes_per_s", "B/s", "higher", "bytes of the replies that ended in the window, by its time"),
     ("in_flight", "1", "neither", "requests on their way at a time, the mean over the window"),

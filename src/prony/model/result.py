@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from prony.model.base import Noun
-from prony.model.clients import ClientSide, ClientTiming, ServiceFacts
+from prony.model.clients import CacheFacts, ClientSide, ClientTiming, ServiceFacts
 
 
 class ResultState(StrEnum):
@@ -95,6 +95,8 @@ class Repetition(Noun):
     # Of a load: how its clients fared, and at which level a search held it.
     client: ClientSide | None = None
     level: float | None = None
+    # Of a load of an LLM: what is known of its server's cache.
+    cache: CacheFacts | None = None
     # Of a load by commands: how many of its clients wrote no request down.
     silent_clients: int = 0
     # Of a script: what it told that is no number, how its processes ended, and how many it left behind.

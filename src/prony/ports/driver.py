@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -61,6 +61,19 @@ class Endpoint:
 
 
 @dataclass(frozen=True)
+class Salt:
+    """Words in a prompt that each run replaces by others from `words`, all of one length and of one token each: so the
+    text is new to a server that caches what prompts begin with, and neither its bytes nor its tokens are more.
+
+    `text` is how they stand in the prompt, with a space between. `is_shared`: the same in all prompts of a run, because
+    they begin alike on purpose."""
+
+    text: str
+    words: Sequence[str]
+    is_shared: bool = False
+
+
+@dataclass(frozen=True)
 class Request:
     """`operation` names what kind it is, as in the metrics by operation; `after` is the request of the same session
     that must be answered first (multi-turn), None where there is none.
@@ -72,6 +85,7 @@ class Request:
     expected: Any = None
     about: Any = None
     items: int = 1  # what the throughput counts of it where no reply is kept: commands of a pipeline
+    salts: Sequence[Salt] = ()  # those of its prompts, in the order in which they stand in the content
 
 
 @dataclass(frozen=True)
@@ -87,6 +101,7 @@ class Prompt:
     input_tokens: int | None = None
     session: int | None = None
     expected: str | None = None
+    salts: Sequence[Salt] = ()  # in the order in which they stand in the messages
 
 
 @dataclass(frozen=True)
@@ -139,6 +154,7 @@ class Digest:
     cause: Cause = Cause.OK
     detail: str = ""
     input_tokens: int | None = None
+    cached_tokens: int | None = None  # of the input tokens: those that the server had in its cache
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     token_ns: Stamps | None = None
@@ -177,6 +193,34 @@ class Driver(Protocol):
 
     def finish(self) -> None:
         """Remove what `prepare` made at the endpoint."""
+
+
+@dataclass(frozen=True)
+class CacheCounts:
+    """What a server has counted since it began: tokens of prompts, and those of them that it had in its cache."""
+
+    server: str
+    queried_tokens: float
+    hit_tokens: float
+
+
+@runtime_checkable
+class ControlsCache(Protocol):
+    """What a driver may have besides, where the servers that it speaks to cache what prompts begin with. Both are asked
+    between runs, after `prepare`."""
+
+    def reset_cache(self) -> str:
+        """Empty the server's cache.
+
+        Returns:
+            What was asked for it, as in `POST /flush_cache`.
+
+        Raises:
+            PronyError: The server offers no such thing, or did not do it.
+        """
+
+    def read_cache_counts(self) -> CacheCounts | None:
+        """Return what the server has counted; None where it does not tell."""
 
 
 class Task(Protocol):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from prony.model.clients import Member
 from prony.model.estimate import Estimate, Grade
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.metric import METRICS, key_of, key_text
+from prony.model.metric import key_of, key_text
 from prony.report import entry_fields, number
 
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9", "max")
@@ -19,9 +19,12 @@ _LATENCIES = ("e2e_ms", "service_ms", "ttfb_ms", "ttft_ms", "ttft_content_ms", "
               "e2e_with_failures_ms")  # fmt: skip
 _FIGURES = (
     "throughput_per_s", "goodput_per_s", "goodput_share", "output_tokens_per_s", "input_tokens_per_s",
-    "total_tokens_per_s", "tokens_per_s_per_user", "items_per_s", "bytes_per_s", "request_rate_per_s", "in_flight",
-    "quality", "highest_load", "error_rate",
+    "total_tokens_per_s", "tokens_per_s_per_user", "cached_share", "cache_hit_share", "items_per_s", "bytes_per_s",
+    "request_rate_per_s", "in_flight", "quality", "highest_load", "error_rate",
 )  # fmt: skip
+
+
+SHARES = ("error_rate", "goodput_share", "cached_share", "cache_hit_share")
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ def _cell(entry: Entry, key: str) -> str:
 
 
 def _figure(metric: str, one: Estimate) -> str:
-    if METRICS[metric].name in ("error_rate", "goodput_share"):
+    if metric in SHARES:
         return number.format_share(one.value)
     written = number.written(one)
     return f"{written.value} {written.unit}".strip()
@@ -123,7 +126,7 @@ def _interval(metric: str, one: Estimate) -> str:
     ends = number.interval_of(one)
     if ends is None:
         return ""
-    if METRICS[metric].name in ("error_rate", "goodput_share"):
+    if metric in SHARES:
         return f"[{number.format_share(ends[0])}, {number.format_share(ends[1])}]"
     return number.written(one).interval
 

@@ -26,6 +26,7 @@ _MEASURED: tuple[tuple[str, str, int], ...] = (
     ("output_tokens_per_s", "tokens", 66),
     ("ttft_ms.p50", "ttft p50", 64),
     ("ttft_ms.p99", "ttft p99", 63),
+    ("cached_share", "cached", 61),
     ("itl_ms.p50", "itl p50", 57),
     ("itl_ms.p99", "itl p99", 59),
     ("load_ms", "load", 65),
@@ -35,7 +36,7 @@ _MEASURED: tuple[tuple[str, str, int], ...] = (
 )
 _TOLD = 80  # the importance of what a script tells; each after the first is less important
 _UNITS = ("ns", "us", "ms", "s", "mib", "j", "w")
-SHARES = ("error_rate", "goodput_share")
+SHARES = ("error_rate", "goodput_share", "cached_share", "cache_hit_share")
 _EFFECTIVE: tuple[tuple[str, str, int], ...] = (
     ("precision", "precision", 58),
     ("threads", "threads", 20),

@@ -2146,6 +2146,50 @@ export interface components {
             median?: number | null;
         };
         /**
+         * CacheFacts
+         * @description What was done about the cache of an LLM's server before a run, and what its own counters say of it.
+         *
+         *     `salt` decides the words with which this run's prompts begin; it is empty where they have the same text in every
+         *     run. `shares_prefix`: its prompts begin alike on purpose. Tokens are those of prompts between the run's beginning
+         *     and its end, whoever asked.
+         */
+        CacheFacts: {
+            /** Hit Tokens */
+            hit_tokens?: number | null;
+            /** Queried Tokens */
+            queried_tokens?: number | null;
+            /**
+             * Reset By
+             * @default
+             */
+            reset_by: string;
+            /**
+             * Reset Failure
+             * @default
+             */
+            reset_failure: string;
+            /**
+             * Salt
+             * @default
+             */
+            salt: string;
+            /**
+             * Server
+             * @default
+             */
+            server: string;
+            /**
+             * Shares Prefix
+             * @default false
+             */
+            shares_prefix: boolean;
+            /**
+             * Was Filled
+             * @default false
+             */
+            was_filled: boolean;
+        };
+        /**
          * Calibration
          * @description `figures` maps a metric of the instrument (see docs/metrics.md) to what was measured of it.
          *
@@ -3956,12 +4000,14 @@ export interface components {
             limits: components["schemas"]["Limits"];
             /**
              * @default {
+             *       "cache": "as-is",
              *       "clients": {
              *         "agents": 1
              *       },
              *       "drain": "30s",
              *       "errors": "5%",
              *       "repeats": 5,
+             *       "same_text": false,
              *       "seeds": {
              *         "arrivals": 1,
              *         "lengths": 3,
@@ -4352,6 +4398,13 @@ export interface components {
          */
         Load: {
             /**
+             * Cache
+             * @description of an LLM's server: cold empties its prefix cache before each run, where it offers that; warm sends every prompt once before the first run, and the same text in each; as-is does neither
+             * @default as-is
+             * @enum {string}
+             */
+            cache: "as-is" | "cold" | "warm";
+            /**
              * @description who sends
              * @default {
              *       "agents": 1
@@ -4396,6 +4449,12 @@ export interface components {
              * @description how many requests, then it ends
              */
             requests?: number | null;
+            /**
+             * Same Text
+             * @description of an LLM's prompts: the same text in every run; default: each begins with words that are new in every run, so that no run meets the text of another in the server's cache
+             * @default false
+             */
+            same_text: boolean;
             /** @description the highest load that holds the SLO */
             search?: components["schemas"]["Search"] | null;
             /**
@@ -5721,12 +5780,14 @@ export interface components {
             /**
              * @description of a service: how requests come, how many and for how long
              * @default {
+             *       "cache": "as-is",
              *       "clients": {
              *         "agents": 1
              *       },
              *       "drain": "30s",
              *       "errors": "5%",
              *       "repeats": 5,
+             *       "same_text": false,
              *       "seeds": {
              *         "arrivals": 1,
              *         "lengths": 3,
@@ -5946,6 +6007,7 @@ export interface components {
         Repetition: {
             /** Baseline Rss Kib */
             baseline_rss_kib?: number | null;
+            cache?: components["schemas"]["CacheFacts"] | null;
             client?: components["schemas"]["ClientSide"] | null;
             /**
              * Contamination
@@ -7517,6 +7579,7 @@ export type AuditEntry = components['schemas']['AuditEntry'];
 export type Baseline = components['schemas']['Baseline'];
 export type Bottleneck = components['schemas']['Bottleneck'];
 export type Bucket = components['schemas']['Bucket'];
+export type CacheFacts = components['schemas']['CacheFacts'];
 export type Calibration = components['schemas']['Calibration'];
 export type Capabilities = components['schemas']['Capabilities'];
 export type Catalogue = components['schemas']['Catalogue'];

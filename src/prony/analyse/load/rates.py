@@ -50,6 +50,8 @@ def rates(requests: Requests, slo: Mapping[str, float]) -> dict[str, float]:
     found |= {f"{name}_per_s": count / seconds for name, count in tokens.items()}
     if len(tokens) == 2:
         found["total_tokens_per_s"] = sum(tokens.values()) / seconds
+    if (cached := cached_share(requests)) is not None:
+        found["cached_share"] = cached
     if request_limits(slo):
         good = meets(requests, slo)
         found["goodput_per_s"] = np.count_nonzero(good & ended) / seconds
@@ -57,6 +59,14 @@ def rates(requests: Requests, slo: Mapping[str, float]) -> dict[str, float]:
         if begun:
             found["goodput_share"] = met / begun
     return found
+
+
+def cached_share(requests: Requests) -> float | None:
+    """Return which share of the prompts' tokens the server says it had in its cache; None where it does not say."""
+    rows = requests.latency_rows
+    asked, cached = (requests.numbers[name][rows] for name in ("input_tokens", "cached_tokens"))
+    told = (asked > 0) & (cached != UNKNOWN)
+    return float(cached[told].sum() / asked[told].sum()) if told.any() else None
 
 
 def goodput_counts(requests: Requests, slo: Mapping[str, float]) -> tuple[int, int]:

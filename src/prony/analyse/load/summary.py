@@ -139,6 +139,15 @@ def _share_within(run: Requests, slo: Mapping[str, float]) -> EstimateSet:
     return EstimateSet.one("goodput_share.p50", estimate, [met / begun])
 
 
+def _hit_shares(runs: Sequence[Repetition]) -> EstimateSet:
+    """Return what the server's own counters say of its cache, where they say it of every run."""
+    told = [one.cache.hit_share for one in runs if one.cache is not None]
+    shares = [share for share in told if share is not None]
+    if not shares or len(shares) < len(runs):
+        return EstimateSet()
+    return single_estimates("cache_hit_share", shares, "runs", full=False)
+
+
 def _by_operation(runs: Sequence[Requests]) -> EstimateSet:
     """Return end to end and throughput by operation, where there are several."""
     names = sorted({name for run in runs for name in run.operations})
@@ -201,7 +210,7 @@ def summarise_runs(
     figures, missing = _load_estimates(used, job.load.slo)
     unanswered = () if searched is not None else _unanswered(repetitions, runs)
     figures |= _error_estimate((*judged, *unanswered)) | (searched.figures if searched is not None else EstimateSet())
-    figures |= reported_figures(result.reported)
+    figures |= reported_figures(result.reported) | _hit_shares(selection.used)
     measured = tuple(_build_run(run) for run in used)
     listed, outlier_count = outliers(measured, _METRIC)
     evidence = LoadEvidence(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from prony.analyse import external_results
 from prony.analyse import rules as machine
 from prony.analyse import rules as repetition
-from prony.analyse.load import rules
+from prony.analyse.load import cache_rules, rules
 from prony.analyse.load.evidence import LoadEvidence
 from prony.analyse.verdict import Rule, percent, runs_text, suspect, verdict_of, void
 from prony.model.clients import Member
@@ -244,6 +244,8 @@ RULES: tuple[Callable[[LoadEvidence], Iterator[Reason]], ...] = (
     rules.few_runs,
     rules.no_steady_state,
     rules.too_short,
+    cache_rules.cache_warm,
+    cache_rules.cache_as_asked,
     rules.asked_again,
     rules.limits_of_requests,
     rules.tokens_uncounted,

@@ -11,8 +11,8 @@ from prony.errors import CapacityError, InputError
 _TIMES = {"ttft": "ttft_ns", "itl": "itl_ns", "stall": "stall_ns"}
 _SHARES = ("errors", "reset", "truncate", "garbage", "refuse")
 _AS_THEY_ARE = (
-    "tokens", "tokens_per_chunk", "reasoning", "tools", "early_headers", "split", "seed", "model", "host", "port",
-    "unix",
+    "tokens", "tokens_per_chunk", "reasoning", "tools", "early_headers", "split", "prefix_cache", "seed", "model",
+    "host", "port", "unix",
 )  # fmt: skip
 
 
@@ -28,6 +28,10 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--early-headers", action="store_true", help="send a stream's headers before its first token")
     parser.add_argument("--split", action="store_true", help="send each event in two parts, cut within a character")
     _add_faults(parser)
+    parser.add_argument(
+        "--prefix-cache", metavar="N", type=int, default=0,
+        help="keep what prompts begin with, in blocks of N words: what is kept takes no time (0: keep nothing)",
+    )  # fmt: skip
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="of which requests have a fault (1)")
     parser.add_argument("--model", metavar="NAME", default="mock", help="the model that is listed (mock)")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")

@@ -87,6 +87,12 @@ class ServicePrepare(Prepare):
 
     def check(self, job: Job) -> None:
         picked = chosen(job.work(ServiceWorkload))
+        if picked.task is None and (job.load.cache != "as-is" or job.load.same_text):
+            raise InputError(
+                f"load.cache and load.same_text are of an LLM's prompts, and the driver {picked.driver.name} asks none",
+                hint="leave them out; docs/load.md says what every driver does about caches",
+                code="recipe",
+            )
         if job.load.clients.agents > 1 and picked.driver.makes:
             raise InputError(
                 f"the driver {picked.driver.name} makes what it asks for at the endpoint, and several agents would get "

@@ -19,7 +19,7 @@ class Truth:
     """What really happened, in nanoseconds of the monotonic clock."""
 
     __slots__ = (
-        "arrivals", "chunks", "edges_ns", "faults", "first_ns", "forgotten", "gaps", "held_back", "in_flight",
+        "arrivals", "bodies", "chunks", "edges_ns", "faults", "first_ns", "forgotten", "gaps", "held_back", "in_flight",
         "last_ns", "late", "lines_open", "lines_opened", "lines_peak", "peak", "read_lag", "streams", "tokens", "ttft",
     )  # fmt: skip
 
@@ -35,6 +35,7 @@ class Truth:
         self.ttft: array[int] = array("q")
         self.gaps: array[int] = array("q")
         self.read_lag: array[int] = array("q")
+        self.bodies: set[int] = set()  # of what an LLM was asked: a number for each different one
         self.forgotten = 0  # arrivals that were let go, so that memory stays bounded
         self.streams = self.chunks = self.tokens = self.held_back = 0
         self.faults: dict[str, int] = {}
@@ -53,6 +54,10 @@ class Truth:
         self.edges_ns -= at_ns
         if not self.first_ns:
             self.first_ns = at_ns
+
+    def note_body(self, number: int) -> None:
+        if len(self.bodies) < _MOST:
+            self.bodies.add(number)
 
     def note_end(self, at_ns: int) -> None:
         self.in_flight -= 1
@@ -102,6 +107,7 @@ class Truth:
         arrivals.sort()
         return {
             "requests": self.requests,
+            "distinct_bodies": len(self.bodies),
             "streams": self.streams,
             "chunks": self.chunks,
             "tokens": self.tokens,

@@ -25,7 +25,8 @@ def dumps(value: Any) -> bytes:
 
 
 def _usage(ask: Ask, reasoning: int) -> dict[str, Any]:
-    return {
+    cached = {} if ask.cached_tokens is None else {"prompt_tokens_details": {"cached_tokens": ask.cached_tokens}}
+    return cached | {
         "prompt_tokens": ask.prompt_tokens,
         "completion_tokens": ask.tokens,
         "total_tokens": ask.prompt_tokens + ask.tokens,

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count
 from time import perf_counter_ns
+from typing import NamedTuple
 
 from prony.load.mock.connection import MockConnection, answer_bytes
 from prony.load.mock.ground_truth import Truth
+from prony.load.mock.prefix_cache import PrefixCache
 from prony.load.mock.script import LAST_CHUNK, AnswerScripts, Ask, Unit, chunk, spans_ns
 from prony.load.mock.start import MockOptions
 from prony.load.mock.timer import Wheel
@@ -73,6 +76,13 @@ _SLOT_NS = 12_000
 _FAULT = b"this is a fault, as it was asked for"
 
 
+class AskedPrompt(NamedTuple):
+    """What tells one request to an LLM from another: a number for its whole body, and the words of its prompt."""
+
+    body: int
+    words: Sequence[str]
+
+
 @dataclass
 class Works:
     """What every plan needs to be carried out."""
@@ -81,8 +91,19 @@ class Works:
     truth: Truth
     wheel: Wheel
     faults: Faults
+    cache: PrefixCache | None = None
     numbers: count[int] = field(default_factory=count)
     _slot_ns: int = 0
+
+    def answer_for(self, prompt: AskedPrompt, ask: Ask) -> Ask:
+        """Note what is asked, and return it with what the cache has of it."""
+        self.truth.note_body(prompt.body)
+        return ask if self.cache is None else replace(ask, cached_tokens=self.cache.take(prompt.words))
+
+    def ttft_ns(self, ask: Ask) -> int:
+        """Return when its first token is due: what the cache has takes no time."""
+        share = (ask.cached_tokens or 0) / ask.prompt_tokens if ask.prompt_tokens else 0.0
+        return round(self.options.ttft_ns * (1 - share))
 
     def slot(self, at_ns: int) -> int:
         """Return where the schedule of a stream begins that came at this instant.
@@ -167,17 +188,20 @@ class Whole:
 class Spoken:
     """The plan of an LLM's answer that is not streamed: it comes whole when its last token would."""
 
-    def __init__(self, works: Works, scripts: AnswerScripts, ask: Ask) -> None:
+    def __init__(self, works: Works, scripts: AnswerScripts, ask: Ask, prompt: AskedPrompt) -> None:
         self._works = works
         self._scripts = scripts
         self._ask = ask
-        self._delay_ns = sum(spans_ns(ask.tokens, scripts.voice, works.options))
+        self._prompt = prompt
+        self._rest_ns = spans_ns(ask.tokens, scripts.voice, works.options)[1]
         self._refusal = refuse_request(scripts)
 
     def begin(self, line: MockConnection, at_ns: int) -> None:
-        body = self._scripts.voice.whole(self._ask, next(self._works.numbers))
-        whole = Whole(self._works, answer_bytes(body), delay_ns=self._delay_ns, refusal=self._refusal)
-        whole.tokens = self._ask.tokens
+        ask = self._works.answer_for(self._prompt, self._ask)
+        body = self._scripts.voice.whole(ask, next(self._works.numbers))
+        delay_ns = self._works.ttft_ns(ask) + self._rest_ns
+        whole = Whole(self._works, answer_bytes(body), delay_ns=delay_ns, refusal=self._refusal)
+        whole.tokens = ask.tokens
         whole.begin(line, at_ns)
 
 
@@ -188,11 +212,12 @@ def refuse_request(scripts: AnswerScripts) -> bytes:
 class Streamed:
     """The plan of a stream: chunk i leaves at the request's arrival + TTFT + i gaps, whatever happened before."""
 
-    def __init__(self, works: Works, scripts: AnswerScripts, ask: Ask) -> None:
+    def __init__(self, works: Works, scripts: AnswerScripts, ask: Ask, prompt: AskedPrompt) -> None:
         self._works = works
         self._scripts = scripts
         self._ask = ask
-        size = len(scripts.voice.lead(ask, 0))
+        self._prompt = prompt
+        self._size = size = len(scripts.voice.lead(ask, 0))
         is_burst = not (works.options.is_paced or works.options.split)
         self._units = scripts.units(ask, size)
         self._run = scripts.run(ask, size) if is_burst else ()
@@ -202,6 +227,8 @@ class Streamed:
     def begin(self, line: MockConnection, at_ns: int) -> None:
         works = self._works
         lead = self._scripts.voice.lead(self._ask, next(works.numbers))
+        ask = works.answer_for(self._prompt, self._ask)
+        ending = self._ending if ask is self._ask else self._scripts.ending(ask, self._size)
         fault = works.faults.draw() if works.faults.any else ""
         if fault:
             works.truth.fault(fault)
@@ -209,11 +236,12 @@ class Streamed:
             works.truth.arrivals.append(at_ns)
             line.write(self._refusal)
         elif self._run and not fault:
-            self._burst(line, at_ns, lead)
+            self._burst(line, at_ns, lead, ending)
         else:
-            self._pace(line, at_ns, lead, fault)
+            play = self._play(line, at_ns, lead, ending, fault)
+            self._pace(line, at_ns, play, works.ttft_ns(ask))
 
-    def _burst(self, line: MockConnection, at_ns: int, lead: bytes) -> None:
+    def _burst(self, line: MockConnection, at_ns: int, lead: bytes, ending: Unit) -> None:
         truth = self._works.truth
         truth.arrivals.append(at_ns)
         truth.streams += 1
@@ -222,20 +250,20 @@ class Streamed:
         late_ns = perf_counter_ns() - at_ns
         truth.late.append(late_ns)
         truth.ttft.append(late_ns)
-        line.write(lead.join(self._run) + lead.join(self._ending) + self._scripts.terminator)
+        line.write(lead.join(self._run) + lead.join(ending) + self._scripts.terminator)
 
-    def _pace(self, line: MockConnection, at_ns: int, lead: bytes, fault: str) -> None:
+    def _pace(self, line: MockConnection, at_ns: int, play: Play, ttft_ns: int) -> None:
         works = self._works
         works.truth.began(at_ns)
         works.truth.streams += 1
         line.busy = True
         if works.options.early_headers:
             line.write(self._scripts.head)
-        works.wheel.at(works.slot(at_ns) + works.options.ttft_ns, self._play(line, at_ns, lead, fault))
+        works.wheel.at(works.slot(at_ns) + ttft_ns, play)
 
-    def _play(self, line: MockConnection, at_ns: int, lead: bytes, fault: str) -> Play:
+    def _play(self, line: MockConnection, at_ns: int, lead: bytes, last: Unit, fault: str) -> Play:
         units = self._units
-        ending = lead.join(self._ending) + self._scripts.terminator
+        ending = lead.join(last) + self._scripts.terminator
         half = len(units) // 2
         if fault == "garbage":
             # A unit of one piece: the lead has nothing to join.

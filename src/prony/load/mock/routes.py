@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 from prony.errors import InputError
 from prony.load.mock import ollama, openai
 from prony.load.mock.connection import AnswerPlan, MockConnection, MockRequest, answer_bytes
-from prony.load.mock.respond import Spoken, Streamed, Whole, Works
+from prony.load.mock.respond import AskedPrompt, Spoken, Streamed, Whole, Works
 from prony.load.mock.script import AnswerScripts, Ask, Voice
 from prony.load.mock.start import duration_ns
 
@@ -69,6 +69,8 @@ class Routes:
             ("GET", "/truth"): _Said(lambda: openai.dumps(works.truth.summary(perf_counter_ns()))),
             ("POST", "/truth/reset"): _Said(self._forget),
         }
+        if works.cache is not None:
+            self._said["POST", "/reset_prefix_cache"] = _Said(self._empty_cache)
 
     def plan(self, request: MockRequest) -> AnswerPlan:
         """Return what is done for a request; the same for the same request."""
@@ -92,15 +94,17 @@ class Routes:
         is_ollama = path.startswith("/api/")
         limit = _ollama_limit(wanted) if is_ollama else _openai_limit(wanted)
         tokens = self._works.options.tokens
+        asked = wanted.get("messages", wanted.get("prompt"))
         ask = Ask(
             model=_name(wanted, self._works.options.model),
             tokens=tokens if limit is None else min(limit, tokens),
             is_cut=limit is not None and limit <= tokens,
-            prompt_tokens=_words(wanted.get("messages", wanted.get("prompt"))),
+            prompt_tokens=_words(asked),
             streams=bool(wanted.get("stream", is_ollama)),
             with_usage=not is_ollama and _wants_usage(wanted),
         )
-        return (Streamed if ask.streams else Spoken)(self._works, scripts, ask)
+        prompt = AskedPrompt(hash(request.body), _text(asked).split())
+        return (Streamed if ask.streams else Spoken)(self._works, scripts, ask, prompt)
 
     def _plan_embeddings(self, request: MockRequest) -> AnswerPlan:
         wanted = _object(request)
@@ -122,6 +126,23 @@ class Routes:
         self._works.truth.reset(perf_counter_ns())
         return b"{}"
 
+    def _empty_cache(self) -> bytes:
+        if self._works.cache is not None:
+            self._works.cache.reset()
+        return b"{}"
+
+    def _cache_lines(self) -> list[str]:
+        """Return the counters of the cache, under the names that vLLM has for them."""
+        cache = self._works.cache
+        if cache is None:
+            return []
+        return [
+            "# TYPE vllm:prefix_cache_queries_total counter",
+            f"vllm:prefix_cache_queries_total {cache.queried}",
+            "# TYPE vllm:prefix_cache_hits_total counter",
+            f"vllm:prefix_cache_hits_total {cache.hit}",
+        ]
+
     def _metrics(self) -> bytes:
         truth = self._works.truth
         lines = [
@@ -137,6 +158,7 @@ class Routes:
             "# HELP prony_mock_errors_total Faults that were sent.",
             "# TYPE prony_mock_errors_total counter",
             *(f'prony_mock_errors_total{{kind="{kind}"}} {count}' for kind, count in truth.faults.items()),
+            *self._cache_lines(),
         ]
         return ("\n".join(lines) + "\n").encode()
 
@@ -186,6 +208,13 @@ def _words(given: Any) -> int:
     if isinstance(given, dict):
         return _words(given.get("content", given.get("text")))
     return sum(map(_words, given)) if isinstance(given, list) else 0
+
+
+def _text(given: Any) -> str:
+    """Return the words of a prompt, a list of them, messages or their parts, with a space between."""
+    if isinstance(given, dict):
+        return _text(given.get("content", given.get("text")))
+    return " ".join(map(_text, given)) if isinstance(given, list) else "" if given is None else str(given)
 
 
 def _number(text: str, least: int, most: int) -> int:

@@ -34,6 +34,7 @@ class Ask:
     prompt_tokens: int
     streams: bool
     with_usage: bool = False
+    cached_tokens: int | None = None  # of the prompt's; None where there is no cache
 
 
 @dataclass(frozen=True, slots=True)

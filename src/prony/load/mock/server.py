@@ -20,6 +20,7 @@ from pathlib import Path
 from prony.errors import CapacityError, InputError, PronyError, exit_code
 from prony.load.mock.connection import MockConnection, MockContext, refuse
 from prony.load.mock.ground_truth import Truth
+from prony.load.mock.prefix_cache import PrefixCache
 from prony.load.mock.respond import Faults, Works
 from prony.load.mock.routes import Routes
 from prony.load.mock.start import MockOptions
@@ -77,7 +78,8 @@ class _Serving:
         self._faults = Faults(options)
         self._truth = Truth()
         self._wheel = Wheel(loop)
-        routes = Routes(Works(options, self._truth, self._wheel, self._faults))
+        cache = PrefixCache(options.prefix_cache) if options.prefix_cache else None
+        routes = Routes(Works(options, self._truth, self._wheel, self._faults, cache))
         # The kernel's stamps cost some microseconds a read, which matter only where nothing else takes time.
         with_stamps = options.is_paced and not options.unix
         self._desk = MockContext(loop, self._truth, routes.plan, with_stamps=with_stamps)

@@ -32,7 +32,8 @@ class MockOptions:
     """What the server answers, and when; a share lies between 0 and 1.
 
     `errors`, `reset`, `truncate` and `garbage` are shares of the requests, `refuse` is one of the connections; which
-    ones is told by the seed. `stall_ns` comes once in each stream, before its middle chunk.
+    ones is told by the seed. `stall_ns` comes once in each stream, before its middle chunk. `prefix_cache` is how many
+    words a block of the cache holds; 0: there is none.
     """
 
     ttft_ns: int = 50_000_000
@@ -49,6 +50,7 @@ class MockOptions:
     truncate: float = 0.0
     garbage: float = 0.0
     refuse: float = 0.0
+    prefix_cache: int = 0
     seed: int = 1
     model: str = "mock"
     host: str = "127.0.0.1"
@@ -56,7 +58,7 @@ class MockOptions:
     unix: str = ""
 
     def __post_init__(self) -> None:
-        if min(self.ttft_ns, self.itl_ns, self.stall_ns, self.reasoning) < 0:
+        if min(self.ttft_ns, self.itl_ns, self.stall_ns, self.reasoning, self.prefix_cache) < 0:
             raise InputError("a time or a count of the mock is below zero", hint="0 is the least")
         if not 1 <= self.tokens <= 100_000 or not 1 <= self.tokens_per_chunk <= self.tokens:
             raise InputError(

@@ -54,6 +54,7 @@ class Answer:
     ends: list[int] = field(default_factory=list)
     answer_end: int | None = None
     input_tokens: int | None = None
+    cached_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
 
@@ -99,6 +100,7 @@ class Answer:
             cause=self.cause,
             detail=self.detail,
             input_tokens=self.input_tokens or asked.input_tokens,
+            cached_tokens=self.cached_tokens,
             output_tokens=self._output_tokens(text, count),
             reasoning_tokens=self.reasoning_tokens,
             token_ns=stamps,

@@ -38,6 +38,7 @@ def build_requests(wants: Wants, call: Call, body_of: Callable[[Prompt], Mapping
             after=after,
             expected=prompt.expected,
             about=Asked(call.streamed, prompt.input_tokens),
+            salts=prompt.salts,
         )
         for prompt, after in zip(wants.prompts, _previous_turns(wants.prompts), strict=True)
     ]

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from prony.errors import InputError
+from prony.load.salts import SALT_WORDS, salt_in, salt_size, same_length
 from prony.model.base import Noun
 from prony.plugins.tasks.spread import Lengths, Spread, draw_lengths, lengths_or
 from prony.plugins.tokenizer import Tokenizer, tokenizer_at
-from prony.ports.driver import Prompt, Stamps
+from prony.ports.driver import Prompt, Salt, Stamps
 
 _TEXT = """
 about above across after again against almost alone along already also always among another answer around asked
@@ -70,6 +71,7 @@ WORDS = tuple(_TEXT.split())
 
 
 _ENOUGH_WORDS = 100  # of everyday ones; else those of the tokenizer are taken, whatever they are
+_ENOUGH_SALT_WORDS = 16
 _MOST_WORDS = 4096
 _TRIES = 8
 
@@ -128,17 +130,18 @@ class Synthetic:
         tokenizer = tokenizer_at(options.tokenizer, base)
         prefix = options.shared_prefix_tokens or options.shared_prefix_words
         if tokenizer is None:
-            texts = Mixture(WORDS, seeds["prompts"], prefix).texts(inputs)
+            mixed = Mixture(WORDS, SALT_WORDS, seeds["prompts"], prefix).texts(inputs)
         else:
-            texts = _exact(tokenizer, seeds["prompts"], prefix, inputs)
+            mixed = _exact(tokenizer, seeds["prompts"], prefix, inputs)
         return [
             Prompt(
-                messages=({"role": "user", "content": text},),
+                messages=({"role": "user", "content": one.text},),
                 max_tokens=int(output),
                 exact_tokens=options.exact,
                 input_tokens=None if tokenizer is None else int(size),
+                salts=one.salts,
             )
-            for text, size, output in zip(texts, inputs, outputs, strict=True)
+            for one, size, output in zip(mixed, inputs, outputs, strict=True)
         ]
 
 
@@ -150,28 +153,41 @@ def _lengths(options: SyntheticOptions, count: int, seed: int, trace: Stamps | N
     return inputs, lengths_or(trace, 1, draw_lengths(options.output_tokens, count, streams[1]))
 
 
-class Mixture:
-    """Texts of random words, the first of which are the same in all."""
+class MixedText(NamedTuple):
+    """A text of random words, and those of them that a run may replace."""
 
-    def __init__(self, words: Sequence[str], seed: int, prefix: int) -> None:
+    text: str
+    salts: tuple[Salt, ...]
+
+
+class Mixture:
+    """Texts of random words, the first of which are the same in all; each part of a text begins with a salt."""
+
+    def __init__(self, words: Sequence[str], salt_words: Sequence[str], seed: int, prefix: int) -> None:
         self._words = np.array(words)
+        self._salt_words = salt_words
+        self._salt_size = salt_size(salt_words)
         self._shared = self._drawn(np.random.Generator(np.random.PCG64([seed, 0])), prefix)
         self._rng = np.random.Generator(np.random.PCG64([seed, 1]))
 
     def _drawn(self, rng: np.random.Generator, count: int) -> list[str]:
-        chosen: list[str] = self._words[rng.integers(len(self._words), size=count)].tolist()
-        return chosen
+        # First the salt, and always a whole one, so that the same words follow it however long the text is.
+        salt = [self._salt_words[place] for place in rng.integers(len(self._salt_words), size=self._salt_size)]
+        chosen: list[str] = self._words[rng.integers(len(self._words), size=max(count - len(salt), 0))].tolist()
+        return salt[:count] + chosen
 
-    def texts(self, sizes: Lengths) -> list[str]:
+    def texts(self, sizes: Lengths) -> list[MixedText]:
         """Return a text of each size, in words."""
         return [self.text(int(size)) for size in sizes]
 
-    def text(self, size: int) -> str:
-        shared = self._shared[:size]
-        return " ".join(shared + self._drawn(self._rng, size - len(shared)))
+    def text(self, size: int) -> MixedText:
+        shared, most = self._shared[:size], self._salt_size
+        own = self._drawn(self._rng, size - len(shared))
+        salts = salt_in(shared[:most], self._salt_words, is_shared=True) + salt_in(own[:most], self._salt_words)
+        return MixedText(" ".join(shared + own), salts)
 
 
-def _exact(tokenizer: Tokenizer, seed: int, prefix: int, sizes: Lengths) -> list[str]:
+def _exact(tokenizer: Tokenizer, seed: int, prefix: int, sizes: Lengths) -> list[MixedText]:
     """Return texts of exactly so many tokens: what does not come out right is drawn again."""
     words = tokenizer.single(WORDS)
     if len(words) < _ENOUGH_WORDS:
@@ -181,10 +197,11 @@ def _exact(tokenizer: Tokenizer, seed: int, prefix: int, sizes: Lengths) -> list
             "no word of this tokenizer is one token of its own",
             hint="exact lengths need one; leave the tokenizer out and write input_words",
         )
-    mixture = Mixture(words, seed, prefix)
+    everyday = tokenizer.single(SALT_WORDS)
+    mixture = Mixture(words, everyday if len(everyday) >= _ENOUGH_SALT_WORDS else same_length(words), seed, prefix)
     texts = mixture.texts(sizes)
     for _ in range(_TRIES):
-        counts = tokenizer.counts(texts)
+        counts = tokenizer.counts([one.text for one in texts])
         wrong = [index for index, count in enumerate(counts) if count != sizes[index]]
         if not wrong:
             return texts

@@ -30,6 +30,7 @@ NUMBERS: tuple[str, ...] = (
     "e2e_ms.p50", "e2e_ms.mean", "e2e_ms.min", "e2e_ms.max", "e2e_ms.p90", "e2e_ms.p95", "e2e_ms.p99", "e2e_ms.p99.9",
     "service_ms.p50", "service_ms.p99", "ttfb_ms.p50", "ttft_ms.p50", "ttft_ms.p99", "ttft_content_ms.p50",
     "itl_ms.p50", "itl_ms.p99", "tpot_ms.p50", "tpot_ms.p99", "goodput_per_s", "goodput_share", "request_rate_per_s",
+    "cached_share", "cache_hit_share",
     "output_tokens_per_s", "input_tokens_per_s", "total_tokens_per_s", "tokens_per_s_per_user", "items_per_s",
     "bytes_per_s", "in_flight", "quality", "highest_load", "error_rate",
 )  # fmt: skip

@@ -20,13 +20,14 @@ from prony.instruments.request_lines import frame_of
 from prony.instruments.requests import Digests, Taken, begin_ns, request_frame
 from prony.instruments.window import Sent, find_window
 from prony.kinds.service.prepare import Chosen
+from prony.kinds.service.runner.prompt_cache import PromptCache, salt_prompts
 from prony.load.generator import LoadPlan, LostClientError, at_once, generate, processes_of
 from prony.load.live import LiveFigures
 from prony.load.outcome import LoadOutcome
 from prony.load.schedule import LoadSchedule, plan
 from prony.model.clients import ClientSide, ServiceFacts
 from prony.model.event import Live as Shown
-from prony.model.load import Load
+from prony.model.load import WAYS, Closed, Load
 from prony.model.result import Failure, Phase, Repetition
 from prony.ports.driver import Cause, Endpoint, Keeps, Prepared, Prompt, Wants
 from prony.runner.clients import client_side
@@ -37,6 +38,7 @@ from prony.runner.load_telemetry import LoadTelemetry
 
 # So many prompts are made where time and no count decides: then they come again from the first.
 _PROMPTS = 1000
+_MOST_FILLING = 16
 _M_MMAP_THRESHOLD, _LARGE = -3, 2**16
 
 
@@ -64,6 +66,7 @@ class LoadJobRun:
         self._scratch = scratch / job.id
         self._endpoint = Endpoint()
         self._prepared: Prepared | None = None
+        self._cache = PromptCache(job.load, chosen.driver, gang) if chosen.task is not None else None
         self.schedule: LoadSchedule | None = None
 
     @property
@@ -93,6 +96,8 @@ class LoadJobRun:
         self._prepared = chosen.driver.prepare(wants)
         if self._prepared.command and load.way != "closed":
             raise InputError(f"a command is run once for each user: load.closed, not load.{load.way}", code="recipe")
+        if self._cache is not None:
+            self._cache.agree_on_salt(wants.prompts)
         if self.gang is not None and self.schedule is not None:
             self.gang.agree_on_shares(self._processes(self.schedule) or 1)
 
@@ -109,7 +114,7 @@ class LoadJobRun:
         lengths = self.schedule.lengths if self.schedule is not None else None
         wanted = _PROMPTS if count is None else min(count, max(_PROMPTS, 0 if lengths is None else len(lengths)))
         made = task.prompts(self.chosen.prompts, count=wanted, seeds=seeds, base=self._base, lengths=lengths)
-        return tuple(made)
+        return salt_prompts(made) if load.is_salted else tuple(made)
 
     def run(
         self, load: Load, beside: LoadTelemetry, seen: SeenLoad, started_at: datetime, *, level: float | None
@@ -124,17 +129,18 @@ class LoadJobRun:
         scratch.mkdir()
         if self._prepared.command:
             return self._run_command(index, self._prepared, beside, seen, started_at)
-        gang, processes = self.gang, self._processes(schedule)
-        share = gang.share if gang is not None else None
-        ground = LoadPlan(self._prepared, self._endpoint, schedule, load, scratch, processes, self._clients, share)
+        gang = self.gang
+        ground = self._plan_run(self._prepared, schedule, load, index, seen)
         start_at = at_once if gang is None else partial(gang.start, index)
         _keep_no_arrays()
         try:
             outcome, failure = _send_load(ground, beside, seen, start_at)
             outcome = _while_all_sent(outcome, load)
+            cache = self._cache.end_run() if self._cache is not None else None
             timing = gang.timing(index) if gang is not None else None
             side = client_side(outcome, schedule).model_copy(update={"timing": timing})
             repetition = _repetition(outcome, side, index, started_at, stopped=seen.stop_asked())
+            repetition = repetition.model_copy(update={"cache": cache})
             if repetition.state == "ok" and gang is None and load.is_cut_at(len(outcome)):
                 repetition = repetition.model_copy(update={"stopped_by": "time"})
             users = None if level is None else round(level)
@@ -153,6 +159,29 @@ class LoadJobRun:
         if failure is not None:
             repetition = repetition.model_copy(update={"state": "failed", "failure": failure})
         return beside.add_telemetry(repetition.model_copy(update={"level": level}))
+
+    def _plan_run(self, prepared: Prepared, schedule: LoadSchedule, load: Load, index: int, seen: SeenLoad) -> LoadPlan:
+        """Return what a run needs, when all that the recipe wants done about the server's cache is done."""
+        if load.cache == "warm" and not index:
+            self._fill_cache(prepared, seen)
+        salt = self._cache.begin_run(index) if self._cache is not None else ""
+        share = self.gang.share if self.gang is not None else None
+        scratch, processes = self._scratch / f"{index:04d}", self._processes(schedule)
+        return LoadPlan(prepared, self._endpoint, schedule, load, scratch, processes, self._clients, share, salt)
+
+    def _fill_cache(self, prepared: Prepared, seen: SeenLoad) -> None:
+        """Send every prompt once, so that the first run meets a warm cache as the others do; nothing of it is kept."""
+        users = min(self.job.load.users.concurrency, _MOST_FILLING, len(prepared.requests))
+        ways = dict.fromkeys(WAYS) | {"closed": Closed(concurrency=users), "duration": None}
+        once = self.job.load.model_copy(update=ways | {"requests": len(prepared.requests)})
+        scratch = self._scratch / "fill"
+        plan_once = LoadPlan(
+            prepared, self._endpoint, plan(once, base=self._base), once, scratch, 1, self._clients, None
+        )
+        try:
+            generate(plan_once, stop_asked=seen.stop_asked)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
 
     def _run_command(
         self, index: int, prepared: Prepared, beside: LoadTelemetry, seen: SeenLoad, started_at: datetime

@@ -153,9 +153,17 @@ def _take_usage(answer: Answer, usage: Any) -> None:
         return
     answer.input_tokens = read_count(usage.get("prompt_tokens"))
     answer.output_tokens = read_count(usage.get("completion_tokens"))
+    answer.cached_tokens = _cached_tokens(usage)
     details = usage.get("completion_tokens_details")
     if isinstance(details, dict):
         answer.reasoning_tokens = read_count(details.get("reasoning_tokens"))
+
+
+def _cached_tokens(usage: dict[str, Any]) -> int | None:
+    """Return how many tokens of the prompt the server had in its cache, as OpenAI and others say it, or DeepSeek."""
+    details = usage.get("prompt_tokens_details")
+    told = details.get("cached_tokens") if isinstance(details, dict) else None
+    return read_count(usage.get("prompt_cache_hit_tokens") if told is None else told)
 
 
 def _say_what_it_is(answer: Answer, body: bytes) -> None:

@@ -45,10 +45,14 @@ class OpenAiEmbeddings:
             fields["dimensions"] = options.dimensions
         requests = []
         for begin in range(0, len(prompts), options.batch):
-            texts = [plain(prompt) for prompt in prompts[begin : begin + options.batch]]
+            asked = prompts[begin : begin + options.batch]
+            texts = [plain(prompt) for prompt in asked]
             body = encode_body({**fields, "input": texts} | options.extra)
             content = request_to(wants.endpoint, "POST", path, headers, body, options.http)
-            requests.append(Request(content, operation="embed", expected=options.dimensions, about=len(texts)))
+            salts = [salt for prompt in asked for salt in prompt.salts]
+            requests.append(
+                Request(content, operation="embed", expected=options.dimensions, about=len(texts), salts=salts)
+            )
         notes = {"model": model, "requests": str(len(requests)), "texts in a request": str(options.batch)}
         return Prepared(requests, wire_of(options.http), keeps=Keeps.REPLY, notes=notes)
 

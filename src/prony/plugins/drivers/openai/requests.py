@@ -8,12 +8,14 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from prony.errors import MeasurementError
 from prony.model.base import Noun
 from prony.plugins.drivers.answer import Asked, Counts, Said, digest_refusal
 from prony.plugins.drivers.http.probe import HTTP_HELP, HttpVersion, ask_json, only_model, whose
 from prony.plugins.drivers.openai.chunks import read_stream, whole
+from prony.plugins.drivers.openai.prefix_cache import ServerCache
 from prony.plugins.drivers.prompt_requests import Call, build_requests, counting, require_prompts
-from prony.ports.driver import Digest, Endpoint, Prepared, Prompt, Reply, Request, Wants
+from prony.ports.driver import CacheCounts, Digest, Endpoint, Prepared, Prompt, Reply, Request, Wants
 
 
 class OpenAiOptions(Noun):
@@ -99,9 +101,11 @@ class OpenAiText:
     def __init__(self, api: TextApi) -> None:
         self._api = api
         self._count: Counts | None = None
+        self._cache: ServerCache | None = None
 
     def prepare(self, wants: Wants) -> Prepared:
         options: TextOptions = wants.options
+        self._cache = ServerCache(wants.endpoint, headers_of(options, wants.endpoint))
         self._count = counting(options.tokenizer, wants)
         require_prompts(wants.prompts, self.name)
         call = Call(
@@ -124,6 +128,14 @@ class OpenAiText:
 
     def finish(self) -> None:
         """Nothing was made at the endpoint."""
+
+    def reset_cache(self) -> str:
+        if self._cache is None:
+            raise MeasurementError("the load was not prepared")
+        return self._cache.reset()
+
+    def read_cache_counts(self) -> CacheCounts | None:
+        return None if self._cache is None else self._cache.read_counts()
 
     def _body(self, prompt: Prompt, model: str, options: TextOptions) -> dict[str, Any]:
         body: dict[str, Any] = {"model": model, **self._api.content(prompt)}
