@@ -108,6 +108,8 @@ class Contrast(Noun):
     sentence: str
     # How many more runs on each side would settle it; None where that is not the question.
     more_runs: int | None = None
+    # Why it fails no build by itself although it is for the worse, and what to do; empty where it does.
+    doubt: str = ""
 
 
 class Difference(Noun):
@@ -160,3 +162,7 @@ class Comparison(Noun):
     def has(self, *conclusions: Conclusion) -> bool:
         """Does a headline end so?"""
         return any(one.conclusion in conclusions for one in self.headlines)
+
+    def fails(self, *conclusions: Conclusion, doubtful: bool = False) -> bool:
+        """Does a headline end so, and may that fail a build? With `doubtful`, also what the machine may explain."""
+        return any(one.conclusion in conclusions and (doubtful or not one.doubt) for one in self.headlines)

@@ -120,7 +120,7 @@ def metric_in(summary: Summary, key: str) -> Metric:
 
 
 # What these say is that the machine was busy or slow: nothing of what was computed on it.
-_OF_THE_MACHINE = frozenset(("contaminated", "thermal", "swap", "quota"))
+OF_THE_MACHINE = frozenset(("contaminated", "unwatched", "thermal", "swap", "quota"))
 
 
 def verdict_on(summary: Summary, key: str) -> Verdict:
@@ -128,5 +128,5 @@ def verdict_on(summary: Summary, key: str) -> Verdict:
     own = summary.metrics.get(key_of(key).metric)
     if own is None or depends_on_machine(own):
         return summary.verdict
-    reasons = tuple(one for one in summary.verdict.reasons if one.code not in _OF_THE_MACHINE)
+    reasons = tuple(one for one in summary.verdict.reasons if one.code not in OF_THE_MACHINE)
     return Verdict(grade=max((one.grade for one in reasons), key=[*Grade].index, default=Grade.VALID), reasons=reasons)

@@ -55,6 +55,10 @@ class Noise(Noun):
     # How long the counters were watched, and the share of CPU below which they cannot tell anything from nothing.
     window_s: float | None = None
     cpu_resolution: float | None = None
+    # Who else used the most of the machine's CPU, by the program's name.
+    busiest: dict[str, float] = {}
+    # What could not be watched, and why: of this machine where `foreign_cpu` is None, else of the service's.
+    unwatched: str = ""
 
 
 class Refusal(Noun):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from prony.analyse.compare.duet_sides import duet_sides, is_duet
 from prony.analyse.compare.matching import Side, check_across, differences, match
 from prony.analyse.compare.pairwise import contrast, drafts, title_of
+from prony.analyse.doubt import add_doubt
 from prony.errors import InputError
 from prony.model.calibration import Calibration
 from prony.model.comparison import OWN_RULE, Compared, Comparison, Conclusion, Contrast, Difference, Match, Terms
@@ -84,9 +85,13 @@ def _judge_pairs(pairs: Sequence[Pair], terms: Terms) -> list[list[Contrast]]:
     among: dict[float | None, float] = dict(
         zip(tests, adjust_probabilities(tests), strict=True)
     )  # equal probabilities are adjusted alike
-    return [
+    judged = [
         [contrast(draft, pair, terms, q=among.get(draft.p), tests=len(tests)) for draft in several]
         for pair, several in zip(pairs, drawn, strict=True)
+    ]
+    return [
+        [add_doubt(one, *pair, took_turns=_took_turns(*pair)) for one in several]
+        for pair, several in zip(pairs, judged, strict=True)
     ]
 
 

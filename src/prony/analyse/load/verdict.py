@@ -210,6 +210,8 @@ def made_up(evidence: LoadEvidence) -> Iterator[Reason]:
 _SHARED: tuple[Rule, ...] = (
     external_results.no_samples,
     machine.check_contamination,
+    machine.check_watch,
+    machine.check_counters,
     repetition.failed_repetitions,
     repetition.wide_interval,
     machine.check_throttling,

@@ -113,6 +113,7 @@ RULES: tuple[Rule, ...] = (
     _unit_unverified,
     external_results.machine_unwatched,
     rules.check_contamination,
+    rules.check_watch,
     rules.check_counters,
     different_answer,
     repetition.failed_repetitions,

@@ -36,6 +36,8 @@ _KIB_PER_MIB = 1024
 _SHARED: tuple[Rule, ...] = (
     repetition.nothing_measured,
     machine.check_contamination,
+    machine.check_watch,
+    machine.check_counters,
     repetition.failed_repetitions,
     repetition.partial_result,
     repetition.few_runs,

@@ -28,6 +28,7 @@ from prony.ports.probe import Probe
 from prony.runner.context import RunContext, Stopped, failure_of
 from prony.runner.folder import ResultFolder, TelemetryRow, write_frame
 from prony.runner.observer import Observer
+from prony.runner.watch_machine import MachineWatch
 from prony.stats.stopping import tight_enough
 
 _GIVE_UP_AFTER = 2
@@ -130,7 +131,7 @@ class ScriptJobRun:
         place = self._place(f"run-{index:04d}")
         place.emit_folder.touch()
         reading = Reading(self.job.work(ScriptWorkload).metrics)
-        observer = Observer(self._probes, index)
+        observer = Observer(self._probes, index, MachineWatch(blind=self._stage.blind))
         try:
             outcome = self._execute_staged(place, reading, observer)
         finally:
