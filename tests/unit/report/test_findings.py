@@ -83,7 +83,7 @@ def test_a_remark_that_holds_for_all_jobs_is_made_once(full: ExperimentData) -> 
 
 
 def test_the_instrument_is_told_or_its_lack_is(full: ExperimentData) -> None:
-    assert instrument(None) == "not calibrated: run `prony calibrate`"
+    assert instrument(None) == "not calibrated when this was measured: run `prony calibrate`"
     line = instrument(full.calibration)
     assert "harness overhead 610 ns [580, 640]" in line
     assert "machine noise 1.2 %" in line

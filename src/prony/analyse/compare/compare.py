@@ -10,7 +10,7 @@ from prony.analyse.compare.matching import Side, check_across, differences, matc
 from prony.analyse.compare.pairwise import contrast, drafts, title_of
 from prony.analyse.doubt import add_doubt
 from prony.errors import InputError
-from prony.model.calibration import Calibration
+from prony.model.calibration import Calibration, describe_disturbance
 from prony.model.comparison import OWN_RULE, Compared, Comparison, Conclusion, Contrast, Difference, Match, Terms
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry
@@ -37,7 +37,7 @@ def compare_entries(sides: Sequence[Side], terms: Terms, calibration: Calibratio
     The same input gives the same answer. Where the machine was calibrated deeply, its own level is tested at, and what
     it can show is told.
     """
-    if calibration is not None and calibration.alpha is not None:
+    if calibration is not None and calibration.alpha is not None and not calibration.disturbed:
         terms = terms.model_copy(update={"level": min(terms.level, calibration.alpha)})
     if len(sides) == 1 and is_duet(sides[0].entries):
         sides, paths = duet_sides(sides[0])
@@ -136,6 +136,8 @@ def _machine(calibration: Calibration | None) -> list[str]:
     """Return how far this machine can be trusted with a comparison, as equal runs of it told."""
     if calibration is None or calibration.noise_class is None:
         return []
+    if calibration.disturbed:
+        return [f"How noisy this machine is was not judged: {describe_disturbance(calibration)}."]
     names = ("run_noise", "seen_with_10_runs", "false_alarm_rate")
     noise, seen, wrong = (calibration.figures[name].value for name in names)
     return [

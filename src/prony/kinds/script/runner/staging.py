@@ -344,8 +344,8 @@ class ScriptStage:
     @property
     def blind(self) -> str:
         """Why what the script uses cannot be told from what others use; empty where it can."""
-        server = [] if self.work.server is None else [self.work.server]
-        engines = [engine.name for one in (self.work, *server) if (engine := self._engine_of(one)) is not None]
+        found = [self._engine_of(self.work), None if self.work.server is None else self._engine_of(self.work.server)]
+        engines = [engine.name for engine in found if engine is not None]
         daemon = next((name for name in engines if name in DAEMONS), None)
         return "" if daemon is None else _IN_DAEMON.format(name=daemon)
 
