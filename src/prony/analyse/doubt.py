@@ -6,6 +6,7 @@ disturbance explains does fail, because one that takes more than a fifth of the 
 
 from __future__ import annotations
 
+from prony.analyse.canaries import machine_change
 from prony.model.comparison import Conclusion, Contrast
 from prony.model.estimate import OF_THE_MACHINE, Grade, Reason, Summary, metric_in, verdict_on
 from prony.model.experiment_data import Entry
@@ -47,6 +48,12 @@ def add_doubt(contrast: Contrast, baseline: Entry, candidate: Entry, *, took_tur
         return contrast
     if not explains(effect.low, effect.high):
         return contrast
+    machine = machine_change(baseline, candidate)
+    if machine is not None and machine.changed:
+        doubt = (
+            f"This fails no build by itself: {machine.sentence} {WHAT_TO_DO}; --fail-on suspect counts it all the same."
+        )
+        return contrast.model_copy(update={"doubt": doubt, "sentence": f"{contrast.sentence} {doubt}"})
     for name, entry in (("candidate", candidate), ("baseline", baseline)):
         reason = machine_doubt(entry.summary, contrast.key, of_change=True)
         if reason is not None:

@@ -132,6 +132,14 @@ class Compared(Noun):
     verdict: Verdict
 
 
+class MachineChange(Noun):
+    """How fast the machine itself was beside both sides, by the canary of each run: candidate by baseline."""
+
+    ratios: dict[str, float] = {}
+    changed: bool = False
+    sentence: str = ""
+
+
 class Match(Noun):
     """Two jobs that were compared. `interleaved`: they took turns on one machine, so a drift falls on both alike."""
 
@@ -139,6 +147,8 @@ class Match(Noun):
     baseline: Compared
     candidate: Compared
     interleaved: bool = False
+    # None where a side has no canary.
+    machine: MachineChange | None = None
     differences: tuple[Difference, ...] = ()
     contrasts: tuple[Contrast, ...] = ()
 

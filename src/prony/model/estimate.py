@@ -104,6 +104,8 @@ class Summary(Noun):
     spread: dict[str, Spread] = {}
     sensitivity: dict[str, Sensitivity] = {}
     steady_from: dict[int, int | None] = {}
+    # How fast the machine was beside the used runs: medians of their canaries; empty in older results.
+    canary: dict[str, float] = {}
     used: tuple[int, ...] = ()
     excluded: dict[int, str] = {}
     verdict: Verdict
@@ -120,7 +122,7 @@ def metric_in(summary: Summary, key: str) -> Metric:
 
 
 # What these say is that the machine was busy or slow: nothing of what was computed on it.
-OF_THE_MACHINE = frozenset(("contaminated", "unwatched", "thermal", "swap", "quota"))
+OF_THE_MACHINE = frozenset(("contaminated", "unwatched", "machine_slower", "thermal", "swap", "quota"))
 
 
 def verdict_on(summary: Summary, key: str) -> Verdict:

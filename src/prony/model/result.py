@@ -61,6 +61,13 @@ class Noise(Noun):
     unwatched: str = ""
 
 
+class CanaryReading(Noun):
+    """How long two fixed pieces of work took on this machine just then: one of the processor, one of memory."""
+
+    compute_ms: float
+    memory_ms: float
+
+
 class Refusal(Noun):
     """What a script told that is no number: which name, why, and how often."""
 
@@ -96,6 +103,9 @@ class Repetition(Noun):
     energy_j: dict[str, float] = {}
     vram_peak_mib: float | None = None
     contamination: tuple[str, ...] = ()
+    # How fast the machine was right before and right after; None in older results.
+    canary_before: CanaryReading | None = None
+    canary_after: CanaryReading | None = None
     # Of a load: how its clients fared, and at which level a search held it.
     client: ClientSide | None = None
     level: float | None = None

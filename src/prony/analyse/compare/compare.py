@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from prony.analyse.canaries import machine_change
 from prony.analyse.compare.duet_sides import duet_sides, is_duet
 from prony.analyse.compare.matching import Side, check_across, differences, match
 from prony.analyse.compare.pairwise import contrast, drafts, title_of
@@ -51,7 +52,8 @@ def compare_entries(sides: Sequence[Side], terms: Terms, calibration: Calibratio
     matches = tuple(
         Match(
             title=title_of(*pair), baseline=_describe_entry(pair[0]), candidate=_describe_entry(pair[1]),
-            interleaved=_took_turns(*pair), differences=unlike[place], contrasts=tuple(judged[place]),
+            interleaved=_took_turns(*pair), machine=machine_change(*pair),
+            differences=unlike[place], contrasts=tuple(judged[place]),
         )
         for place, pair in enumerate(found.pairs)
     )  # fmt: skip
@@ -124,6 +126,9 @@ def _notes(pairs: Sequence[Pair], terms: Terms) -> tuple[str, ...]:
     if not all(_took_turns(*pair) for pair in pairs):
         told[_APART] = None
     for pair in pairs:
+        machine = machine_change(*pair)
+        if machine is not None and machine.changed:
+            told[machine.sentence] = None
         for entry in pair:
             verdict = entry.summary.verdict
             if verdict.grade is not Grade.VALID:

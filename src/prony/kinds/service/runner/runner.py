@@ -19,6 +19,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from prony import __version__
 from prony.errors import PronyError
+from prony.instruments.canary import read_canary
 from prony.instruments.columns import Requests
 from prony.instruments.window import Window
 from prony.instruments.within_limit import counts_within
@@ -217,7 +218,7 @@ class ServiceRunner:
         job, index = course.job, len(course.repetitions)
         total = max(_count_runs(job), index + 1)
         self._say("repetition", job, done=index, total=total)
-        started_at, client = self.around.clock.now(), None
+        started_at, client, before = self.around.clock.now(), None, read_canary()
         page = MetricsPage(scene.metrics_url) if scene.metrics_url else None
         running = scene.running
         own = (None, None) if running is None or scene.is_shared else (running.cpu_s, running.rss_mib)
@@ -235,7 +236,8 @@ class ServiceRunner:
             repetition = Repetition(
                 index=index, state="failed", started_at=started_at, failure=failure, client=client, level=level
             )
-        course.folder.add(repetition)
+        canaries = {"canary_before": before, "canary_after": read_canary()}
+        course.folder.add(repetition := repetition.model_copy(update=canaries))
         self._say("repetition", job, done=index + 1, total=total, state=repetition.state, message=_trouble(repetition))
         return repetition
 
