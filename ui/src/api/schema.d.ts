@@ -2154,6 +2154,11 @@ export interface components {
         Calibration: {
             /** Alpha */
             alpha?: number | null;
+            /**
+             * Disturbed
+             * @default []
+             */
+            disturbed: string[];
             /** Figures */
             figures: {
                 [key: string]: components["schemas"]["Estimate"];
@@ -2176,6 +2181,16 @@ export interface components {
              * Format: date-time
              */
             taken_at: string;
+        };
+        /**
+         * CanaryReading
+         * @description How long two fixed pieces of work took on this machine just then: one of the processor, one of memory.
+         */
+        CanaryReading: {
+            /** Compute Ms */
+            compute_ms: number;
+            /** Memory Ms */
+            memory_ms: number;
         };
         /**
          * Capabilities
@@ -2635,6 +2650,11 @@ export interface components {
             better: "lower" | "higher" | "neither";
             candidate?: components["schemas"]["Estimate"] | null;
             conclusion: components["schemas"]["Conclusion"];
+            /**
+             * Doubt
+             * @default
+             */
+            doubt: string;
             effect?: components["schemas"]["Effect"] | null;
             /** Family */
             family: string;
@@ -3169,6 +3189,7 @@ export interface components {
          * @description The contents of `environment.json`.
          */
         Environment: {
+            calibration?: components["schemas"]["Calibration"] | null;
             /** Calibration Id */
             calibration_id?: string | null;
             /**
@@ -4484,6 +4505,29 @@ export interface components {
             waiting: number;
         };
         /**
+         * MachineChange
+         * @description How fast the machine itself was beside both sides, by the canary of each run: candidate by baseline.
+         */
+        MachineChange: {
+            /**
+             * Changed
+             * @default false
+             */
+            changed: boolean;
+            /**
+             * Ratios
+             * @default {}
+             */
+            ratios: {
+                [key: string]: number;
+            };
+            /**
+             * Sentence
+             * @default
+             */
+            sentence: string;
+        };
+        /**
          * MadeAlarm
          * @description `secret` signs what is sent to webhooks. It is told this one time.
          */
@@ -4523,6 +4567,7 @@ export interface components {
              * @default false
              */
             interleaved: boolean;
+            machine?: components["schemas"]["MachineChange"] | null;
             /** Title */
             title: string;
         };
@@ -5073,6 +5118,13 @@ export interface components {
          * @description What else the machine did while the measured phase ran; None where the system does not tell.
          */
         Noise: {
+            /**
+             * Busiest
+             * @default {}
+             */
+            busiest: {
+                [key: string]: number;
+            };
             /** Cpu Resolution */
             cpu_resolution?: number | null;
             /** Foreign Cpu */
@@ -5091,6 +5143,11 @@ export interface components {
             swapped_pages?: number | null;
             /** Thermal Events */
             thermal_events?: number | null;
+            /**
+             * Unwatched
+             * @default
+             */
+            unwatched: string;
             /** Window S */
             window_s?: number | null;
         };
@@ -5926,6 +5983,8 @@ export interface components {
         Repetition: {
             /** Baseline Rss Kib */
             baseline_rss_kib?: number | null;
+            canary_after?: components["schemas"]["CanaryReading"] | null;
+            canary_before?: components["schemas"]["CanaryReading"] | null;
             client?: components["schemas"]["ClientSide"] | null;
             /**
              * Contamination
@@ -5957,7 +6016,12 @@ export interface components {
             kind: "measure" | "load" | "warmup";
             /** Level */
             level?: number | null;
-            /** @default {} */
+            /**
+             * @default {
+             *       "busiest": {},
+             *       "unwatched": ""
+             *     }
+             */
             noise: components["schemas"]["Noise"];
             /** Page Cache */
             page_cache?: number | null;
@@ -7103,6 +7167,13 @@ export interface components {
          */
         Summary: {
             /**
+             * Canary
+             * @default {}
+             */
+            canary: {
+                [key: string]: number;
+            };
+            /**
              * Cell
              * @default {}
              */
@@ -7477,6 +7548,7 @@ export type Baseline = components['schemas']['Baseline'];
 export type Bottleneck = components['schemas']['Bottleneck'];
 export type Bucket = components['schemas']['Bucket'];
 export type Calibration = components['schemas']['Calibration'];
+export type CanaryReading = components['schemas']['CanaryReading'];
 export type Capabilities = components['schemas']['Capabilities'];
 export type Catalogue = components['schemas']['Catalogue'];
 export type Change = components['schemas']['Change'];
@@ -7572,6 +7644,7 @@ export type LoginLink = components['schemas']['LoginLink'];
 export type Lot = components['schemas']['Lot'];
 export type LotFit = components['schemas']['LotFit'];
 export type LotView = components['schemas']['LotView'];
+export type MachineChange = components['schemas']['MachineChange'];
 export type MadeAlarm = components['schemas']['MadeAlarm'];
 export type MadeToken = components['schemas']['MadeToken'];
 export type Match = components['schemas']['Match'];
