@@ -234,7 +234,7 @@ def rules_in_source() -> set[tuple[str, str]]:
     """Return (code, grade) of every reason that a rule can give."""
     grades = {"void": str(Grade.VOID), "suspect": str(Grade.SUSPECT), "note": "note"}
     found = set()
-    for name in ("analyse/rules.py", "analyse/external_results.py", "kinds/model/rules.py"):
+    for name in ("analyse/rules.py", "analyse/canaries.py", "analyse/external_results.py", "kinds/model/rules.py"):
         for node in ast.walk(tree(PACKAGE / name)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in grades:
                 assert isinstance(node.args[0], ast.Constant)

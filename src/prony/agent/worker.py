@@ -233,12 +233,13 @@ def _latest_calibration(home: Home, log: AgentLog) -> str | None:
     if not home.database.exists():
         return None
     from prony.instruments.device import detect
+    from prony.runner.environment import keep_calibration
     from prony.store.store import Store
 
     try:
         with Store.open(home) as store:
             found = store.latest_calibration(detect().hardware_id)
+            return keep_calibration(home.cache, found) if found else None
     except PronyError as exc:
         log.warning("the calibration cannot be read", reason=exc.message)
         return None
-    return found.id if found else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from prony.analyse.doubt import WHAT_TO_DO, explains, machine_doubt
 from prony.analyse.wording import plain_number
 from prony.model.estimate import Estimate, Grade, Missing, Summary, Verdict, verdict_on
 from prony.model.gate import Gate, GateOutcome, GateState, parse_gate
@@ -41,14 +42,37 @@ def _outcome(gate: Gate, summary: Summary, worsening: Worsening, *, failed: bool
         else:
             estimate = found
             state, text = _judge_bound(gate, found, f"{gate.key} got worse by")
+            state, text = _doubt(state, text, summary, gate, _ratios(found, add=1.0))
     else:
         estimate = summary.estimates.get(gate.key)
         state, text = _absent(gate, summary) if estimate is None else _judge_bound(gate, estimate, f"{gate.key} is")
+        if estimate is not None:
+            state, text = _doubt(state, text, summary, gate, _ratios(estimate, by=gate.limit))
     limit = None if gate.kind == "verdict" else gate.limit
     return GateOutcome(
         gate=gate.text, job_id=summary.job_id, title=summary.title, state=state, estimate=estimate, limit=limit,
         text=text.strip(),
     )  # fmt: skip
+
+
+Ratios = tuple[float | None, float | None]
+
+
+def _doubt(state: GateState, text: str, summary: Summary, gate: Gate, ratios: Ratios) -> Judged:
+    """Let a number that the machine may have made bad fail nothing by itself, and say what to do."""
+    if state is not GateState.FAILED or not explains(*ratios):
+        return state, text
+    reason = machine_doubt(summary, gate.key, of_change=gate.kind == "regression")
+    if reason is None:
+        return state, text
+    return GateState.CANNOT_TELL, f"{text} But this may be the machine's doing: {reason.text} {WHAT_TO_DO}."
+
+
+def _ratios(found: Estimate, *, by: float = 1.0, add: float = 0.0) -> Ratios:
+    """Return the interval as ratios to a limit, or of a share that was gained (`add`) to what there was before."""
+    if found.low is None or found.high is None or by <= 0:
+        return None, None
+    return (found.low + add) / by, (found.high + add) / by
 
 
 def _verdict(gate: Gate, summary: Summary) -> Judged:

@@ -25,10 +25,16 @@ def check_contamination(evidence: Evidence) -> Iterator[Reason]:
     dirty = evidence.selection.contaminated
     if not dirty:
         return
-    foreign = max((repetition.noise.foreign_cpu or 0.0 for repetition in dirty), default=0.0)
+    worst = max((repetition.noise for repetition in dirty), key=lambda noise: noise.foreign_cpu or 0.0)
+    foreign = worst.foreign_cpu or 0.0
     text = f"{len(dirty)} of {len(evidence.runs)} runs were disturbed and count all the same, for want of clean ones"
     if foreign > _FOREIGN_CPU_VOIDS:
-        yield void("contaminated", f"{text}: other programs took up to {percent(foreign)} of the CPU.")
+        named = ", ".join(f"{name} {percent(share)}" for name, share in worst.busiest.items())
+        who = f" (the busiest: {named})" if named else ""
+        yield void(
+            "contaminated",
+            f"{text}: other programs took up to {percent(foreign)} of the CPU{who}. End them, or measure later.",
+        )
     else:
         yield suspect("contaminated", f"{text}: {'; '.join(_causes(dirty))}.")
 
@@ -43,6 +49,24 @@ def _causes(dirty: Iterable[Repetition]) -> list[str]:
     return [first[code] for code in sorted(first)]
 
 
+def check_watch(evidence: Evidence) -> Iterator[Reason]:
+    """Nobody knows whether somebody else was running: on this machine, or on that of the service."""
+    told = {one.noise.unwatched: one.noise.foreign_cpu is None for one in evidence.selection.used}
+    for text, is_here in told.items():
+        if text and is_here:
+            yield suspect(
+                "unwatched",
+                f"What else ran on this machine is not known: {text}. Let Prony start what it measures, run it as the "
+                "user who may see its processes, or compare by turns with prony duet.",
+            )
+        elif text:
+            yield note(
+                "unwatched",
+                f"{text[:1].upper()}{text[1:]}: what else ran there is not known. Compare by turns with prony duet, or "
+                "run an agent there.",
+            )
+
+
 def check_counters(evidence: Evidence) -> Iterator[Reason]:
     """The counters are too coarse for so short a window: nobody knows whether somebody else was running."""
     unseen = max((repetition.noise.cpu_resolution or 0.0 for repetition in evidence.selection.used), default=0.0)
@@ -50,7 +74,8 @@ def check_counters(evidence: Evidence) -> Iterator[Reason]:
         yield suspect(
             "unwatched",
             f"The runs were too short to watch: others may have used {percent(unseen)} of the CPU unnoticed. "
-            "Use more measure.runs, or measure.warmup: auto.",
+            "Make a run longer: measure.runs or measure.warmup: auto of a model, load.duration of a load, more work in "
+            "one execution of a script.",
         )
 
 

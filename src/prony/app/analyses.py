@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from prony.app.experiment_data import gather_results, resolve_reference
+from prony.app.experiment_data import calibration_of, gather_results, resolve_reference
 from prony.app.results import with_runs
 from prony.errors import InputError, NotFoundError
+from prony.model.calibration import Calibration
 from prony.model.comparison import Comparison, Terms
 from prony.model.experiment_data import AnalysedExperiment, Entry, ExperimentData
 from prony.model.history import History
@@ -15,6 +16,9 @@ from prony.model.matrix import MatrixReport, MatrixTerms, Worth
 from prony.store import series as rows
 from prony.store.database import reading
 from prony.store.store import Store
+
+if TYPE_CHECKING:
+    from prony.analyse.compare.matching import Side
 
 
 def compare_stored(store: Store, names: Sequence[str], terms: Terms) -> Comparison:
@@ -26,8 +30,14 @@ def compare_stored(store: Store, names: Sequence[str], terms: Terms) -> Comparis
         raise InputError("the same experiment or job is named twice", hint="it would be compared with itself")
     sides = [Side(name, tuple(with_runs(entry) for entry in _entries(store, name))) for name in names]
     machines = {entry.environment.device.hardware_id for side in sides for entry in side.entries}
-    calibration = store.latest_calibration(machines.pop()) if len(machines) == 1 else None
-    return compared(sides, terms, calibration)
+    return compared(sides, terms, _common_calibration(store, sides) if len(machines) == 1 else None)
+
+
+def _common_calibration(store: Store, sides: Sequence[Side]) -> Calibration | None:
+    """Return the newest calibration that was valid for one of these results, an undisturbed one before others."""
+    carried = [calibration_of(store, entry) for side in sides for entry in side.entries]
+    known = [one for one in carried if one is not None]
+    return max(known, key=lambda one: (not one.disturbed, one.taken_at, one.id), default=None)
 
 
 def _entries(store: Store, name: str) -> tuple[Entry, ...]:

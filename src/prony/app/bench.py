@@ -14,6 +14,7 @@ from prony.app import experiment_data, results
 from prony.app.check_jobs import check_alone, check_names, check_target, new_id
 from prony.app.local_experiments import LocalAnalyses, LocalExperiments
 from prony.instruments.device import detect
+from prony.instruments.noise import contamination
 from prony.load.processes import ClientProcesses
 from prony.model.calibration import Calibration
 from prony.model.device import EngineReport
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from prony.app.local_schedules import LocalSchedules, LocalScripts
     from prony.model.device import State
     from prony.model.estimate import Estimate
+    from prony.runner.watch_machine import MachineWatch
 
 
 class Bench:
@@ -157,8 +159,10 @@ class Bench:
         out = out / jobs[0].id if len(jobs) == 1 else out
         stopped = False
         try:
+            from prony.runner.environment import keep_calibration
+
             calibration = self.store.latest_calibration(detect().hardware_id)
-            calibration_id = calibration.id if calibration else None
+            calibration_id = keep_calibration(self.home.cache, calibration) if calibration else None
             if experiment.recipe.workload.runs_in_place:
                 from prony.app.runner import run_here
 
@@ -242,6 +246,7 @@ class Bench:
         """Measure what this machine's clock, processes and engines cost, and keep it for later runs."""
         from prony.runner.calibration import calibrate
 
+        watch = _watched_machine()
         with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
             calibration = calibrate(
                 detect(),
@@ -251,7 +256,8 @@ class Bench:
                 repeats=repeats,
                 progress=progress,
             )
-        calibration = self._add_figures(calibration.figures).model_copy(update={"id": calibration.id})
+        changes = {"id": calibration.id, "disturbed": contamination(watch.end())}
+        calibration = self._add_figures(calibration.figures).model_copy(update=changes)
         self.store.save_calibration(calibration)
         return calibration
 
@@ -259,9 +265,10 @@ class Bench:
         """Measure the load generator here; what an earlier calibration of this machine told is kept beside it."""
         from prony.runner.load_calibration import calibrate_load
 
+        watch = _watched_machine()
         with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
             figures = calibrate_load(Path(scratch), repeats=repeats, progress=progress)
-        calibration = self._add_figures(figures)
+        calibration = self._add_figures(figures).model_copy(update={"disturbed": contamination(watch.end())})
         self.store.save_calibration(calibration)
         return calibration
 
@@ -270,10 +277,16 @@ class Bench:
         earlier calibration told is kept beside it."""
         from prony.app.deep_calibration import calibrate_deep
 
+        watch = _watched_machine()
         with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
             depth = calibrate_deep(Path(scratch), runs=repeats, progress=progress)
         calibration = self._add_figures(depth.figures).model_copy(
-            update={"noise_class": depth.noise_class, "alpha": depth.alpha, "notes": depth.notes + self._disturbing()}
+            update={
+                "noise_class": depth.noise_class,
+                "alpha": depth.alpha,
+                "notes": depth.notes + self._disturbing(),
+                "disturbed": contamination(watch.end()),
+            }
         )
         self.store.save_calibration(calibration)
         return calibration
@@ -296,3 +309,12 @@ class Bench:
     def _disturbing(self) -> tuple[str, ...]:
         found = [one for one in self.conditions().conditions if one.status in ("warn", "block")]
         return tuple(f"{one.title}: {one.value}. {one.hint}".strip() for one in found)
+
+
+def _watched_machine() -> MachineWatch:
+    """Return a watch that has begun: what a calibration is worth depends on what else ran."""
+    from prony.runner.watch_machine import MachineWatch
+
+    watch = MachineWatch()
+    watch.begin()
+    return watch

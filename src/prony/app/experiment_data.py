@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from prony.errors import NotFoundError
+from prony.model.calibration import Calibration
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.store.folder import read_nouns
 from prony.store.store import Store
@@ -51,6 +52,14 @@ def resolve_reference(store: Store, text: str) -> tuple[str, str | None]:
         return experiment_id, f"{experiment_id}-{number}"
 
 
+def calibration_of(store: Store, entry: Entry) -> Calibration | None:
+    """Return the calibration that was valid when a result was made: the one that it carries, or whose id it has."""
+    there = entry.environment
+    if there.calibration is not None or there.calibration_id is None:
+        return there.calibration
+    return store.calibration(there.calibration_id)
+
+
 def gather_results(store: Store, experiment_id: str) -> ExperimentData:
     """Gather the results alone."""
     records = store.records(experiment_id)
@@ -67,6 +76,5 @@ def gather_results(store: Store, experiment_id: str) -> ExperimentData:
                 folder=item.folder,
             )
         )
-    hardware_id = entries[0].environment.device.hardware_id if entries else ""
-    calibration = store.latest_calibration(hardware_id) if entries else None
+    calibration = calibration_of(store, entries[0]) if entries else None
     return ExperimentData(experiment=store.experiment(experiment_id), entries=tuple(entries), calibration=calibration)

@@ -83,6 +83,7 @@ def noise_between(
         swapped_pages=_grown(before.swapped_pages, after.swapped_pages),
         window_s=window_s,
         cpu_resolution=max((_resolution(before, after, place) for place in places), default=None),
+        unwatched="" if places else "this system does not tell what other processes use",
     )
 
 
@@ -122,11 +123,18 @@ def contamination(noise: Noise) -> tuple[str, ...]:
     return tuple(_reasons(noise))
 
 
+def _names(noise: Noise) -> str:
+    """Return who used most of it, where that is known."""
+    told = ", ".join(f"{name} {share:.0%}" for name, share in noise.busiest.items())
+    return f"; the busiest: {told}" if told else ""
+
+
 def _reasons(noise: Noise) -> Iterator[str]:
     for limit in LIMITS:
         value: float | None = getattr(noise, limit.code)
         if value is not None and value > limit.most + limit.slack(noise):
-            yield f"{limit.code}: {limit.sentence.format(value=value, most=limit.most)}"
+            named = _names(noise) if limit.code == "foreign_cpu" else ""
+            yield f"{limit.code}: {limit.sentence.format(value=value, most=limit.most)}{named}"
     waited, foreign = noise.pressure_cpu or 0.0, noise.foreign_cpu or 0.0
     if waited > PRESSURE_CPU and foreign > FOREIGN_BESIDE_PRESSURE + _coarseness(noise):
         yield f"pressure_cpu: tasks waited for a CPU {waited:.0%} of the time while other processes ran"

@@ -25,3 +25,15 @@ class Calibration(Noun):
     notes: tuple[str, ...] = ()
     noise_class: NoiseClass | None = None
     alpha: float | None = None
+    # What else the machine did while it was taken: such figures are shown with it, and nothing is decided by them.
+    disturbed: tuple[str, ...] = ()
+
+
+def describe_disturbance(calibration: Calibration) -> str:
+    """Return what disturbed a calibration, in words; empty where nothing did."""
+    if not calibration.disturbed:
+        return ""
+    told = "; ".join(one.partition(": ")[2] or one for one in calibration.disturbed)
+    return (
+        f"its calibration of {calibration.taken_at:%Y-%m-%d} was disturbed ({told}), calibrate again on a quiet machine"
+    )

@@ -108,6 +108,8 @@ class Contrast(Noun):
     sentence: str
     # How many more runs on each side would settle it; None where that is not the question.
     more_runs: int | None = None
+    # Why it fails no build by itself although it is for the worse, and what to do; empty where it does.
+    doubt: str = ""
 
 
 class Difference(Noun):
@@ -130,6 +132,14 @@ class Compared(Noun):
     verdict: Verdict
 
 
+class MachineChange(Noun):
+    """How fast the machine itself was beside both sides, by the canary of each run: candidate by baseline."""
+
+    ratios: dict[str, float] = {}
+    changed: bool = False
+    sentence: str = ""
+
+
 class Match(Noun):
     """Two jobs that were compared. `interleaved`: they took turns on one machine, so a drift falls on both alike."""
 
@@ -137,6 +147,8 @@ class Match(Noun):
     baseline: Compared
     candidate: Compared
     interleaved: bool = False
+    # None where a side has no canary.
+    machine: MachineChange | None = None
     differences: tuple[Difference, ...] = ()
     contrasts: tuple[Contrast, ...] = ()
 
@@ -160,3 +172,7 @@ class Comparison(Noun):
     def has(self, *conclusions: Conclusion) -> bool:
         """Does a headline end so?"""
         return any(one.conclusion in conclusions for one in self.headlines)
+
+    def fails(self, *conclusions: Conclusion, doubtful: bool = False) -> bool:
+        """Does a headline end so, and may that fail a build? With `doubtful`, also what the machine may explain."""
+        return any(one.conclusion in conclusions and (doubtful or not one.doubt) for one in self.headlines)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Literal
 
 from prony.model.base import Noun
+from prony.model.calibration import Calibration
 
 
 class Cpu(Noun):
@@ -160,6 +161,8 @@ class Environment(Noun):
     clock: dict[str, float | int | str | bool]
     git: Git | None = None
     checksums: dict[str, str] = {}
+    # The calibration that was valid when this was measured; older results have its id alone.
     calibration_id: str | None = None
+    calibration: Calibration | None = None
     # What the owner of the machine says of it: an agent's labels, or PRONY_LABELS.
     labels: dict[str, str] = {}

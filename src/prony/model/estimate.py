@@ -111,6 +111,8 @@ class Summary(Noun):
     steady_from: dict[int, int | None] = {}
     # How percentiles within a run are taken; summaries made before this was told have those of type 7.
     quantiles: Literal["type 7", "type 8"] = "type 7"
+    # How fast the machine was beside the used runs: medians of their canaries; empty in older results.
+    canary: dict[str, float] = {}
     used: tuple[int, ...] = ()
     excluded: dict[int, str] = {}
     verdict: Verdict
@@ -127,7 +129,7 @@ def metric_in(summary: Summary, key: str) -> Metric:
 
 
 # What these say is that the machine was busy or slow: nothing of what was computed on it.
-_OF_THE_MACHINE = frozenset(("contaminated", "thermal", "swap", "quota"))
+OF_THE_MACHINE = frozenset(("contaminated", "unwatched", "machine_slower", "thermal", "swap", "quota"))
 
 
 def verdict_on(summary: Summary, key: str) -> Verdict:
@@ -135,5 +137,5 @@ def verdict_on(summary: Summary, key: str) -> Verdict:
     own = summary.metrics.get(key_of(key).metric)
     if own is None or depends_on_machine(own):
         return summary.verdict
-    reasons = tuple(one for one in summary.verdict.reasons if one.code not in _OF_THE_MACHINE)
+    reasons = tuple(one for one in summary.verdict.reasons if one.code not in OF_THE_MACHINE)
     return Verdict(grade=max((one.grade for one in reasons), key=[*Grade].index, default=Grade.VALID), reasons=reasons)

@@ -55,6 +55,17 @@ class Noise(Noun):
     # How long the counters were watched, and the share of CPU below which they cannot tell anything from nothing.
     window_s: float | None = None
     cpu_resolution: float | None = None
+    # Who else used the most of the machine's CPU, by the program's name.
+    busiest: dict[str, float] = {}
+    # What could not be watched, and why: of this machine where `foreign_cpu` is None, else of the service's.
+    unwatched: str = ""
+
+
+class CanaryReading(Noun):
+    """How long two fixed pieces of work took on this machine just then: one of the processor, one of memory."""
+
+    compute_ms: float
+    memory_ms: float
 
 
 class Refusal(Noun):
@@ -92,6 +103,9 @@ class Repetition(Noun):
     energy_j: dict[str, float] = {}
     vram_peak_mib: float | None = None
     contamination: tuple[str, ...] = ()
+    # How fast the machine was right before and right after; None in older results.
+    canary_before: CanaryReading | None = None
+    canary_after: CanaryReading | None = None
     # Of a load: how its clients fared, and at which level a search held it.
     client: ClientSide | None = None
     level: float | None = None

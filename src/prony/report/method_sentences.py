@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prony.model.calibration import Calibration
+from prony.model.calibration import Calibration, describe_disturbance
 from prony.model.experiment_data import AnalysedExperiment
 from prony.report import comparison, number, sweep_tables
 
@@ -32,6 +32,8 @@ def decision_sentences(analysis: AnalysedExperiment) -> list[str]:
 def _noise(calibration: Calibration | None) -> str:
     if calibration is None or calibration.noise_class is None:
         return "How noisy this machine is was not measured: `prony calibrate --deep` would tell."
+    if calibration.disturbed:
+        return f"How noisy this machine is was not judged: {describe_disturbance(calibration)}."
     level = (
         ""
         if calibration.alpha is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from prony.model.calibration import Calibration
+from prony.model.calibration import Calibration, describe_disturbance
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.report import entry_fields, number
@@ -135,7 +135,7 @@ def _range(ends: list[str]) -> str:
 def instrument(calibration: Calibration | None) -> str:
     """Return one line on how good the instrument is on this machine."""
     if calibration is None:
-        return "not calibrated: run `prony calibrate`"
+        return "not calibrated when this was measured: run `prony calibrate`"
     parts = []
     overhead = calibration.figures.get("harness_overhead_us")
     noise = calibration.figures.get("kernel_noise")
@@ -148,4 +148,5 @@ def instrument(calibration: Calibration | None) -> str:
         most, behind = number.format_number(rate), number.format_number(late)
         parts.append(f"one client process sends up to {most}, at half of it {behind} late (p99)")
     told = "; ".join(parts) or "no figure was kept"
-    return f"{told} (calibrated {calibration.taken_at:%Y-%m-%d})"
+    doubt = f"; not to be relied on: {describe_disturbance(calibration)}" if calibration.disturbed else ""
+    return f"{told} (calibrated {calibration.taken_at:%Y-%m-%d}){doubt}"

@@ -19,6 +19,8 @@ from prony.model.container import ENGINES, WITH_APPTAINER
 __all__ = ["ENGINES", "NO_ENGINE", "WITH_APPTAINER", "Box", "ContainerEngine", "engine_at_hand"]
 
 NO_ENGINE = "an image needs podman or docker, and neither is on PATH; to get one: apt-get install podman"
+# Engines whose containers are no children of whoever starts them: what these use is counted for a daemon.
+DAEMONS = frozenset(("docker",))
 _LABEL = "prony.runner"
 _ASK_S = 60.0
 

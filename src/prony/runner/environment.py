@@ -9,10 +9,30 @@ from pathlib import Path
 from prony.instruments.clock import clock_facts
 from prony.instruments.device import detect
 from prony.instruments.preflight import quick_state
+from prony.model.calibration import Calibration
 from prony.model.device import Environment, Git
+from prony.runner.folder import write_noun
 
 
-def look_around(base: Path, home: Path, calibration_id: str | None = None) -> Environment:
+def keep_calibration(cache: Path, calibration: Calibration) -> str:
+    """Write a calibration where a runner finds it without a database; return its id."""
+    path = _calibration_file(cache, calibration.id)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_noun(path, calibration)
+    return calibration.id
+
+
+def _kept_calibration(cache: Path, calibration_id: str | None) -> Calibration | None:
+    path = _calibration_file(cache, calibration_id or "")
+    return Calibration.read_json(path.read_text(encoding="utf-8")) if calibration_id and path.exists() else None
+
+
+def _calibration_file(cache: Path, calibration_id: str) -> Path:
+    return cache / "calibrations" / f"{Path(calibration_id).name}.json"
+
+
+def look_around(base: Path, home: Path, calibration_id: str | None = None, cache: Path | None = None) -> Environment:
     """Return what two results must share to be comparable; the model's checksum is added for each job."""
     return Environment(
         device=detect(),
@@ -20,6 +40,7 @@ def look_around(base: Path, home: Path, calibration_id: str | None = None) -> En
         clock=clock_facts(),
         git=_git(base),
         calibration_id=calibration_id,
+        calibration=None if cache is None else _kept_calibration(cache, calibration_id),
         labels=_machine_labels(os.environ.get("PRONY_LABELS", "")),
     )
 

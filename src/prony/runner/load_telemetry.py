@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import time
 from collections.abc import Callable, Sequence
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
 
-from prony.instruments.counters import HostCounters
-from prony.instruments.noise import contamination, noise_between
+from prony.instruments.noise import contamination
 from prony.model.result import Noise, Repetition
 from prony.ports.probe import Probe
 from prony.runner.folder import TelemetryRow
+from prony.runner.watch_machine import MachineWatch
 
 _PERIOD_S = 1.0
 _PATIENCE_S = 1.0
@@ -81,23 +80,23 @@ _PERIOD_NS = 10**9
 
 
 class LoadTelemetry:
-    """Watches one run. `service_cpu_s` tells what the service has used, `service_rss_mib` its memory; None where it is
-    not ours to ask: then what other processes do cannot be told from what the service does."""
+    """Watches one run. `machine` tells what else ran; `service_cpu_s` what the service has used and `service_rss_mib`
+    its memory, None where it is not ours to ask."""
 
     def __init__(
         self,
         probes: Sequence[Probe],
         page: MetricsPage | None,
-        service_cpu_s: Callable[[], float | None] | None,
+        machine: MachineWatch,
+        service_cpu_s: Callable[[], float | None] | None = None,
         service_rss_mib: Callable[[], float | None] | None = None,
     ) -> None:
         self._probes = probes
         self._page = page
+        self._machine = machine
         self._service_cpu_s = service_cpu_s
         self._service_rss_mib = service_rss_mib
         self._rows: list[tuple[int, str, dict[str, float]]] = []
-        self._before: HostCounters | None = None
-        self._service_before_s = 0.0
         self._last_ns = 0
         self._energy: dict[str, float] = {}
         self.noise = Noise()
@@ -105,28 +104,17 @@ class LoadTelemetry:
 
     def begin(self) -> None:
         self._energy = _energy(self._read())
-        self._service_before_s = self._service_s()
-        self._before = HostCounters.read()
+        self._machine.begin()
 
     def tick(self) -> None:
         if time.perf_counter_ns() - self._last_ns >= _PERIOD_NS:
+            self._machine.tick()
             self._read()
 
-    def end(self, clients_cpu_s: float) -> None:
-        if self._before is None:
-            return
-        after = HostCounters.read()
-        service_s = self._service_s() - self._service_before_s
-        own_s = after.own_cpu_s - self._before.own_cpu_s + clients_cpu_s + service_s
-        cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
-        self.noise = noise_between(self._before, after, own_s, cpus)
-        if self._service_cpu_s is None:
-            self.noise = self.noise.model_copy(update={"foreign_cpu": None, "pressure_cpu": None})
+    def end(self) -> None:
+        self.noise = self._machine.end()
         now = _energy(self._read())
         self.energy_j = {name: (now[name] - begin) / 1e6 for name, begin in self._energy.items() if name in now}
-
-    def _service_s(self) -> float:
-        return (self._service_cpu_s() if self._service_cpu_s is not None else None) or 0.0
 
     def add_telemetry(self, repetition: Repetition) -> Repetition:
         """Return the repetition with what was seen beside it."""

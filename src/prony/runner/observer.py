@@ -8,11 +8,13 @@ from collections.abc import Collection, Mapping
 
 from prony.instruments.counters import HostCounters
 from prony.instruments.noise import contamination, noise_between
+from prony.instruments.processes import sample_busiest
 from prony.model.result import Noise
 from prony.ports import plugins
 from prony.ports.probe import Probe
 from prony.runner.child.wire import Message
 from prony.runner.folder import TelemetryRow
+from prony.runner.watch_machine import MachineWatch
 
 _PERIOD_NS = 10**9
 _WELL_SEEN_S = 1.0
@@ -27,10 +29,13 @@ def open_probes() -> list[Probe]:
 
 
 class Observer:
-    """Watches one repetition. The child waits while `ready` reads, so the window is exact."""
+    """Watches one repetition. The child waits while `ready` reads, so the window is exact.
 
-    def __init__(self, probes: list[Probe], repetition: int) -> None:
+    Where `machine` watches, it says what else ran; else the child tells its own CPU time."""
+
+    def __init__(self, probes: list[Probe], repetition: int, machine: MachineWatch | None = None) -> None:
         self._probes = probes
+        self._machine = machine
         self._repetition = repetition
         self._last_ns = time.perf_counter_ns()
         self._pid = 0
@@ -51,23 +56,35 @@ class Observer:
     def ready(self) -> None:
         self._is_measuring = True
         self._totals = _energy(self._read())
-        self._before = HostCounters.read()
+        if self._machine is not None:
+            self._machine.begin()
+        else:
+            self._before = HostCounters.read()
 
     def note_measurement(self, message: Message) -> None:
-        if self._before is None:
+        """Say what else ran meanwhile."""
+        if self._machine is not None:
+            self.noise = self._machine.end()
+        elif self._before is not None:
+            self.noise = self._noise_of(self._before, message)
+        else:
             return
-        after = HostCounters.read()
-        self.noise = _noise(self._before, after, message["cpu_ns"])
-        if self._at_warmup is not None and (self.noise.window_s or 0.0) < _WELL_SEEN_S:
-            # The CPU's counters move in ticks: over so short a window they see nothing. With the warm-up they do.
-            longer = _noise(self._at_warmup, after, message["cpu_since_warmup_ns"])
-            self.noise = longer.model_copy(update={name: getattr(self.noise, name) for name in _EXACT})
-        self.contamination = contamination(self.noise)
         totals = _energy(self._read())
         self._is_measuring = False
         self.energy_j = {
             name: (totals[name] - begin) / 1e6 for name, begin in self._totals.items() if totals.get(name, 0) > begin
         }
+        self.noise = _with_names(self.noise)
+        self.contamination = contamination(self.noise)
+
+    def _noise_of(self, before: HostCounters, message: Message) -> Noise:
+        after = HostCounters.read()
+        noise = _noise(before, after, message["cpu_ns"])
+        if self._at_warmup is not None and (noise.window_s or 0.0) < _WELL_SEEN_S:
+            # The CPU's counters move in ticks: over so short a window they see nothing. With the warm-up they do.
+            longer = _noise(self._at_warmup, after, message["cpu_since_warmup_ns"])
+            noise = longer.model_copy(update={name: getattr(noise, name) for name in _EXACT})
+        return noise
 
     def tick(self, pid: int) -> None:
         if pid != self._pid:
@@ -88,6 +105,12 @@ class Observer:
         if used is not None and self._is_measuring:
             self.vram_peak_mib = max(used, self.vram_peak_mib or 0.0)
         return readings
+
+
+def _with_names(noise: Noise) -> Noise:
+    """Add who uses the CPU just now, where others disturbed the run: who does mostly goes on."""
+    is_disturbed = any(reason.startswith("foreign_cpu") for reason in contamination(noise))
+    return noise.model_copy(update={"busiest": sample_busiest()}) if is_disturbed and not noise.busiest else noise
 
 
 def _noise(before: HostCounters, after: HostCounters, child_cpu_ns: int) -> Noise:

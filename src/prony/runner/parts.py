@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.model.job import Job
-from prony.model.result import Phase, Repetition, Result
+from prony.model.result import Noise, Phase, Repetition, Result
 
 
 @dataclass(frozen=True)
@@ -53,3 +53,16 @@ def phase_of(each: Sequence[tuple[int, Phase]]) -> Phase | None:
         count=sum(one.count for _, one in each),
         rss_peak_kib=max((one.rss_peak_kib for _, one in each if one.rss_peak_kib is not None), default=None),
     )
+
+
+def worst_noise(each: Sequence[Noise]) -> Noise:
+    """Return the worst that any machine of a gang saw: what is not known on one is not known of the whole."""
+    numbers = [name for name in Noise.model_fields if name not in ("busiest", "unwatched")]
+    known = {name: [value for one in each if (value := getattr(one, name)) is not None] for name in numbers}
+    worst: dict[str, object] = {name: max(values) if values else None for name, values in known.items()}
+    if blind := [one for one in each if one.foreign_cpu is None and one.unwatched]:
+        return Noise.read(worst | {"foreign_cpu": None, "unwatched": blind[0].unwatched})
+    busiest = max(each, key=lambda one: one.foreign_cpu or 0.0, default=Noise()).busiest
+    # The machine of the service is watched where one of the agents runs on it.
+    is_watched = any(not one.unwatched for one in each)
+    return Noise.read(worst | {"busiest": busiest, "unwatched": "" if is_watched else each[0].unwatched})

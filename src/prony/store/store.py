@@ -18,7 +18,7 @@ from prony.model.estimate import Summary
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.result import Result
-from prony.store import delete_tree, process_owner, result_rows, tables
+from prony.store import delete_tree, process_owner, result_rows, series, tables
 from prony.store.codecs import Record, calibration_row, experiment_of, record_of, result_row
 from prony.store.database import connect_database, reading, writing
 from prony.store.folder import ENVIRONMENT, FolderContents, read_folder, read_noun
@@ -206,10 +206,16 @@ class Store:
             result_rows.add(connection, tables.calibration, calibration_row(calibration), "calibration")
 
     def latest_calibration(self, hardware_id: str) -> Calibration | None:
-        table = tables.calibration
-        query = select(table.c.document).where(table.c.hardware_id == hardware_id)
+        """Return the newest that nothing disturbed, or else the newest of all."""
         with reading(self._engine) as connection:
-            text = connection.execute(query.order_by(table.c.taken_at.desc(), table.c.id.desc()).limit(1)).scalar()
+            found = series.canary(connection, hardware_id)
+        return next((one for one in reversed(found) if not one.disturbed), found[-1] if found else None)
+
+    def calibration(self, calibration_id: str) -> Calibration | None:
+        """Return one by its id; None where this home has it not."""
+        query = select(tables.calibration.c.document).where(tables.calibration.c.id == calibration_id)
+        with reading(self._engine) as connection:
+            text = connection.execute(query).scalar()
             return None if text is None else Calibration.read_json(text)
 
     # Inside

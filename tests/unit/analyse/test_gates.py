@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prony.analyse.gates import judge_gates
-from prony.model.estimate import Estimate, Grade, Missing
+from prony.model.estimate import Estimate, Grade, Missing, Reason, Verdict
 from prony.model.gate import GateOutcome, GateReport, GateState
 
 from .made_sweeps import model_entry
@@ -79,3 +79,34 @@ def test_strict_fails_what_cannot_be_told() -> None:
     outcomes = (judged("inference_ms.p50 <= 10.5"),)
     assert GateReport(experiment_id="x", outcomes=outcomes).passed
     assert not GateReport(experiment_id="x", outcomes=outcomes, strict=True).passed
+
+
+def _in_doubt(text: str, code: str, grade: Grade, worse: Estimate | str = "") -> GateOutcome:
+    verdict = Verdict(grade=grade, reasons=(Reason(code=code, text="Others took 12 %.", grade=grade),))
+    summary = model_entry(0, RUNS).summary.model_copy(update={"verdict": verdict})
+    (found,) = judge_gates([text], summary, lambda _: worse)
+    return found
+
+
+WORSE = Estimate(value=0.1, unit="1", low=0.08, high=0.12, count=6, method="made")
+
+
+@pytest.mark.parametrize(
+    ("gate", "code", "grade", "state"),
+    [
+        ("inference_ms.p50 <= 9.9", "contaminated", Grade.SUSPECT, GateState.CANNOT_TELL),
+        ("inference_ms.p50 <= 5", "contaminated", Grade.SUSPECT, GateState.FAILED),
+        ("inference_ms.p50 <= 9.9", "few_runs", Grade.SUSPECT, GateState.FAILED),
+        ("inference_ms.p50 <= 11", "contaminated", Grade.SUSPECT, GateState.PASSED),
+        ("inference_ms.p50 <= 9.9", "unwatched", Grade.VALID, GateState.FAILED),
+        ("regression(inference_ms.p50) <= 3%", "unwatched", Grade.VALID, GateState.CANNOT_TELL),
+        ("regression(inference_ms.p50) <= 3%", "contaminated", Grade.SUSPECT, GateState.CANNOT_TELL),
+        ("verdict == valid", "contaminated", Grade.SUSPECT, GateState.FAILED),
+    ],
+)
+def test_a_machine_in_doubt_fails_no_gate_by_itself(gate: str, code: str, grade: Grade, state: GateState) -> None:
+    found = _in_doubt(gate, code, grade, WORSE)
+    assert found.state is state
+    if state is GateState.CANNOT_TELL:
+        assert "Others took 12 %." in found.text
+        assert "prony duet" in found.text

@@ -96,7 +96,7 @@ def test_missing_percentiles_of_unlike_jobs_are_told_once_with_the_key_to_change
 
 
 def test_the_instrument_is_told_or_its_lack_is(full: ExperimentData) -> None:
-    assert instrument(None) == "not calibrated: run `prony calibrate`"
+    assert instrument(None) == "not calibrated when this was measured: run `prony calibrate`"
     line = instrument(full.calibration)
     assert "harness overhead 610 ns [580, 640]" in line
     assert "machine noise 1.2 %" in line

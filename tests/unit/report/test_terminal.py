@@ -50,7 +50,7 @@ def test_a_failed_job_has_its_row_and_its_reason(partial: ExperimentData) -> Non
     text = " ".join(shown(partial, 140).split())
     assert "✖ void" in text
     assert "in load: the engine's process was killed (SIGKILL)" in text
-    assert "not calibrated: run `prony calibrate`" in text
+    assert "not calibrated when this was measured" in text
 
 
 def test_an_empty_experiment_is_said_to_be(empty: ExperimentData) -> None:

@@ -2198,6 +2198,11 @@ export interface components {
         Calibration: {
             /** Alpha */
             alpha?: number | null;
+            /**
+             * Disturbed
+             * @default []
+             */
+            disturbed: string[];
             /** Figures */
             figures: {
                 [key: string]: components["schemas"]["Estimate"];
@@ -2220,6 +2225,16 @@ export interface components {
              * Format: date-time
              */
             taken_at: string;
+        };
+        /**
+         * CanaryReading
+         * @description How long two fixed pieces of work took on this machine just then: one of the processor, one of memory.
+         */
+        CanaryReading: {
+            /** Compute Ms */
+            compute_ms: number;
+            /** Memory Ms */
+            memory_ms: number;
         };
         /**
          * Capabilities
@@ -2679,6 +2694,11 @@ export interface components {
             better: "lower" | "higher" | "neither";
             candidate?: components["schemas"]["Estimate"] | null;
             conclusion: components["schemas"]["Conclusion"];
+            /**
+             * Doubt
+             * @default
+             */
+            doubt: string;
             effect?: components["schemas"]["Effect"] | null;
             /** Family */
             family: string;
@@ -3225,6 +3245,7 @@ export interface components {
          * @description The contents of `environment.json`.
          */
         Environment: {
+            calibration?: components["schemas"]["Calibration"] | null;
             /** Calibration Id */
             calibration_id?: string | null;
             /**
@@ -4562,6 +4583,29 @@ export interface components {
             waiting: number;
         };
         /**
+         * MachineChange
+         * @description How fast the machine itself was beside both sides, by the canary of each run: candidate by baseline.
+         */
+        MachineChange: {
+            /**
+             * Changed
+             * @default false
+             */
+            changed: boolean;
+            /**
+             * Ratios
+             * @default {}
+             */
+            ratios: {
+                [key: string]: number;
+            };
+            /**
+             * Sentence
+             * @default
+             */
+            sentence: string;
+        };
+        /**
          * MadeAlarm
          * @description `secret` signs what is sent to webhooks. It is told this one time.
          */
@@ -4601,6 +4645,7 @@ export interface components {
              * @default false
              */
             interleaved: boolean;
+            machine?: components["schemas"]["MachineChange"] | null;
             /** Title */
             title: string;
         };
@@ -5151,6 +5196,13 @@ export interface components {
          * @description What else the machine did while the measured phase ran; None where the system does not tell.
          */
         Noise: {
+            /**
+             * Busiest
+             * @default {}
+             */
+            busiest: {
+                [key: string]: number;
+            };
             /** Cpu Resolution */
             cpu_resolution?: number | null;
             /** Foreign Cpu */
@@ -5169,6 +5221,11 @@ export interface components {
             swapped_pages?: number | null;
             /** Thermal Events */
             thermal_events?: number | null;
+            /**
+             * Unwatched
+             * @default
+             */
+            unwatched: string;
             /** Window S */
             window_s?: number | null;
         };
@@ -6008,6 +6065,8 @@ export interface components {
             /** Baseline Rss Kib */
             baseline_rss_kib?: number | null;
             cache?: components["schemas"]["CacheFacts"] | null;
+            canary_after?: components["schemas"]["CanaryReading"] | null;
+            canary_before?: components["schemas"]["CanaryReading"] | null;
             client?: components["schemas"]["ClientSide"] | null;
             /**
              * Contamination
@@ -6039,7 +6098,12 @@ export interface components {
             kind: "measure" | "load" | "warmup";
             /** Level */
             level?: number | null;
-            /** @default {} */
+            /**
+             * @default {
+             *       "busiest": {},
+             *       "unwatched": ""
+             *     }
+             */
             noise: components["schemas"]["Noise"];
             /** Page Cache */
             page_cache?: number | null;
@@ -7190,6 +7254,13 @@ export interface components {
          */
         Summary: {
             /**
+             * Canary
+             * @default {}
+             */
+            canary: {
+                [key: string]: number;
+            };
+            /**
              * Cell
              * @default {}
              */
@@ -7581,6 +7652,7 @@ export type Bottleneck = components['schemas']['Bottleneck'];
 export type Bucket = components['schemas']['Bucket'];
 export type CacheFacts = components['schemas']['CacheFacts'];
 export type Calibration = components['schemas']['Calibration'];
+export type CanaryReading = components['schemas']['CanaryReading'];
 export type Capabilities = components['schemas']['Capabilities'];
 export type Catalogue = components['schemas']['Catalogue'];
 export type Change = components['schemas']['Change'];
@@ -7677,6 +7749,7 @@ export type LoginLink = components['schemas']['LoginLink'];
 export type Lot = components['schemas']['Lot'];
 export type LotFit = components['schemas']['LotFit'];
 export type LotView = components['schemas']['LotView'];
+export type MachineChange = components['schemas']['MachineChange'];
 export type MadeAlarm = components['schemas']['MadeAlarm'];
 export type MadeToken = components['schemas']['MadeToken'];
 export type Match = components['schemas']['Match'];

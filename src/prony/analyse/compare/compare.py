@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from prony.analyse.canaries import machine_change
 from prony.analyse.compare.duet_sides import duet_sides, is_duet
 from prony.analyse.compare.matching import Side, check_across, differences, match
 from prony.analyse.compare.pairwise import contrast, drafts, title_of
+from prony.analyse.doubt import add_doubt
 from prony.errors import InputError
-from prony.model.calibration import Calibration
+from prony.model.calibration import Calibration, describe_disturbance
 from prony.model.comparison import OWN_RULE, Compared, Comparison, Conclusion, Contrast, Difference, Match, Terms
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry
@@ -36,7 +38,7 @@ def compare_entries(sides: Sequence[Side], terms: Terms, calibration: Calibratio
     The same input gives the same answer. Where the machine was calibrated deeply, its own level is tested at, and what
     it can show is told.
     """
-    if calibration is not None and calibration.alpha is not None:
+    if calibration is not None and calibration.alpha is not None and not calibration.disturbed:
         terms = terms.model_copy(update={"level": min(terms.level, calibration.alpha)})
     if len(sides) == 1 and is_duet(sides[0].entries):
         sides, paths = duet_sides(sides[0])
@@ -50,7 +52,8 @@ def compare_entries(sides: Sequence[Side], terms: Terms, calibration: Calibratio
     matches = tuple(
         Match(
             title=title_of(*pair), baseline=_describe_entry(pair[0]), candidate=_describe_entry(pair[1]),
-            interleaved=_took_turns(*pair), differences=unlike[place], contrasts=tuple(judged[place]),
+            interleaved=_took_turns(*pair), machine=machine_change(*pair),
+            differences=unlike[place], contrasts=tuple(judged[place]),
         )
         for place, pair in enumerate(found.pairs)
     )  # fmt: skip
@@ -84,12 +87,16 @@ def _judge_pairs(pairs: Sequence[Pair], terms: Terms) -> list[list[Contrast]]:
     among: dict[float | None, float] = dict(
         zip(tests, adjust_probabilities(tests), strict=True)
     )  # equal probabilities are adjusted alike
-    return [
+    judged = [
         [
             contrast(draft, pair, terms, q=draft.among(among.get(draft.p), len(tests)), tests=len(tests))
             for draft in several
         ]
         for pair, several in zip(pairs, drawn, strict=True)
+    ]
+    return [
+        [add_doubt(one, *pair, took_turns=_took_turns(*pair)) for one in several]
+        for pair, several in zip(pairs, judged, strict=True)
     ]
 
 
@@ -122,6 +129,9 @@ def _notes(pairs: Sequence[Pair], terms: Terms) -> tuple[str, ...]:
     if not all(_took_turns(*pair) for pair in pairs):
         told[_APART] = None
     for pair in pairs:
+        machine = machine_change(*pair)
+        if machine is not None and machine.changed:
+            told[machine.sentence] = None
         for entry in pair:
             verdict = entry.summary.verdict
             if verdict.grade is not Grade.VALID:
@@ -134,6 +144,8 @@ def _machine(calibration: Calibration | None) -> list[str]:
     """Return how far this machine can be trusted with a comparison, as equal runs of it told."""
     if calibration is None or calibration.noise_class is None:
         return []
+    if calibration.disturbed:
+        return [f"How noisy this machine is was not judged: {describe_disturbance(calibration)}."]
     names = ("run_noise", "seen_with_10_runs", "false_alarm_rate")
     noise, seen, wrong = (calibration.figures[name].value for name in names)
     return [

@@ -49,7 +49,8 @@ def causes(points: Sequence[Point], position: int, effect: float, canary: Sequen
 
 def canary_moved(calibrations: Sequence[Calibration], good: datetime, last: datetime, effect: float) -> str:
     """Say whether the machine's fixed kernel moved between two instants, and at least half as far as the series did."""
-    ordered = sorted(calibrations, key=lambda one: (one.taken_at, one.id))
+    # One that others disturbed says nothing of the machine itself.
+    ordered = sorted((one for one in calibrations if not one.disturbed), key=lambda one: (one.taken_at, one.id))
     before = [one for one in ordered if one.taken_at <= good and CANARY in one.figures]
     after = [one for one in ordered if good < one.taken_at <= last and CANARY in one.figures]
     if not before or not after:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from prony.analyse.canaries import canary_medians
 from prony.analyse.estimates import (
     EstimateSet,
     across_runs,
@@ -226,7 +227,8 @@ def summarise_runs(
         sensitivity=sensitivity_of(figures.runs),
         outliers=listed, outlier_count=outlier_count,
         steady_from={index: _build_run(run).steady_from for index, run in good.items() if run.latency_rows.any()},
-        used=tuple(run.repetition for run in used), excluded=selection.excluded, quantiles=QUANTILES,
+        canary=canary_medians(selection.used), quantiles=QUANTILES,
+        used=tuple(run.repetition for run in used), excluded=selection.excluded,
         verdict=judge_load(evidence),
     )  # fmt: skip
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from prony.analyse import external_results
 from prony.analyse import rules as machine
 from prony.analyse import rules as repetition
+from prony.analyse.canaries import check_canary
 from prony.analyse.load import cache_rules, rules
 from prony.analyse.load.evidence import LoadEvidence
 from prony.analyse.verdict import Rule, percent, runs_text, suspect, verdict_of, void
@@ -210,6 +211,9 @@ def made_up(evidence: LoadEvidence) -> Iterator[Reason]:
 _SHARED: tuple[Rule, ...] = (
     external_results.no_samples,
     machine.check_contamination,
+    machine.check_watch,
+    machine.check_counters,
+    check_canary,
     repetition.failed_repetitions,
     repetition.wide_interval,
     machine.check_throttling,

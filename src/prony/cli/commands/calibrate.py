@@ -38,6 +38,7 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     from prony.app.bench import Bench
     from prony.cli.output import print_columns, print_json, print_note, print_text
+    from prony.model.calibration import describe_disturbance
     from prony.model.metric import METRICS
     from prony.report.number import format_number
 
@@ -61,6 +62,8 @@ def command(options: Namespace) -> int:
         print_text(_describe_calibration(calibration))
     for note in calibration.notes:
         print_note(f"while it was taken: {note}")
+    if calibration.disturbed:
+        print_note(f"warning: nothing is decided by it: {describe_disturbance(calibration)}")
     return 0
 
 

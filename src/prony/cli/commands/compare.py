@@ -22,8 +22,9 @@ def arguments(parser: ArgumentParser) -> None:
     rules = ("prony", *find_plugins(COMPARISON_RULES))
     parser.add_argument("--rule", choices=rules, default="prony", help="how to decide (prony)")
     parser.add_argument(
-        "--fail-on", metavar="WORD", action="append", choices=(*_FAILING, "never"),
-        help="which conclusion of a headline gives exit code 1; may be repeated (regression)",
+        "--fail-on", metavar="WORD", action="append", choices=(*_FAILING, "suspect", "never"),
+        help="which conclusion of a headline gives exit code 1 (regression); suspect: also where the machine of a side "
+        "was disturbed or unwatched; may be repeated",
     )  # fmt: skip
     parser.add_argument("--markdown", action="store_true", help="print Markdown, as for a pull request")
     parser.add_argument("--html", metavar="PATH", type=Path, help="also write a page with plots")
@@ -46,5 +47,8 @@ def command(options: Namespace) -> int:
         options.html.write_text(comparison.render(found), encoding="utf-8")
         print_note(f"page: {options.html}")
     show_comparison(found, as_json=options.json, markdown=options.markdown)
-    failing = [Conclusion(word) for word in options.fail_on or ["regression"] if word != "never"]
-    return 1 if found.has(*failing) else 0
+    words = options.fail_on or ["regression"]
+    failing = [Conclusion(word) for word in words if word not in ("never", "suspect")]
+    if words == ["suspect"]:
+        failing = [Conclusion.REGRESSION]
+    return 1 if found.fails(*failing, doubtful="suspect" in words) else 0

@@ -123,7 +123,7 @@ def _print_comparison(found: Comparison, options: Namespace) -> int:
     from prony.model.comparison import Conclusion
 
     show_comparison(found, as_json=options.json)
-    return 1 if found.has(Conclusion.REGRESSION) else 0
+    return 1 if found.fails(Conclusion.REGRESSION) else 0
 
 
 def _have_versions(bench: Bench, loaded: LoadedRecipe) -> None:

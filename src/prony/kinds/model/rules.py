@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from prony.analyse import external_results, rules
 from prony.analyse import rules as repetition
 from prony.analyse import rules as steadiness
+from prony.analyse.canaries import check_canary
 from prony.analyse.external_results import reporter_of
 from prony.analyse.verdict import Evidence, Rule, note, percent, suspect, verdict_of, void
 from prony.kinds.model.schema import ModelWorkload
@@ -113,7 +114,9 @@ RULES: tuple[Rule, ...] = (
     _unit_unverified,
     external_results.machine_unwatched,
     rules.check_contamination,
+    rules.check_watch,
     rules.check_counters,
+    check_canary,
     different_answer,
     repetition.failed_repetitions,
     repetition.partial_result,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from prony.analyse.canaries import canary_medians
 from prony.analyse.estimates import inference_estimates, missing_percentiles, sensitivity_of, spread_of
 from prony.analyse.external_results import reported_figures
 from prony.analyse.outliers import outliers
@@ -64,7 +65,8 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
         sensitivity=sensitivity_of(figures.runs),
         outliers=listed, outlier_count=outlier_count,
         steady_from={index: run.steady_from for index, run in measured.items()},
-        used=tuple(run.repetition for run in runs), excluded=selection.excluded, quantiles=QUANTILES,
+        canary=canary_medians(selection.used), quantiles=QUANTILES,
+        used=tuple(run.repetition for run in runs), excluded=selection.excluded,
         verdict=judge_model(evidence),
     )  # fmt: skip
 

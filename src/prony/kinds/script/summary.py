@@ -9,6 +9,7 @@ import numpy as np
 
 from prony.analyse import rules as machine
 from prony.analyse import rules as repetition
+from prony.analyse.canaries import canary_medians, check_canary
 from prony.analyse.estimates import EstimateSet, sensitivity_of, single_estimates
 from prony.analyse.per_run_metrics import energy_j
 from prony.analyse.pictures import Track
@@ -36,6 +37,9 @@ _KIB_PER_MIB = 1024
 _SHARED: tuple[Rule, ...] = (
     repetition.nothing_measured,
     machine.check_contamination,
+    machine.check_watch,
+    machine.check_counters,
+    check_canary,
     repetition.failed_repetitions,
     repetition.partial_result,
     repetition.few_runs,
@@ -81,7 +85,9 @@ def summarise_script(
         estimates=figures.estimates, runs=figures.runs, metrics=metrics, headline=headline,
         sensitivity=sensitivity_of(figures.runs, (headline,) if headline else ()),
         outliers=outlying, outlier_count=len(outlying),
-        used=tuple(used), excluded=dict(sorted({**selection.excluded, **warmups}.items())), quantiles=QUANTILES,
+        canary=canary_medians(selection.used), quantiles=QUANTILES,
+       
+        used=tuple(used), excluded=dict(sorted({**selection.excluded, **warmups}.items())),
         verdict=_judge_script(evidence),
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from prony.model.clients import ClientSide, Member
 from prony.model.job import Job
 from prony.model.result import Repetition
 from prony.runner.clients import merged_side
-from prony.runner.parts import PartFolder, gang_state, phase_of
+from prony.runner.parts import PartFolder, gang_state, phase_of, worst_noise
 
 if TYPE_CHECKING:
     import polars as pl
@@ -95,6 +95,7 @@ def _repetition(index: int, parts: Sequence[PartFolder], rows: pl.DataFrame, job
         "state": gang_state([one for _, one in each], len(parts), job),
         "started_at": min(one.started_at for _, one in each),
         "contamination": tuple(dict.fromkeys(text for _, one in each for text in one.contamination)),
+        "noise": worst_noise([one.noise for _, one in each]),
         "failure": failures[0] if failures else None,
         # What a machine used says nothing of the others.
         "energy_j": {},

@@ -77,8 +77,12 @@ def memory(entry: Entry) -> Html | None:
     return grid(headings, rows, numeric=(0, 2, 3, 4, 5)) if rows else None
 
 
+# Readings that are no numbers: the reasons of the verdict say them.
+_IN_WORDS = ("busiest", "unwatched")
+
+
 def noise(entry: Entry) -> Html | None:
-    names = list(Noise.model_fields)
+    names = [name for name in Noise.model_fields if name not in _IN_WORDS]
     seen = [name for name in names if any(getattr(one.noise, name) is not None for one in entry.result.repetitions)]
     if not seen:
         return None

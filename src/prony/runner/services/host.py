@@ -22,6 +22,7 @@ from typing import Any
 from prony.errors import CapacityError, PronyError, SutError
 from prony.ports.driver import Endpoint
 from prony.ports.service import Service, ServiceSite, Start
+from prony.runner.containers import DAEMONS
 from prony.runner.services import process_tree, site
 from prony.runner.services import site as ports
 from prony.runner.services.usage import Usage
@@ -65,6 +66,11 @@ class Running:
     folder: Path
     usage: Usage
     check: Callable[[], None] = field(repr=False)  # raises SutError when the service is there no more
+
+    @property
+    def is_run_by_daemon(self) -> bool:
+        """Do its processes belong to a container engine's daemon, and not to us?"""
+        return bool(self.command) and Path(self.command[0]).name in DAEMONS
 
     def cpu_s(self) -> float | None:
         """Return the CPU seconds of the whole service since it began; None where the system does not tell."""

@@ -459,3 +459,43 @@ class TestFixedRule:
         failing = [one for one in found.headlines if one.conclusion is Conclusion.REGRESSION]
         assert [one.key for one in failing] == ["error_rate.mean"]
         assert "success rate passes the fixed limit of 1 %, -2.0 %" in failing[0].sentence
+
+
+DISTURBED = Verdict(
+    grade=Grade.SUSPECT, reasons=(Reason(code="contaminated", text="Others took 12 %.", grade=Grade.SUSPECT),)
+)
+UNWATCHED = Verdict(grade=Grade.VALID, reasons=(Reason(code="unwatched", text="Nobody watched.", grade=Grade.VALID),))
+ERRORS = Verdict(grade=Grade.SUSPECT, reasons=(Reason(code="errors", text="5 % failed.", grade=Grade.SUSPECT),))
+
+
+class TestDoubt:
+    def compared(self, level: float, verdict: Verdict, *, key: str = P50, hours: float = 5) -> Comparison:
+        before = entry({key: noisy(10, 10, seed=1)})
+        after = entry({key: noisy(level, 10, seed=2)}, experiment="e2", verdict=verdict, hours=hours)
+        return compare_entries([side("A", before), side("B", after)], Terms(metrics=(key,)))
+
+    @pytest.mark.parametrize(("verdict", "word"), [(DISTURBED, "suspect"), (UNWATCHED, "unwatched")])
+    def test_a_regression_on_a_machine_in_doubt_is_shown_and_fails_no_build(self, verdict: Verdict, word: str) -> None:
+        found = self.compared(11, verdict)
+        (one,) = found.headlines
+        assert one.conclusion is Conclusion.REGRESSION
+        assert f"fails no build by itself, for the candidate is {word}: " in one.sentence
+        assert "prony duet" in one.doubt
+        assert not found.fails(Conclusion.REGRESSION)
+        assert found.fails(Conclusion.REGRESSION, doubtful=True)
+
+    def test_a_doubled_latency_fails_whatever_happened_to_the_machine(self) -> None:
+        assert self.compared(20, DISTURBED).fails(Conclusion.REGRESSION)
+
+    def test_what_the_program_did_itself_is_no_doubt_about_the_machine(self) -> None:
+        assert self.compared(11, ERRORS).fails(Conclusion.REGRESSION)
+
+    def test_a_busy_machine_does_not_make_a_program_larger(self) -> None:
+        assert self.compared(11, DISTURBED, key="rss_peak_mib.p50").fails(Conclusion.REGRESSION)
+
+    def test_sides_that_took_turns_were_disturbed_alike(self) -> None:
+        first = entry({P50: noisy(10, 10, seed=1)}, number=1, cell={"workload.threads": 1}, verdict=DISTURBED)
+        second = entry({P50: noisy(11, 10, seed=2)}, number=2, cell={"workload.threads": 2}, verdict=DISTURBED)
+        found = compare_entries([side("A", first, second)], Terms(metrics=(P50,), across=("threads",)))
+        assert found.matches[0].interleaved
+        assert found.fails(Conclusion.REGRESSION)

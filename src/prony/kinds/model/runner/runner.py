@@ -16,6 +16,7 @@ from pathlib import Path
 
 from prony import __version__
 from prony.errors import PronyError
+from prony.instruments.canary import read_canary
 from prony.instruments.counters import oom_kills
 from prony.kinds.model.runner.check_outputs import Checker
 from prony.kinds.model.runner.job_run import JobRun, repetition_of
@@ -164,13 +165,14 @@ class Runner:
         total = max(count_repetitions(job.measure), index + 1)
         self._say("repetition", job, done=index, total=total)
         observer, answer = Observer(self.probes, index), EngineAnswer()
-        started_at = self.around.clock.now()
+        started_at, before = self.around.clock.now(), read_canary()
         try:
             repetition, answer = self._attempt(course, op, observer)
         except PronyError as exc:  # the engine did not start again, or the page cache cannot be arranged
             failure = failure_of(exc, phase="start")
             repetition = Repetition(index=index, kind=op, state="failed", started_at=started_at, failure=failure)
-        course.record(repetition, answer, observer)
+        canaries = {"canary_before": before, "canary_after": read_canary()}
+        course.record(repetition.model_copy(update=canaries), answer, observer)
         kept = course.repetitions[-1]
         if answer.done and op == "measure" and kept.state == "ok":
             # After it is on disk: computing a reference may take long, and nothing measured may be lost meanwhile.

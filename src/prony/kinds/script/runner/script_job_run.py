@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from prony.errors import CapacityError, MeasurementError, PronyError
+from prony.instruments.canary import read_canary
 from prony.kinds.script.runner import execution
 from prony.kinds.script.runner.execution import Execution, ExecutionOutcome, ExecutionWatch
 from prony.kinds.script.runner.node import ALONE, ScriptNode
@@ -28,6 +29,7 @@ from prony.ports.probe import Probe
 from prony.runner.context import RunContext, Stopped, failure_of
 from prony.runner.folder import ResultFolder, TelemetryRow, write_frame
 from prony.runner.observer import Observer
+from prony.runner.watch_machine import MachineWatch
 from prony.stats.stopping import tight_enough
 
 _GIVE_UP_AFTER = 2
@@ -130,12 +132,14 @@ class ScriptJobRun:
         place = self._place(f"run-{index:04d}")
         place.emit_folder.touch()
         reading = Reading(self.job.work(ScriptWorkload).metrics)
-        observer = Observer(self._probes, index)
+        observer = Observer(self._probes, index, MachineWatch(blind=self._stage.blind))
+        before = read_canary()
         try:
             outcome = self._execute_staged(place, reading, observer)
         finally:
             self._stage.clear()
             shutil.rmtree(place.folder, ignore_errors=True)
+        after = read_canary()
         rows = [*reading.rows, *_own(outcome, reading)]
         part = self.job.part
         write_frame(self.folder.requests_part(index), told_frame(index, kind, rows, part.index if part else None))
@@ -146,7 +150,7 @@ class ScriptJobRun:
             noise=observer.noise, energy_j=observer.energy_j, vram_peak_mib=observer.vram_peak_mib,
             contamination=observer.contamination if kind == "measure" else (),
             refused=reading.refusals(), ends=tuple(outcome.ends), strays=outcome.strays,
-            timing=self._timing(index, outcome),
+            timing=self._timing(index, outcome), canary_before=before, canary_after=after,
         )  # fmt: skip
         self.telemetry += observer.rows
         self.folder.add(repetition)

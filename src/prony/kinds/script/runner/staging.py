@@ -31,7 +31,7 @@ from prony.model.result import Failure
 from prony.ports.driver import Endpoint
 from prony.ports.models import Progress
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.containers import WITH_APPTAINER, Box, ContainerEngine, find_engine, no_engine
+from prony.runner.containers import DAEMONS, WITH_APPTAINER, Box, ContainerEngine, find_engine, no_engine
 from prony.runner.context import RunContext, failure_of
 from prony.runner.script_folders import copy_files, digest_of, files_of, find_scripts, root_of, unpack_archive
 from prony.runner.services.host import Wish, started_by
@@ -184,6 +184,7 @@ def _answers(endpoint: Endpoint, probe: Readiness, first_port: int) -> str | Non
     return None if 200 <= status < 400 else f"{probe.path} answers {status}"
 
 
+_IN_DAEMON = "containers run under the daemon of {name}, so what they use cannot be told from what others use"
 _START_S = 1800.0  # the longest that a server may take until it is ready
 
 
@@ -339,6 +340,14 @@ class ScriptStage:
             image=one.image or "", command=fill(one.command), arguments=fill(one.arguments) or [],
             folder=folder if self._files else None, shared=shared, names=list(dict.fromkeys(names)), label=self._label,
         )  # fmt: skip
+
+    @property
+    def blind(self) -> str:
+        """Why what the script uses cannot be told from what others use; empty where it can."""
+        found = [self._engine_of(self.work), None if self.work.server is None else self._engine_of(self.work.server)]
+        engines = [engine.name for engine in found if engine is not None]
+        daemon = next((name for name in engines if name in DAEMONS), None)
+        return "" if daemon is None else _IN_DAEMON.format(name=daemon)
 
     def _engine_of(self, one: ScriptWorkload | ScriptServer) -> ContainerEngine | None:
         return self._engines.get(one.image) if one.image is not None else None

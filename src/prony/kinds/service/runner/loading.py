@@ -198,7 +198,7 @@ class LoadJobRun:
         beside.begin()
         try:
             done = run_commands(order, seen.stop_asked, beside.tick)
-            beside.end(done.cpu_s)
+            beside.end()
             write_frame(self.folder.requests_part(index), frame_of(done.log, done.begins, done.ends, index))
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -271,7 +271,7 @@ def _send_load(
         outcome = generate(ground, on_tick=_ticking(beside, seen), stop_asked=seen.stop_asked, start_at=start_at)
     except LostClientError as exc:
         outcome, failure = exc.rest, failure_of(exc, phase="load")
-    beside.end(sum(one.cpu_s for one in outcome.clients))
+    beside.end()
     return outcome, failure
 
 

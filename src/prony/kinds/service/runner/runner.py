@@ -19,6 +19,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from prony import __version__
 from prony.errors import PronyError
+from prony.instruments.canary import read_canary
 from prony.instruments.columns import Requests
 from prony.instruments.window import Window
 from prony.instruments.within_limit import counts_within
@@ -39,6 +40,7 @@ from prony.runner.gang import Gang, gang_of
 from prony.runner.load_telemetry import LoadTelemetry, MetricsPage
 from prony.runner.observer import open_probes
 from prony.runner.turns import shuffle_round
+from prony.runner.watch_machine import MachineWatch
 
 if TYPE_CHECKING:
     from prony.ports.probe import Probe
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
 
 _GIVE_UP_AFTER = 2
+_SHARED = "clients of other agents ran on this machine, so what they use cannot be told from what others use"
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,8 @@ class ServiceRunner:
         else:
             url = folder.job.work(ServiceWorkload).endpoint
             endpoint = gang.agree_on_endpoint(None)
-            yield _Scene(endpoint, ServiceFacts(endpoint=_show_endpoint(url) if url else ""), "")
+            facts = ServiceFacts(endpoint=_show_endpoint(url) if url else "")
+            yield _Scene(endpoint, facts, "", is_shared=gang.is_one_machine)
 
     @contextmanager
     def _own_scene(self, folder: ResultFolder, picked: Chosen) -> Iterator[_Scene]:
@@ -214,12 +218,11 @@ class ServiceRunner:
         job, index = course.job, len(course.repetitions)
         total = max(_count_runs(job), index + 1)
         self._say("repetition", job, done=index, total=total)
-        started_at, client = self.around.clock.now(), None
+        started_at, client, before = self.around.clock.now(), None, read_canary()
         page = MetricsPage(scene.metrics_url) if scene.metrics_url else None
-        # What another agent's clients do on this machine cannot be told from what strangers do.
-        running = None if scene.is_shared else scene.running
-        own = (None, None) if running is None else (running.cpu_s, running.rss_mib)
-        beside = LoadTelemetry(self._probes, page, *own)
+        running = scene.running
+        own = (None, None) if running is None or scene.is_shared else (running.cpu_s, running.rss_mib)
+        beside = LoadTelemetry(self._probes, page, _watch(scene), *own)
         seen = SeenLoad(lambda live: self._live(job, live), self.around.stop_asked)
         load, level = (job.load, None) if probe is None else (probe.load, probe.level)
         try:
@@ -233,7 +236,8 @@ class ServiceRunner:
             repetition = Repetition(
                 index=index, state="failed", started_at=started_at, failure=failure, client=client, level=level
             )
-        course.folder.add(repetition)
+        canaries = {"canary_before": before, "canary_after": read_canary()}
+        course.folder.add(repetition := repetition.model_copy(update=canaries))
         self._say("repetition", job, done=index + 1, total=total, state=repetition.state, message=_trouble(repetition))
         return repetition
 
@@ -284,6 +288,16 @@ def _stages(folders: Sequence[ResultFolder]) -> list[list[list[ResultFolder]]]:
     groups = _groups(folders)
     is_duet = any(folder.job.side is not None for folder in folders)
     return [groups] if is_duet else [[group] for group in groups]
+
+
+def _watch(scene: _Scene) -> MachineWatch:
+    """Return what watches the machine: a service that was started here is among our own processes, unless a daemon
+    runs it."""
+    if scene.is_shared:
+        return MachineWatch(blind=_SHARED)
+    if scene.running is not None and not scene.running.is_run_by_daemon:
+        return MachineWatch()
+    return MachineWatch(scene.endpoint)
 
 
 def _searching(load: Load) -> Searching:

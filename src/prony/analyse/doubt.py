@@ -1,0 +1,69 @@
+"""Doubt whether a bad number is the program's fault: the machine was disturbed, or nobody watched it.
+
+Such a number is shown as it is and fails no build by itself: the next run would mostly say otherwise. What no such
+disturbance explains does fail, because one that takes more than a fifth of the CPU makes a result void.
+"""
+
+from __future__ import annotations
+
+from prony.analyse.canaries import machine_change
+from prony.model.comparison import Conclusion, Contrast
+from prony.model.estimate import OF_THE_MACHINE, Grade, Reason, Summary, metric_in, verdict_on
+from prony.model.experiment_data import Entry
+
+WHAT_TO_DO = "Measure again on a quiet machine, or let both sides take turns (prony duet)"
+# Others who take a fifth of the CPU make a program up to a quarter slower, and twice that where caches suffer too.
+_EXPLAINED = 1.5
+# A busy machine makes a program slower, not larger.
+_SIZES = ("MiB", "KiB", "bytes")
+_BAD = (Conclusion.REGRESSION, Conclusion.DIFFERENT)
+
+
+def machine_doubt(summary: Summary, key: str, *, of_change: bool) -> Reason | None:
+    """Return why a number may be the machine's and not the program's, if it may.
+
+    `of_change`: the question is whether the program changed; then a machine that nobody watched is a reason too.
+    """
+    if metric_in(summary, key).unit in _SIZES:
+        return None
+    for one in verdict_on(summary, key).reasons:
+        is_doubt = one.grade is not Grade.VALID or (of_change and one.code == "unwatched")
+        if one.code in OF_THE_MACHINE and is_doubt:
+            return one
+    return None
+
+
+def explains(ratio_low: float | None, ratio_high: float | None) -> bool:
+    """May a disturbance be all there is to it? Not where the whole interval of the ratio lies far beyond."""
+    if ratio_low is None or ratio_high is None:
+        return True
+    return ratio_low <= _EXPLAINED and ratio_high >= 1 / _EXPLAINED
+
+
+def add_doubt(contrast: Contrast, baseline: Entry, candidate: Entry, *, took_turns: bool) -> Contrast:
+    """Say of a contrast for the worse whether one of its sides is in doubt. Sides that took turns were disturbed
+    alike: there is none."""
+    effect = contrast.effect
+    if took_turns or contrast.conclusion not in _BAD or effect is None or effect.scale != "ratio":
+        return contrast
+    if not explains(effect.low, effect.high):
+        return contrast
+    machine = machine_change(baseline, candidate)
+    if machine is not None and machine.changed:
+        doubt = (
+            f"This fails no build by itself: {machine.sentence} {WHAT_TO_DO}; --fail-on suspect counts it all the same."
+        )
+        return contrast.model_copy(update={"doubt": doubt, "sentence": f"{contrast.sentence} {doubt}"})
+    for name, entry in (("candidate", candidate), ("baseline", baseline)):
+        reason = machine_doubt(entry.summary, contrast.key, of_change=True)
+        if reason is not None:
+            doubt = (
+                f"This fails no build by itself, for the {name} is {_word(reason)}: {reason.text} {WHAT_TO_DO}; "
+                "--fail-on suspect counts it all the same."
+            )
+            return contrast.model_copy(update={"doubt": doubt, "sentence": f"{contrast.sentence} {doubt}"})
+    return contrast
+
+
+def _word(reason: Reason) -> str:
+    return "unwatched" if reason.code == "unwatched" else str(reason.grade)

@@ -1,0 +1,169 @@
+"""Watch the whole machine beside a run: counters before and after, and whose CPU time is the run's own.
+
+Its own are this process, all that it started, and the service under load wherever it runs on this machine: whoever
+listens at the endpoint, what descends from it, and those on this machine to whom it has connections.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import psutil
+
+from prony.instruments.counters import HostCounters
+from prony.instruments.noise import noise_between
+from prony.instruments.processes import ProcessTable, busiest_processes, tree_cpu_s
+from prony.load.endpoint import is_local
+from prony.model.result import Noise
+from prony.ports.driver import Endpoint
+
+ELSEWHERE = "the machine of the service was not watched, because it is not this one"
+_HIDDEN = "the service at the endpoint belongs to another user, so what it uses cannot be told from what others use"
+_FORWARDED = "{name} passes the endpoint on, so what the service uses cannot be told from what others use"
+_NOBODY = "nobody is seen to listen at the endpoint, so what the service uses cannot be told from what others use"
+# Programs that only pass bytes on to a container: the service runs somewhere else.
+_FORWARDERS = frozenset(("docker-proxy", "rootlessport", "slirp4netns", "pasta", "pasta.avx2", "gvproxy"))
+_LOOK_AGAIN_S = 1.0
+_EVERYWHERE = ("0.0.0.0", "::", "*")
+
+
+@dataclass
+class FoundService:
+    """The processes of a service: `trees` with all below them, `alone` without; `reason` says why they are not known,
+    `is_elsewhere` that the service runs on another machine."""
+
+    trees: set[int] = field(default_factory=set)
+    alone: set[int] = field(default_factory=set)
+    reason: str = ""
+    is_elsewhere: bool = False
+
+
+class MachineWatch:
+    """Watches one run, from `begin` to `end`. `endpoint` is what is loaded where this process did not start it itself;
+    `blind` says why nothing can be told apart from the start on."""
+
+    def __init__(self, endpoint: Endpoint | None = None, blind: str = "") -> None:
+        self._endpoint, self._blind = endpoint, blind
+        self._service = FoundService()
+        self._table: ProcessTable | None = None
+        self._before: HostCounters | None = None
+        self._look_at = float("inf")
+
+    def begin(self) -> None:
+        """Read everything; the counters last, so that what reading costs is in no window."""
+        if self._endpoint is not None:
+            self._service = find_service(self._endpoint, ProcessTable.read())
+            self._look_at = time.monotonic() + _LOOK_AGAIN_S
+        self._table = ProcessTable.read()
+        self._before = HostCounters.read()
+
+    def tick(self) -> None:
+        """Look once more for those who work for the service: some connections are only made under load."""
+        if time.monotonic() >= self._look_at and self._endpoint is not None:
+            self._look_at = float("inf")
+            if not self._service.is_elsewhere and not self._service.reason:
+                self._add(find_service(self._endpoint, ProcessTable.read()))
+
+    def end(self) -> Noise:
+        """Return what else the machine did."""
+        if self._before is None or self._table is None:
+            return Noise()
+        after = HostCounters.read()
+        table = ProcessTable.read()
+        service, own = self._service, {os.getpid()}
+        own_s = tree_cpu_s(self._table, table, own | service.trees, service.alone)
+        noise = noise_between(self._before, after, own_s, _our_cpus())
+        if unknown := self._blind or service.reason:
+            return noise.model_copy(update={"foreign_cpu": None, "unwatched": unknown})
+        without = table.below(own | service.trees) | service.alone
+        busiest = busiest_processes(self._table, table, without, os.cpu_count() or 1)
+        unwatched = ELSEWHERE if service.is_elsewhere else ""
+        return noise.model_copy(update={"busiest": busiest, "unwatched": unwatched})
+
+    def _add(self, found: FoundService) -> None:
+        self._service.trees |= found.trees
+        self._service.alone |= found.alone
+
+
+def find_service(endpoint: Endpoint, table: ProcessTable) -> FoundService:
+    """Find who serves an endpoint on this machine."""
+    here = _own_addresses()
+    if not is_local(endpoint) and not _addresses(endpoint.host) & here:
+        return FoundService(is_elsewhere=True)
+    try:
+        connections = psutil.net_connections("unix" if endpoint.path else "tcp")
+    except psutil.AccessDenied:
+        return FoundService(reason=_HIDDEN)
+    listening = [one for one in connections if _serves(one, endpoint)]
+    if not listening:
+        return FoundService(reason=_NOBODY)
+    pids = {one.pid for one in listening if one.pid is not None}
+    if not pids:
+        return FoundService(reason=_HIDDEN)
+    forwarders = [name for pid in pids if (name := _name(table, pid)) in _FORWARDERS]
+    if forwarders:
+        return FoundService(reason=_FORWARDED.format(name=forwarders[0]))
+    inside = connections if not endpoint.path else psutil.net_connections("tcp")
+    return _with_helpers(pids, inside, table, here)
+
+
+def _with_helpers(pids: set[int], connections: Sequence[Any], table: ProcessTable, here: set[str]) -> FoundService:
+    """Add those on this machine whom the service is connected to, and whom these are: they work for it."""
+    listeners: dict[int, set[int]] = {}
+    asking: list[tuple[int, int]] = []  # who is connected to which port of this machine
+    for one in connections:
+        if one.pid is None:
+            continue
+        if one.status == psutil.CONN_LISTEN:
+            listeners.setdefault(one.laddr.port, set()).add(one.pid)
+        elif one.raddr and _plain(one.raddr.ip) in here:
+            asking.append((one.pid, one.raddr.port))
+    own, above = table.below({os.getpid()}), table.above(os.getpid())
+    found = FoundService()
+    waiting = set(pids)
+    while waiting:
+        # One that we descend from holds us and our strangers alike: only its own CPU time is the service's.
+        found.alone |= waiting & above
+        found.trees |= waiting - above - own
+        family = table.below(found.trees) | found.alone
+        partners = {other for pid, port in asking if pid in family for other in listeners.get(port, ())}
+        waiting = partners - family - own - found.trees
+    return found
+
+
+def _serves(one: Any, endpoint: Endpoint) -> bool:
+    if endpoint.path:
+        return bool(one.laddr == os.path.realpath(endpoint.path) or one.laddr == endpoint.path)
+    if one.status != psutil.CONN_LISTEN or one.laddr.port != endpoint.port:
+        return False
+    address = _plain(one.laddr.ip)
+    return address in _EVERYWHERE or address in _addresses(endpoint.host)
+
+
+def _own_addresses() -> set[str]:
+    return {_plain(one.address) for several in psutil.net_if_addrs().values() for one in several}
+
+
+def _addresses(host: str) -> set[str]:
+    with suppress(OSError, UnicodeError):
+        return {_plain(str(found[4][0])) for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+    return set()
+
+
+def _plain(address: str) -> str:
+    return address.removeprefix("::ffff:").partition("%")[0]
+
+
+def _name(table: ProcessTable, pid: int) -> str:
+    one = table.processes.get(pid)
+    return "" if one is None else one.name
+
+
+def _our_cpus() -> Collection[int] | None:
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
