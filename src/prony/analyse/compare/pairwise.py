@@ -276,14 +276,15 @@ def _draft_of(first: Summary, second: Summary, *, interleaved: bool) -> Callable
         runs = None
         if one.key in first.counts:
             counts = [summary.run_counts.get(one.key, ()) for summary in (first, second)]
-            runs = ComparedRuns(*([failed / total for failed, total in side if total] for side in counts))
+            before, after = ([failed / total for failed, total in side if total] for side in counts)
+            runs = ComparedRuns(before, after)
             found = share_effect(*counts)
         else:
-            before, after = first.runs[one.key], second.runs[one.key]
-            took_turns = interleaved and first.used == second.used and len(before) == len(after) == len(first.used)
+            earlier, later = first.runs[one.key], second.runs[one.key]
+            took_turns = interleaved and first.used == second.used and len(earlier) == len(later) == len(first.used)
             # Pairs find more where the sides went up and down together, and less where they did not.
-            runs = ComparedRuns(before, after, paired=took_turns and rise_together(before, after))
-            found = effect_of(before, after, paired=runs.paired)
+            runs = ComparedRuns(earlier, later, paired=took_turns and rise_together(earlier, later))
+            found = effect_of(earlier, later, paired=runs.paired)
         return DraftContrast(one, None, found) if isinstance(found, str) else DraftContrast(one, found, "", runs)
 
     return draft

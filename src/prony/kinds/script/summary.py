@@ -86,7 +86,6 @@ def summarise_script(
         sensitivity=sensitivity_of(figures.runs, (headline,) if headline else ()),
         outliers=outlying, outlier_count=len(outlying),
         canary=canary_medians(selection.used), quantiles=QUANTILES,
-       
         used=tuple(used), excluded=dict(sorted({**selection.excluded, **warmups}.items())),
         verdict=_judge_script(evidence),
     )  # fmt: skip
