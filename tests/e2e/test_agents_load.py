@@ -122,6 +122,16 @@ def test_agents_send_one_load_together_as_one_would(lab: Fleet, endpoint: str, a
     assert asked(lab, "queue") == {"lots": [], "waiting": 0, "leased": 0}
 
 
+def test_agents_that_ask_an_llm_agree_on_the_salt_of_each_run(lab: Fleet, endpoint: str) -> None:
+    asked_by = ["workload.driver=openai-chat", "workload.options={}", "workload.prompts={output_tokens: 2}"]
+    ended(begun(lab, endpoint, *asked_by, "load.clients.agents=2", "load.repeats=2", "load.duration=1s"))
+    with urlopen(f"{endpoint}/truth", timeout=60) as answer:
+        assert json.load(answer)["distinct_bodies"] == rows_of(result_of(lab)).height > 100
+    salts = [run["cache"]["salt"] for run in result_of(lab)["result"]["repetitions"]]
+    assert len({salt.partition("-")[0] for salt in salts}) == 1
+    assert [salt.partition("-")[2] for salt in salts] == ["0", "1"]
+
+
 def test_a_load_whose_agent_is_killed_is_tried_again_whole(lab: Fleet, endpoint: str) -> None:
     with urlopen(Request(f"{endpoint}/truth/reset", method="POST"), timeout=60):
         pass
