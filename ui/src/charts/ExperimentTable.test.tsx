@@ -23,7 +23,7 @@ describe("the table of experiments", () => {
     );
     const good = within(findRow("nightly"));
     expect(good.getByText("complete")).toBeDefined();
-    expect(good.getByText("[12.1, 12.6]")).toBeDefined();
+    expect(good.getByText("[12.10, 12.60]")).toBeDefined();
     expect(good.getByText("valid")).toBeDefined();
     const bad = within(findRow("broken"));
     expect(bad.getByText("void")).toBeDefined();

@@ -13,7 +13,7 @@ function renderText(quantity: React.ReactNode): string {
 describe("a quantity", () => {
   it("is its value, its unit and its interval, with what stands behind it a hover away", () => {
     expect(renderText(<Quantity of={fakeEstimate({ value: 12.3456, low: 12.1, high: 12.6 })} />)).toBe(
-      "12.3ms[12.1, 12.6]",
+      "12.35ms[12.10, 12.60]",
     );
     expect(screen.getByTitle("median; 10 runs; 95 % interval")).toBeDefined();
   });
@@ -38,7 +38,7 @@ describe("a quantity", () => {
   it.each([
     ["huge", { value: 83_500_000, unit: "1/USD", low: 81_600_000, high: 85_400_000 }, "83.5M/USD[81.6, 85.4]"],
     ["tiny", { value: 4.2e-9, unit: "USD" }, "4.20×10⁻⁹ USD"],
-    ["negative", { value: -25_000, unit: "EUR", low: -27_000, high: -23_000 }, "-25k EUR[-27, -23]"],
+    ["negative", { value: -25_000, unit: "EUR", low: -27_000, high: -23_000 }, "-25.0k EUR[-27.0, -23.0]"],
     ["without a unit", { value: 0.25, unit: "1" }, "0.250"],
     ["not finite", { value: Number.NaN, unit: "ms" }, "–ms"],
     ["without an interval that can be vouched for", { value: 3, unit: "ms", low: 2, high: null }, "3.00ms"],

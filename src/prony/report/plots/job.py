@@ -27,7 +27,7 @@ _PANELS = 3
 
 @draw.with_style
 def distribution(entry: Entry, runs: Sequence[PlottedRun]) -> Html | None:
-    """Draw each run as a row of its own: the samples that count, with density and median, so that both spreads show."""
+    """Draw each run as a row of its own: the samples that count, their density and median, and both spreads show."""
     import numpy as np
 
     shown = [run for run in runs if run.counted_ms.size]
