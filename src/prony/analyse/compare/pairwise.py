@@ -276,8 +276,9 @@ def _draft_of(first: Summary, second: Summary, *, interleaved: bool) -> Callable
         runs = None
         if one.key in first.counts:
             counts = [summary.run_counts.get(one.key, ()) for summary in (first, second)]
-            runs = ComparedRuns(*([failed / total for failed, total in side if total] for side in counts))
-            found = share_effect(*counts)
+            shares = [[failed / total for failed, total in side if total] for side in counts]
+            runs = ComparedRuns(shares[0], shares[1])
+            found = share_effect(counts[0], counts[1])
         else:
             before, after = first.runs[one.key], second.runs[one.key]
             took_turns = interleaved and first.used == second.used and len(before) == len(after) == len(first.used)
