@@ -21,7 +21,7 @@ from prony.model.result import Repetition
 from prony.stats.intervals import batch_mean_interval, mean_interval
 from prony.stats.quantiles import Array, least_count, lower_rank, quantile
 from prony.stats.run_intervals import median_interval
-from prony.stats.spread import Moments, best_count, detectable_change, noise_of, split
+from prony.stats.spread import FEWEST_RUNS, Moments, best_count, detectable_change, noise_of, split
 
 
 @dataclass(frozen=True)
@@ -252,12 +252,13 @@ _TOLD = (HEADLINE, LOAD_HEADLINE, "throughput_per_s.p50", "cold_start_ms.p50", "
 
 
 def sensitivity_of(runs: Mapping[str, Sequence[float]], decisive: Sequence[str] = _TOLD) -> dict[str, Sensitivity]:
-    """Return it of the metrics that decide a comparison; of fewer than three runs nothing can be said."""
+    """Return it of the metrics that decide a comparison; of fewer runs than a comparison needs it would promise what
+    that refuses."""
     found = {}
     for key in decisive:
         values = runs.get(key, ())
         noise = noise_of(np.asarray(values, dtype=np.float64))
-        if noise is not None:
+        if noise is not None and len(values) >= FEWEST_RUNS:
             detectable = detectable_change(noise, len(values))
             found[key] = Sensitivity(runs=len(values), noise=noise, detectable=detectable)
     return found

@@ -374,6 +374,10 @@ class TestSensitivity:
     def test_two_runs_say_nothing_of_their_noise(self) -> None:
         assert summary_of(steady_runs(2)).sensitivity == {}
 
+    def test_fewer_runs_than_a_comparison_needs_promise_nothing(self) -> None:
+        assert summary_of(steady_runs(4)).sensitivity == {}
+        assert summary_of(steady_runs(5)).sensitivity
+
     def test_a_costly_start_asks_for_more_samples_in_each_run(self) -> None:
         runs = steady_runs(8)
         known = {"load": phase(begin_ns=0, end_ns=10**6), "measure": phase(begin_ns=10**9, end_ns=2 * 10**9, count=100)}

@@ -276,9 +276,9 @@ def _draft_of(first: Summary, second: Summary, *, interleaved: bool) -> Callable
         runs = None
         if one.key in first.counts:
             counts = [summary.run_counts.get(one.key, ()) for summary in (first, second)]
-            before, after = ([failed / total for failed, total in side if total] for side in counts)
-            runs = ComparedRuns(before, after)
-            found = share_effect(*counts)
+            shares = [[failed / total for failed, total in side if total] for side in counts]
+            runs = ComparedRuns(shares[0], shares[1])
+            found = share_effect(counts[0], counts[1])
         else:
             earlier, later = first.runs[one.key], second.runs[one.key]
             took_turns = interleaved and first.used == second.used and len(earlier) == len(later) == len(first.used)
