@@ -27,7 +27,6 @@ DIFFERENT = {
     "rerun": WHERE_IT_RUNS,
     "duet": WHERE_IT_RUNS,
     "check": "here the plug-ins of this machine decide, on a server what its agents can do",
-    "show": "sample files are looked at where they lie, which is not where a server's report is read",
     "list": "here it reads the database by the standard library alone, to start fast, and shows the results too",
     "logs": "here they are files beside finished results, on a server they grow while the job runs",
     "jobs": A_SERVER_S,
