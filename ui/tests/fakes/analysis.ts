@@ -228,6 +228,7 @@ export function fakeDistribution(over: Partial<Distribution> = {}): Distribution
 export function fakeContrast(over: Partial<Contrast> = {}): Contrast {
   return {
     key: "inference_ms.p50",
+    doubt: "",
     unit: "ms",
     better: "lower",
     role: "headline",

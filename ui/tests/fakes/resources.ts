@@ -114,8 +114,11 @@ export function fakeRecipe(over: Partial<Recipe> = {}): Recipe {
     limits: { timeout: "10m" },
     load: {
       clients: { count: "auto", pinned: true } as unknown as Recipe["load"]["clients"],
+      cache: "as-is",
       drain: "30s",
-      repeats: 3,
+      errors: "5%",
+      repeats: 5,
+      same_text: false,
       seeds: {} as Recipe["load"]["seeds"],
       slo: {},
       timeout: "60s",

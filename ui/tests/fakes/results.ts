@@ -36,6 +36,7 @@ export function fakeEntry(id = "x1-001", over: Partial<Entry["summary"]> = {}): 
     summary: {
       job_id: id,
       title: id,
+      canary: {},
       cell: {},
       counts: {},
       estimates: {
@@ -49,6 +50,7 @@ export function fakeEntry(id = "x1-001", over: Partial<Entry["summary"]> = {}): 
       outlier_count: 0,
       outliers: [],
       quantiles: "type 8",
+      run_counts: {},
       runs: {},
       sensitivity: {},
       spread: {},
