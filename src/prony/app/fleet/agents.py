@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,6 +51,7 @@ class Agents:
         self._alarm_engine = alarm_engine
         self._access = access
         self._transitions = transitions
+        self._news: Counter[str] = Counter()  # agent -> how often something newer of it was asked for or learnt
 
     async def enroll(self, enrolment: Enrolment, *, who: Principal) -> Enrolled:
         """Take in an agent, or a new life of one: what its earlier life held waits again."""
@@ -190,16 +192,22 @@ class Agents:
 
     async def load_all(self, agent_ids: Sequence[str]) -> None:
         """Have in mind what the database knows of these agents; whoever waits is to look again at what it may do."""
+        self._news.update(agent_ids)
+        begun = {agent_id: self._news[agent_id] for agent_id in agent_ids}
         found = await self._context.read(lambda connection: rows.find_agents(connection, agent_ids))
+        # Several may be under way at once: what one that began earlier brings last is old.
+        newest = {agent_id for agent_id, number in begun.items() if self._news[agent_id] == number}
         for row in found:
-            self.remember(row)
-        for agent_id in set(agent_ids) - {row.id for row in found}:
+            if row.id in newest:
+                self.remember(row)
+        for agent_id in newest - {row.id for row in found}:
             self._state.forget(agent_id)
         for agent_id in agent_ids:
             self._state.rouse(agent_id)
 
     def remember(self, row: Row[Any]) -> KnownAgent:
         """Have an agent in mind as the database knows it."""
+        self._news[row.id] += 1
         known = self._state.agents.get(row.id)
         known_agent = KnownAgent(
             id=row.id,

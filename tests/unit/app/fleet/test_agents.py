@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -292,6 +293,31 @@ async def test_draining_does_not_forget_what_counts_against_an_agent(fleet_fixtu
     await fleet_fixture.fleet.agents.drain(bad.id, who=ME)
     await bad.restart()
     assert (await bad.shown()).strikes == 1
+
+
+async def test_news_of_an_agent_that_come_late_do_not_undo_newer_ones(
+    local: FleetFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_agent = await local.agent()
+    await local.settle()
+    context, late = local.fleet.context, asyncio.Event()
+    read = context.read
+
+    async def read_and_wait(ask: Any) -> Any:
+        found = await read(ask)
+        await late.wait()
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(context, "read", read_and_wait)
+        old = asyncio.create_task(local.fleet.agents.load(fake_agent.id))
+        await asyncio.sleep(0.05)  # it has read, on any machine that is not very busy; if not, there is nothing to see
+    told = Capabilities(facts={**FACTS, "rack": "7"})
+    await local.fleet.agents.set_capabilities(fake_agent.id, told, who=ME)
+    await local.settle()
+    late.set()
+    await old
+    assert local.fleet.state.agents[fake_agent.id].capabilities.facts["rack"] == "7"
 
 
 def _url(fleet_fixture: FleetFixture) -> str:
