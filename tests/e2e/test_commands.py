@@ -165,9 +165,11 @@ def test_the_doctor_lists_engines_and_conditions() -> None:
     assert {"pass", "warn", "block", "unknown"} >= {item["status"] for item in document["conditions"]}
 
 
-def test_calibration_is_stored_and_quoted_by_every_later_report() -> None:
+def test_calibration_is_stored_and_quoted_by_every_later_report(home: Path) -> None:
     figures = json.loads(prony("calibrate", "--repeats", "6", "--json").stdout)["figures"]
     assert 0 < figures["harness_overhead_us"]["value"] < 100
+    assert "not calibrated when this was measured" in prony("show").stdout
+    prony("run", home / "small.yaml", "--set", "matrix={}", "--no-report")
     assert "harness overhead" in prony("show").stdout
 
 

@@ -82,9 +82,10 @@ def test_a_stream_has_its_true_times_and_the_servers_own_counts(mock: Mock, home
     load = {"closed": {"concurrency": 2}, "requests": 20, "repeats": 1, "slo": {"ttft_ms": 60_000}}
     done = prony("run", recipe(tmp_path, workload=chat(mock), load=load), "--json", "--no-report")
     (job,) = json.loads(done.stdout)["jobs"]
-    # The bounds are wide because another test may hog the machine; a wrong clock would be off by far more.
+    # The bounds are wide because another test may hog the machine, so that the mock sends a token late and the next at
+    # once; a wrong clock would be off by far more.
     assert 19 <= job["estimates"]["ttft_ms.p50"]["value"] <= 2000
-    assert 3 <= job["estimates"]["tpot_ms.p50"]["value"] <= 2000
+    assert 0.1 <= job["estimates"]["tpot_ms.p50"]["value"] <= 2000
     assert job["estimates"]["goodput_share.p50"]["value"] == 1
     rows = samples(home)
     assert set(rows["output_tokens"]) == {16}

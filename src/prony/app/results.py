@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.errors import StoreError
+from prony.errors import NotFoundError, StoreError
 from prony.instruments.samples import SAMPLES, TELEMETRY, read_frame
 from prony.model.estimate import QUANTILES, Summary
 from prony.model.experiment import Experiment, ExperimentState
@@ -49,17 +49,27 @@ def with_runs(entry: Entry) -> Entry:
 
     What was stored before the numbers were kept, or with other percentiles, is computed again.
     """
-    summary = renew_summary(entry.summary, entry.folder)
-    return entry if summary is entry.summary else entry.model_copy(update={"summary": summary})
+    stored = entry.summary
+    is_whole = bool(stored.runs) and stored.run_counts.keys() >= stored.counts.keys()
+    summary = renew_summary(stored, entry.folder) if is_whole else _summarise_again(stored, entry.folder)
+    return entry if summary is stored else entry.model_copy(update={"summary": summary})
 
 
 def renew_summary(summary: Summary, folder: Path) -> Summary:
-    """Return a stored summary as it is; one without runs, or with percentiles of another type, is computed again."""
-    is_whole = bool(summary.runs) and summary.run_counts.keys() >= summary.counts.keys()
-    is_current = is_whole and summary.quantiles == QUANTILES
-    if is_current or not summary.estimates or not folder.is_dir():
-        return summary
-    return summary_of(folder)
+    """Return a stored summary as it is; one with percentiles of another type is computed again."""
+    return summary if summary.quantiles == QUANTILES else _summarise_again(summary, folder)
+
+
+def _summarise_again(stored: Summary, folder: Path) -> Summary:
+    """Compute it from the samples, where there are any; of a kind that is not installed here it stays as stored."""
+    if not stored.estimates or not folder.is_dir():
+        return stored
+    try:
+        return summary_of(folder)
+    except NotFoundError as exc:
+        if exc.code != "unknown_kind":
+            raise
+        return stored
 
 
 def record_result(store: Store, folder: Path) -> Summary:

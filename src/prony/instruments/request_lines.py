@@ -191,7 +191,8 @@ def frame_of(log: Log, begins: Array, ends: Array, repetition: int = 0) -> pl.Da
         "client": [min(line.client, 2**15 - 1) for line in log.lines],
         "input_tokens": [line.input_tokens for line in log.lines],
         "output_tokens": [line.output_tokens for line in log.lines],
-        "reasoning_tokens": [None] * count, "content_ns": [None] * count, "token_ns": [None] * count,
+        "reasoning_tokens": [None] * count, "cached_tokens": [None] * count,
+        "content_ns": [None] * count, "token_ns": [None] * count,
         "items": [line.items for line in log.lines], "quality": [None] * count,
     }  # fmt: skip
     frame = pl.DataFrame(columns, schema=request_schema()).sort("begin_ns", maintain_order=True)

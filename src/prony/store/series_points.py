@@ -68,13 +68,17 @@ def _point_row(point: dict[str, Any], at: datetime) -> Values:
 
 # What decides an exit code and changes no number.
 _NO_MATTER = {"errors"}
+# Keys that came after series were first named: who leaves them out stays in a series.
+_LATER_KEYS = ("cache", "same_text")
 # How often a load was repeated by default when series were first named: who leaves it out stays in a series.
 _FIRST_REPEATS = 3
 
 
 def _load_settings(load: Load) -> dict[str, Any]:
-    found = load.model_dump(mode="json", exclude=_NO_MATTER)
-    return found | {"repeats": _FIRST_REPEATS} if load.repeats == Load().repeats else found
+    usual = Load()
+    left_out = {key for key in _LATER_KEYS if getattr(load, key) == getattr(usual, key)}
+    found = load.model_dump(mode="json", exclude=_NO_MATTER | left_out)
+    return found | {"repeats": _FIRST_REPEATS} if load.repeats == usual.repeats else found
 
 
 def fingerprint(job: Job, hardware_id: str, system: str) -> str:

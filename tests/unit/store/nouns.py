@@ -13,7 +13,7 @@ from prony.instruments.samples import SAMPLES, TELEMETRY, sample_frame, telemetr
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.calibration import Calibration
 from prony.model.device import Cpu, Device, Environment, Hardware, Software, State
-from prony.model.estimate import Estimate, Grade, Summary, Verdict
+from prony.model.estimate import QUANTILES, Estimate, Grade, Summary, Verdict
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.metric import HEADLINE
@@ -92,7 +92,8 @@ def summary(job: Job, *, median_ms: float = 2.5, grade: Grade = Grade.VALID, est
     # NaN is what a statistic of nothing is, and must survive every way through the store.
     spread = Estimate(value=float("nan"), unit="ms", count=1, method="sd")
     estimates = {HEADLINE: estimate, "inference_ms.sd": spread} if estimated else {}
-    return Summary(job_id=job.id, title=job.title, cell=job.cell, estimates=estimates, verdict=Verdict(grade=grade))
+    return Summary(job_id=job.id, title=job.title, cell=job.cell, estimates=estimates, quantiles=QUANTILES,
+                   verdict=Verdict(grade=grade))  # fmt: skip
 
 
 def calibration(calibration_id: str = "c1", *, hardware_id: str = "hw-1", minutes: int = 0) -> Calibration:

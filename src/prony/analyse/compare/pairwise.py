@@ -30,7 +30,7 @@ from prony.analyse.compare.effect import (
 from prony.analyse.wording import plain_number
 from prony.errors import InputError
 from prony.model.comparison import Conclusion, Contrast, Effect, Terms, chance_text, percent_text
-from prony.model.estimate import Estimate, Grade, Summary, Verdict, verdict_on
+from prony.model.estimate import OF_THE_MACHINE, Estimate, Grade, Summary, Verdict, verdict_on
 from prony.model.experiment_data import Entry
 from prony.model.metric import METRICS, Metric, key_of, metric_of
 from prony.model.workload import workload_class
@@ -264,9 +264,9 @@ def _void(baseline: Entry, candidate: Entry, key: str) -> str:
 
 def _is_known_although_void(verdict: Verdict, key: str) -> bool:
     """Is the number good although the job is void? Where no request succeeded there is no latency, but a share of
-    failures."""
+    failures, and a disturbed machine makes no request fail."""
     codes = {one.code for one in verdict.reasons if one.grade is Grade.VOID}
-    return key_of(key).metric == "error_rate" and codes <= {"all_failed", "no_success"}
+    return key_of(key).metric == "error_rate" and codes <= {"all_failed", "no_success"} | OF_THE_MACHINE
 
 
 def _draft_of(first: Summary, second: Summary, *, interleaved: bool) -> Callable[[MetricChoice], DraftContrast]:
