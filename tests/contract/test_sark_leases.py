@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from prony.compat.sark.face.bridge import Bridge
 from prony.compat.sark.face.settings import WHO
 from servers.redis import redis_server
 from servers.sark import DUMONT, Sark, complete, connect_redis, served_sark
@@ -252,6 +253,18 @@ class TestReports:
 
 
 class TestRestarts:
+    def test_a_server_ends_although_its_rounds_swallow_a_cancellation(
+        self, serving: Serving, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def run(_: Bridge) -> None:
+            with suppress(asyncio.CancelledError):  # as a client of Redis may, while it gives up a connection
+                await asyncio.sleep(3600)
+            await asyncio.sleep(3600)
+
+        monkeypatch.setattr(Bridge, "run", run)
+        with serving() as sark:
+            assert sark.http.get("/api/health").status_code == 200
+
     def test_a_server_that_comes_back_goes_on_where_it_was(self, serving: Serving) -> None:
         with serving() as sark:
             sark.post("reset")

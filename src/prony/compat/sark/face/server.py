@@ -12,7 +12,6 @@ from contextlib import (
     ExitStack,
     asynccontextmanager,
     contextmanager,
-    suppress,
 )
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from prony.app.fleet.fleet import Fleet
 
 _KEEP_ALIVE_S = 75
+_CANCEL_AGAIN_S = 0.5
 _GRACE_S = 5
 _log = structlog.get_logger("prony.server")
 
@@ -167,9 +167,10 @@ async def _run_bridge(fleet: Fleet, face: OpenSarkFace, connections: Connections
         try:
             yield bridge
         finally:
-            rounds.cancel()
-            with suppress(asyncio.CancelledError):
-                await rounds
+            # Again and again: the Redis client may swallow one that comes while it gives up a connection.
+            while not rounds.done():
+                rounds.cancel()
+                await asyncio.wait({rounds}, timeout=_CANCEL_AGAIN_S)
 
 
 def _tell(rounds: asyncio.Task[None]) -> None:
