@@ -171,7 +171,7 @@ def _percentile_within(found: PercentileOfRuns, unit: str, divisor: float) -> tu
     low, high, confidence, how = None, None, None, f"no interval: {refusal}" if refusal else "no interval"
     if ranks is not None and np.isfinite(ordered[ranks.high - 1]):
         low, high = (float(ordered[rank - 1]) / divisor for rank in (ranks.low, ranks.high))
-        confidence, how = ranks.confidence, f"order statistics within one run{found.widened}"
+        confidence, how = ranks.confidence, f"order statistics within one run{found.widening_note}"
     estimate = Estimate(
         value=value, unit=unit, low=low, high=high, confidence=confidence, count=count, level="sample",
         method=f"{singular(found.name)} of {count} samples; {how}",

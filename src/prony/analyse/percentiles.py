@@ -74,7 +74,7 @@ class PercentileOfRuns:
         return Ranks(found.low, found.high, _CONFIDENCE), ""
 
     @property
-    def widened(self) -> str:
+    def widening_note(self) -> str:
         """What was done to the interval within a run, to follow its name."""
         return "" if self._cluster_size == 1 else ", wider because samples follow each other"
 

@@ -23,12 +23,12 @@ def salt_prompts(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
     firsts = {prompt.messages[0]["content"] for prompt in prompts}
     is_shared = len(prompts) > 1 and len(firsts) == 1 and all(len(prompt.messages) > 1 for prompt in prompts)
     return tuple(
-        prompt if prompt.salts or prompt.expected is not None else _salted(prompt, is_shared=is_shared)
+        prompt if prompt.salts or prompt.expected is not None else _add_salt(prompt, is_shared=is_shared)
         for prompt in prompts
     )
 
 
-def _salted(prompt: Prompt, *, is_shared: bool) -> Prompt:
+def _add_salt(prompt: Prompt, *, is_shared: bool) -> Prompt:
     messages, salts = list(prompt.messages), list(prompt.salts)
     for place in range(1 + is_shared):
         words = draw_words(SALT_WORDS, salt_size(SALT_WORDS), f"message {place}")
