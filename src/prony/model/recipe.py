@@ -129,7 +129,8 @@ class Measure(Noun):
         default="as-is", description="state of the model file in the page cache before it is loaded"
     )
     isolation: Literal["fork", "exec"] = Field(
-        default="fork", description="how a repetition gets its process; exec: a fresh interpreter each time"
+        default="exec",
+        description="how a repetition gets its process: a fresh interpreter (exec), or a copy of one (fork)",
     )
     max_time: DurationNs = _lasting(60 * 10**9, "cap on the measured phase of one repetition")
     check: bool = Field(default=True, description="compare outputs with a float32 reference")
