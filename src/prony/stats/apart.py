@@ -14,7 +14,7 @@ import numpy as np
 
 from prony.stats.quantiles import Array
 from prony.stats.shift import Shift
-from prony.stats.spread import MADN
+from prony.stats.spread import MADN, noise_of
 
 # What is taken for the relative spread of whole results where no earlier ones tell, and for how many steps between
 # earlier results that counts beside them.
@@ -34,11 +34,12 @@ class ApartSpread:
     results: int = 0
 
 
-def estimate_apart_spread(levels: Array) -> ApartSpread:
-    """Return how far results lie apart whose middles, in their order, were these.
+def estimate_apart_spread(levels: Array, runs: Array) -> ApartSpread:
+    """Return how far results lie apart whose middles, in their order, were these; `runs` are those of one of them.
 
     Only steps from one result to the next count, so that a change long ago is one large step and not a spread, and
-    large ones are cut. Few results say little: what is assumed counts beside them.
+    large ones are cut. What runs vary by moves the middle of a result too, and is counted where runs are: it is taken
+    out. Few results say little: what is assumed counts beside them.
     """
     known = levels[np.isfinite(levels) & (levels > 0)]
     if known.size < 2:
@@ -46,8 +47,15 @@ def estimate_apart_spread(levels: Array) -> ApartSpread:
     steps = np.abs(np.diff(np.log(known)))
     usual = MADN * float(np.median(steps))
     squares = np.minimum(steps, _CUT * max(usual, ASSUMED_SPREAD * math.sqrt(2))) ** 2
-    variance = (_ASSUMED_WEIGHT * ASSUMED_SPREAD**2 + float(np.sum(squares)) / 2) / (_ASSUMED_WEIGHT + steps.size)
+    seen = max(0.0, float(np.mean(squares)) / 2 - _middle_variance(runs))
+    variance = (_ASSUMED_WEIGHT * ASSUMED_SPREAD**2 + steps.size * seen) / (_ASSUMED_WEIGHT + steps.size)
     return ApartSpread(math.sqrt(variance), int(known.size))
+
+
+def _middle_variance(runs: Array) -> float:
+    """Return by how much the median of so many runs varies from one set of them to the next."""
+    noise = noise_of(runs)
+    return 0.0 if noise is None else math.pi / 2 * noise**2 / runs.size
 
 
 def apart_p(log_ratio: float, noise: float, runs: tuple[int, int], apart: float) -> float:

@@ -83,7 +83,8 @@ def _load_settings(load: Load) -> dict[str, Any]:
 
 
 def _measure_settings(measure: Measure) -> dict[str, Any]:
-    """Return what decides a run. How its process is made is no other benchmark; it was a copy when series were named."""
+    """Return what decides a run. How its process is made is no other benchmark; it was a copy when
+    series were named."""
     return measure.model_dump(mode="json") | {"isolation": "fork"}
 
 

@@ -137,7 +137,10 @@ def _apart_spreads(pair: Pair, earlier: Earlier, key: str) -> tuple[ApartSpread,
     if not varies_by_itself(metric):
         return ()
     return tuple(
-        estimate_apart_spread(np.array([one[key] for one in earlier.get(entry.job.id, ()) if key in one]))
+        estimate_apart_spread(
+            np.array([one[key] for one in earlier.get(entry.job.id, ()) if key in one]),
+            np.array(entry.summary.runs[key], dtype=np.float64),
+        )
         for entry in pair
     )
 

@@ -160,6 +160,20 @@ class TestMeasuredApart:
         found = compare_entries(sides, Terms(metrics=("memory_mib.p50",))).matches[0].contrasts[0]
         assert found.conclusion is Conclusion.REGRESSION
 
+    @pytest.mark.parametrize(("factor", "fewest", "most"), [(1.0, 0, 6), (1.1, 110, 150)])
+    def test_simulated_results_of_known_spread_are_told_apart_as_often_as_they_should(
+        self, factor: float, fewest: int, most: int
+    ) -> None:
+        rng, told = np.random.default_rng(12), 0
+        for _ in range(150):
+            levels = 10 * np.exp(rng.normal(0, 0.02, 2)) * (1.0, factor)
+            before, after = (level * np.exp(rng.normal(0, 0.02, 10)) for level in levels)
+            sides = [
+                side("A", entry({P50: before.tolist()})), side("B", entry({P50: after.tolist()}, experiment="e2"))
+            ]  # fmt: skip
+            told += compare_entries(sides, Terms(metrics=(P50,))).has(Conclusion.REGRESSION)
+        assert fewest <= told <= most
+
     def test_among_many_headlines_chance_has_more_to_say(self) -> None:
         alone, among = many_headlines(1, runs=10, noise=0.001, factor=1.07, seed=3), many_headlines(
             40, runs=10, noise=0.001, factor=1.07, seed=3
