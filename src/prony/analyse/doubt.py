@@ -10,12 +10,11 @@ from prony.analyse.canaries import machine_change
 from prony.model.comparison import Conclusion, Contrast
 from prony.model.estimate import OF_THE_MACHINE, Grade, Reason, Summary, metric_in, verdict_on
 from prony.model.experiment_data import Entry
+from prony.model.metric import is_size
 
 WHAT_TO_DO = "Measure again on a quiet machine, or let both sides take turns (prony duet)"
 # Others who take a fifth of the CPU make a program up to a quarter slower, and twice that where caches suffer too.
 _EXPLAINED = 1.5
-# A busy machine makes a program slower, not larger.
-_SIZES = ("MiB", "KiB", "bytes")
 _BAD = (Conclusion.REGRESSION, Conclusion.DIFFERENT)
 
 
@@ -24,7 +23,7 @@ def machine_doubt(summary: Summary, key: str, *, of_change: bool) -> Reason | No
 
     `of_change`: the question is whether the program changed; then a machine that nobody watched is a reason too.
     """
-    if metric_in(summary, key).unit in _SIZES:
+    if is_size(metric_in(summary, key)):
         return None
     for one in verdict_on(summary, key).reasons:
         is_doubt = one.grade is not Grade.VALID or (of_change and one.code == "unwatched")

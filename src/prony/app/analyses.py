@@ -10,6 +10,7 @@ from prony.app.results import with_runs
 from prony.errors import InputError, NotFoundError
 from prony.model.calibration import Calibration
 from prony.model.comparison import Comparison, Terms
+from prony.model.estimate import Grade
 from prony.model.experiment_data import AnalysedExperiment, Entry, ExperimentData
 from prony.model.history import History
 from prony.model.matrix import MatrixReport, MatrixTerms, Worth
@@ -30,7 +31,26 @@ def compare_stored(store: Store, names: Sequence[str], terms: Terms) -> Comparis
         raise InputError("the same experiment or job is named twice", hint="it would be compared with itself")
     sides = [Side(name, tuple(with_runs(entry) for entry in _entries(store, name))) for name in names]
     machines = {entry.environment.device.hardware_id for side in sides for entry in side.entries}
-    return compared(sides, terms, _common_calibration(store, sides) if len(machines) == 1 else None)
+    calibration = _common_calibration(store, sides) if len(machines) == 1 else None
+    return compared(sides, terms, calibration, _other_results(store, sides))
+
+
+# More say no more, and a comparison is asked for while somebody waits.
+_MOST_EARLIER = 50
+
+
+def _other_results(store: Store, sides: Sequence[Side]) -> dict[str, list[dict[str, float]]]:
+    """Return for each job what the other results of its series were, in their order; not those that are compared."""
+    entries = [entry for side in sides for entry in side.entries]
+    compared = {entry.job.id for entry in entries}
+    found: dict[str, list[dict[str, float]]] = {}
+    with reading(store.engine) as connection:
+        for entry in entries:
+            series = rows.series_of_job(connection, entry.job.id)
+            points = rows.points(connection, series) if series is not None else ()
+            told = [one.values for one in points if one.job_id not in compared and one.grade is not Grade.VOID]
+            found[entry.job.id] = told[-_MOST_EARLIER:]
+    return found
 
 
 def _common_calibration(store: Store, sides: Sequence[Side]) -> Calibration | None:

@@ -209,6 +209,20 @@ _SHARES = ("1", "%", "percent")
 _PARTS = re.compile(r"[^a-z0-9°µμ]+")
 
 
+# A busy machine makes a program slower, not larger.
+_SIZES = ("MiB", "KiB", "bytes")
+
+
+def is_size(metric: Metric) -> bool:
+    return metric.unit in _SIZES
+
+
+def varies_by_itself(metric: Metric) -> bool:
+    """Do two results of the same thing differ in it although nothing changed? Times and rates do; not sizes, and not
+    what is computed."""
+    return depends_on_machine(metric) and not is_size(metric) and metric.unit != "1"
+
+
 def depends_on_machine(metric: Metric) -> bool:
     """Would another load on the machine change it? The unit decides where there is one, else the words of the name."""
     if metric.name in METRICS:

@@ -129,7 +129,8 @@ class Measure(Noun):
         default="as-is", description="state of the model file in the page cache before it is loaded"
     )
     isolation: Literal["fork", "exec"] = Field(
-        default="fork", description="how a repetition gets its process; exec: a fresh interpreter each time"
+        default="exec",
+        description="how a repetition gets its process: a fresh interpreter (exec), or a copy of one (fork)",
     )
     max_time: DurationNs = _lasting(60 * 10**9, "cap on the measured phase of one repetition")
     check: bool = Field(default=True, description="compare outputs with a float32 reference")
@@ -150,18 +151,30 @@ class Limits(Noun):
     )
 
 
+# What a key was where it was left out, before its default was another: stored recipes hold every key.
+_FORMER_DEFAULTS = ((Load, "repeats", 3), (Measure, "isolation", "fork"))
+
+
+def _keys_said(section: Measure | Load) -> list[str]:
+    """Return the keys of a section that somebody wrote, as far as that can be told from their values."""
+    kind, usual = type(section), type(section)()
+    return [
+        name
+        for name in kind.model_fields
+        if (value := getattr(section, name)) != getattr(usual, name) and (kind, name, value) not in _FORMER_DEFAULTS
+    ]
+
+
 def _check_sections(workload: Workload, measure: Measure, load: Load) -> None:
     """Refuse a section, or a key of `measure`, that a workload of this kind cannot honour."""
     if isinstance(workload, MissingWorkload):
         return
-    has_other = load != Load() if workload.section == "measure" else measure != Measure()
-    if has_other:
+    if _keys_said(load if workload.section == "measure" else measure):
         raise ValueError(workload.wrong_section)
     if workload.section != "measure" or workload.measure_keys is None:
         return
-    plain = Measure()
-    for name in Measure.model_fields:
-        if name not in workload.measure_keys and getattr(measure, name) != getattr(plain, name):
+    for name in _keys_said(measure):
+        if name not in workload.measure_keys:
             raise ValueError(workload.wrong_measure_key.format(name))
 
 

@@ -83,6 +83,7 @@ class EngineHost:
         self.name = name
         self.alone = alone
         self.python = python
+        self.has_hosted = False
         self.log = log
         self._log_file = log.open("ab")
         self._phase_note = log.with_suffix(".phase")
@@ -154,6 +155,7 @@ class EngineHost:
 
     def perform(self, order: ChildOrder, watch: Watch) -> EngineAnswer:
         """Have one fresh child carry out the order; whatever happens to it comes back as an answer."""
+        self.has_hosted = True
         self._log_file.truncate(0)  # what was said before is not of this order, and would only fill the disk
         course = _Course(time.perf_counter_ns(), oom_before=watch.oom_kills())
         self._phase_note.unlink(missing_ok=True)

@@ -16,6 +16,7 @@ from prony.model.estimate import Summary, headline_of, metric_in
 from prony.model.job import Job
 from prony.model.load import Load
 from prony.model.metric import key_of
+from prony.model.recipe import Measure
 from prony.model.result import ResultState
 from prony.store.folder import FolderContents
 
@@ -81,11 +82,17 @@ def _load_settings(load: Load) -> dict[str, Any]:
     return found | {"repeats": _FIRST_REPEATS} if load.repeats == usual.repeats else found
 
 
+def _measure_settings(measure: Measure) -> dict[str, Any]:
+    """Return what decides a run. How its process is made is no other benchmark; it was a copy when
+    series were named."""
+    return measure.model_dump(mode="json") | {"isolation": "fork"}
+
+
 def fingerprint(job: Job, hardware_id: str, system: str) -> str:
     """Return the name of the series: what must be alike for two results to be of one history, and nothing else."""
     workload = job.workload.model_dump(mode="json", exclude=_VERSIONS)
     told: dict[str, Any] = {
-        "name": job.name, "cell": job.cell, "workload": workload, "measure": job.measure.model_dump(mode="json"),
+        "name": job.name, "cell": job.cell, "workload": workload, "measure": _measure_settings(job.measure),
         "load": _load_settings(job.load), "hardware": hardware_id, "os": system,
     }  # fmt: skip
     return "s" + hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:15]

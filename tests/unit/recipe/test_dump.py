@@ -59,3 +59,32 @@ def test_quantities_are_written_with_their_units_and_defaults_not_at_all() -> No
         "measure:\n  until:\n    ci: 2.5%\n  max_time: 90s\n"
         "limits:\n  memory: 2GiB\n"
     )
+
+
+_MODEL = {"kind": "model", "model": "zoo:noop", "engine": "onnxruntime"}
+_SERVICE = {"kind": "service", "service": "redis"}
+_SCRIPT = {"kind": "script", "command": "true"}
+
+
+@pytest.mark.parametrize(
+    ("workload", "section", "key", "former"),
+    [
+        (_MODEL, "load", "repeats", 3),
+        (_SCRIPT, "load", "repeats", 3),
+        (_SERVICE, "measure", "isolation", "fork"),
+        (_SCRIPT, "measure", "isolation", "fork"),
+    ],
+)
+def test_a_recipe_that_was_stored_under_a_former_default_is_read(
+    workload: dict[str, Any], section: str, key: str, former: object
+) -> None:
+    stored = recipe_of({"name": "stored", "workload": workload}).model_dump(mode="json")
+    assert stored[section][key] != former
+    stored[section][key] = former
+    assert getattr(getattr(Recipe.read(stored), section), key) == former
+
+
+def test_a_section_of_another_kind_is_refused() -> None:
+    for workload, section, key, value in ((_MODEL, "load", "repeats", 4), (_SERVICE, "measure", "repeats", 3)):
+        with pytest.raises(ValueError, match="is for"):
+            Recipe.read({"name": "x", "workload": workload, section: {key: value}})

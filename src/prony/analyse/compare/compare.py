@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
 
 from prony.analyse.canaries import machine_change
 from prony.analyse.compare.duet_sides import duet_sides, is_duet
@@ -15,14 +19,16 @@ from prony.model.calibration import Calibration, describe_disturbance
 from prony.model.comparison import OWN_RULE, Compared, Comparison, Conclusion, Contrast, Difference, Match, Terms
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry
+from prony.model.metric import metric_of, varies_by_itself
 from prony.ports import plugins
 from prony.ports.comparison_rule import ComparisonRule
+from prony.stats.apart import ApartSpread, estimate_apart_spread
 from prony.stats.permutation import adjust_probabilities
 
 _MOST_NAMED = 12
 _APART = (
-    "The sides were measured one after the other. On a machine that drifts, that alone can look like a change; "
-    "jobs of one experiment take turns: put both sides into one matrix and use --across."
+    "The sides were measured one after the other, so what whole results of the same thing differ by is counted in. "
+    "Sides that take turns show smaller changes: prony duet, or both in one matrix and --across."
 )
 _ORDER = (
     Conclusion.REGRESSION, Conclusion.INCONCLUSIVE, Conclusion.INSUFFICIENT, Conclusion.DIFFERENT,
@@ -32,11 +38,20 @@ _ORDER = (
 Pair = tuple[Entry, Entry]
 
 
-def compare_entries(sides: Sequence[Side], terms: Terms, calibration: Calibration | None = None) -> Comparison:
+# By the id of a job: the numbers of the other results of its series, in the order in which they were measured.
+Earlier = Mapping[str, Sequence[Mapping[str, float]]]
+
+
+def compare_entries(
+    sides: Sequence[Side],
+    terms: Terms,
+    calibration: Calibration | None = None,
+    earlier: Earlier = MappingProxyType({}),
+) -> Comparison:
     """Compare the first with each other, the sides of a duet, or one with itself along `terms.across`.
 
     The same input gives the same answer. Where the machine was calibrated deeply, its own level is tested at, and what
-    it can show is told.
+    it can show is told. `earlier` results tell how far those that were measured apart differ by themselves.
     """
     if calibration is not None and calibration.alpha is not None and not calibration.disturbed:
         terms = terms.model_copy(update={"level": min(terms.level, calibration.alpha)})
@@ -48,7 +63,9 @@ def compare_entries(sides: Sequence[Side], terms: Terms, calibration: Calibratio
     unlike = [differences(*pair, terms.across) for pair in found.pairs]
     if not terms.anyway:
         _refuse(unlike)
-    judged = _judge_pairs(found.pairs, terms) if terms.rule == OWN_RULE else _apply_rule(terms.rule, found.pairs)
+    judged = (
+        _judge_pairs(found.pairs, terms, earlier) if terms.rule == OWN_RULE else _apply_rule(terms.rule, found.pairs)
+    )
     matches = tuple(
         Match(
             title=title_of(*pair), baseline=_describe_entry(pair[0]), candidate=_describe_entry(pair[1]),
@@ -81,15 +98,24 @@ def _refuse(unlike: Sequence[Sequence[Difference]]) -> None:
         )
 
 
-def _judge_pairs(pairs: Sequence[Pair], terms: Terms) -> list[list[Contrast]]:
-    drawn = [drafts(*pair, terms, interleaved=_took_turns(*pair)) for pair in pairs]
-    tests = [draft.p for several in drawn for draft in several if draft.p is not None]
-    among: dict[float | None, float] = dict(
-        zip(tests, adjust_probabilities(tests), strict=True)
-    )  # equal probabilities are adjusted alike
+def _judge_pairs(pairs: Sequence[Pair], terms: Terms, earlier: Earlier) -> list[list[Contrast]]:
+    drawn = [
+        drafts(*pair, terms, interleaved=_took_turns(*pair), apart=partial(_apart_spreads, pair, earlier))
+        for pair in pairs
+    ]
+    all_drafts = [draft for several in drawn for draft in several]
+    tests = [draft.p for draft in all_drafts if draft.p is not None]
+    among, among_apart = _adjust(tests), _adjust([draft.apart_p for draft in all_drafts if draft.apart_p is not None])
     judged = [
         [
-            contrast(draft, pair, terms, q=draft.among(among.get(draft.p), len(tests)), tests=len(tests))
+            contrast(
+                draft,
+                pair,
+                terms,
+                q=draft.among(among.get(draft.p), len(tests)),
+                apart_q=among_apart.get(draft.apart_p),
+                tests=len(tests),
+            )
             for draft in several
         ]
         for pair, several in zip(pairs, drawn, strict=True)
@@ -98,6 +124,25 @@ def _judge_pairs(pairs: Sequence[Pair], terms: Terms) -> list[list[Contrast]]:
         [add_doubt(one, *pair, took_turns=_took_turns(*pair)) for one in several]
         for pair, several in zip(pairs, judged, strict=True)
     ]
+
+
+def _adjust(probabilities: Sequence[float]) -> dict[float | None, float]:
+    """Return each one's probability among all of them; equal ones are adjusted alike."""
+    return dict(zip(probabilities, adjust_probabilities(probabilities), strict=True))
+
+
+def _apart_spreads(pair: Pair, earlier: Earlier, key: str) -> tuple[ApartSpread, ...]:
+    """Return how far whole results of both sides lie apart; nothing of sizes and of what is computed."""
+    metric = metric_of(key, {**pair[1].summary.metrics, **pair[0].summary.metrics})
+    if not varies_by_itself(metric):
+        return ()
+    return tuple(
+        estimate_apart_spread(
+            np.array([one[key] for one in earlier.get(entry.job.id, ()) if key in one]),
+            np.array(entry.summary.runs[key], dtype=np.float64),
+        )
+        for entry in pair
+    )
 
 
 def _apply_rule(name: str, pairs: Sequence[Pair]) -> list[list[Contrast]]:

@@ -14,14 +14,16 @@ import numpy as np
 from prony.model.comparison import Conclusion, Effect
 from prony.model.load import Load
 from prony.model.metric import Better
+from prony.stats.apart import ApartSpread, apart_p, widen_ratio
 from prony.stats.intervals import rate_difference_interval
 from prony.stats.permutation import cut_scores, least_p, permutation_p, robust_p, robust_sign_flip_p
 from prony.stats.quantiles import Array
-from prony.stats.shift import cliffs_delta, paired_ratio, ratio
+from prony.stats.shift import Shift, cliffs_delta, paired_ratio, ratio
 from prony.stats.spread import FEWEST_RUNS, detectable_change, noise_of, runs_needed
 from prony.stats.student import paired_student_ratio_p, student_p, student_ratio_p
 
 _TOGETHER = 0.3
+_APART_REACH = 3.08  # normal quantiles of `APART_LEVEL`, two-sided, and of a power of 80 %, together
 FEWEST_PAIRS = 8  # signs of seven pairs never come below 1.6 %
 
 
@@ -34,10 +36,13 @@ class ComparedRuns:
     paired: bool = False
 
 
-def effect_of(before: Sequence[float], after: Sequence[float], *, paired: bool = False) -> Effect | str:
+def effect_of(
+    before: Sequence[float], after: Sequence[float], *, paired: bool = False, apart: Sequence[ApartSpread] = ()
+) -> Effect | str:
     """Return by how much `after` differs from `before`, one number a run; a text where that cannot be said.
 
     The same in every unit, and of a rate as of its inverse. `paired`: the runs with one index were made together.
+    `apart`: how far whole results of either side lie apart, where the sides were not measured together.
     """
     if trouble := _trouble_with(before, after, paired=paired):
         return trouble
@@ -48,12 +53,29 @@ def effect_of(before: Sequence[float], after: Sequence[float], *, paired: bool =
     # Of pairs the noise is that of their quotients, which holds the noise of both sides already.
     runs = 2 * len(before) if paired else min(len(before), len(after))
     how = "paired Hodges-Lehmann ratio; sign-flip test" if paired else "Hodges-Lehmann ratio; permutation test"
-    return Effect(
+    made = Effect(
         value=found.value, low=found.low, high=found.high, confidence=found.confidence,
         p=robust_sign_flip_p(logs[1] - logs[0]) if paired else robust_p(*logs),
         delta=cliffs_delta(first, second), runs=(len(before), len(after)),
         noise=noise, detectable=detectable_change(noise, runs) if noise is not None else None, method=how,
     )  # fmt: skip
+    return _measured_apart(made, apart) if apart else made
+
+
+def _measured_apart(effect: Effect, sides: Sequence[ApartSpread]) -> Effect:
+    """Let an effect hold the spread between whole results, which the runs of two of them do not show."""
+    spread = math.hypot(*(side.sd for side in sides))
+    wide = widen_ratio(Shift(effect.value, effect.low, effect.high, effect.confidence), spread)
+    found = {
+        "low": wide.low,
+        "high": wide.high,
+        "apart": spread,
+        "apart_results": min(side.results for side in sides),
+        "apart_p": apart_p(math.log(effect.value), effect.noise or 0.0, effect.runs, spread),
+        "detectable": math.hypot(effect.detectable or 0.0, _APART_REACH * spread),
+        "method": f"{effect.method}; the spread between whole results added",
+    }
+    return effect.model_copy(update=found)
 
 
 def chance_among(effect: Effect, adjusted: float, tests: int, runs: ComparedRuns) -> float:
@@ -179,6 +201,8 @@ def _runs(count: int) -> str:
 # One test alone, and the share of false discoveries among all that are compared at once.
 LEVEL = 0.01
 FALSE_DISCOVERIES = 0.025
+# How often two whole results of the same thing, measured apart, may be called different, half of it each way.
+APART_LEVEL = 0.025
 # Of a share of failures, in shares: the least that is told, and what must be ruled out before two are called the same.
 LEAST_SHARE = 0.001
 SAME_SHARE = 0.01
@@ -201,12 +225,28 @@ def conclude(effect: Effect, better: Better, threshold: float, level: float = LE
 def is_significant(effect: Effect, level: float = LEVEL) -> bool:
     if effect.p is None:
         return False
-    return effect.p < level and (effect.q is None or effect.q < FALSE_DISCOVERIES)
+    return effect.p < level and (effect.q is None or effect.q < FALSE_DISCOVERIES) and not hidden_by_apart(effect)
+
+
+def hidden_by_apart(effect: Effect) -> bool:
+    """Would two whole results of the same thing, measured apart, differ as much too often?"""
+    known = effect.apart_p if effect.apart_q is None else effect.apart_q
+    return known is not None and known >= APART_LEVEL
+
+
+def needs_turns(effect: Effect, threshold: float) -> bool:
+    """Is what whole results differ by too much for an answer, so that no number of runs settles it?"""
+    if effect.apart is None:
+        return False
+    # Two standard deviations: what an interval of 95 % holds at least.
+    if 2 * effect.apart >= math.log1p(threshold):
+        return True
+    return effect.p is not None and effect.p < LEVEL and hidden_by_apart(effect)
 
 
 def more_runs(effect: Effect, threshold: float) -> int | None:
     """Return how many more runs on each side would settle an open question; None where nobody can tell or wait."""
-    if effect.noise is None or effect.scale == "difference":
+    if effect.noise is None or effect.scale == "difference" or needs_turns(effect, threshold):
         return None
     have = min(effect.runs)
     needed = max(runs_needed(effect.noise, threshold), math.ceil(1.5 * have))

@@ -43,6 +43,9 @@ _NO_MATTER = (
     "workload.checksum",
 )
 
+# It is told and hinders nothing: the same is measured, in a process that was made otherwise.
+_MAY_DIFFER = ("measure.isolation",)
+
 
 def differences(baseline: Entry, candidate: Entry, across: Sequence[str] = ()) -> tuple[Difference, ...]:
     """Return them in the order machine, model, settings, software."""
@@ -50,7 +53,7 @@ def differences(baseline: Entry, candidate: Entry, across: Sequence[str] = ()) -
     found: list[Difference] = []
     for kind, (before, after) in _sides(baseline, candidate).items():
         for path, first, second in _unlike(before, after):
-            may = kind == "software" or kind in groups or _is_under(path, paths)
+            may = kind == "software" or path in _MAY_DIFFER or kind in groups or _is_under(path, paths)
             found.append(Difference(kind=kind, path=path, baseline=first, candidate=second, allowed=may))
     return tuple(found)
 

@@ -24,6 +24,7 @@ from prony.analyse.compare.effect import (
     effect_of,
     is_significant,
     more_runs,
+    needs_turns,
     rise_together,
     share_effect,
 )  # fmt: skip
@@ -34,6 +35,10 @@ from prony.model.estimate import OF_THE_MACHINE, Estimate, Grade, Summary, Verdi
 from prony.model.experiment_data import Entry
 from prony.model.metric import METRICS, Metric, key_of, metric_of
 from prony.model.workload import workload_class
+from prony.stats.apart import ApartSpread
+
+# How far whole results of both sides lie apart in a metric; nothing of what does not vary by itself.
+Apart = Callable[[str], tuple[ApartSpread, ...]]
 
 
 def contrast_sentence(contrast: Contrast, title: str, threshold: float, tests: int = 1) -> str:
@@ -56,6 +61,12 @@ def contrast_sentence(contrast: Contrast, title: str, threshold: float, tests: i
             return f"{what} is open, {change}{_from_to(contrast)}; {sure}. {_settling(contrast, threshold)}"
 
 
+def apart_sentence(effect: Effect) -> str:
+    """Say how far results lie apart that were not measured together, and how that is known."""
+    known = f"learned of {effect.apart_results} results" if effect.apart_results else "assumed: no history tells"
+    return f"Two whole results of the same thing differ by about {percent_text(effect.apart or 0.0)} ({known})."
+
+
 def value_text(estimate: Estimate | None) -> str:
     if estimate is None:
         return "nothing"
@@ -75,7 +86,9 @@ def _chance(effect: Effect, tests: int) -> str:
     if effect.p is None:
         return "untested"
     among = f", {chance_text(effect.q)} among {tests} at once" if effect.q is not None and tests > 1 else ""
-    return f"p {_equals(effect.chance)}{among}"
+    known = effect.apart_p if effect.apart_q is None else effect.apart_q
+    apart = f"; measured apart, p {_equals(chance_text(known))}" if known is not None else ""
+    return f"p {_equals(effect.chance)}{among}{apart}"
 
 
 def _equals(chance: str) -> str:
@@ -88,6 +101,8 @@ def _settling(contrast: Contrast, threshold: float) -> str:
         return ""
     if effect.scale == "difference":
         return "More runs would settle it, or longer ones."
+    if needs_turns(effect, threshold):
+        return f"{apart_sentence(effect)} More runs do not settle that; turns do (prony duet)."
     if contrast.more_runs is None:
         noise = percent_text(effect.noise or 0.0)
         return f"Runs vary by {noise}: no number of runs in reason settles it here; take turns on a quieter machine."
@@ -178,6 +193,11 @@ class DraftContrast:
     breaks: bool = False
 
     @property
+    def apart_p(self) -> float | None:
+        """The same of the spread between whole results; None of sides that were measured together."""
+        return self.effect.apart_p if self.effect is not None and self.wanted.role == "headline" else None
+
+    @property
     def p(self) -> float | None:
         """What is corrected together with those of all other headlines; None of what decides nothing."""
         return self.effect.p if self.effect is not None and self.wanted.role == "headline" else None
@@ -189,13 +209,13 @@ class DraftContrast:
         return chance_among(self.effect, adjusted, tests, self.runs)
 
 
-def drafts(baseline: Entry, candidate: Entry, terms: Terms, *, interleaved: bool) -> list[DraftContrast]:
+def drafts(baseline: Entry, candidate: Entry, terms: Terms, *, interleaved: bool, apart: Apart) -> list[DraftContrast]:
     """Return what there is to judge of two jobs, in the order in which it is shown."""
     first, second = baseline.summary, candidate.summary
     # Only numbers with a run or a count behind them can be compared.
     known = dict.fromkeys((*first.runs, *first.counts, *second.runs, *second.counts))
     found = choose_metrics(baseline.job.workload.kind, known, terms.metrics, own={**second.metrics, **first.metrics})
-    made = _draft_of(first, second, interleaved=interleaved)
+    made = _draft_of(first, second, interleaved=interleaved, apart=apart)
     return [
         DraftContrast(one, None, void)
         if (void := _void(baseline, candidate, one.key))
@@ -204,12 +224,14 @@ def drafts(baseline: Entry, candidate: Entry, terms: Terms, *, interleaved: bool
     ]
 
 
-def contrast(draft: DraftContrast, pair: tuple[Entry, Entry], terms: Terms, *, q: float | None, tests: int) -> Contrast:
-    """Judge one draft; `q` is its probability among all `tests` headlines."""
+def contrast(
+    draft: DraftContrast, pair: tuple[Entry, Entry], terms: Terms, *, q: float | None, apart_q: float | None, tests: int
+) -> Contrast:
+    """Judge one draft; `q` and `apart_q` are its probabilities among all `tests` headlines."""
     baseline, candidate = pair
     key = draft.wanted.key
     metric = metric_of(key, {**candidate.summary.metrics, **baseline.summary.metrics})
-    effect = draft.effect.model_copy(update={"q": q}) if draft.effect is not None else None
+    effect = draft.effect.model_copy(update={"q": q, "apart_q": apart_q}) if draft.effect is not None else None
     conclusion = Conclusion.INSUFFICIENT
     if effect is not None:
         conclusion = conclude(effect, metric.better, terms.threshold, terms.level)
@@ -269,7 +291,9 @@ def _is_known_although_void(verdict: Verdict, key: str) -> bool:
     return key_of(key).metric == "error_rate" and codes <= {"all_failed", "no_success"} | OF_THE_MACHINE
 
 
-def _draft_of(first: Summary, second: Summary, *, interleaved: bool) -> Callable[[MetricChoice], DraftContrast]:
+def _draft_of(
+    first: Summary, second: Summary, *, interleaved: bool, apart: Apart
+) -> Callable[[MetricChoice], DraftContrast]:
     def draft(one: MetricChoice) -> DraftContrast:
         if trouble := _lacking(one.key, first, second):
             return DraftContrast(one, None, trouble)
@@ -284,7 +308,7 @@ def _draft_of(first: Summary, second: Summary, *, interleaved: bool) -> Callable
             took_turns = interleaved and first.used == second.used and len(earlier) == len(later) == len(first.used)
             # Pairs find more where the sides went up and down together, and less where they did not.
             runs = ComparedRuns(earlier, later, paired=took_turns and rise_together(earlier, later))
-            found = effect_of(earlier, later, paired=runs.paired)
+            found = effect_of(earlier, later, paired=runs.paired, apart=() if interleaved else apart(one.key))
         return DraftContrast(one, None, found) if isinstance(found, str) else DraftContrast(one, found, "", runs)
 
     return draft

@@ -1,11 +1,13 @@
 """An engine that does nothing, or one fixed piece of arithmetic: the instrument measured by itself.
 
 Its "model" is a name: `noop` returns at once, so that whatever is timed is Prony's own; `kernel` sorts and sums a fixed
-array on one thread, so that whatever varies is the machine's own.
+array on one thread, so that whatever varies is the machine's own; `spin-500us` returns when so much time has passed, so
+that what should be reported is known.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,6 +19,7 @@ from prony.errors import CapacityError, InputError
 from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, Session, TensorSpec, Unit
 
 _KERNEL_SIZE = 200_000
+_SPIN = "spin-"
 
 
 class NullSession:
@@ -58,13 +61,29 @@ class Null:
             raise CapacityError(f"no unit {options.unit}", hint=hint, code="unit_unavailable")
         calls: dict[str, Callable[[], Any]] = {"noop": _nothing, "kernel": _kernel()}
         name = Path(path).stem
+        if name.startswith(_SPIN):
+            return NullSession(_spin(name))
         if name not in calls:
-            raise InputError(f"the null engine has no model {name!r}", hint="noop or kernel")
+            raise InputError(f"the null engine has no model {name!r}", hint="noop, kernel or spin-500us")
         return NullSession(calls[name])
 
 
 def _nothing() -> None:
     return None
+
+
+def _spin(name: str) -> Callable[[], Any]:
+    digits = name.removeprefix(_SPIN).removesuffix("us")
+    if not digits.isdecimal():
+        raise InputError(f"the null engine has no model {name!r}", hint="a time in microseconds, as in spin-500us")
+    lasting_ns = 1000 * int(digits)
+
+    def call() -> None:
+        end_ns = time.perf_counter_ns() + lasting_ns
+        while time.perf_counter_ns() < end_ns:
+            pass
+
+    return call
 
 
 def _kernel() -> Callable[[], Any]:

@@ -34,6 +34,12 @@ def noisy(level: float, count: int, *, cv: float = 0.01, seed: int = 0) -> list[
     return [float(value) for value in level * np.exp(np.random.default_rng(seed).normal(0, cv, count))]
 
 
+def alike(sides: Sequence[Side], count: int = 200) -> dict[str, list[dict[str, float]]]:
+    """Return so many other results of each job that lie as near to each other as can be."""
+    jobs = [one for side in sides for one in side.entries]
+    return {one.job.id: [{key: values[0] for key, values in one.summary.runs.items()}] * count for one in jobs}
+
+
 def entry(
     runs: Mapping[str, Sequence[float]],
     *,

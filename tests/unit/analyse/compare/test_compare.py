@@ -17,17 +17,16 @@ from prony.model.estimate import Grade, Missing, Reason, Verdict
 from prony.model.load import Load
 from prony.model.metric import key_of
 
-from .sides import VALID, VOID, changed, entry, noisy, side
+from .sides import VALID, VOID, alike, changed, entry, noisy, side
 
 P50 = "inference_ms.p50"
 RATE = "throughput_per_s.p50"
 
 
 def one_metric(before: list[float], after: list[float], key: str = P50, **terms: object) -> Contrast:
-    found = compare_entries(
-        [side("A", entry({key: before})), side("B", entry({key: after}, experiment="e2"))],
-        Terms.model_validate({"metrics": (key,), **terms}),
-    )
+    """Compare results whose history tells that they lie near to each other by themselves."""
+    sides = [side("A", entry({key: before})), side("B", entry({key: after}, experiment="e2"))]
+    found = compare_entries(sides, Terms.model_validate({"metrics": (key,), **terms}), earlier=alike(sides))
     (match,) = found.matches
     (contrast,) = match.contrasts
     return contrast
@@ -51,8 +50,8 @@ class TestConclusions:
         found = one_metric(noisy(10, 10, seed=1), noisy(10.6, 10, seed=2))
         assert found.conclusion is Conclusion.REGRESSION
         assert found.sentence == (
-            "mlp: inference_ms.p50 got worse, +5.8 % [+5.0 %, +6.8 %] (10.04 ms to 10.59 ms); "
-            "10 against 10 runs, p = 0.0001."
+            "mlp: inference_ms.p50 got worse, +5.8 % [+4.7 %, +7.1 %] (10.04 ms to 10.59 ms); "
+            "10 against 10 runs, p = 0.0001; measured apart, p <0.0001."
         )
 
     def test_a_faster_side_is_an_improvement(self) -> None:
@@ -111,6 +110,78 @@ class TestConclusions:
         assert one_metric([1.0, 1.0, 2.0, 2.0, 1.0], [1.0, 2.0, 2.0, 1.0, 2.0]).conclusion is Conclusion.INCONCLUSIVE
 
 
+class TestMeasuredApart:
+    """Two results of the same thing differ by more than their runs tell."""
+
+    @staticmethod
+    def of(factor: float, earlier: list[float] | None = None, runs: int = 10, cv: float = 0.001) -> Contrast:
+        sides = [
+            side("A", entry({P50: noisy(10, runs, cv=cv, seed=1)})),
+            side("B", entry({P50: noisy(10 * factor, runs, cv=cv, seed=2)}, experiment="e2")),
+        ]
+        told = [{P50: value} for value in earlier or []]
+        found = compare_entries(
+            sides, Terms(metrics=(P50,)), earlier={one.job.id: told for each in sides for one in each.entries}
+        )
+        return found.matches[0].contrasts[0]
+
+    def test_what_two_results_differ_by_anyhow_is_no_regression_however_sure_the_runs_are(self) -> None:
+        found = self.of(1.04)
+        assert found.conclusion is Conclusion.INCONCLUSIVE
+        assert found.effect is not None
+        assert (found.effect.p or 1) < 0.001
+        assert (found.effect.low or 9) < 1
+        assert found.more_runs is None
+        assert found.sentence.endswith(
+            "Two whole results of the same thing differ by about 2.8 % (assumed: no history tells). "
+            "More runs do not settle that; turns do (prony duet)."
+        )
+
+    def test_what_lies_far_beyond_is_told(self) -> None:
+        assert self.of(1.1).conclusion is Conclusion.REGRESSION
+        assert self.of(0.9).conclusion is Conclusion.IMPROVEMENT
+
+    def test_a_history_tells_how_far_results_lie_apart(self) -> None:
+        near, wide = [10.0] * 30, [10.0 * (1 + 0.06 * (-1) ** n) for n in range(30)]
+        assert self.of(1.04, near).conclusion is Conclusion.REGRESSION
+        assert self.of(1.0, near).conclusion is Conclusion.EQUIVALENT
+        assert self.of(1.1, wide).conclusion is Conclusion.INCONCLUSIVE
+        assert "(learned of 30 results)" in self.of(1.1, wide).sentence
+
+    def test_a_change_long_ago_is_no_spread(self) -> None:
+        stepped = [10.0] * 15 + [20.0] * 15
+        assert self.of(1.05, stepped).conclusion is Conclusion.REGRESSION
+
+    def test_sizes_are_compared_as_they_are(self) -> None:
+        sides = [
+            side(name, entry({"memory_mib.p50": [size] * 6}, experiment=name))
+            for name, size in (("A", 100.0), ("B", 104.0))
+        ]
+        found = compare_entries(sides, Terms(metrics=("memory_mib.p50",))).matches[0].contrasts[0]
+        assert found.conclusion is Conclusion.REGRESSION
+
+    @pytest.mark.parametrize(("factor", "fewest", "most"), [(1.0, 0, 6), (1.1, 110, 150)])
+    def test_simulated_results_of_known_spread_are_told_apart_as_often_as_they_should(
+        self, factor: float, fewest: int, most: int
+    ) -> None:
+        rng, told = np.random.default_rng(12), 0
+        for _ in range(150):
+            levels = 10 * np.exp(rng.normal(0, 0.02, 2)) * (1.0, factor)
+            before, after = (level * np.exp(rng.normal(0, 0.02, 10)) for level in levels)
+            sides = [
+                side("A", entry({P50: before.tolist()})), side("B", entry({P50: after.tolist()}, experiment="e2"))
+            ]  # fmt: skip
+            told += compare_entries(sides, Terms(metrics=(P50,))).has(Conclusion.REGRESSION)
+        assert fewest <= told <= most
+
+    def test_among_many_headlines_chance_has_more_to_say(self) -> None:
+        alone, among = many_headlines(1, runs=10, noise=0.001, factor=1.07, seed=3), many_headlines(
+            40, runs=10, noise=0.001, factor=1.07, seed=3
+        )  # fmt: skip
+        assert alone.has(Conclusion.REGRESSION)
+        assert not among.has(Conclusion.REGRESSION)
+
+
 class TestInvariance:
     @given(st.integers(0, 500), st.sampled_from([0.9, 0.97, 1.0, 1.03, 1.1]), st.sampled_from([0.01, 0.03]))
     @settings(max_examples=count_examples(40), deadline=None)
@@ -148,7 +219,8 @@ class TestFamilies:
                 for n in range(1, jobs + 1)
             ]  # fmt: skip
 
-        return compare_entries([side("A", *made("e1", 1, 0)), side("B", *made("e2", slower, 50))], Terms())  # type: ignore[arg-type]
+        sides = [side("A", *made("e1", 1, 0)), side("B", *made("e2", slower, 50))]  # type: ignore[arg-type]
+        return compare_entries(sides, Terms(), earlier=alike(sides))
 
     def test_one_headline_of_each_family_decides_and_the_rest_is_shown_behind_it(self) -> None:
         contrasts = self.whole().matches[0].contrasts
@@ -341,7 +413,7 @@ class TestMeasurement:
         found = compare_entries(
             [side("A", entry({P50: noisy(10, 8)})), side("B", entry({P50: noisy(10, 8)}, experiment="e2"))], Terms()
         )
-        assert found.notes[0].startswith("The sides were measured one after the other.")
+        assert found.notes[0].startswith("The sides were measured one after the other, so what whole results")
 
     def test_jobs_of_one_experiment_are_compared_as_pairs_which_takes_a_drift_out(self) -> None:
         drift = [10 * 1.02**i for i in range(10)]

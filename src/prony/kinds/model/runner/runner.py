@@ -199,7 +199,7 @@ class Runner:
     def _fresh_host(self, course: JobRun) -> EngineHost:
         """Return a spawner that has hosted nothing yet, for isolation by a whole new interpreter."""
         key = (course.job.work(ModelWorkload).engine, course.python)
-        if key in self._hosts:
+        if key in self._hosts and self._hosts[key].has_hosted:
             self._hosts.pop(key).close()
         return self._host_of(course)
 
