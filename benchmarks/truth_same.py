@@ -98,7 +98,7 @@ def compare_pairs(product: Product, experiments: Sequence[str]) -> Count:
 
 
 def _decides(contrast: Mapping[str, Any]) -> bool:
-    return contrast["role"] == "headline"
+    return bool(contrast["role"] == "headline")
 
 
 def resample(entries: Sequence[Entry], comparisons: int, seed: int) -> Count:
