@@ -1,0 +1,94 @@
+"""Load a model and run it once, unmeasured: does it work here, and which sizes had to be chosen for it?"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from prony.errors import CapacityError, InputError, PronyError, SutError
+from prony.kinds.model.runner.job_run import model_order
+from prony.kinds.model.schema import ModelWorkload
+from prony.model.assumption import Assumption
+from prony.model.job import Job
+from prony.model.result import Failure, InputFacts
+from prony.ports import plugins
+from prony.ports.models import FetchOptions, ModelFiles
+from prony.runner.child.wire import Message
+from prony.runner.context import RunContext
+from prony.runner.engines import check_engine_version, interpreter
+from prony.runner.host import EngineHost, Watch
+from prony.runner.models import source_of
+
+
+def try_model(job: Job, context: RunContext) -> tuple[Assumption, ...]:
+    """Run the model of a job once; return the input sizes that nobody gave.
+
+    Raises:
+        InputError: the model cannot be read by its engine, or does not run with these inputs.
+        CapacityError: its engine is missing here.
+        SutError: the engine failed for another reason.
+    """
+    return tuple(_describe_choice(one) for one in _inputs_of(_run_once(job, context)) if one.chosen_axes)
+
+
+def _run_once(job: Job, context: RunContext) -> Message:
+    workload = job.work(ModelWorkload)
+    python = interpreter(workload.engine, context.engines, workload.engine_version)
+    files = _fetch(workload, context, python)
+    with (
+        tempfile.TemporaryDirectory(prefix="prony-") as scratch,
+        EngineHost(workload.engine, python, Path(scratch) / "trial.log") as host,
+    ):
+        check_engine_version(workload.engine, workload.engine_version, host.hello["version"])
+        order = model_order("load", workload, files, workload.threads or len(os.sched_getaffinity(0)))
+        watch = Watch(timeout_ns=job.limits.timeout, memory_bytes=job.limits.memory, stop_asked=context.stop_asked)
+        answer = host.perform(order, watch)
+    if answer.failure is not None:
+        raise _error_of(answer.failure, workload)
+    if answer.done is None:
+        raise SutError(f"{workload.engine} gave no answer", hint="see whether prony engines finds it ready")
+    return answer.done
+
+
+def _fetch(workload: ModelWorkload, context: RunContext, python: str) -> ModelFiles:
+    options = FetchOptions(
+        cache=context.cache,
+        formats=plugins.load_plugin(plugins.ENGINES, workload.engine).formats,
+        checksum=workload.checksum,
+        base=context.base,
+        python=python,
+        policy=context.policy,
+    )
+    options.policy.check_scheme(workload.model)
+    return source_of(workload.model).fetch(workload.model, options, lambda *_: None)
+
+
+def _inputs_of(done: Message) -> list[InputFacts]:
+    return [InputFacts.read(item) for item in done["inputs"]]
+
+
+def _error_of(failure: Failure, workload: ModelWorkload) -> PronyError:
+    """Return the error of a trial that failed: the file and the sizes are the caller's, the rest is the engine's."""
+    where = f"{workload.model} on {workload.engine}"
+    if failure.whose == "input":
+        return InputError(f"{where}: {failure.message}", hint=failure.hint, code=failure.code)
+    if failure.whose == "capacity":
+        return CapacityError(f"{where}: {failure.message}", hint=failure.hint, code=failure.code)
+    if failure.code == "engine_error" and failure.phase == "load":
+        message = f"{workload.engine} cannot load {workload.model}: {failure.message}"
+        hint = failure.hint or "is the file whole, and of the format that its name says? prony engines lists others"
+        return InputError(message, hint=hint, code="model_invalid")
+    if failure.code == "engine_error" and failure.hint:
+        return InputError(f"{where}: {failure.message}", hint=failure.hint, code="wrong_size")
+    return SutError(f"{where}: {failure.message}", hint=failure.hint, code=failure.code)
+
+
+def _describe_choice(one: InputFacts) -> Assumption:
+    shape = "x".join(map(str, one.shape))
+    return Assumption(
+        what=f"input {one.name} is {shape}: the model leaves {' and '.join(one.chosen_axes)} open",
+        flag=f"--shape {one.name}={shape}",
+        key=f"workload.inputs.shapes.{one.name}: {list(one.shape)}",
+        is_guess=True,
+    )
