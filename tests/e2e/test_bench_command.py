@@ -161,3 +161,21 @@ def test_the_recipe_that_is_printed_runs_as_it_is(tmp_path: Path, monkeypatch: p
     prony("run", "my.yaml", "--no-report")
     assert "warmup: 0" in text
     assert "copy_files: false" in prony("recipe", "--command", "ls").stdout
+
+
+def test_a_model_that_is_set_lies_where_it_was_typed_and_not_beside_the_recipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "recipes").mkdir()
+    recipe = "name: x\nworkload: {kind: model, model: gone.onnx, engine: onnxruntime}\n"
+    (tmp_path / "recipes" / "x.yaml").write_text(f"{recipe}measure: {{runs: 3, repeats: 1, warmup: 0, check: false}}\n")
+    monkeypatch.chdir(tmp_path)
+    write_model(tmp_path / "net.onnx", 1, 3)
+    prony("run", "recipes/x.yaml", "--set", "workload.model=net.onnx", "--no-report")
+
+
+def test_the_hint_of_a_wrong_format_lists_pdf_and_every_example_has_one_line() -> None:
+    assert "pdf" in prony("report", "--format", "docx", code=2).stderr
+    lines = prony("examples").stdout.splitlines()
+    assert max(map(len, lines)) <= 120
+    assert len(lines) == 1 + len(json.loads(prony("examples", "--json").stdout))
