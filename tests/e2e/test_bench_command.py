@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,13 @@ FEW = ("--runs", "3", "--repeats", "1", "--set", "measure.warmup=0", "--set", "m
 QUICK = (*FEW, "--no-report")
 
 
-def write_model(path: Path, *shape: int | str, name: str = "image", node: str = "Relu") -> Path:
-    """Write an ONNX model of one node whose input has this shape."""
+def write_model(path: Path, *shape: int | str, name: str = "image", reshape_to: Sequence[int] = ()) -> Path:
+    """Write an ONNX model of one node whose input has this shape; one that reshapes runs where the sizes agree."""
     given = helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
     made = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
-    graph = helper.make_graph([helper.make_node(node, [name], ["y"])], "g", [given], [made])
+    node = helper.make_node("Reshape", [name, "to"], ["y"]) if reshape_to else helper.make_node("Relu", [name], ["y"])
+    constants = [helper.make_tensor("to", TensorProto.INT64, [len(reshape_to)], reshape_to)] if reshape_to else []
+    graph = helper.make_graph([node], "g", [given], [made], constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, path)
     return path
@@ -66,17 +69,23 @@ def test_a_size_that_nothing_tells_is_asked_for_and_the_hint_works_as_printed(tm
     assert json.loads(prony("list", "--json").stdout) == []
 
 
-def test_a_model_that_fails_at_a_guessed_size_is_refused_before_it_is_measured(tmp_path: Path) -> None:
-    given = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", "sequence"])
-    made = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
-    shape = helper.make_tensor("s", TensorProto.INT64, [2], [1, 77])
-    graph = helper.make_graph([helper.make_node("Reshape", ["x", "s"], ["y"])], "g", [given], [made], [shape])
-    onnx.save(
-        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "net.onnx"
-    )
-    done = prony("bench", tmp_path / "net.onnx", *QUICK, code=2)
-    assert "--shape x=1x128" in done.stderr
-    prony("recipe", tmp_path / "net.onnx", "--shape", "x=1x77")  # tries it too
+@pytest.mark.parametrize(
+    ("axes", "target", "works"),
+    [
+        (["batch", "sequence"], [1, 77], "--shape x=1x77"),
+        (["batch", 3, "height", "width"], [1, 3, 320 * 320], "--shape x=1x3x320x320"),
+        (["batch", "sequence"], [1, 12345], "--shape x=1x128"),  # none of those that are tried works
+    ],
+)
+def test_a_model_that_fails_at_a_guessed_size_is_tried_at_others_and_the_hint_works(
+    tmp_path: Path, axes: list[int | str], target: list[int], works: str
+) -> None:
+    model = write_model(tmp_path / "net.onnx", *axes, name="x", reshape_to=target)
+    done = prony("bench", model, *QUICK, code=2)
+    assert works in done.stderr
+    assert json.loads(prony("list", "--json").stdout) == []
+    if "12345" not in str(target):
+        prony("recipe", model, *works.split())  # tries it too
 
 
 def test_all_engines_stand_side_by_side(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ class _Open:
         return list(dict.fromkeys(dim for spec in self.specs for dim in spec.shape if isinstance(dim, str) and dim))
 
 
-def _rule_of(axis: str) -> str | None:
+def rule_of_axis(axis: str) -> str | None:
     """Return the word of the rule that an axis name matches."""
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", axis).lower()
     return next((word for word, pattern, _ in AXIS_RULES if pattern.search(snake)), None)
@@ -93,7 +93,7 @@ def _check_names(work: _Open, shapes: Mapping[str, tuple[int, ...]]) -> None:
     refuse_unknown("inputs.axes", work.axes, work.names(), "dynamic axis")
     refuse_unknown("inputs.shapes", shapes, [spec.name for spec in work.specs], "input")
     for axis, size in work.axes.items():
-        if _rule_of(axis) == BATCH and not _EXPRESSION.search(axis) and size != work.batch_size:
+        if rule_of_axis(axis) == BATCH and not _EXPRESSION.search(axis) and size != work.batch_size:
             raise InputError(
                 f"inputs.axes.{axis} is {size}, but batch_size is {work.batch_size}",
                 hint=f"leave {axis} out and write workload.batch_size: {size}",
@@ -131,7 +131,7 @@ def _take_shape(work: _Open, spec: TensorSpec, shape: tuple[int, ...]) -> None:
 def _agree(work: _Open, spec: TensorSpec, axis: str, size: int) -> None:
     seen = work.by_name.get(axis)
     given = work.axes.get(axis, seen.value if seen else size)
-    if _rule_of(axis) == BATCH and not _EXPRESSION.search(axis):
+    if rule_of_axis(axis) == BATCH and not _EXPRESSION.search(axis):
         given = work.batch_size
     if given != size:
         raise InputError(
@@ -173,7 +173,7 @@ def _axis(work: _Open, spec: TensorSpec, position: int) -> AxisSize | None:
 
 
 def _is_batch(spec: TensorSpec, position: int, name: str) -> bool:
-    if name and not _EXPRESSION.search(name) and _rule_of(name) == BATCH:
+    if name and not _EXPRESSION.search(name) and rule_of_axis(name) == BATCH:
         return True
     # One unnamed axis of floats may as well be a waveform: one sample would be timed as a whole inference.
     roomy = len(spec.shape) > 1 or "float" not in spec.dtype
@@ -189,7 +189,7 @@ def _find_by_name(work: _Open, name: str) -> AxisSize | None:
 def _by_rule(work: _Open, name: str) -> AxisSize | None:
     if _EXPRESSION.search(name):
         return _compute_axis(work, name)
-    word = _rule_of(name)
+    word = rule_of_axis(name)
     if word is None:
         return None
     if word == BATCH:
@@ -203,8 +203,8 @@ def _by_rule(work: _Open, name: str) -> AxisSize | None:
 def _total(work: _Open) -> AxisSize:
     """Return past + sequence where the model has both, else the length of the sequence."""
     plain = [name for name in work.names() if not _EXPRESSION.search(name)]
-    past = next((name for name in plain if _rule_of(name) == PAST), None)
-    sequence = next((name for name in plain if _rule_of(name) == SEQUENCE), None)
+    past = next((name for name in plain if rule_of_axis(name) == PAST), None)
+    sequence = next((name for name in plain if rule_of_axis(name) == SEQUENCE), None)
     parts = [name for name in (past, sequence) if name is not None]
     values = [size.value for size in (_find_by_name(work, name) or _by_rule(work, name) for name in parts) if size]
     if values:
@@ -314,13 +314,13 @@ def _format_sizes(sizes: Sequence[AxisSize]) -> str:
 def _sequence(work: _Open, shapes: Mapping[str, tuple[int, ...]]) -> int | None:
     """Return the length that inputs called `length` must tell: a sequence axis, else the second of two or three."""
     for name, size in work.by_name.items():
-        if _rule_of(name) in (SEQUENCE, "samples") and not _EXPRESSION.search(name):
+        if rule_of_axis(name) in (SEQUENCE, "samples") and not _EXPRESSION.search(name):
             return size.value
     return next((shape[1] for shape in shapes.values() if len(shape) in (2, 3)), None)
 
 
 def _past(work: _Open) -> int:
     past = (
-        size.value for name, size in work.by_name.items() if _rule_of(name) == PAST and not _EXPRESSION.search(name)
+        size.value for name, size in work.by_name.items() if rule_of_axis(name) == PAST and not _EXPRESSION.search(name)
     )
     return next(past, 0)
