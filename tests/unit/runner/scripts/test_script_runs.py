@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -224,6 +225,6 @@ def test_a_folder_that_a_server_sent_is_never_run_in_itself(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("more", [{"sources": [{"source": "x", "path": "y"}]}, {"image": "x"}, {"directory": None}])
-def test_what_needs_a_copy_is_refused_without_one(tmp_path: Path, more: dict[str, object]) -> None:
+def test_what_needs_a_copy_is_refused_without_one(tmp_path: Path, more: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="copy_files: false"):
         job_of(tmp_path, "", copy_files=False, **more)

@@ -73,7 +73,7 @@ def _run_once(job: Job, context: RunContext) -> Message:
 def _find_working_sizes(host: EngineHost, order: ChildOrder, watch: Watch, fed: str) -> str:
     """Run a model that failed at guessed sizes at others that are common; return a hint with those that work."""
     deadline = time.monotonic() + _SEARCH_S
-    guessed = {name: rule_of_axis(name) for name in _GUESSED.findall(fed)}
+    guessed = {name: rule_of_axis(name) or "" for name in _GUESSED.findall(fed)}
     for sizes in _other_sizes(set(guessed.values())):
         if not host.is_alive or time.monotonic() > deadline:
             return ""
@@ -86,7 +86,7 @@ def _find_working_sizes(host: EngineHost, order: ChildOrder, watch: Watch, fed: 
     return ""
 
 
-def _other_sizes(words: Collection[str | None]) -> Iterator[dict[str | None, int]]:
+def _other_sizes(words: Collection[str]) -> Iterator[dict[str, int]]:
     """Yield sizes to try by what an axis is: pictures are square, all else varies alone."""
     sides = [word for word in ("height", "width") if word in words]
     if sides:
