@@ -95,6 +95,19 @@ def test_all_engines_stand_side_by_side(tmp_path: Path) -> None:
     assert len(report["winner"]) == 1
 
 
+def test_of_all_engines_one_that_cannot_load_the_model_is_left_out(tmp_path: Path) -> None:
+    given = helper.make_tensor_value_info("t", TensorProto.STRING, [3])
+    made = helper.make_tensor_value_info("y", TensorProto.STRING, None)
+    node = helper.make_node("StringNormalizer", ["t"], ["y"], case_change_action="UPPER", locale="C")
+    graph = helper.make_graph([node], "g", [given], [made])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "text.onnx")
+    text = prony("recipe", tmp_path / "text.onnx", "--engines", "all").stdout
+    assert "# Assumed: openvino left out: " in text
+    assert "  engine: onnxruntime\n" in text
+    assert "matrix" not in text
+
+
 def test_two_models_take_turns_and_the_faster_one_is_named() -> None:
     few = ("--repeats", "5", "--set", "measure.warmup=5", "--set", "measure.check=false")
     done = prony("bench", "zoo:tiny", "zoo:mlp", "--runs", "10", *few, "--no-report")

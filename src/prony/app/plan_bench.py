@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _ENGINE = "workload.engine"
 _NAME = "the options"
+_LONGEST = 160  # of what an engine said, in one line
 
 
 def plan_bench(
@@ -80,7 +81,7 @@ def _without(quick: QuickRecipe, failures: Sequence[tuple[Job, PronyError]], *, 
     if not is_open or not kept:
         raise failures[0][1]
     told = [
-        Assumption(what=f"{name} left out: {error.message}", flag="--engine NAME", key=_ENGINE)
+        Assumption(what=f"{name} left out: {_shorten(error.message)}", flag="--engine NAME", key=_ENGINE)
         for name, error in failed.items()
     ]
     document = dict(quick.document)
@@ -95,6 +96,11 @@ def _without(quick: QuickRecipe, failures: Sequence[tuple[Job, PronyError]], *, 
     matrix |= {"exclude": excluded} if excluded else {}
     document = {key: value for key, value in (document | {"matrix": matrix}).items() if value != {}}
     return type(quick)(document, (*quick.assumptions, *told))
+
+
+def _shorten(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 1]}…"
 
 
 def _context(bench: Bench, base: Path) -> RunContext:

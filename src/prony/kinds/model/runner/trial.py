@@ -26,6 +26,9 @@ from prony.runner.host import EngineHost, Watch
 from prony.runner.models import source_of
 
 _SEARCH_S = 60.0
+_ANOTHER = (
+    "is the file whole, and of the format that its name says? or try another engine: --engine NAME, --engines all"
+)
 # How the engine's process names an axis whose size it guessed.
 _GUESSED = re.compile(r"rule: (\S+) -> ")
 # What models are usually made for, the most common first.
@@ -119,13 +122,13 @@ def _error_of(failure: Failure, workload: ModelWorkload) -> PronyError:
     """Return the error of a trial that failed: the file and the sizes are the caller's, the rest is the engine's."""
     where = f"{workload.model} on {workload.engine}"
     if failure.whose == "input":
-        return InputError(f"{where}: {failure.message}", hint=failure.hint, code=failure.code)
+        message = failure.message if workload.model in failure.message else f"{where}: {failure.message}"
+        return InputError(message, hint=failure.hint or _ANOTHER, code=failure.code)
     if failure.whose == "capacity":
         return CapacityError(f"{where}: {failure.message}", hint=failure.hint, code=failure.code)
     if failure.code == "engine_error" and failure.phase == "load":
         message = f"{workload.engine} cannot load {workload.model}: {failure.message}"
-        hint = failure.hint or "is the file whole, and of the format that its name says? prony engines lists others"
-        return InputError(message, hint=hint, code="model_invalid")
+        return InputError(message, hint=failure.hint or _ANOTHER, code="model_invalid")
     if failure.code == "engine_error" and failure.hint:
         return InputError(f"{where}: {failure.message}", hint=failure.hint, code="wrong_size")
     return SutError(f"{where}: {failure.message}", hint=failure.hint, code=failure.code)
