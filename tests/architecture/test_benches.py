@@ -23,6 +23,8 @@ A_SERVER_S = "only a server has a queue, and agents that take jobs from it"
 THIS_MACHINE_S = "it is about this machine itself"
 # Commands that know, and why.
 DIFFERENT = {
+    "bench": THIS_MACHINE_S,
+    "recipe": THIS_MACHINE_S,
     "run": WHERE_IT_RUNS,
     "rerun": WHERE_IT_RUNS,
     "duet": WHERE_IT_RUNS,

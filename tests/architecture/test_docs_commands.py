@@ -111,5 +111,5 @@ def test_a_recipe_that_an_example_runs_is_there(path: Path) -> None:
 def test_the_exit_codes_on_the_page_are_those_of_the_errors() -> None:
     from prony import errors
 
-    codes = {row[0] for row in rows(page("commands").partition("## prony run")[0])[1:]}
+    codes = {row[0] for row in rows(page("commands").partition("\n## prony ")[0])[1:]}
     assert {str(exit_code(kind("x"))) for kind in errors.EXIT_CODES} | {"0", "130"} == codes

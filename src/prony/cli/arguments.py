@@ -72,12 +72,13 @@ def add_gates(parser: ArgumentParser) -> None:
 
 
 class RunOutput(NamedTuple):
-    """How the end of a run is shown: what --json, --report, --gates and --github-summary say of it."""
+    """How the end of a run is shown: what --json, --report, --gates, --github-summary and --no-save say of it."""
 
     as_json: bool = False
     report: bool = False
     strict: bool = False
     github: bool = False
+    is_kept: bool = True
 
     @classmethod
     def of(cls, options: Namespace) -> Self:
@@ -94,6 +95,7 @@ class RunOutput(NamedTuple):
             report=given.get("report", False),
             strict=given.get("gates") == "strict",
             github=given.get("github_summary", False),
+            is_kept=not given.get("no_save", False),
         )
         if found.github and not os.environ.get("GITHUB_STEP_SUMMARY"):
             hint = "GitHub sets it in its jobs; elsewhere use prony report --format github"

@@ -61,7 +61,8 @@ def finish(
         if written is not None:
             print_note(f"report: {written}")
         if data.experiment.state in _EARLY:
-            print_note(f"stopped early; what was measured is kept: prony show {data.experiment.id}{again}")
+            kept = f"what was measured is kept: prony show {data.experiment.id}{again}"
+            print_note(f"stopped early; {kept if output.is_kept else 'nothing is kept'}")
     if output.github:
         from prony.report import render
 

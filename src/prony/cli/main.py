@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _PACKAGE = "prony.cli.commands"
 # name -> (module under prony.cli.commands, what it does)
 COMMANDS: dict[str, tuple[str, str]] = {
+    "bench": ("bench", "measure a model or a command, without a recipe"),
+    "recipe": ("recipe", "print the recipe that prony bench would run"),
     "run": ("run", "run a recipe on this machine, or on the agents of a server"),
     "check": ("check", "say what is wrong with a recipe, and who could run it"),
     "menu": ("menu", "be guided through the commands, by numbers"),
@@ -155,7 +157,7 @@ def _help() -> str:
     texts = {name: text for name, (_, text) in COMMANDS.items()} | brought
     lines = [f"  {name:<{width}}  {text}" for name, text in texts.items()]
     head = "Prony: one recipe, every machine, numbers you can defend.\n\nusage: prony COMMAND [OPTIONS]\n"
-    foot = "\nprony COMMAND --help tells more. A first look: prony run recipes/quickstart.yaml"
+    foot = "\nprony COMMAND --help tells more. A first look: prony bench zoo:mobilenet-v2"
     return "\n".join([head, *lines, foot])
 
 

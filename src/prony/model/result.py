@@ -151,6 +151,12 @@ class InputFacts(Noun):
     values_source: str
     sha256: str
 
+    @property
+    def chosen_axes(self) -> tuple[str, ...]:
+        """The axes whose sizes Prony chose, because neither the model nor the recipe gives one: `height = 224`."""
+        rules = (text.removeprefix("rule: ") for text in self.shape_source.split("; ") if text.startswith("rule: "))
+        return tuple(text.replace(" -> ", " = ") for text in rules)
+
 
 class Effective(Noun):
     """What the engine says it does, asked after loading."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
+    from prony.model.assumption import Assumption
     from prony.model.check import Named
     from prony.model.device import AbilityReport, Environment
     from prony.model.estimate import Summary
@@ -94,6 +95,17 @@ class Prepare:
     def refusals_here(self, jobs: Sequence[Job]) -> tuple[str, ...]:
         """Say what `prony run` would refuse on this machine."""
         del jobs
+        return ()
+
+    def try_once(self, job: Job, context: RunContext) -> tuple[Assumption, ...]:
+        """Run a job once on this machine, unmeasured, and return what had to be chosen for it.
+
+        Raises:
+            InputError: what the job names cannot be read, or does not fit together.
+            CapacityError: something that it needs is missing here.
+            SutError: it failed for another reason.
+        """
+        del job, context
         return ()
 
     def expected_seconds(self, job: Job) -> float | None:

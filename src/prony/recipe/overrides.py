@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from prony.errors import InputError, RecipeError
 from prony.model.fact import looks_like_comparison
+from prony.ports.models import scheme_of
 from prony.recipe.positions import Keys, Mark, Parsed, value_at, with_value
 from prony.recipe.problems import DocumentProblem
-from prony.recipe.schema_lookup import Node, follow, is_nullable, is_plain_text
+from prony.recipe.schema_lookup import Node, alternatives, follow, is_nullable, is_plain_text
 
 
 def overridden(parsed: Parsed, overrides: Sequence[str]) -> Parsed:
@@ -37,6 +41,46 @@ def _set(parsed: Parsed, option: str) -> Parsed:
     marks = {place: mark for place, mark in parsed.marks.items() if place[: len(keys)] != keys}
     document = with_value(parsed.document, keys, value)
     return replace(parsed, document=document, marks=marks | {keys: Mark(source)})
+
+
+def anchor_overrides(overrides: Sequence[str], base: Path, *, here: bool = True) -> list[str]:
+    """Return the options with relative paths of files beginning at `base`, as paths on a command line do.
+
+    Not `here`, only what travels to a server is a path of this machine: the folder of a script.
+    """
+    found = []
+    for option in overrides:
+        path, equals, text = option.partition("=")
+        whole = path.strip()
+        kind = _path_kind(whole.removeprefix("matrix."))
+        if not equals or kind is None or not (here or kind == "scripts"):
+            found.append(option)
+            continue
+        try:
+            value = _value(text, follow(whole.removeprefix("matrix.")).node)
+        except RecipeError:  # told with its option where it is set
+            found.append(option)
+            continue
+        anchored = anchor_value(whole.removeprefix("matrix."), value, base)
+        found.append(option if anchored == value else f"{whole}={json.dumps(anchored)}")
+    return found
+
+
+def anchor_value(path: str, value: Any, base: Path) -> Any:
+    """Return the value of a key, or the values of an axis; a relative path of a file then begins at `base`."""
+    if _path_kind(path) is None:
+        return value
+    if isinstance(value, list):
+        return [anchor_value(path, one, base) for one in value]
+    if not isinstance(value, str) or not value or scheme_of(value) != "file" or value.startswith("file://"):
+        return value
+    return str(base / os.path.expanduser(value.removeprefix("file:")))  # noqa: PTH111 - keeps an unknown user's home
+
+
+def _path_kind(path: str) -> bool | str | None:
+    """Return what the schema calls the path that may stand there; None where it is no path of a file."""
+    ways = alternatives(follow(path).node or {})
+    return next((way["path"] for way in ways if way.get("path") in (True, "reference", "scripts")), None)
 
 
 def read_value(path: str, text: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
 
@@ -9,7 +10,7 @@ from prony.errors import InputError
 from prony.model.experiment_data import ExperimentData
 from prony.model.gate import strictly
 
-__all__ = ["FORMATS", "render"]
+__all__ = ["FORMATS", "check_format", "render"]
 
 # What a person writes after --format, and the module whose `render` makes it; imported only when it is asked for.
 FORMATS: dict[str, str] = {
@@ -23,14 +24,24 @@ FORMATS: dict[str, str] = {
 _ALSO_SAID = {"markdown": "md", "htm": "html", "xml": "junit"}
 
 
+def check_format(written: str, *, besides: Sequence[str] = ()) -> str:
+    """Return the name of a report format as it is known here; `besides` are those that whoever asks has too.
+
+    Raises:
+        InputError: There is no such format.
+    """
+    name = _ALSO_SAID.get(written.lower(), written.lower())
+    if name in FORMATS:
+        return name
+    near = get_close_matches(name, [*FORMATS, *_ALSO_SAID, *besides], n=1)
+    known = ", ".join((*FORMATS, *besides))
+    hint = f"did you mean {_ALSO_SAID.get(near[0], near[0])}?" if near else f"there are {known}"
+    raise InputError(f"there is no report format {written!r}", hint=hint, code="unknown_format")
+
+
 def render(data: ExperimentData, format: str, *, strict: bool = False) -> str | bytes:  # noqa: A002 - the word people write
     """Return the whole document; the same data always give the same one. `strict`: what cannot be told fails."""
-    name = _ALSO_SAID.get(format.lower(), format.lower())
-    if name not in FORMATS:
-        near = get_close_matches(name, [*FORMATS, *_ALSO_SAID], n=1)
-        known = ", ".join(FORMATS)
-        hint = f"did you mean {_ALSO_SAID.get(near[0], near[0])}?" if near else f"there are {known}"
-        raise InputError(f"there is no report format {format!r}", hint=hint, code="unknown_format")
+    name = check_format(format)
     judged = data.model_copy(update={"gates": strictly(data.gates)}) if strict else data
     document: str | bytes = import_module(FORMATS[name]).render(judged)
     return document

@@ -8,6 +8,7 @@ from prony.model.calibration import Calibration, describe_disturbance
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.report import entry_fields, number
+from prony.report.input_shapes import describe_chosen_shapes
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ def jobs_named(note: Note, job_count: int, most: int | None = None) -> str:
 def _of_entry(entry: Entry) -> list[tuple[Grade | None, str]]:
     reasons, failed = entry.summary.verdict.reasons, _list_failures(entry)
     # A reason of grade valid explains and does not judge. A failure tells more than that nothing succeeded.
-    told: list[tuple[Grade | None, str]] = [
+    told: list[tuple[Grade | None, str]] = [(None, text)] if (text := describe_chosen_shapes(entry)) else []
+    told += [
         (None if one.grade is Grade.VALID else one.grade, one.text)
         for one in reasons
         if not (one.code == "no_success" and failed)

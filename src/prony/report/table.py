@@ -10,6 +10,7 @@ from prony.model.metric import key_of
 from prony.model.section import ColumnSpec
 from prony.ports.workload import shown_kind
 from prony.report import compare, entry_fields, number
+from prony.report.input_shapes import describe_chosen_shapes, format_chosen_shapes
 
 # The columns of the metrics of the glossary.
 _MEASURED: tuple[tuple[str, str, int], ...] = (
@@ -34,6 +35,7 @@ _MEASURED: tuple[tuple[str, str, int], ...] = (
     ("memory_mib", "memory", 62),
     ("energy_j", "energy", 40),
 )
+_INPUT = "input"
 _TOLD = 80  # the importance of what a script tells; each after the first is less important
 _UNITS = ("ns", "us", "ms", "s", "mib", "j", "w")
 SHARES = ("error_rate", "goodput_share", "cached_share", "cache_hit_share")
@@ -85,7 +87,7 @@ class Table:
 
 def table(data: ExperimentData) -> Table:
     """Return a row for each job. A column in which no job has anything is left out."""
-    columns = [*_matrix(data), Column("verdict", "verdict", 99, is_number=False)]
+    columns = [*_matrix(data), *_input_column(data), Column("verdict", "verdict", 99, is_number=False)]
     cells: dict[str, dict[str, Cell]] = {one.key: _labels(data, one.key) for one in columns}
     headlines = {entry.job.workload.headline for entry in data.entries}
     for key, heading, importance in (*_kind_columns(data), *_MEASURED):
@@ -140,8 +142,14 @@ def _matrix(data: ExperimentData) -> list[Column]:
     return [Column(path, entry_fields.axis(path).replace("_", " "), 98, is_number=False) for path in paths]
 
 
+def _input_column(data: ExperimentData) -> list[Column]:
+    """Return the column of input shapes where a size in one of them was chosen by Prony."""
+    is_wanted = any(format_chosen_shapes(entry) for entry in data.entries)
+    return [Column(_INPUT, _INPUT, 97, is_number=False)] if is_wanted else []
+
+
 def _labels(data: ExperimentData, key: str) -> dict[str, Cell]:
-    """Return the cells that hold words: the matrix, the title, the verdict."""
+    """Return the cells that hold words: the matrix, the title, the input, the verdict."""
     made = {}
     for entry in data.entries:
         verdict = entry.summary.verdict
@@ -150,6 +158,9 @@ def _labels(data: ExperimentData, key: str) -> dict[str, Cell]:
             made[entry.job.id] = Cell(entry_fields.verdict_text(verdict.grade, entry.ended_early), note=reasons)
         elif key == "title":
             made[entry.job.id] = Cell(entry.summary.title)
+        elif key == _INPUT:
+            chosen = format_chosen_shapes(entry)
+            made[entry.job.id] = Cell(chosen or number.DASH, note=describe_chosen_shapes(entry) or "")
         elif key in entry.job.cell:
             made[entry.job.id] = Cell(str(entry.job.cell[key]))
     return made

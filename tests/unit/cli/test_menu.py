@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from prony.cli.commands.menu import CHOICES, Back, Terminal
+from prony.cli.commands.menu import CHOICES, Back, Terminal, recipe
 from prony.cli.main import COMMANDS
 
 ROWS = [{"id": "new1", "name": "redis", "state": "complete"}, {"id": "old2", "name": "redis", "state": "failed"}]
+RECIPES = Path(__file__).parents[3] / "recipes"
 SERVER = ("--server", "http://127.0.0.1:1")
 # What is typed, and what comes of it.
 ANSWERS: dict[str, tuple[list[str], list[str]]] = {
@@ -85,3 +86,21 @@ def test_where_nothing_was_run_there_is_nothing_to_choose() -> None:
     (choice,) = (one for one in CHOICES if one.word == "show")
     with pytest.raises(Back):
         choice.arguments(Scripted([], rows=[]))
+
+
+def test_only_recipes_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text("name: x\nworkload: {kind: model, model: 'zoo:tiny', engine: onnxruntime}\n")
+    (tmp_path / "descriptor.toml").write_text(
+        (RECIPES / "benchmark-ai" / "hello-world" / "descriptor.toml").read_text()
+    )
+    (tmp_path / "package.json").write_text('{"name": "x", "scripts": {"test": "x"}}')
+    (tmp_path / "compose.yaml").write_text("services: {web: {image: x}}\n")
+    (tmp_path / "list.json").write_text("[1, 2]")
+    (tmp_path / "broken.yaml").write_text("a: [1")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    terminal = Scripted(["1"])
+    offered: list[str] = []
+    object.__setattr__(terminal, "tell", offered.append)
+    assert recipe(terminal) == "descriptor.toml"
+    assert [line.split()[-1] for line in offered] == ["descriptor.toml", "mine.yaml"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from prony.errors import RecipeError
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.recipe import Recipe
 from prony.recipe import loads
+from prony.recipe.overrides import anchor_overrides
 
 TEXT = """\
 name: a
@@ -121,3 +124,32 @@ def test_a_value_that_is_no_yaml_is_told() -> None:
 
 def test_a_path_with_nothing_between_its_dots_is_unknown() -> None:
     assert "unknown key" in refusal("workload..threads=1").message
+
+
+HERE = Path("/here")
+
+
+@pytest.mark.parametrize(
+    ("option", "found"),
+    [
+        ("workload.model=models/a.onnx", 'workload.model="/here/models/a.onnx"'),
+        ("workload.model=file:a.onnx", 'workload.model="/here/a.onnx"'),
+        ("workload.model=/x/a.onnx", "workload.model=/x/a.onnx"),
+        ("workload.model=zoo:tiny", "workload.model=zoo:tiny"),
+        ("workload.model=https://h/a.onnx", "workload.model=https://h/a.onnx"),
+        ("matrix.workload.model=[a.onnx, 'zoo:tiny']", 'matrix.workload.model=["/here/a.onnx", "zoo:tiny"]'),
+        ("workload.directory=src", 'workload.directory="/here/src"'),
+        ("workload.directory=null", "workload.directory=null"),
+        ("workload.inputs.values.x.file=x.npy", 'workload.inputs.values.x.file="/here/x.npy"'),
+        ("workload.engine=onnxruntime", "workload.engine=onnxruntime"),
+        ("workload.model=[a", "workload.model=[a"),
+        ("nonsense", "nonsense"),
+    ],
+)
+def test_a_relative_path_that_is_typed_begins_where_it_is_typed(option: str, found: str) -> None:
+    assert anchor_overrides([option], HERE) == [found]
+
+
+def test_for_a_server_only_the_folder_of_a_script_is_a_path_of_this_machine() -> None:
+    given = ["workload.model=a.onnx", "workload.directory=src"]
+    assert anchor_overrides(given, HERE, here=False) == ["workload.model=a.onnx", 'workload.directory="/here/src"']

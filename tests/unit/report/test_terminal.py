@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from prony.model.experiment_data import ExperimentData
+from prony.model.result import InputFacts
 from prony.report import number
 from prony.report.terminal.experiment import print_experiment
 
@@ -62,3 +63,19 @@ def test_markup_in_a_name_is_shown_and_not_obeyed(hostile: ExperimentData) -> No
     assert "[a](b)" in text
     assert "\x1b" not in text
     assert "\x00" not in text
+
+
+@pytest.mark.parametrize("width", [60, 200])
+def test_a_size_that_prony_chose_is_marked_in_the_table_with_what_changes_it(full: ExperimentData, width: int) -> None:
+    fed = InputFacts(
+        name="image", dtype="float32", shape=(1, 3, 224, 224), values_source="", sha256="0" * 64,
+        shape_source="batch_size; rule: height -> 224; rule: width -> 224",
+    )  # fmt: skip
+    assert "(guess)" not in shown(full, width)
+    entries = tuple(
+        one.model_copy(update={"result": one.result.model_copy(update={"inputs": (fed,)})}) for one in full.entries
+    )
+    text = " ".join(shown(full.model_copy(update={"entries": entries}), width).split())
+    assert "guess" in text
+    assert "height = 224, width = 224" in text
+    assert "--shape image=1x3x224x224" in text

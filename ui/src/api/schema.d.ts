@@ -6505,6 +6505,12 @@ export interface components {
              */
             container: boolean;
             /**
+             * Copy Files
+             * @description false: it runs in its folder itself, on this machine only, and may change it
+             * @default true
+             */
+            copy_files: boolean;
+            /**
              * Directory
              * @description folder of the script's files, a .tar of it or one file; it runs in a copy; default: an empty one
              * @example scripts

@@ -19,9 +19,11 @@ Kind = Literal["hardware", "model", "settings", "software"]
 Flat = dict[str, str]
 
 # A name under which a whole group may differ.
-_GROUPS = {"device": "hardware", "hardware": "hardware", "model": "model", "checksum": "model"}
-# Where an engine or a unit may differ, what it says of itself will.
+_GROUPS = {"device": "hardware", "hardware": "hardware", "model": "model", "checksum": "model",
+           "workload.model": "model"}  # fmt: skip
+# Where an engine or a unit may differ, what it says of itself will; another model has other inputs.
 _BROUGHT_ALONG = {
+    "workload.model": ("inputs",),
     "workload.engine": ("effective.engine", "effective.device", "workload.options"),
     "workload.batch_size": ("inputs",),
     "workload.inputs": ("inputs",),
@@ -30,8 +32,9 @@ _BROUGHT_ALONG = {
     "workload.threads": ("effective.threads",),
     "workload.service": ("workload.settings", "workload.driver", "service.name"),
 }
-# They decide how many runs there are and how long one may take, and change no run.
+# They decide how many runs there are, how long one may take and how many samples it has: one number a run decides.
 _NO_MATTER = (
+    "measure.runs",
     "measure.repeats",
     "measure.until",
     "measure.cold_starts",

@@ -29,9 +29,11 @@ def command(options: Namespace) -> int:
     from prony.cli.output import print_json, print_text
     from prony.cli.remote import server_address
     from prony.cli.run_here import tell_notes
+    from prony.recipe.overrides import anchor_overrides
 
-    options.set = [*options.set, *([f"place.on={options.on}"] if options.on else [])]
     is_there = server_address(options) is not None
+    given = anchor_overrides(options.set, Path.cwd(), here=not is_there)
+    options.set = [*given, *([f"place.on={options.on}"] if options.on else [])]
     found = _there(options) if is_there else _here(options)
     if options.json:
         print_json(found.model_dump(mode="json"))

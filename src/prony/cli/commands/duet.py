@@ -41,23 +41,23 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     from prony.cli.remote import server_address
     from prony.recipe import load
+    from prony.recipe.overrides import anchor_overrides
 
-    options.set = [*options.set, *_sides(options)]
+    here = server_address(options) is None
+    options.set = [*anchor_overrides(options.set, Path.cwd(), here=here), *_sides(options, here=here)]
     loaded = load(options.recipe, options.set)
     if loaded.recipe.duet is None:
         from prony.errors import InputError
 
         raise InputError("this recipe has one side only", hint="say what differs: --a threads=1 --b threads=2")
-    if server_address(options) is not None:
-        return _there(loaded, options)
-    return _here(loaded, options)
+    return _here(loaded, options) if here else _there(loaded, options)
 
 
-def _sides(options: Namespace) -> list[str]:
+def _sides(options: Namespace, *, here: bool) -> list[str]:
     """Return the overrides that --a, --b and --pairs stand for."""
     found = []
     for side in ("a", "b"):
-        values = dict(_pair(text, side) for text in getattr(options, side))
+        values = dict(_pair(text, side, here=here) for text in getattr(options, side))
         if values:
             found.append(f"duet.{side}={json.dumps(values)}")
     if options.pairs is not None:
@@ -65,15 +65,16 @@ def _sides(options: Namespace) -> list[str]:
     return found
 
 
-def _pair(text: str, side: str) -> tuple[str, Any]:
+def _pair(text: str, side: str, *, here: bool) -> tuple[str, Any]:
     from prony.errors import InputError
-    from prony.recipe.overrides import read_value
+    from prony.recipe.overrides import anchor_value, read_value
 
     path, equals, value = text.partition("=")
     if not equals or not path:
         raise InputError(f"--{side} {text} is not PATH=VALUE", hint="for example --a threads=1")
     whole = full_path(path.strip())
-    return whole, read_value(whole, value)
+    found = read_value(whole, value)
+    return whole, anchor_value(whole, found, Path.cwd()) if here else found
 
 
 def full_path(path: str) -> str:

@@ -107,7 +107,21 @@ def recipe(terminal: Terminal) -> str:
 
 
 def _is_recipe(path: Path) -> bool:
-    return path.suffix in _SUFFIXES and path.is_file() and not path.name.startswith(".")
+    """Say whether a file is a recipe, by what stands in it: other programs have YAML, TOML and JSON too."""
+    from prony.errors import InputError
+    from prony.recipe.dialects import recognise
+    from prony.recipe.formats import format_of, parse_document
+    from prony.recipe.limits import LARGEST_BYTES
+
+    if path.suffix not in _SUFFIXES or not path.is_file() or path.name.startswith("."):
+        return False
+    try:
+        if path.stat().st_size > LARGEST_BYTES:
+            return False
+        document = parse_document(path.read_text(encoding="utf-8"), format_of(path), path.name).document
+    except (InputError, OSError, UnicodeDecodeError):  # whoever means it may still type its name
+        return False
+    return isinstance(document, dict) and ("workload" in document or recognise(document) is not None)
 
 
 def experiments(terminal: Terminal, question: str, *, several: bool = False) -> list[str]:

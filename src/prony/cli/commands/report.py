@@ -33,12 +33,15 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     from prony.cli.output import print_note
     from prony.cli.remote import open_bench
+    from prony.report import check_format
 
     wanted = (options.format or _by_name(options.out)).lower()
     if wanted == _PDF:
         from prony.report.pdf import find_browser
 
         find_browser()  # said before anything is gathered and drawn
+    else:
+        check_format(wanted, besides=(_PDF,))
     options.format = "html" if wanted == _PDF else wanted
     with open_bench(options) as bench:
         content = _write_report(bench, options)

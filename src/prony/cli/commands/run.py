@@ -44,7 +44,7 @@ def command(options: Namespace) -> int:
     is_remote = server_address(options) is not None
     if not is_remote:
         _check_here(options)
-    loaded, overrides = _load(options)
+    loaded, overrides = _load(options, here=not is_remote)
     if is_remote:
         from prony.cli.submit import submit
 
@@ -52,13 +52,15 @@ def command(options: Namespace) -> int:
     return run_recipe_here(loaded, output)
 
 
-def _load(options: Namespace) -> tuple[LoadedRecipe, list[str]]:
+def _load(options: Namespace, *, here: bool) -> tuple[LoadedRecipe, list[str]]:
     """Return the recipe as the options change it, and the overrides that they stand for."""
     from prony.cli.run_here import pause_garbage_collection
 
     with pause_garbage_collection():
         from prony.recipe import load
-    overrides = [*options.set, *([f"place.on={options.on}"] if options.on else [])]
+        from prony.recipe.overrides import anchor_overrides
+    given = anchor_overrides(options.set, Path.cwd(), here=here)
+    overrides = [*given, *([f"place.on={options.on}"] if options.on else [])]
     loaded = load(options.recipe, overrides)
     if options.script is not None:
         overrides = [*_script(options.script, is_named=loaded.keeps_folder_name), *overrides]

@@ -66,10 +66,12 @@ def _build_schedule(options: Namespace, bench: UseCases) -> NewSchedule:
     from prony.cli.submit import submission_of, upload_scripts
     from prony.model.schedule import NewSchedule
     from prony.recipe import load
+    from prony.recipe.overrides import anchor_overrides
 
-    loaded = load(options.recipe, options.set)
+    overrides = anchor_overrides(options.set, Path.cwd(), here=False)
+    loaded = load(options.recipe, overrides)
     scripts = upload_scripts(bench, loaded)
-    submission = submission_of(loaded, [*options.set, *scripts], priority=options.priority)
+    submission = submission_of(loaded, [*overrides, *scripts], priority=options.priority)
     given = {name: getattr(options, name) for name in ("name", "cron", "zone", "missed")}
     hints = {"": "as in --cron '0 3 * * *' --zone Europe/Paris", "name": "letters, digits, '.', '_' and '-'"}
     return noun_of(NewSchedule, {"submission": submission, **given}, hints=hints)

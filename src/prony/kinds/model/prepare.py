@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prony.kinds.model.schema import ModelWorkload
+from prony.model.assumption import Assumption
 from prony.model.device import AbilityReport
 from prony.model.job import Job
 from prony.model.recipe import Recipe
@@ -14,6 +16,9 @@ from prony.model.workload import work_of
 from prony.ports import plugins
 from prony.ports.models import scheme_of
 from prony.ports.workload import Needs, Prepare
+
+if TYPE_CHECKING:
+    from prony.runner.context import RunContext
 
 
 class ModelPrepare(Prepare):
@@ -52,6 +57,11 @@ class ModelPrepare(Prepare):
         model = work_of(recipe.workload, ModelWorkload, recipe.name).model
         models = [model, *map(str, recipe.matrix.axes.get("workload.model", ()))]
         return [one for one in dict.fromkeys(models) if scheme_of(one) == "file"]
+
+    def try_once(self, job: Job, context: RunContext) -> tuple[Assumption, ...]:
+        from prony.kinds.model.runner.trial import try_model
+
+        return try_model(job, context)
 
     def engine_version(self, workload: ModelWorkload) -> tuple[str, str] | None:
         return None if workload.engine_version is None else (workload.engine, workload.engine_version)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prony.errors import CapacityError, InputError
 from prony.kinds.script.schema import ScriptSource, ScriptWorkload
+from prony.model.assumption import Assumption
 from prony.model.container import WITH_APPTAINER
 from prony.model.job import Job
+from prony.ports.plugins import nearest
 from prony.ports.workload import Needs, Prepare
 from prony.runner.containers import find_engine, no_engine
 from prony.runner.script_folders import directory_of
+
+if TYPE_CHECKING:
+    from prony.runner.context import RunContext
 
 
 def _check(job: Job) -> None:
@@ -89,6 +97,26 @@ def _needs_launcher(workload: ScriptWorkload) -> bool:
     return launch.kind != "torchrun" or "/" not in (workload.words[0] if workload.words else "")
 
 
+def _check_program(workload: ScriptWorkload) -> None:
+    """Refuse a command whose program is not on this machine; one in an image is not looked for."""
+    if workload.used_images or not workload.words or "PATH" in workload.environment:
+        return
+    program, folder = workload.words[0], Path(workload.directory or ".")
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)])
+    if shutil.which(str(folder / program) if "/" in program else program, path=path) is None:
+        near = nearest(program, _programs(path)) if "/" not in program else None
+        raise InputError(
+            f"there is no program {program} {'in ' + str(folder) if '/' in program else 'on the path'}",
+            hint=f"did you mean {near}?" if near else "a command is run by no shell: for its words write sh -c '...'",
+            code="no_script_program",
+        )
+
+
+def _programs(path: str) -> set[str]:
+    folders = [Path(text) for text in path.split(os.pathsep) if text]
+    return {item.name for folder in folders if folder.is_dir() for item in folder.iterdir()}
+
+
 class ScriptPrepare(Prepare):
     """Before a script runs."""
 
@@ -103,6 +131,11 @@ class ScriptPrepare(Prepare):
 
     def make_paths_absolute(self, job: Job, base: Path) -> Job:
         return anchored_script(job, base)
+
+    def try_once(self, job: Job, context: RunContext) -> tuple[Assumption, ...]:
+        del context
+        _check_program(job.work(ScriptWorkload))
+        return ()
 
     def notes(self, jobs: Sequence[Job], machine: str) -> tuple[str, ...]:
         return _unused_image_notes(jobs, machine)

@@ -228,6 +228,9 @@ class ScriptWorkload(Workload):
         description="its files lie in a folder of this name in the one that it runs in; default: in that one itself",
         examples=["src"],
     )
+    copy_files: bool = Field(
+        default=True, description="false: it runs in its folder itself, on this machine only, and may change it"
+    )
     environment: Variables = Field(default={}, description="variables of its environment, over those of Prony")
     image: str | None = Field(
         default=None,
@@ -296,6 +299,18 @@ class ScriptWorkload(Workload):
                 raise ValueError(f"{whose}there is neither a command nor an image")
             if one is not None and one.command is None and not self.container:
                 raise ValueError(f"{whose}there is no command, and without a container its image runs nothing")
+        return self
+
+    @model_validator(mode="after")
+    def _runs_in_place(self) -> Self:
+        if self.copy_files:
+            return self
+        if self.directory is None:
+            raise ValueError("`copy_files: false` needs a `directory` to run in")
+        others = {"image": self.image, "server": self.server, "sources": self.sources, "name": self.directory_name}
+        for name, given in others.items():
+            if given:
+                raise ValueError(f"`copy_files: false` does not go with {'directory_name' if name == 'name' else name}")
         return self
 
     @model_validator(mode="after")

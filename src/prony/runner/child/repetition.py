@@ -90,7 +90,11 @@ class Child:
         if not guessed or self.phase not in ("prepare", "first"):
             return ""
         fed = ", ".join(f"{item.name} {list(item.array.shape)} ({item.shape_source})" for item in guessed)
-        return f"it was fed {fed}: where a size is wrong, write it in workload.inputs.axes or .shapes"
+        flags = " ".join(f"--shape {item.name}={'x'.join(map(str, item.array.shape))}" for item in guessed)
+        return (
+            f"it was fed {fed}: where a size is wrong, write it in workload.inputs.axes or .shapes; "
+            f"with prony bench: {flags}, with the right sizes"
+        )
 
     def _probe(self) -> dict[str, Any]:
         self.phase = "probe"

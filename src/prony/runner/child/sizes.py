@@ -61,7 +61,7 @@ class _Open:
         return list(dict.fromkeys(dim for spec in self.specs for dim in spec.shape if isinstance(dim, str) and dim))
 
 
-def _rule_of(axis: str) -> str | None:
+def rule_of_axis(axis: str) -> str | None:
     """Return the word of the rule that an axis name matches."""
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", axis).lower()
     return next((word for word, pattern, _ in AXIS_RULES if pattern.search(snake)), None)
@@ -76,7 +76,10 @@ def settle(
     for spec in specs:
         if spec.name in shapes:
             _take_shape(work, spec, shapes[spec.name])
-    settled = {spec.name: _settle_one(work, spec, shapes.get(spec.name)) for spec in specs}
+    found = {spec.name: _settle_one(work, spec, shapes.get(spec.name)) for spec in specs}
+    if (error := _missing(work, found)) is not None:
+        raise error
+    settled = {name: [size for size in sizes or () if size is not None] for name, sizes in found.items()}
     result = {name: tuple(size.value for size in sizes) for name, sizes in settled.items()}
     _check_batch(work, result)
     sources = {
@@ -90,7 +93,7 @@ def _check_names(work: _Open, shapes: Mapping[str, tuple[int, ...]]) -> None:
     refuse_unknown("inputs.axes", work.axes, work.names(), "dynamic axis")
     refuse_unknown("inputs.shapes", shapes, [spec.name for spec in work.specs], "input")
     for axis, size in work.axes.items():
-        if _rule_of(axis) == BATCH and not _EXPRESSION.search(axis) and size != work.batch_size:
+        if rule_of_axis(axis) == BATCH and not _EXPRESSION.search(axis) and size != work.batch_size:
             raise InputError(
                 f"inputs.axes.{axis} is {size}, but batch_size is {work.batch_size}",
                 hint=f"leave {axis} out and write workload.batch_size: {size}",
@@ -128,12 +131,12 @@ def _take_shape(work: _Open, spec: TensorSpec, shape: tuple[int, ...]) -> None:
 def _agree(work: _Open, spec: TensorSpec, axis: str, size: int) -> None:
     seen = work.by_name.get(axis)
     given = work.axes.get(axis, seen.value if seen else size)
-    if _rule_of(axis) == BATCH and not _EXPRESSION.search(axis):
+    if rule_of_axis(axis) == BATCH and not _EXPRESSION.search(axis):
         given = work.batch_size
     if given != size:
         raise InputError(
             f"axis {axis} is {size} in inputs.shapes.{spec.name} and {given} elsewhere in the recipe",
-            hint="an axis has one size in every input; batch_size decides the batch",
+            hint="an axis has one size in every input; batch_size decides the batch (prony bench: --batch)",
         )
     work.by_name[axis] = AxisSize(size, f"recipe: inputs.shapes.{spec.name}")
 
@@ -143,16 +146,13 @@ def _format_shape(spec: TensorSpec) -> str:
     return "[" + ", ".join("?" if dim in (None, "") else str(dim) for dim in spec.shape) + "]"
 
 
-def _settle_one(work: _Open, spec: TensorSpec, shape: tuple[int, ...] | None) -> list[AxisSize]:
+def _settle_one(work: _Open, spec: TensorSpec, shape: tuple[int, ...] | None) -> list[AxisSize | None] | None:
+    """Return a size for each axis of an input, None where nothing tells one; None where the rank itself is unknown."""
     if shape is not None:
         return [AxisSize(size, f"recipe: inputs.shapes.{spec.name}") for size in shape]
     if spec.shape == UNKNOWN_RANK:
-        raise _missing(work, spec, None)
-    found = [_axis(work, spec, position) for position in range(len(spec.shape))]
-    for position, size in enumerate(found):
-        if size is None:
-            raise _missing(work, spec, position, found)
-    return [size for size in found if size is not None]
+        return None
+    return [_axis(work, spec, position) for position in range(len(spec.shape))]
 
 
 def _axis(work: _Open, spec: TensorSpec, position: int) -> AxisSize | None:
@@ -173,7 +173,7 @@ def _axis(work: _Open, spec: TensorSpec, position: int) -> AxisSize | None:
 
 
 def _is_batch(spec: TensorSpec, position: int, name: str) -> bool:
-    if name and not _EXPRESSION.search(name) and _rule_of(name) == BATCH:
+    if name and not _EXPRESSION.search(name) and rule_of_axis(name) == BATCH:
         return True
     # One unnamed axis of floats may as well be a waveform: one sample would be timed as a whole inference.
     roomy = len(spec.shape) > 1 or "float" not in spec.dtype
@@ -189,7 +189,7 @@ def _find_by_name(work: _Open, name: str) -> AxisSize | None:
 def _by_rule(work: _Open, name: str) -> AxisSize | None:
     if _EXPRESSION.search(name):
         return _compute_axis(work, name)
-    word = _rule_of(name)
+    word = rule_of_axis(name)
     if word is None:
         return None
     if word == BATCH:
@@ -203,8 +203,8 @@ def _by_rule(work: _Open, name: str) -> AxisSize | None:
 def _total(work: _Open) -> AxisSize:
     """Return past + sequence where the model has both, else the length of the sequence."""
     plain = [name for name in work.names() if not _EXPRESSION.search(name)]
-    past = next((name for name in plain if _rule_of(name) == PAST), None)
-    sequence = next((name for name in plain if _rule_of(name) == SEQUENCE), None)
+    past = next((name for name in plain if rule_of_axis(name) == PAST), None)
+    sequence = next((name for name in plain if rule_of_axis(name) == SEQUENCE), None)
     parts = [name for name in (past, sequence) if name is not None]
     values = [size.value for size in (_find_by_name(work, name) or _by_rule(work, name) for name in parts) if size]
     if values:
@@ -239,25 +239,56 @@ def _evaluate(work: _Open, node: ast.expr) -> int | None:
     return operation(left, right)
 
 
-def _missing(work: _Open, spec: TensorSpec, position: int | None, found: Sequence[AxisSize | None] = ()) -> InputError:
-    """Return the error that names the axis and shows the lines to write."""
-    head = "write it in the recipe, with the size that you mean:\nworkload:\n  inputs:\n"
-    if position is None:
-        lines = f"    shapes:\n      {spec.name}: [{work.batch_size}, 3, 224, 224]"
-        return InputError(
-            f"input {spec.name!r}: the model does not record its shape", hint=head + lines, code="unknown_size"
-        )
-    name = spec.shape[position]
-    if isinstance(name, str) and not _MADE_UP.search(name.lower()):
-        lines = f"    axes:\n      {name}: 128"
-        message = f"input {spec.name!r} {_format_shape(spec)}: no size is known for axis {position}, {name!r}"
+def _missing(work: _Open, found: Mapping[str, list[AxisSize | None] | None]) -> InputError | None:
+    """Return the error that names the first axis without a size and shows, for all of them, what to write; None where
+    each has one."""
+    lacking = [spec for spec in work.specs if (sizes := found[spec.name]) is None or None in sizes]
+    if not lacking:
+        return None
+    first = lacking[0]
+    sizes = found[first.name]
+    if sizes is None:
+        message = f"input {first.name!r}: the model does not record its shape"
     else:
-        example = 224 if len(spec.shape) == 4 else 128
-        shape = [size.value if size else example for size in found]
-        lines = f"    shapes:\n      {spec.name}: {shape}"
+        position = sizes.index(None)
+        name = first.shape[position]
         which = f"{name!r}" if name else "which has no name"
-        message = f"input {spec.name!r} {_format_shape(spec)}: no size is known for axis {position}, {which}"
-    return InputError(message, hint=head + lines, code="unknown_size")
+        message = f"input {first.name!r} {_format_shape(first)}: no size is known for axis {position}, {which}"
+    lines = _recipe_lines(work, lacking, found)
+    hint = f"write it in the recipe, with the size that you mean:\nworkload:\n  inputs:\n{lines}"
+    flags = " ".join(f"--shape {spec.name}={'x'.join(map(str, _example(work, spec, found)))}" for spec in lacking)
+    return InputError(message, hint=f"{hint}\nor with prony bench: {flags}", code="unknown_size")
+
+
+def _example(work: _Open, spec: TensorSpec, found: Mapping[str, list[AxisSize | None] | None]) -> list[int]:
+    """Return a whole shape for an input, with an example wherever a size is lacking."""
+    sizes = found[spec.name]
+    if sizes is None:
+        return [work.batch_size, 3, 224, 224]
+    return [size.value if size else _example_size(spec, position) for position, size in enumerate(sizes)]
+
+
+def _example_size(spec: TensorSpec, position: int) -> int:
+    return 224 if len(spec.shape) == 4 and not _is_named(spec.shape[position]) else 128
+
+
+def _is_named(axis: int | str | None) -> bool:
+    return isinstance(axis, str) and not _MADE_UP.search(axis.lower())
+
+
+def _recipe_lines(work: _Open, lacking: Sequence[TensorSpec], found: Mapping[str, list[AxisSize | None] | None]) -> str:
+    """Return the lines of a recipe: a named axis once for all inputs, and the whole shape of any other input."""
+    axes: dict[str, int] = {}
+    shapes: dict[str, list[int]] = {}
+    for spec in lacking:
+        open_axes = [position for position, size in enumerate(found[spec.name] or ()) if size is None]
+        if open_axes and all(_is_named(spec.shape[position]) for position in open_axes):
+            axes |= {str(spec.shape[position]): _example_size(spec, position) for position in open_axes}
+        else:
+            shapes[spec.name] = _example(work, spec, found)
+    lines = ["    axes:", *(f"      {name}: {size}" for name, size in axes.items())] if axes else []
+    lines += ["    shapes:", *(f"      {name}: {shape}" for name, shape in shapes.items())] if shapes else []
+    return "\n".join(lines)
 
 
 def _check_batch(work: _Open, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -283,13 +314,13 @@ def _format_sizes(sizes: Sequence[AxisSize]) -> str:
 def _sequence(work: _Open, shapes: Mapping[str, tuple[int, ...]]) -> int | None:
     """Return the length that inputs called `length` must tell: a sequence axis, else the second of two or three."""
     for name, size in work.by_name.items():
-        if _rule_of(name) in (SEQUENCE, "samples") and not _EXPRESSION.search(name):
+        if rule_of_axis(name) in (SEQUENCE, "samples") and not _EXPRESSION.search(name):
             return size.value
     return next((shape[1] for shape in shapes.values() if len(shape) in (2, 3)), None)
 
 
 def _past(work: _Open) -> int:
     past = (
-        size.value for name, size in work.by_name.items() if _rule_of(name) == PAST and not _EXPRESSION.search(name)
+        size.value for name, size in work.by_name.items() if rule_of_axis(name) == PAST and not _EXPRESSION.search(name)
     )
     return next(past, 0)

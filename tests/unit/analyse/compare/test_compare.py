@@ -16,6 +16,7 @@ from prony.model.comparison import Comparison, Conclusion, Contrast, Terms
 from prony.model.estimate import Grade, Missing, Reason, Verdict
 from prony.model.load import Load
 from prony.model.metric import key_of
+from prony.model.recipe import Measure
 
 from .sides import VALID, VOID, alike, changed, entry, noisy, side
 
@@ -474,6 +475,11 @@ class TestComparable:
         both = entry({P50: noisy(10, 8)}, experiment="e2", threads=2, precision="fp16")
         with pytest.raises(InputError, match="precision"):
             compare_entries([side("A", self.before), side("B", both)], Terms(across=("threads",)))
+
+    def test_how_many_samples_a_run_has_may_differ(self) -> None:
+        job = self.after.job.model_copy(update={"measure": Measure(runs=7, repeats=9)})
+        other = self.after.model_copy(update={"job": job})
+        assert compare_entries([side("A", self.before), side("B", other)], Terms()).matches
 
     def test_a_device_may_differ_where_that_is_what_one_asks(self) -> None:
         other = changed(self.after, hardware_id="h2")

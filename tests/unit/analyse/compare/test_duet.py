@@ -9,6 +9,7 @@ from prony.model.calibration import Calibration
 from prony.model.comparison import Comparison, Conclusion, Terms
 from prony.model.estimate import Estimate, Grade, Reason, Verdict
 from prony.model.experiment_data import Entry
+from prony.model.result import InputFacts
 
 from .sides import VOID, entry, noisy, side
 
@@ -128,3 +129,17 @@ def test_what_a_deep_calibration_found_stands_beside_a_comparison_and_sets_its_l
     assert strict.headlines[0].conclusion is Conclusion.INCONCLUSIVE
     assert strict.terms.level == 0.002
     assert any("10 runs on each side can see 3.1%" in note for note in strict.notes)
+
+
+def test_two_models_of_a_duet_are_compared_with_the_inputs_that_each_wants() -> None:
+    fed = InputFacts(name="x", dtype="float32", shape=(1, 3), shape_source="model", values_source="", sha256="0" * 64)
+    sides = []
+    for number, (name, model, level) in enumerate((("a", "zoo:tiny", 10.0), ("b", "zoo:mlp", 20.0)), start=1):
+        made = entry({KEY: noisy(level, 8)}, number=number, cell={"workload.model": model})
+        facts = made.result.model.model_copy(update={"sha256": str(number) * 64}) if made.result.model else None
+        inputs = (fed.model_copy(update={"name": f"input{number}"}),)
+        result = made.result.model_copy(update={"model": facts, "inputs": inputs})
+        sides.append(made.model_copy(update={"job": made.job.model_copy(update={"side": name}), "result": result}))
+    found = judged(*sides)
+    assert found.conclusion is Conclusion.REGRESSION
+    assert all(one.allowed for one in found.matches[0].differences)

@@ -100,6 +100,19 @@ class TestSizes:
             make(TensorSpec("x", "float32", ("batch", "boxes")))
         assert "    axes:\n      boxes: 128" in caught.value.hint
 
+    def test_all_inputs_without_a_size_are_asked_for_at_once_with_an_option_that_works(self) -> None:
+        specs = (
+            TensorSpec("sound", "float32", ("batch", None)),
+            TensorSpec("state", "float32", (2, "batch", "cells")),
+            TensorSpec("rate", "int64", ()),
+        )
+        with pytest.raises(InputError) as caught:
+            make(*specs)
+        assert "    axes:\n      cells: 128\n    shapes:\n      sound: [1, 128]" in caught.value.hint
+        assert caught.value.hint.endswith("--shape sound=1x128 --shape state=2x1x128")
+        made = make(*specs, shapes={"sound": (1, 128), "state": (2, 1, 128)})
+        assert made["state"].array.shape == (2, 1, 128)
+
     def test_a_lone_unnamed_axis_of_floats_may_be_a_waveform_and_is_never_guessed(self) -> None:
         with pytest.raises(InputError, match="axis 0"):
             make(TensorSpec("waveform", "float32", (None,)))

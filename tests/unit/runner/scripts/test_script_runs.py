@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from prony.app import pictures
 from prony.app.pictures import picture_distribution
 from prony.app.results import summary_of
+from prony.errors import InputError
 from prony.model.event import Event
 from prony.model.experiment_data import Entry
 from prony.model.result import ResultState
@@ -205,3 +207,24 @@ def test_whoever_watches_hears_what_was_told_last(tmp_path: Path, monkeypatch: p
     events: list[Event] = []
     executed(job_of(tmp_path, text), tmp_path / "out", events)
     assert [one.phase for one in events if one.kind == "phase"] == ["loss 0.25, rate 12 (step 3)"]
+
+
+def test_without_a_copy_a_script_runs_in_its_folder_which_stays_as_it_left_it(tmp_path: Path) -> None:
+    text = "from pathlib import Path\nprint(Path('seen').open('a').write('x'), Path.cwd())\n"
+    job = job_of(tmp_path, text, {"repeats": 2}, copy_files=False)
+    assert executed(job, tmp_path / "out").result.state is ResultState.COMPLETE
+    assert (tmp_path / "scripts" / "seen").read_text() == "xx"
+    assert (tmp_path / "scripts" / "script.py").read_text() == text
+
+
+def test_a_folder_that_a_server_sent_is_never_run_in_itself(tmp_path: Path) -> None:
+    job = job_of(tmp_path, "", directory=f"sha256:{'0' * 64}", copy_files=False)
+    failure = executed(job, tmp_path / "out").result.failure
+    assert failure is not None
+    assert "came from a server" in failure.message
+
+
+@pytest.mark.parametrize("more", [{"sources": [{"source": "x", "path": "y"}]}, {"image": "x"}, {"directory": None}])
+def test_what_needs_a_copy_is_refused_without_one(tmp_path: Path, more: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="copy_files: false"):
+        job_of(tmp_path, "", copy_files=False, **more)

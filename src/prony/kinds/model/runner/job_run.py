@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,19 +35,9 @@ class JobRun:
         return self.folder.result.repetitions
 
     def order(self, op: str, *, index: int, outputs: Path | None = None) -> ChildOrder:
-        workload, measure = self.job.work(ModelWorkload), self.job.measure
-        return ChildOrder(
-            op=op,
-            model=str(self.files.path),
-            unit=workload.unit,
-            threads=self.threads,
-            precision=workload.precision,
-            batch_size=workload.batch_size,
-            options=dict(workload.options),
-            axes=dict(workload.inputs.axes),
-            shapes={name: list(shape) for name, shape in workload.inputs.shapes.items()},
-            values={name: spec.model_dump() for name, spec in workload.inputs.values.items()},
-            seed=workload.inputs.seed,
+        measure = self.job.measure
+        return replace(
+            model_order(op, self.job.work(ModelWorkload), self.files, self.threads),
             runs=measure.runs,
             warmup=None if measure.warmup == "auto" else int(measure.warmup),
             max_time_ns=measure.max_time,
@@ -70,6 +60,23 @@ class JobRun:
             repetition = repetition.model_copy(update={"steady": steady_from(durations_ns) is not None})
             self.run_medians += [float(np.median(durations_ns))] if repetition.is_clean else []
         self.folder.add(repetition, answer.log)
+
+
+def model_order(op: str, workload: ModelWorkload, files: ModelFiles, threads: int) -> ChildOrder:
+    """Return the order to a child as far as the model alone decides it."""
+    return ChildOrder(
+        op=op,
+        model=str(files.path),
+        unit=workload.unit,
+        threads=threads,
+        precision=workload.precision,
+        batch_size=workload.batch_size,
+        options=dict(workload.options),
+        axes=dict(workload.inputs.axes),
+        shapes={name: list(shape) for name, shape in workload.inputs.shapes.items()},
+        values={name: spec.model_dump() for name, spec in workload.inputs.values.items()},
+        seed=workload.inputs.seed,
+    )
 
 
 def effective(host: EngineHost, effect: Message) -> Effective:

@@ -138,7 +138,7 @@ class ScriptJobRun:
             outcome = self._execute_staged(place, reading, observer)
         finally:
             self._stage.clear()
-            shutil.rmtree(place.folder, ignore_errors=True)
+            shutil.rmtree(self._scratch / place.begin, ignore_errors=True)  # never a folder of the user's own
         after = read_canary()
         rows = [*reading.rows, *_own(outcome, reading)]
         part = self.job.part
@@ -158,8 +158,10 @@ class ScriptJobRun:
         return repetition
 
     def _place(self, begin: str) -> ProcessPlace:
-        folder = self._scratch / begin
-        folder.mkdir(exist_ok=True)
+        copied = self._scratch / begin
+        copied.mkdir(exist_ok=True)
+        work = self.job.work(ScriptWorkload)
+        folder = copied if work.copy_files or work.directory is None else Path(work.directory)
         return ProcessPlace(folder=folder, logs=self.folder.path / "logs", scratch=self._scratch, begin=begin)
 
     def _execute_staged(self, place: ProcessPlace, reading: Reading, observer: Observer) -> ExecutionOutcome:

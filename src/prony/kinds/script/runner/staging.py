@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from prony.emit import FILE
-from prony.errors import CapacityError, PronyError, SutError
+from prony.errors import CapacityError, InputError, PronyError, SutError
 from prony.kinds.script.runner.plan import RANKS, ProcessPlace, Stream
 from prony.kinds.script.runner.reading import Reading, Tail
 from prony.kinds.script.runner.sources import FetchedSource, fetch_sources, find_changed, laid, replace_source_paths
@@ -33,7 +33,15 @@ from prony.ports.models import Progress
 from prony.ports.service import Installation, ServiceSite, Start
 from prony.runner.containers import DAEMONS, WITH_APPTAINER, Box, ContainerEngine, find_engine, no_engine
 from prony.runner.context import RunContext, failure_of
-from prony.runner.script_folders import copy_files, digest_of, files_of, find_scripts, root_of, unpack_archive
+from prony.runner.script_folders import (
+    REFERENCE,
+    copy_files,
+    digest_of,
+    files_of,
+    find_scripts,
+    root_of,
+    unpack_archive,
+)
 from prony.runner.services.host import Wish, started_by
 from prony.runner.services.site import LOOPBACK, is_port_taken
 
@@ -215,7 +223,9 @@ class ScriptStage:
 
     def prepare(self, progress: Callable[[ScriptSource], Progress]) -> None:
         """Bring everything to this disk; what cannot be had is told before anything is run."""
-        if self.work.directory is not None:
+        if self.work.directory is not None and not self.work.copy_files:
+            _check_own_folder(self.work.directory)
+        elif self.work.directory is not None:
             path = find_scripts(self.work.directory, self._around.cache)
             folder = unpack_archive(path, self._scratch / "scripts") if path.suffix == ".tar" else path
             self._root, self._files = root_of(folder), files_of(folder)
@@ -354,6 +364,18 @@ class ScriptStage:
 
     def _point_to(self, text: str, folder: Path) -> str:
         return replace_source_paths(text, self._sources, folder)
+
+
+def _check_own_folder(directory: str) -> None:
+    """Refuse to run in a folder that is not there, or is one that a server sent: that one belongs to every job."""
+    if REFERENCE.fullmatch(directory):
+        raise InputError(
+            "workload.copy_files: false is for a folder of this machine, and this one came from a server",
+            hint="leave copy_files away: each run then has a copy",
+            code="no_directory",
+        )
+    if not Path(directory).is_dir():
+        raise InputError(f"there is no folder {directory}", hint="workload.directory names it", code="no_directory")
 
 
 def _list_mounts(things: Sequence[FetchedSource]) -> list[tuple[Path, str, bool]]:

@@ -1,0 +1,114 @@
+"""Options of `prony bench` and `prony recipe`: a model or a command, and how much of it."""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prony.app.command_recipe import CommandRequest
+    from prony.app.model_recipe import ModelRequest
+
+_PRECISIONS = ("default", "fp32", "fp16", "bf16", "int8")
+# Options that only a model has, and only a command has.
+_OF_MODELS = ("engine", "engines", "unit", "batch", "threads", "precision", "shape", "time")
+_OF_COMMANDS = ("parameter_list", "warmup")
+
+
+def add_bench_options(parser: ArgumentParser) -> None:
+    """Add what is benchmarked and how."""
+    parser.add_argument("models", metavar="MODEL", nargs="*", help="a file, zoo:NAME or https://; two take turns")
+    parser.add_argument(
+        "--command", action="append", metavar="TEXT", help="a command instead of a model, run by no shell; repeatable"
+    )
+    engines = parser.add_mutually_exclusive_group()
+    engines.add_argument("--engine", metavar="NAME", help="the engine (one that is installed and reads the model)")
+    engines.add_argument("--engines", metavar="NAMES", help="several, with commas between, or all: side by side")
+    parser.add_argument("--unit", metavar="NAME", help="the compute unit (cpu)")
+    parser.add_argument("--batch", type=_counts, metavar="N[,N...]", help="items in one inference (1)")
+    parser.add_argument("--threads", type=_counts, metavar="N[,N...]", help="threads of the engine (every CPU)")
+    parser.add_argument("--precision", choices=_PRECISIONS, help="precision to compute in (the engine's choice)")
+    parser.add_argument(
+        "--shape", action="append", type=_shape, metavar="INPUT=1x3x224x224", help="shape of an input; repeatable"
+    )
+    parser.add_argument("--runs", type=_count, metavar="N", help="inferences in a process (100), or executions (10)")
+    parser.add_argument("--time", metavar="TIME", help="of models: measure as long as this (30s)")
+    parser.add_argument("--repeats", type=_count, metavar="N", help="of models: fresh processes (5, of two models 10)")
+    parser.add_argument("--warmup", type=_count, metavar="N", help="of commands: executions before the measured ones")
+    parser.add_argument(
+        "-L", "--parameter-list", action="append", nargs=2, metavar=("NAME", "V1,V2"),
+        help="of commands: values for {NAME} in them; repeatable",
+    )  # fmt: skip
+    parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
+
+
+def request_of(options: Namespace) -> ModelRequest | CommandRequest:
+    """Return what the options ask for.
+
+    Raises:
+        InputError: There is neither a model nor a command, or options of both.
+    """
+    from prony.errors import InputError
+
+    if bool(options.models) == bool(options.command):
+        what = "there are a model and a command" if options.models else "there is nothing to measure"
+        hint = "as in prony bench model.onnx, prony bench zoo:mobilenet-v2 or prony bench --command 'python train.py'"
+        raise InputError(what, hint=hint)
+    foreign = _OF_MODELS if options.command else _OF_COMMANDS
+    named = next((name for name in (*foreign, *(("repeats",) if options.command else ())) if vars(options)[name]), None)
+    if named is not None:
+        whose = "models" if options.command else "commands"
+        hint = "of a command --runs says how often it is executed" if options.command else "leave it away"
+        raise InputError(f"--{named.replace('_', '-')} is for {whose}", hint=hint)
+    return _command_request(options) if options.command else _model_request(options)
+
+
+def _model_request(options: Namespace) -> ModelRequest:
+    from prony.app.model_recipe import ModelRequest
+    from prony.model.quantity import read_seconds
+
+    engines = options.engine or options.engines or ""
+    return ModelRequest(
+        models=tuple(options.models),
+        engines=tuple(dict.fromkeys(filter(None, engines.split(",")))),
+        unit=options.unit,
+        batch_sizes=options.batch or (),
+        threads=options.threads or (),
+        precision=options.precision,
+        shapes=dict(options.shape or ()),
+        runs=options.runs,
+        time_ns=None if options.time is None else round(read_seconds(options.time, "--time", "30s") * 10**9),
+        repeats=options.repeats,
+    )
+
+
+def _command_request(options: Namespace) -> CommandRequest:
+    from prony.app.command_recipe import CommandRequest
+    from prony.errors import InputError
+
+    parameters: dict[str, tuple[str, ...]] = {}
+    for name, values in options.parameter_list or ():
+        if name in parameters:
+            raise InputError(f"-L {name} is given twice", hint="write all of its values in one list")
+        parameters[name] = tuple(values.split(","))
+    return CommandRequest(
+        commands=tuple(options.command), parameters=parameters, runs=options.runs, warmup=options.warmup or 0
+    )
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(_count(word) for word in text.split(",")))
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, equals, sizes = text.rpartition("=")
+    if not equals or not name or re.fullmatch(r"\d+([x,]\d+)*", sizes) is None:
+        raise ArgumentTypeError(f"{text!r} is not INPUT=SIZES, as in input=1x3x320x320")
+    return name, tuple(int(word) for word in re.split("[x,]", sizes))

@@ -1,0 +1,134 @@
+"""`prony bench`: measure a model or a command without a recipe."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prony.cli.arguments import RunOutput, add_json, add_report
+from prony.cli.bench_options import add_bench_options, request_of
+
+if TYPE_CHECKING:
+    from prony.app.bench import Bench
+    from prony.app.quick_recipe import QuickRecipe
+    from prony.model.comparison import Comparison
+    from prony.model.experiment import Experiment
+    from prony.model.experiment_data import ExperimentData
+
+_WIDEST = 72  # of what was assumed, before the options that change it
+_EXPORTS = {".json": "json", ".csv": "csv", ".md": "md", ".html": "html", ".xml": "junit"}
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Measure a model without a recipe: an engine and inputs are found, and what was assumed is said. Two models take
+    turns and are compared. What comes out is kept like any other experiment."""
+    add_bench_options(parser)
+    parser.add_argument(
+        "--export", action="append", default=[], type=Path, metavar="FILE",
+        help="also write .json, .csv, .md, .html or .xml (JUnit); repeatable",
+    )  # fmt: skip
+    parser.add_argument("--no-save", action="store_true", help="keep nothing: no experiment, no report")
+    add_json(parser)
+    add_report(parser)
+
+
+def command(options: Namespace) -> int:
+    from prony.cli.run_here import pause_garbage_collection
+
+    request, output = request_of(options), RunOutput.of(options)
+    formats = _formats_of(options.export)
+    with pause_garbage_collection():
+        from prony.app.bench import Bench
+        from prony.app.plan_bench import plan_bench
+        from prony.cli.progress import following
+    with Bench.open() as bench, _discarding(bench, is_wanted=options.no_save) as started:
+        quick, loaded = plan_bench(bench, request, base=Path.cwd(), overrides=options.set)
+        _tell_assumptions(quick)
+        with following() as follower:
+
+            def start(experiment: Experiment, jobs: Sequence[Any]) -> None:
+                started.append(experiment.id)
+                follower.start(experiment, jobs)
+
+            data = bench.run(loaded, base=Path.cwd(), on_start=start, on_event=follower.event)
+        for path, form in formats.items():
+            _export(data, path, form)
+        return _finish(bench, data, quick, output._replace(report=output.report and not options.no_save))
+
+
+@contextmanager
+def _discarding(bench: Bench, *, is_wanted: bool) -> Iterator[list[str]]:
+    """Give a list of the experiments that were begun; where that is wanted they are deleted when the block ends."""
+    started: list[str] = []
+    try:
+        yield started
+    finally:
+        if is_wanted:
+            for experiment_id in started:
+                bench.experiments.delete(experiment_id, force=True)
+
+
+def _formats_of(paths: Sequence[Path]) -> dict[Path, str]:
+    from prony.errors import InputError
+
+    for path in paths:
+        if path.suffix.lower() not in _EXPORTS:
+            raise InputError(f"--export {path}: its name tells no format", hint=f"end it in {', '.join(_EXPORTS)}")
+    return {path: _EXPORTS[path.suffix.lower()] for path in paths}
+
+
+def _export(data: ExperimentData, path: Path, form: str) -> None:
+    from prony.cli.output import print_note
+    from prony.report import render
+
+    content = render(data, form)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    print_note(f"wrote {path}")
+
+
+def _tell_assumptions(quick: QuickRecipe) -> None:
+    """Say what was assumed, each with the option that changes it."""
+    from prony.cli.output import print_note
+    from prony.report.escaping import one_line
+
+    lines = [(one_line(f"{'guess: ' if one.is_guess else ''}{one.what}"), one.flag) for one in quick.assumptions]
+    width = min(_WIDEST, max((len(what) for what, _ in lines), default=0))
+    if lines:
+        print_note("assumed:")
+    for what, flag in lines:
+        print_note(f"  {what:<{width}}  change: {one_line(flag)}")
+
+
+def _finish(bench: Bench, data: ExperimentData, quick: QuickRecipe, output: RunOutput) -> int:
+    """Show the table, and which is the fastest where there are several."""
+    from prony.cli.finish_run import finish
+    from prony.cli.output import print_text
+
+    found, sentences = _compare(bench, data)
+    beside = {
+        "assumed": [one.model_dump(mode="json") for one in quick.assumptions],
+        "comparisons": [one.model_dump(mode="json") for one in found],
+        "winner": sentences,
+    }
+    code = finish(data, output, write_report=bench.experiments.write_report, beside=beside)
+    if not output.as_json:
+        for sentence in sentences:
+            print_text(sentence)
+    return code
+
+
+def _compare(bench: Bench, data: ExperimentData) -> tuple[list[Comparison], list[str]]:
+    """Return what the jobs are to each other, and a sentence on each comparison."""
+    from prony.app.compare_sides import compare_sides
+    from prony.errors import InputError
+    from prony.report.winner import describe_winner
+
+    try:
+        found = compare_sides(bench.analyses, data)
+    except InputError as exc:
+        return [], [f"No winner is named: {exc.message}"]
+    return found, [describe_winner(one) for one in found]
