@@ -144,15 +144,15 @@ class ScaledPercentile(RunPercentile):
         return self.level * (self.origin.shifted_number(shift) if shift else self.origin.number)
 
     @property
-    def exceedances(self) -> Exceedances:  # type: ignore[override]
+    def exceedances(self) -> Exceedances:
         return self.origin.exceedances
 
     @property
-    def halves(self) -> Exceedances:  # type: ignore[override]
+    def halves(self) -> Exceedances:
         return self.origin.halves
 
     @property
-    def is_between_groups(self) -> bool:  # type: ignore[override]
+    def is_between_groups(self) -> bool:
         return self.origin.is_between_groups
 
 
@@ -160,7 +160,7 @@ class ScaledPercentile(RunPercentile):
 class PooledPercentile(PercentileOfRuns):
     """The percentile of runs out of the pool."""
 
-    parts: Sequence[RunPercentile] = ()  # type: ignore[assignment]
+    parts: Sequence[RunPercentile] = ()
 
 
 def cover(noise: Noise, size: int, *, runs: int, spread: float, sets: int, seed: int) -> Iterator[Row]:
