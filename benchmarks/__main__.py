@@ -17,6 +17,7 @@ ALL = (
     "coverage",
     "detection_sets",
     "compare_headlines",
+    "detectable",
     "truth",
     "fleet_throughput",
     "fleet_many_agents",

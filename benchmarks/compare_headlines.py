@@ -46,7 +46,8 @@ values = pathlib.Path(os.environ["VALUES"])
 place = values.with_suffix(".next")
 number = int(place.read_text()) if place.exists() else 0
 place.write_text(str(number + 1))
-prony.emit({f"metric_{n:02d}": value for n, value in enumerate(json.loads(values.read_text())[number])}, unit="tick")
+rows = json.loads(values.read_text())
+prony.emit({f"metric_{n:02d}": value for n, value in enumerate(rows[number % len(rows)])}, unit="tick")
 """
 
 
@@ -81,14 +82,14 @@ def share_told(template: Entry, design: Design, metrics: int, *, sets: int, seed
     rng = np.random.default_rng((seed, metrics, design.runs, round(1000 * design.noise), round(100 * design.factor)))
     told = 0
     for _ in range(sets):
-        sides = [_with_values(template, values) for values in design.draw(rng, metrics)]
+        sides = [replace_values(template, values) for values in design.draw(rng, metrics)]
         found = compare_entries([Side("A", (sides[0],)), Side("B", (sides[1],))], Terms(anyway=True))
         worse = [one.key for one in found.headlines if one.conclusion is Conclusion.REGRESSION]
         told += bool(worse) if design.factor == 1 else f"metric_{metrics // 2:02d}.p50" in worse
     return told / sets
 
 
-def _with_values(template: Entry, values: Array) -> Entry:
+def replace_values(template: Entry, values: Array) -> Entry:
     """Return the entry of a real script with these numbers in the place of what it emitted."""
     keys = [f"metric_{n:02d}.p50" for n in range(values.shape[1])]
     runs = {key: tuple(column) for key, column in zip(keys, values.T.tolist(), strict=True)}

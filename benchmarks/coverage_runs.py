@@ -1,7 +1,7 @@
 """Simulate runs of samples whose true percentiles are known, and count how often the summary's intervals hold them.
 
-The intervals come from the functions that summarise a job (`inference_estimates`, `across_runs`, `tight_enough`), on
-runs as they read them. The truth is that of a run in the middle: runs lie apart by a factor whose median is 1.
+The intervals come from the functions that summarise a job (`percentile_estimate`, `across_runs`, `tight_enough`). The
+truth is that of a run in the middle: runs lie apart by a factor whose median is 1.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from statistics import NormalDist
 
 import numpy as np
 
-from prony.analyse.estimates import across_runs, inference_estimates
-from prony.analyse.runs import PERCENTILES, MeasuredRun
+from prony.analyse.estimates import across_runs, percentile_estimate
+from prony.analyse.percentiles import PercentileOfRuns, RunPercentile, RunSamples
+from prony.analyse.runs import PERCENTILES
 from prony.model.estimate import Estimate
+from prony.stats.dependence import Exceedances
 from prony.stats.quantiles import Array, least_count
 from prony.stats.stopping import tight_enough
 
@@ -24,6 +26,7 @@ Generator = np.random.Generator
 _NORMAL = NormalDist()
 _MS = 1e6
 _LEVEL_NS = 10 * _MS
+_POOL_SAMPLES, _POOL_RUNS = 1_000_000, 4000
 
 
 @dataclass(frozen=True)
@@ -79,10 +82,12 @@ NOISES = (
     _skewed(0.5), _skewed(1.0), _two_modes(0.3, 1.3), _two_modes(0.45, 2.0), _two_modes(0.105, 2.0),
     _two_modes(0.011, 5.0), _following(0.6), _following(0.9),
 )  # fmt: skip
-SAMPLES = (40, 72, 100, 368, 1000, 3700, 10_000)
-RUNS = (3, 5, 10, 30, 50)
-# The standard deviation of the logarithm of a run's level.
-SPREADS = (0.0, 0.03, 0.2)
+# Samples in a run, runs, and the standard deviation of the logarithm of a run's level.
+SETS = (
+    (40, 3, 0.03), (40, 10, 0.2), (40, 50, 0.03), (72, 5, 0.03), (72, 30, 0.03), (100, 5, 0.2), (100, 50, 0.2),
+    (368, 3, 0.2), (368, 5, 0.03), (368, 10, 0.03), (368, 30, 0.03), (368, 50, 0.2), (1000, 5, 0.03), (1000, 30, 0.2),
+    (3700, 5, 0.03), (3700, 10, 0.2), (3700, 50, 0.03), (10_000, 3, 0.03), (10_000, 5, 0.2), (10_000, 10, 0.03),
+)  # fmt: skip
 
 
 @dataclass
@@ -128,28 +133,66 @@ def make_runs(noise: Noise, count: int, size: int, rng: Generator) -> list[Array
     return list(noise.draw(rng, count, size) * _LEVEL_NS)
 
 
-def measured(values_ns: Array, index: int = 0) -> MeasuredRun:
-    whole = np.rint(values_ns).astype(np.int64)
-    return MeasuredRun(
-        repetition=index, steady_from=0, indices=np.arange(whole.size), durations_ns=whole,
-        window_ns=int(whole.sum()), taken=int(whole.size),
-    )  # fmt: skip
+@dataclass(frozen=True)
+class ScaledPercentile(RunPercentile):
+    """The percentile of a run of the pool, at another level: all that does not depend on the level is made once."""
+
+    origin: RunPercentile
+    level: float
+
+    def shifted_number(self, shift: float) -> float:
+        return self.level * (self.origin.shifted_number(shift) if shift else self.origin.number)
+
+    @property
+    def exceedances(self) -> Exceedances:
+        return self.origin.exceedances
+
+    @property
+    def halves(self) -> Exceedances:
+        return self.origin.halves
+
+    @property
+    def is_between_groups(self) -> bool:
+        return self.origin.is_between_groups
+
+
+@dataclass(frozen=True)
+class PooledPercentile(PercentileOfRuns):
+    """The percentile of runs out of the pool."""
+
+    parts: Sequence[RunPercentile] = ()
 
 
 def cover(noise: Noise, size: int, *, runs: int, spread: float, sets: int, seed: int) -> Iterator[Row]:
-    """Draw sets of runs out of a pool, put each run at a level of its own, and summarise each set."""
+    """Draw sets of runs out of a pool, put each run at a level of its own, and estimate as a summary does."""
     rng = np.random.default_rng((seed, size, runs, round(spread * 1000)))
-    pool = make_runs(noise, max(200, min(4 * runs * sets, 2_000_000 // size)), size, rng)
+    pool = [read_samples(values) for values in make_runs(noise, pool_size(runs, size, sets), size, rng)]
     names = [name for name, q in PERCENTILES.items() if q == 0.5 or size >= least_count(q)]
-    tallies, truths = {name: Tally() for name in names}, {name: 10 * noise.truth(PERCENTILES[name]) for name in names}
+    known = {name: [RunPercentile(run, PERCENTILES[name]) for run in pool] for name in names}
+    rows = {name: Row(noise.name, size, runs, spread, name, Tally()) for name in names}
+    truths = {name: 10 * noise.truth(PERCENTILES[name]) for name in names}
     for _ in range(sets):
         chosen = rng.choice(len(pool), runs, replace=False)
         levels = np.exp(spread * rng.standard_normal(runs))
-        found = inference_estimates([measured(pool[at] * level) for at, level in zip(chosen, levels, strict=True)])
-        for name in names:
-            tallies[name].add(found.estimates[f"inference_ms.{name}"], truths[name])
-    for name in names:
-        yield Row(noise.name, size, runs, spread, name, tallies[name])
+        samples = [pool[at] for at in chosen]
+        for name, parts in known.items():
+            scaled = [
+                ScaledPercentile(one.samples, one.q, one, float(level))
+                for one, level in zip((parts[at] for at in chosen), levels, strict=True)
+            ]
+            estimate, _ = percentile_estimate(PooledPercentile(name, samples, scaled), "ms", _MS)
+            rows[name].tally.add(estimate, truths[name])
+    yield from rows.values()
+
+
+def pool_size(runs: int, size: int, sets: int) -> int:
+    """Return how many runs are made: several times those of a set, so that the pool's own median is near the truth."""
+    return max(8 * runs, min(runs * sets, _POOL_SAMPLES // size, _POOL_RUNS))
+
+
+def read_samples(values_ns: Array) -> RunSamples:
+    whole = np.rint(values_ns).astype(np.int64)
+    return RunSamples(whole, np.sort(whole))
 
 
 # Runs by themselves: one number each, its median 1.
@@ -172,13 +215,14 @@ def following_runs(rho: float, sd: float = 0.02) -> RunNoise:
 
 
 _MODES_MEDIAN = float(np.median(_run_modes(np.random.default_rng(0), 4_000_000)))
+STRONGLY_FOLLOWING = "following runs (AR 0.6)"
 RUN_NOISES: dict[str, RunNoise] = {
     "runs of 2 % noise": lambda rng, count: np.exp(0.02 * rng.standard_normal(count)),
     "runs of 5 % noise": lambda rng, count: np.exp(0.05 * rng.standard_normal(count)),
     "skewed runs": lambda rng, count: np.exp(rng.exponential(0.05, count) - 0.05 * math.log(2)),
     "runs of two modes": lambda rng, count: _run_modes(rng, count) / _MODES_MEDIAN,
     "following runs (AR 0.3)": following_runs(0.3),
-    "following runs (AR 0.6)": following_runs(0.6),
+    STRONGLY_FOLLOWING: following_runs(0.6),
 }
 
 

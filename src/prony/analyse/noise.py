@@ -49,8 +49,8 @@ def noise_figures(values: Sequence[float], rule: Rule) -> dict[str, Estimate]:
         "run_drift": _figure(drift(runs), count, "slope of Theil and Sen over all runs, by their median"),
     }
     for size in SIZES:
-        method = f"two sets of {size} runs, power 80 % at 1 %, from the noise of {count}"
-        found[f"seen_with_{size}_runs"] = _figure(detectable_change(noise, size), count, method)
+        method = f"simulated comparisons of {size} runs a side that take turns, from the noise of {count}"
+        found[f"seen_with_{size}_runs"] = _figure(detectable_change(noise, size, is_known=True), count, method)
     return found | _false_alarms(runs, rule)
 
 

@@ -10,7 +10,7 @@ from prony.analyse.verdict import Evidence, note, percent, runs_text, suspect, v
 from prony.model.estimate import Reason
 from prony.model.result import Repetition, ResultState
 from prony.stats.intervals import rate_interval
-from prony.stats.spread import detectable_change, robust_cv
+from prony.stats.spread import FEWEST_RUNS, detectable_change, noise_of
 from prony.stats.steady import FEWEST
 from prony.stats.stopping import achieved_precision
 
@@ -28,7 +28,8 @@ def check_contamination(evidence: Evidence) -> Iterator[Reason]:
     worst = max((repetition.noise for repetition in dirty), key=lambda noise: noise.foreign_cpu or 0.0)
     foreign = worst.foreign_cpu or 0.0
     text = f"{len(dirty)} of {len(evidence.runs)} runs were disturbed and count all the same, for want of clean ones"
-    if foreign > _FOREIGN_CPU_VOIDS:
+    # Where most runs are clean, the others move their median by little, and a comparison judges ranks.
+    if foreign > _FOREIGN_CPU_VOIDS and 2 * len(dirty) >= len(evidence.runs):
         named = ", ".join(f"{name} {percent(share)}" for name, share in worst.busiest.items())
         who = f" (the busiest: {named})" if named else ""
         yield void(
@@ -199,16 +200,16 @@ def until_reached(evidence: Evidence) -> Iterator[Reason]:
 
 
 def blind(evidence: Evidence) -> Iterator[Reason]:
-    """What this machine cannot see with so many runs."""
-    if len(evidence.runs) < 3:
+    """What a comparison of so many runs does not see. Of fewer than it needs there is nothing to say."""
+    if len(evidence.runs) < FEWEST_RUNS:
         return
-    spread = robust_cv(np.array(evidence.numbers))
+    spread = noise_of(np.array(evidence.numbers))
     smallest = detectable_change(spread, len(evidence.runs)) if spread else 0.0
     if smallest > _BLIND_BELOW:
         yield note(
             "detectable_change",
             f"With {runs_text(len(evidence.runs))} that vary by {percent(spread or 0.0)}, a change of less than "
-            f"{percent(smallest)} cannot be seen here.",
+            f"{percent(smallest)} cannot be seen here for sure: it goes unnoticed more than once in five times.",
         )
 
 

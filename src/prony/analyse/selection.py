@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from prony.model.recipe import Measure
 from prony.model.result import Repetition
+from prony.stats.spread import FEWEST_RUNS
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,11 @@ def select(
 def _clean_if_enough(
     repetitions: list[Repetition], planned: int, is_clean: Callable[[Repetition], bool]
 ) -> list[Repetition]:
+    """Return the clean ones where they are half of those planned, and as many as a comparison needs where it could have
+    all: a job that loses its power to show a doubling would pass every gate."""
     clean = [repetition for repetition in repetitions if is_clean(repetition)]
-    return clean if len(clean) >= max(min(2, planned), math.ceil(planned / 2)) else repetitions
+    fewest = FEWEST_RUNS if min(planned, len(repetitions)) >= FEWEST_RUNS else 0
+    return clean if len(clean) >= max(min(2, planned), math.ceil(planned / 2), fewest) else repetitions
 
 
 def _disturbance(repetition: Repetition, restless: Collection[int]) -> str:

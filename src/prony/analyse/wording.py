@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 from prony.model.estimate import Estimate
 
 _MOST_PLAIN, _LEAST_PLAIN = 1e9, 1e-3
@@ -16,5 +19,20 @@ def plain_number(value: float) -> str:
 
 
 def ends(one: Estimate) -> str:
-    """Return ` [12.1, 12.6]` with a space before it; empty where there is no interval."""
-    return "" if one.low is None or one.high is None else f" [{plain_number(one.low)}, {plain_number(one.high)}]"
+    """Return ` [12.1, 12.6]` with a space before it, rounded outwards; empty where there is no interval."""
+    if one.low is None or one.high is None:
+        return ""
+    return f" [{plain_number(_round_away(one.low, math.floor))}, {plain_number(_round_away(one.high, math.ceil))}]"
+
+
+def _round_away(end: float, away: Callable[[float], int]) -> float:
+    """Round to the digits that `plain_number` writes, to one side."""
+    size = abs(end)
+    if not size or not math.isfinite(end):
+        return end
+    digits = 4 if size >= _LEAST_PLAIN else 3
+    decimals = 0 if 1000 <= size < _MOST_PLAIN else digits - 1 - math.floor(math.log10(size))
+    steps = end * 10.0**decimals
+    nearest = round(steps)
+    whole = nearest if math.isclose(steps, nearest, rel_tol=1e-9) else away(steps)
+    return whole / 10.0**decimals

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from prony.cli.arguments import RunOutput
     from prony.cli.watch import Ended
+    from prony.client import Client
     from prony.model.experiment_data import Damage
     from prony.model.queue import ExperimentView
 
@@ -67,8 +68,7 @@ def finish(
         from prony.report import render
 
         add_summary(render(data, "github", strict=output.strict))
-    code = _exit_code(data, failed + _tell_failed_requests(data))
-    return code or (0 if _gates_pass(data, strict=output.strict) else 1)
+    return _exit_code(data, failed, strict=output.strict)
 
 
 def _tell_failed_requests(data: ExperimentData) -> int:
@@ -117,20 +117,26 @@ def finish_there(
     return finish(data, output, write_report=lambda _: kept, again=again(options), failed=len(failed), beside=beside)
 
 
-def exit_code_there(view: ExperimentView) -> int:
-    """Return the exit code of an experiment on a server, from how its jobs ended."""
+def exit_code_there(client: Client, view: ExperimentView) -> int:
+    """Return the exit code of an experiment that ended on a server: from how its jobs ended, and from its results."""
     from prony.model.queue import JobState
 
     if view.experiment.state in _EARLY:
         return _STOPPED
-    return 1 if view.counts.get(JobState.FAILED) or view.experiment.state is ExperimentState.FAILED else 0
+    if view.counts.get(JobState.FAILED) or view.experiment.state is ExperimentState.FAILED:
+        return 1
+    return _exit_code(client.experiments.results(view.experiment.id), failed=0)
 
 
-def _exit_code(data: ExperimentData, failed: int) -> int:
+def _exit_code(data: ExperimentData, failed: int, *, strict: bool = False) -> int:
+    """Choose it, and say why it is 1 where the jobs themselves do not: failed requests, gates."""
+    failed += _tell_failed_requests(data)
     if data.experiment.state in _EARLY:
         return _STOPPED
     failed += sum(entry.result.state is ResultState.FAILED for entry in data.entries)
-    return 1 if failed or data.experiment.state is ExperimentState.FAILED else 0
+    if failed or data.experiment.state is ExperimentState.FAILED:
+        return 1
+    return 0 if _gates_pass(data, strict=strict) else 1
 
 
 def show(data: ExperimentData, *, as_json: bool, beside: Mapping[str, Any] | None = None) -> None:

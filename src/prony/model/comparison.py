@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from typing import Literal
 
@@ -86,17 +87,44 @@ class Effect(Noun):
         return f"{value * 100:+.2f} points" if self.scale == "difference" else percent_text(value - 1, sign="+")
 
 
+_MOST_PERCENT_DIGITS = 4
+# What a comparison decides by: one test alone, and all at once.
+_DECISIVE = (0.01, 0.025)
+
+
 def percent_text(share: float, sign: Literal["+", ""] = "") -> str:
-    """Return `5.1 %`, with a digit more where it is small and none where it is large."""
+    """Return `5.1 %`, with a digit more where it is small and none where it is large.
+
+    Limits are whole percents, mostly: what lies below one is not written as if it had reached it, nor as 0.
+    """
     value = share * 100
     digits = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 0.995 or value == 0 else 2
+    while 0 < digits < _MOST_PERCENT_DIGITS and abs(value) < 10 and _is_whole_by_rounding(value, digits):
+        digits += 1
     text = f"{value:{sign}.{digits}f}"
+    if not float(text):
+        text = f"{0.0:{sign}.1f}"
     return f"{text if sign else text.removesuffix('.0')} %"
 
 
+def _is_whole_by_rounding(value: float, digits: int) -> bool:
+    rounded = round(value, digits)
+    is_raised = abs(rounded) - abs(value) > 1e-9 or (not rounded and bool(value))
+    return is_raised and rounded == round(rounded)
+
+
 def chance_text(p: float) -> str:
-    """Return a probability with two digits, and a bound below what can be told."""
-    return f"{p:.2g}" if p >= 0.0001 else "<0.0001"
+    """Return a probability with two digits, and a bound below what can be told.
+
+    One that lies just below a level which decides is rounded down: it is not written as that level.
+    """
+    if p < 0.0001:
+        return "<0.0001"
+    text = f"{p:.2g}"
+    if any(p < level <= float(text) for level in _DECISIVE):
+        step = 10.0 ** (math.floor(math.log10(p)) - 1)
+        text = f"{math.floor(p / step) * step:.2g}"
+    return text
 
 
 class Contrast(Noun):

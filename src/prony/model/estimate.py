@@ -69,7 +69,7 @@ class Spread(Noun):
 
 
 class Sensitivity(Noun):
-    """How much runs vary, and how small a change two sets of so many show in four of five cases, at a level of 1 %."""
+    """How much runs vary, and how small a change a comparison of so many a side shows in four of five cases."""
 
     runs: int
     noise: float

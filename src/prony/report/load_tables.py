@@ -127,7 +127,7 @@ def _interval(metric: str, one: Estimate) -> str:
     if ends is None:
         return ""
     if metric in SHARES:
-        return f"[{number.format_share(ends[0])}, {number.format_share(ends[1])}]"
+        return f"[{', '.join(number.format_share_ends(*ends))}]"
     return number.written(one).interval
 
 
@@ -158,6 +158,6 @@ def _describe_failure(entry: Entry) -> str:
     if rate is None or not rate.value:
         return ""
     ends = number.interval_of(rate)
-    between = "" if ends is None else f" ({number.format_share(ends[0])} to {number.format_share(ends[1])})"
+    between = "" if ends is None else f" ({' to '.join(number.format_share_ends(*ends))})"
     job = entry_fields.label(entry)
     return f"{number.format_share(rate.value)}{between} of the requests of {job} failed; no latency holds them."

@@ -127,7 +127,7 @@ def sensitivity(data: ExperimentData) -> str:
         return ""
     runs = _range([str(end(one.runs for one in seen)) for end in (min, max)])
     changes = _range([number.format_share(end(one.detectable for one in seen)) for end in (min, max)])
-    return f"with {runs} runs on each side, a change of {changes} can be seen here"
+    return f"with {runs} runs on each side that take turns, a change of {changes} can be seen here"
 
 
 def _range(ends: list[str]) -> str:

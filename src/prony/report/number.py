@@ -159,6 +159,17 @@ def format_share(value: float) -> str:
     return f"{_format_fixed(percent, 0 if percent >= 10 else _decimals_of_value(percent, 2))} %".replace(".0 %", " %")
 
 
+def format_share_ends(low: float, high: float) -> tuple[str, str]:
+    """Return both ends of a share's interval as percentages, rounded outwards and each by its own digits."""
+    return _format_share_end(low, math.floor), _format_share_end(high, math.ceil)
+
+
+def _format_share_end(end: float, away: Callable[[float], int]) -> str:
+    percent = end * 100
+    decimals = 0 if abs(percent) >= 10 else _decimals_of_value(percent, 2)
+    return f"{_format_end(percent, decimals, away)} %".replace(".0 %", " %")
+
+
 def format_observed(value: float, unit: str = "1", digits: int = 3) -> str:
     """Return one observed number (a sample, a counter) in a fitting unit; it has no interval by nature."""
     scale = common_scale([Estimate(value=value, unit=unit, count=1, method="observed")])

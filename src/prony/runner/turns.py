@@ -8,6 +8,7 @@ from typing import Literal, TypeVar
 
 from prony.model.recipe import Measure
 from prony.model.result import Repetition
+from prony.stats.spread import FEWEST_RUNS
 from prony.stats.stopping import tight_enough
 
 T = TypeVar("T")
@@ -43,6 +44,17 @@ def _wants_run(measure: Measure, done: Sequence[Repetition], run_medians: Sequen
     if len(tried) >= 2 * measure.until.max_repeats or len(clean) + failed >= measure.until.max_repeats:
         return False
     return len(clean) < _fewest(measure) or not tight_enough(run_medians, measure.until.ci)
+
+
+def wants_replacement(planned: int, tried: Sequence[Repetition]) -> bool:
+    """Is one more run to be made in place of a disturbed one, after all planned ones?
+
+    Only where a comparison could be decided by as many, and where the machine is quiet at times: half as many again at
+    most. Whatever failed counts as a run, for it would fail again.
+    """
+    clean = sum(one.is_clean for one in tried)
+    failed = sum(one.state != "ok" for one in tried)
+    return planned >= FEWEST_RUNS and 0 < clean < planned - failed and len(tried) < planned + planned // 2
 
 
 def _fewest(measure: Measure) -> int:

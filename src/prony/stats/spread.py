@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from prony.stats.detectable_table import CHANGES, NOISES, RUNS, TIMES_IF_ESTIMATED
 from prony.stats.quantiles import Array
 
 MADN = 1.4826  # a normal distribution's standard deviation, in median absolute deviations
@@ -66,18 +67,49 @@ def robust_cv(values: Array) -> float | None:
     return MADN * float(np.median(np.abs(values - median))) / abs(median)
 
 
-def detectable_change(robust_cv: float, runs: int) -> float:
-    """Return the smallest relative change that two sets of so many runs show with power 80 % at level 1 %."""
-    return 3.42 * robust_cv * math.sqrt(2 / runs)
-
-
+FEWEST_RUNS = 5  # of four against four no rank or permutation test comes below 2.9 %
 # Normal quantiles of a two-sided test at 1 % and of a power of 80 %, together.
 _REACH = 3.42
-FEWEST_RUNS = 5  # of four against four no rank or permutation test comes below 2.9 %
+# The estimate from which on a comparison tells a change, where 3 % matter.
+DEFAULT_GATE = 0.02
+
+
+def detectable_shift(noise: float, runs: int) -> float:
+    """Return the smallest relative shift of two means that a test at 1 % finds in four of five cases.
+
+    The noise is normal and known, and no gate must be passed.
+    """
+    return _REACH * noise * math.sqrt(2 / runs)
+
+
+def detectable_change(
+    noise: float, runs: int, *, is_known: bool = False, gate: float = DEFAULT_GATE, apart_spread: float = 0.0
+) -> float:
+    """Return the smallest relative change that a comparison of so many runs a side tells in four of five cases.
+
+    Read from a simulated table, in which the estimate must pass the gate too. `is_known`: the noise does not come from
+    the runs of one side but from many more. `apart_spread` is the relative spread between sessions that a comparison
+    counts where its sides did not take turns; no number of runs makes it smaller.
+    """
+    unit = math.log1p(gate)
+    times = 1.0 if is_known else float(np.interp(runs, RUNS, TIMES_IF_ESTIMATED))
+    within = unit * _read_table(times * noise / unit, runs)
+    return math.expm1(math.hypot(within, _REACH * math.sqrt(2) * apart_spread))
+
+
+def _read_table(noise: float, runs: int) -> float:
+    """Return the change in units of the gate. Numbers of runs that the table lacks lie between two rows by their root;
+    beyond its ends the noise counts in proportion to it."""
+    nearest = min(max(runs, RUNS[0]), RUNS[-1])
+    noise *= math.sqrt(nearest / runs)
+    beyond = max(1.0, noise / NOISES[-1])
+    found = [float(np.interp(noise, NOISES, row)) * beyond for row in CHANGES]
+    roots = [-1 / math.sqrt(one) for one in RUNS]
+    return float(np.interp(-1 / math.sqrt(nearest), roots, found))
 
 
 def runs_needed(robust_cv: float, change: float) -> int:
-    """Return how many runs on each side show a relative change with power 80 % at level 1 %."""
+    """Return how many runs on each side narrow the interval so far that a relative shift is found or ruled out."""
     return max(FEWEST_RUNS, math.ceil(2 * (_REACH * robust_cv / change) ** 2))
 
 

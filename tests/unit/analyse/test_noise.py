@@ -8,6 +8,7 @@ import pytest
 from prony.analyse import noise
 from prony.app.deep_calibration import differ
 from prony.model.estimate import Estimate
+from prony.stats.spread import detectable_change
 
 
 def runs(cv: float, count: int = 40, seed: int = 1) -> list[float]:
@@ -26,7 +27,7 @@ def test_more_runs_show_smaller_changes_and_the_noise_says_how_small() -> None:
     figures = noise.noise_figures(runs(0.02), differ)
     seen = [figures[f"seen_with_{size}_runs"].value for size in noise.SIZES]
     assert seen == sorted(seen, reverse=True)
-    assert seen[1] == pytest.approx(3.42 * figures["run_noise"].value * (2 / 10) ** 0.5)
+    assert seen[1] == detectable_change(figures["run_noise"].value, 10, is_known=True)
 
 
 def test_the_rule_of_a_comparison_seldom_tells_equal_runs_apart() -> None:

@@ -9,13 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanes import count_examples
+from prony.analyse.compare.compare import compare_entries
 from prony.analyse.estimates import across_runs
 from prony.errors import InputError
 from prony.kinds.model.summary import summarise
+from prony.model.comparison import Conclusion, Terms
 from prony.model.estimate import Grade, Summary
 from prony.model.metric import METRICS, STATISTICS
 from prony.stats.quantiles import Array
+from prony.stats.spread import detectable_change
 
+from .compare.sides import entry, side
 from .jobs import failed, job, phase, repetition, result, samples, steady_runs
 
 
@@ -148,6 +152,21 @@ def test_disturbed_repetitions_count_when_too_few_clean_ones_remain() -> None:
     assert summary.used == (0, 1, 2, 3, 4)
     assert summary.excluded == {}
     assert "contaminated" in codes(summary)
+
+
+@pytest.mark.parametrize("disturbed", [1, 2])
+def test_a_doubled_latency_is_a_regression_although_some_runs_were_disturbed(disturbed: int) -> None:
+    sides = []
+    for name, factor in (("A", 1.0), ("B", 2.0)):
+        runs = {index: [factor * value for value in run] for index, run in steady_runs(5).items()}
+        told = ("foreign_cpu: others used 30% of the CPU",)
+        document = result([repetition(i, contamination=told if i < disturbed else ()) for i in runs])
+        summary = summarise(job(), document, samples(runs))
+        assert summary.used == (0, 1, 2, 3, 4)
+        assert "contaminated" in codes(summary)
+        sides.append(side(name, entry({}, experiment=name).model_copy(update={"summary": summary})))
+    found = compare_entries(sides, Terms(metrics=("inference_ms.p50",)))
+    assert found.fails(Conclusion.REGRESSION)
 
 
 def test_cold_starts_of_both_kinds_are_counted_together() -> None:
@@ -364,12 +383,13 @@ class TestRuns:
 
 
 class TestSensitivity:
-    def test_runs_that_vary_by_one_percent_show_what_the_formula_says(self) -> None:
+    def test_runs_that_vary_by_one_percent_show_what_the_simulated_table_says(self) -> None:
         summary = summary_of(steady_runs(10, spread=0.01))
         found = summary.sensitivity["inference_ms.p50"]
         assert found.runs == 10
         assert found.noise == pytest.approx(0.01, rel=0.6)
-        assert found.detectable == pytest.approx(3.42 * found.noise * (2 / 10) ** 0.5)
+        assert found.detectable == detectable_change(found.noise, 10)
+        assert found.detectable > 0.02  # below that no comparison tells a change
 
     def test_two_runs_say_nothing_of_their_noise(self) -> None:
         assert summary_of(steady_runs(2)).sensitivity == {}

@@ -92,6 +92,13 @@ def test_clean_runs_are_counted_as_a_reader_says_it(clean: int, told: str) -> No
     assert reason(verdict(document=result(runs)), "few_runs").text.startswith(told)
 
 
+def test_one_disturbed_run_among_clean_ones_is_suspect_however_busy_the_machine_was() -> None:
+    busy = repetition(4, contamination=("foreign_cpu: others used 90 %",), noise=Noise(foreign_cpu=0.9))
+    found = verdict(document=result((*(repetition(index) for index in range(4)), busy)))
+    assert reason(found, "contaminated").grade is Grade.SUSPECT
+    assert reason(found, "contaminated").text.startswith("1 of 5 runs were disturbed")
+
+
 @pytest.mark.parametrize(("share", "grade"), [(0.1, Grade.SUSPECT), (0.35, Grade.VOID)])
 def test_disturbed_runs_that_count_are_suspect_and_void_if_others_took_the_cpu(share: float, grade: Grade) -> None:
     dirty = tuple(

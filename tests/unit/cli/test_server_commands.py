@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from analyse.compare.sides import entry
 
 from prony.cli.main import main
 from prony.cli.output import print_columns, print_json, print_note, print_text
 from prony.model.agent import AgentState
-from prony.model.experiment_data import ExperimentData
+from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.place import Demand, Lack
 from prony.model.queue import Attempt, Compatibility, ExperimentView, Fit, JobDetail, Lot, LotFit, LotView, Queue
 from prony.recipe import loads
@@ -30,6 +31,10 @@ def prony(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str
 
 def prony_json(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> Any:
     return json.loads(prony(capsys, *words, "--json", code=code))
+
+
+def results_of(made: ExperimentView, *entries: Entry) -> Answer:
+    return document(ExperimentData(experiment=made.experiment, entries=entries).model_dump_json())
 
 
 # Lists
@@ -222,6 +227,7 @@ def test_a_program_gets_every_update_as_a_line(server: Canned, capsys: pytest.Ca
     server.at("GET /experiments", document(page(view("e1"))))
     ending = ("experiment", view(state="complete").model_dump_json())
     server.at("GET /experiments/e1/events", stream(("snapshot", snapshot(view(), job())), ending))
+    server.at("GET /experiments/e1/results", results_of(view(state="complete")))
     lines = [json.loads(line) for line in prony(capsys, "watch", "--json").splitlines()]
     assert [line["kind"] for line in lines] == ["snapshot", "experiment"]
     assert lines[1]["data"]["experiment"]["state"] == "complete"
@@ -241,8 +247,22 @@ def test_a_program_that_watches_gets_the_exit_code_of_a_run(
 ) -> None:
     server.at("GET /experiments/e1", document(last.model_dump_json()))
     server.at("GET /experiments/e1/events", stream(("snapshot", snapshot(last))))
+    server.at("GET /experiments/e1/results", results_of(last))
     (line,) = prony(capsys, "watch", "e1", "--json", code=code).splitlines()
     assert json.loads(line)["kind"] == "snapshot"
+
+
+@pytest.mark.parametrize(("failed", "code"), [(0, 0), (5, 0), (6, 1)])
+def test_a_program_that_watches_a_load_is_told_of_more_failures_than_allowed(
+    failed: int, code: int, server: Canned, capsys: pytest.CaptureFixture[str]
+) -> None:
+    last = view(state="complete", complete=1)
+    server.at("GET /experiments/e1", document(last.model_dump_json()))
+    server.at("GET /experiments/e1/events", stream(("snapshot", snapshot(last))))
+    load = entry({}, counts={"error_rate.mean": [(failed, 100)]}, kind="service")
+    server.at("GET /experiments/e1/results", results_of(last, load))
+    assert main(["watch", "e1", "--json"]) == code
+    assert ("6 of 100 requests failed" in capsys.readouterr().err) is bool(code)
 
 
 # Submitting

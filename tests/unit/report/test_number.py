@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prony.analyse.wording import ends
+from prony.model.comparison import chance_text, percent_text
 from prony.model.estimate import Estimate, Missing
 from prony.report import number
 
@@ -89,3 +91,29 @@ def test_the_written_interval_holds_the_measured_one_and_is_hardly_wider(
 
 def test_an_interval_wider_than_its_value_keeps_its_digits() -> None:
     assert number.format_number(estimate(267.1, 48.2, 517.7)) == "267 ms [48, 518]"
+
+
+EFFECTS = json.loads(Path(__file__).with_name("effects.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("one", EFFECTS["percents"], ids=lambda one: one["text"])
+def test_a_change_below_a_whole_percent_is_not_written_as_that_nor_as_zero(one: dict[str, Any]) -> None:
+    assert percent_text(one["share"], sign="+") == one["text"]
+
+
+@pytest.mark.parametrize("one", EFFECTS["chances"], ids=lambda one: one["text"])
+def test_a_probability_below_a_level_is_not_written_as_that_level(one: dict[str, Any]) -> None:
+    assert chance_text(one["p"]) == one["text"]
+
+
+@pytest.mark.parametrize("one", EFFECTS["shares"], ids=lambda one: one["text"])
+def test_the_interval_of_a_share_is_rounded_outwards(one: dict[str, Any]) -> None:
+    assert f"[{', '.join(number.format_share_ends(one['low'], one['high']))}]" == one["text"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [(12.3456, 12.3454, " [12.34, 12.35]"), (1234.5, 1234.5, " [1,234, 1,235]"), (0.0123456, 1.0, " [0.01234, 1]")],
+)
+def test_an_interval_in_a_sentence_is_rounded_outwards(low: float, high: float, text: str) -> None:
+    assert ends(Estimate(value=low, unit="ms", low=low, high=high, count=1, method="x")) == text

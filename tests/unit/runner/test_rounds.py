@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from prony.model.recipe import Measure, Until
 from prony.model.result import Failure, Repetition
-from prony.runner.turns import count_repetitions, next_step, shuffle_round
+from prony.runner.turns import count_repetitions, next_step, shuffle_round, wants_replacement
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -32,6 +32,17 @@ def test_a_job_runs_as_often_as_it_was_asked_to() -> None:
 
 def test_a_contaminated_repetition_is_repeated() -> None:
     assert next_step(Measure(repeats=2), [ok(), ok(contaminated=True)], []) == "measure"
+
+
+def test_a_load_or_script_makes_a_disturbed_run_again_where_a_comparison_needs_it() -> None:
+    clean, disturbed = ok(), ok(contaminated=True)
+    assert wants_replacement(5, [clean] * 4 + [disturbed])
+    assert wants_replacement(5, [clean] * 3 + [disturbed] * 3)
+    assert not wants_replacement(5, [clean] * 5 + [disturbed])
+    assert not wants_replacement(5, [clean] * 3 + [disturbed] * 4)  # half as many again at most
+    assert not wants_replacement(5, [clean] * 4 + [failed()])  # it would fail again
+    assert not wants_replacement(5, [disturbed] * 5)  # never quiet
+    assert not wants_replacement(3, [clean, clean, disturbed])  # too few for a comparison anyway
 
 
 def test_a_machine_that_is_never_quiet_does_not_keep_us_for_ever() -> None:

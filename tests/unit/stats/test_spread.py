@@ -5,8 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from prony.analyse.compare.effect import conclude, effect_of, gate
+from prony.model.comparison import Conclusion, Effect, Terms
 from prony.stats.quantiles import Array
-from prony.stats.spread import Moments, detectable_change, robust_cv, split
+from prony.stats.spread import (
+    DEFAULT_GATE,
+    Moments,
+    detectable_change,
+    detectable_shift,
+    noise_of,
+    robust_cv,
+    split,
+)
 
 
 def moments(run: Array) -> Moments:
@@ -54,6 +64,35 @@ def test_what_has_no_variation_to_speak_of_gets_none(values: list[float]) -> Non
     assert robust_cv(np.array(values)) is None
 
 
-def test_ten_runs_that_vary_by_two_percent_show_a_change_of_three() -> None:
-    assert detectable_change(0.02, 10) == pytest.approx(0.0306, abs=1e-4)
-    assert detectable_change(0.02, 40) == pytest.approx(detectable_change(0.02, 10) / 2)
+def test_the_normal_formula_of_a_shift_halves_with_four_times_the_runs() -> None:
+    assert detectable_shift(0.02, 10) == pytest.approx(0.0306, abs=1e-4)
+    assert detectable_shift(0.02, 40) == pytest.approx(detectable_shift(0.02, 10) / 2)
+
+
+def test_no_change_below_the_gate_of_a_comparison_is_promised() -> None:
+    assert gate(Terms().threshold) == DEFAULT_GATE
+    assert detectable_change(0.0, 5) > DEFAULT_GATE
+    assert detectable_change(0.00026, 10) == pytest.approx(DEFAULT_GATE, rel=0.02)
+
+
+@pytest.mark.parametrize("runs", [5, 9, 17, 40, 200])
+def test_more_noise_fewer_runs_and_sides_measured_apart_need_a_larger_change(runs: int) -> None:
+    known = detectable_change(0.02, runs, is_known=True)
+    assert known < detectable_change(0.02, runs) < detectable_change(0.03, runs)
+    assert detectable_change(0.02, runs + 1) < detectable_change(0.02, runs)
+    apart = detectable_change(0.02, runs, apart_spread=0.02)
+    assert apart > max(detectable_change(0.02, runs), 4.8 * 0.02)
+
+
+@pytest.mark.parametrize(("runs", "noise"), [(5, 0.003), (5, 0.02), (10, 0.01)])
+def test_what_is_promised_is_seen_four_times_in_five(runs: int, noise: float) -> None:
+    rng = np.random.default_rng((runs, 3))
+    seen, trials = 0, 200
+    for _ in range(trials):
+        before, after = np.exp(rng.normal(0, noise, (2, runs)))
+        found = noise_of(before)
+        assert found is not None
+        effect = effect_of(before, after * (1 + detectable_change(found, runs)))
+        assert isinstance(effect, Effect)
+        seen += conclude(effect, "lower", Terms().threshold) is Conclusion.REGRESSION
+    assert seen / trials >= 0.74  # 80 %, and what chance makes of 200

@@ -6730,7 +6730,7 @@ export interface components {
         };
         /**
          * Sensitivity
-         * @description How much runs vary, and how small a change two sets of so many show in four of five cases, at a level of 1 %.
+         * @description How much runs vary, and how small a change a comparison of so many a side shows in four of five cases.
          */
         Sensitivity: {
             /** Detectable */

@@ -173,11 +173,18 @@ export function formatShare(value: number): string {
 /** Return a share in percent, as `Quantity` writes it. */
 export function formatShareParts(estimate: ValueWithInterval): FormattedEstimate {
   if (!Number.isFinite(estimate.value)) return { value: DASH, unit: "%", interval: "" };
-  // Each by its own digits: the ends of an interval around 0 lie near it, and are not 0.
-  const [value, low, high] = [estimate.value, ...(intervalOf(estimate) ?? [])].map((one) =>
-    formatShare(one).replace(" %", ""),
-  );
-  return { value: value ?? DASH, unit: "%", interval: high === undefined ? "" : `[${low ?? DASH}, ${high}]` };
+  const value = formatShare(estimate.value).replace(" %", "");
+  const ends = intervalOf(estimate);
+  if (!ends) return { value, unit: "%", interval: "" };
+  const shown = [formatShareEnd(ends[0], Math.floor), formatShareEnd(ends[1], Math.ceil)];
+  return { value, unit: "%", interval: `[${shown.join(", ")}]` };
+}
+
+/** Return an end of a share's interval in percent, rounded outwards and by its own digits: near 0 is not 0. */
+function formatShareEnd(end: number, away: (steps: number) => number): string {
+  const percent = end * 100;
+  const decimals = Math.abs(percent) >= 10 ? 0 : countDecimals(percent, 2);
+  return formatEnd(percent, decimals, away).replace(/\.0$/, "");
 }
 
 /** Return what stands behind the number: the method, the count and the confidence. */

@@ -34,6 +34,7 @@ from prony.model.comparison import Conclusion, Contrast, Effect, Terms, chance_t
 from prony.model.estimate import OF_THE_MACHINE, Estimate, Grade, Summary, Verdict, verdict_on
 from prony.model.experiment_data import Entry
 from prony.model.metric import METRICS, Metric, key_of, metric_of
+from prony.model.result import ResultState
 from prony.model.workload import workload_class
 from prony.stats.apart import ApartSpread
 
@@ -113,6 +114,9 @@ def _settling(contrast: Contrast, threshold: float) -> str:
     return f"{begin}; about {contrast.more_runs} more runs on each side would settle it."
 
 
+_ERRORS = "error_rate.mean"
+# A verdict's codes for a load of which no request was answered.
+_NO_ANSWER = frozenset(("all_failed", "no_success", "no_requests"))
 # Extremes and spreads of a run say little of the next run.
 _WHOLE = ("wall_s", "cpu_s")
 _SHOWN = ("p50", "mean", "p90", "p95", "p99", "p99.9")
@@ -248,16 +252,32 @@ def contrast(
     subject = title if _void(baseline, candidate, key) else f"{title}: {key}"
     said = contrast_sentence(made, title, terms.threshold, tests) or f"{subject} cannot be judged: {draft.trouble}."
     if draft.breaks:
-        said = _breaking_sentence(subject, baseline.summary.run_counts[key], candidate.summary.run_counts[key])
+        said = _breaking_sentence(subject, baseline, candidate, key)
     return made.model_copy(update={"sentence": said})
 
 
 def _breaks(baseline: Entry, candidate: Entry, key: str) -> bool:
     first, second = (entry.summary.run_counts.get(key, ()) for entry in (baseline, candidate))
+    if key == _ERRORS and _sent_nothing(candidate):
+        return any(failed < total for failed, total in first)
     return breaks(first, second, candidate.job.load)
 
 
-def _breaking_sentence(subject: str, before: RunCounts, after: RunCounts) -> str:
+def _sent_nothing(entry: Entry) -> bool:
+    """Is it a load of which not one request was sent, and that nobody stopped?"""
+    is_load = workload_class(entry.job.workload.kind).section == "load"
+    return (
+        is_load and entry.result.state is not ResultState.PARTIAL and not (entry.summary.counts or entry.summary.runs)
+    )
+
+
+def _breaking_sentence(subject: str, baseline: Entry, candidate: Entry, key: str) -> str:
+    before = baseline.summary.run_counts[key]
+    if _sent_nothing(candidate):
+        failure = candidate.result.failure
+        why = f": {failure.message.removesuffix('.')}" if failure is not None else ""
+        return f"{subject} got worse: the candidate sent no request{why} (before, {_failures(before)} failed)."
+    after = candidate.summary.run_counts[key]
     whole = "all requests of the candidate failed" if all(failed == total for failed, total in after) else (
         "in every run of the candidate more requests failed than load.errors allows, in none of the baseline"
     )  # fmt: skip
@@ -288,7 +308,7 @@ def _is_known_although_void(verdict: Verdict, key: str) -> bool:
     """Is the number good although the job is void? Where no request succeeded there is no latency, but a share of
     failures, and a disturbed machine makes no request fail."""
     codes = {one.code for one in verdict.reasons if one.grade is Grade.VOID}
-    return key_of(key).metric == "error_rate" and codes <= {"all_failed", "no_success"} | OF_THE_MACHINE
+    return key_of(key).metric == "error_rate" and codes <= _NO_ANSWER | OF_THE_MACHINE
 
 
 def _draft_of(

@@ -28,7 +28,7 @@ from prony.model.history import (
 )
 from prony.stats.quantiles import Array
 from prony.stats.shift import shift
-from prony.stats.spread import detectable_change, robust_cv
+from prony.stats.spread import detectable_shift, robust_cv
 
 # What runs that were made to decide it added to how a change was found: it stays when the series is judged again.
 BY_RUNS = ("side by side", "repeated", "confirming runs")
@@ -238,7 +238,7 @@ def _noise(before: Array, runs: int, correlated: float) -> SeriesNoise:
         return SeriesNoise()
     grade: Literal["quiet", "normal", "noisy", "unusable"]
     grade = "quiet" if cv < 0.01 else "normal" if cv < 0.03 else "noisy" if cv < 0.08 else "unusable"
-    return SeriesNoise(cv=cv, grade=grade, correlation=correlated, sees=detectable_change(cv, max(1, runs)))
+    return SeriesNoise(cv=cv, grade=grade, correlation=correlated, sees=detectable_shift(cv, max(1, runs)))
 
 
 def _path(finding: Finding) -> tuple[str, ...]:

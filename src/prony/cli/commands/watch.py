@@ -41,11 +41,11 @@ def _print_updates(client: Client, experiment_id: str) -> int:
     from prony.client.watching import Snapshot, event_kind
     from prony.model.queue import ExperimentView
 
-    code = 0
+    view = None
     for update in client.experiments.watch(experiment_id):
         line = {"kind": event_kind(update), "data": update.model_dump(mode="json")}
         sys.stdout.write(json.dumps(line, ensure_ascii=False).translate(CONTROLS) + "\n")
         sys.stdout.flush()
         if isinstance(update, Snapshot | ExperimentView):
-            code = exit_code_there(update.experiment if isinstance(update, Snapshot) else update)
-    return code
+            view = update.experiment if isinstance(update, Snapshot) else update
+    return 0 if view is None else exit_code_there(client, view)

@@ -17,6 +17,7 @@ from prony.model.estimate import Grade, Missing, Reason, Verdict
 from prony.model.load import Load
 from prony.model.metric import key_of
 from prony.model.recipe import Measure
+from prony.model.result import Failure, ResultState
 
 from .sides import VALID, VOID, alike, changed, entry, noisy, side
 
@@ -375,6 +376,23 @@ class TestShares:
         assert "all requests of the candidate failed (0 of " in found.sentence
         assert self.errors([(90, 100)] * runs, [(100, 100)] * runs, void).conclusion is Conclusion.REGRESSION
         assert self.errors([(100, 100)] * runs, [(100, 100)] * runs, void).conclusion is not Conclusion.REGRESSION
+
+    @pytest.mark.parametrize("code", ["no_success", "no_requests"])
+    def test_a_candidate_that_sent_no_request_is_a_regression(self, code: str) -> None:
+        void = Verdict(grade=Grade.VOID, reasons=(Reason(code=code, text="None.", grade=Grade.VOID),))
+        before = entry({}, counts={"error_rate.mean": [(0, 100)] * 3}, kind="service")
+        after = entry({}, kind="service", experiment="B", verdict=void)
+        failure = Failure(code="not_ready", message="the service did not become ready in 60 s")
+        failed = after.model_copy(
+            update={"result": after.result.model_copy(update={"state": ResultState.FAILED, "failure": failure})}
+        )
+        found = compare_entries([side("A", before), side("B", failed)], Terms())
+        assert found.fails(Conclusion.REGRESSION)
+        (contrast,) = found.matches[0].contrasts
+        assert "sent no request: the service did not become ready in 60 s (before, 0 of 300" in contrast.sentence
+        assert not compare_entries([side("A", failed), side("B", failed)], Terms()).fails(Conclusion.REGRESSION)
+        stopped = after.model_copy(update={"result": after.result.model_copy(update={"state": ResultState.PARTIAL})})
+        assert not compare_entries([side("A", before), side("B", stopped)], Terms()).fails(Conclusion.REGRESSION)
 
     def test_more_failures_than_are_allowed_in_every_run_need_no_test(self) -> None:
         found = self.errors([(0, 100), (1, 100)], [(40, 100), (35, 100)])

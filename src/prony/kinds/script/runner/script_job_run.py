@@ -29,6 +29,7 @@ from prony.ports.probe import Probe
 from prony.runner.context import RunContext, Stopped, failure_of
 from prony.runner.folder import ResultFolder, TelemetryRow, write_frame
 from prony.runner.observer import Observer
+from prony.runner.turns import wants_replacement
 from prony.runner.watch_machine import MachineWatch
 from prony.stats.stopping import tight_enough
 
@@ -107,9 +108,11 @@ class ScriptJobRun:
             return None
         if sum(one.kind == "warmup" for one in done) < _warmups(measure):
             return "warmup"
-        tried = sum(one.kind == "measure" for one in done)
+        runs = [one for one in done if one.kind == "measure"]
+        tried = len(runs)
         if measure.until is None:
-            return "measure" if tried < measure.repeats else None
+            is_wanted = tried < measure.repeats or wants_replacement(measure.repeats, runs)
+            return "measure" if is_wanted else None
         if tried >= measure.until.max_repeats:
             return None
         enough = len(self._headlines) >= _fewest(measure) and tight_enough(self._headlines, measure.until.ci)

@@ -39,7 +39,7 @@ from prony.runner.folder import ResultFolder
 from prony.runner.gang import Gang, gang_of
 from prony.runner.load_telemetry import LoadTelemetry, MetricsPage
 from prony.runner.observer import open_probes
-from prony.runner.turns import shuffle_round
+from prony.runner.turns import shuffle_round, wants_replacement
 from prony.runner.watch_machine import MachineWatch
 
 if TYPE_CHECKING:
@@ -209,10 +209,10 @@ class ServiceRunner:
             repetition = self._repeat(course, scene, probe)
             search.tell(probe.level, course.folder.requests_part(repetition.index), repetition)
             return True
-        if len(course.repetitions) >= course.job.load.repeats:
+        if not _wants_run(course):
             return False
         self._repeat(course, scene, None)
-        return len(course.repetitions) < course.job.load.repeats
+        return _wants_run(course)
 
     def _repeat(self, course: LoadJobRun, scene: _Scene, probe: Probed | None) -> Repetition:
         job, index = course.job, len(course.repetitions)
@@ -308,6 +308,12 @@ def _searching(load: Load) -> Searching:
 def _count_runs(job: Job) -> int:
     """Return how many runs a job takes; how many a search takes is not known before."""
     return 1 if job.load.search is not None else job.load.repeats
+
+
+def _wants_run(course: LoadJobRun) -> bool:
+    """Are there fewer runs than planned, or is one to be made in place of a disturbed one? Not by one of a gang."""
+    planned, done = course.job.load.repeats, course.repetitions
+    return len(done) < planned or (course.gang is None and wants_replacement(planned, done))
 
 
 def _hopeless(course: LoadJobRun) -> bool:
