@@ -140,6 +140,7 @@ def _rebuilt(folders: Sequence[Path]) -> Bundle:
         created_at=min(contents.result.started_at for contents in results),
         ended_at=max((end for end in ends if end is not None), default=None),
         job_count=len(jobs),
+        git=jobs[0].git,
     )
     return Bundle(experiment, jobs, results, {}, is_whole=False)
 
