@@ -1605,7 +1605,7 @@ export interface paths {
         };
         /**
          * List series
-         * @description One for each benchmark with its parameters on one kind of machine, by name.
+         * @description One for each benchmark with its parameters on one kind of machine and one branch, by name.
          *
          *     Role: viewer.
          */
@@ -2329,6 +2329,11 @@ export interface components {
              * @enum {string}
              */
             better: "lower" | "higher" | "neither";
+            /**
+             * Branch
+             * @default
+             */
+            branch: string;
             /**
              * Commits
              * @default [
@@ -3389,6 +3394,7 @@ export interface components {
             dialect: string;
             /** Ended At */
             ended_at?: string | null;
+            git?: components["schemas"]["Git"] | null;
             /** Id */
             id: string;
             /** Job Count */
@@ -3604,6 +3610,41 @@ export interface components {
             state: components["schemas"]["AgentState"];
         };
         /**
+         * ForkResult
+         * @description The result that a branch is held against: the latest of its base at or before the commit it forked at.
+         *
+         *     Where no result there is known to be that, `is_known` is False, `note` says why, and it is the latest of the base.
+         *     `against` relates the branch's newest result to it, 0.05 is five per cent more.
+         */
+        ForkResult: {
+            /** Against */
+            against?: number | null;
+            /** Base */
+            base: string;
+            /** Commit */
+            commit?: string | null;
+            /** Experiment Id */
+            experiment_id: string;
+            /** Is Known */
+            is_known: boolean;
+            /** Job Id */
+            job_id: string;
+            /**
+             * Measured At
+             * Format: date-time
+             */
+            measured_at: string;
+            /**
+             * Note
+             * @default
+             */
+            note: string;
+            /** Series Id */
+            series_id: string;
+            /** Value */
+            value?: number | null;
+        };
+        /**
          * FormField
          * @description One question, and where in the recipe the answer is written.
          *
@@ -3692,14 +3733,34 @@ export interface components {
          * @enum {string}
          */
         GateState: "passed" | "failed" | "cannot tell";
-        /** Git */
+        /**
+         * Git
+         * @description The state of the repository that a recipe lies in, read where it was submitted.
+         *
+         *     A place among commits is counted along first parents: `position` is how many commits lead from `root` to this one.
+         *     Both are None where the history is not known whole, as in a shallow clone.
+         */
         Git: {
+            /** Base */
+            base?: string | null;
             /** Branch */
             branch?: string | null;
             /** Commit */
             commit: string;
+            /** Default Branch */
+            default_branch?: string | null;
             /** Dirty */
             dirty: boolean;
+            /** Fork Point */
+            fork_point?: string | null;
+            /** Fork Position */
+            fork_position?: number | null;
+            /** Position */
+            position?: number | null;
+            /** Repository */
+            repository?: string | null;
+            /** Root */
+            root?: string | null;
         };
         /**
          * Glance
@@ -3885,6 +3946,7 @@ export interface components {
             better: "lower" | "higher" | "neither";
             /** Changes */
             changes: components["schemas"]["Change"][];
+            fork?: components["schemas"]["ForkResult"] | null;
             /** Metric */
             metric: string;
             /** Points */
@@ -4004,6 +4066,7 @@ export interface components {
             confirms?: string | null;
             /** Experiment Id */
             experiment_id: string;
+            git?: components["schemas"]["Git"] | null;
             /** Id */
             id: string;
             /**
@@ -5539,6 +5602,8 @@ export interface components {
          * @description One result in its series. `values` by the key of the estimate; `facts` is what may explain a change.
          */
         Point: {
+            /** Base Series Id */
+            base_series_id?: string | null;
             /** Experiment Id */
             experiment_id: string;
             /**
@@ -5548,6 +5613,7 @@ export interface components {
             facts: {
                 [key: string]: string;
             };
+            git?: components["schemas"]["Git"] | null;
             grade: components["schemas"]["Grade"];
             /** Job Id */
             job_id: string;
@@ -6737,6 +6803,9 @@ export interface components {
         /**
          * Series
          * @description `learned` of `wanted` results are at the present level; more than that, and it is judged.
+         *
+         *     `branch` is empty where it is the series of the default branch, or of results without a repository;
+         *     `default_branch` is what that is called in the newest result's repository.
          */
         Series: {
             /**
@@ -6744,6 +6813,13 @@ export interface components {
              * @enum {string}
              */
             better: "lower" | "higher" | "neither";
+            /**
+             * Branch
+             * @default
+             */
+            branch: string;
+            /** Default Branch */
+            default_branch?: string | null;
             /** Hardware Id */
             hardware_id: string;
             /** Id */
@@ -7233,6 +7309,7 @@ export interface components {
          * @description A recipe as text, in the format that `name` ends in, with overrides as `prony run --set` takes them.
          */
         Submission: {
+            git?: components["schemas"]["Git"] | null;
             /**
              * Name
              * @default recipe.yaml
@@ -7706,6 +7783,7 @@ export type Failure = components['schemas']['Failure'];
 export type FinishAnswer = components['schemas']['FinishAnswer'];
 export type Fire = components['schemas']['Fire'];
 export type Fit = components['schemas']['Fit'];
+export type ForkResult = components['schemas']['ForkResult'];
 export type FormField = components['schemas']['FormField'];
 export type GateOutcome = components['schemas']['GateOutcome'];
 export type GateReport = components['schemas']['GateReport'];
@@ -9341,6 +9419,8 @@ export interface operations {
     changes: {
         parameters: {
             query?: {
+                /** @description empty: the default branch's; all, if it is not given */
+                branch?: string | null;
                 /** @description `next` of the page before */
                 cursor?: string | null;
                 kind?: ("regression" | "improvement" | "drift" | "environment") | null;
@@ -14735,6 +14815,8 @@ export interface operations {
     series: {
         parameters: {
             query?: {
+                /** @description empty: the default branch's; all, if it is not given */
+                branch?: string | null;
                 /** @description `next` of the page before */
                 cursor?: string | null;
                 /** @description how many at most */
