@@ -57,6 +57,8 @@ if (
     and shutil.disk_usage(_MEMORY).free > _ROOM
 ):
     os.environ["PYTEST_DEBUG_TEMPROOT"] = str(_MEMORY)
+# The examples are run as on the default branch, whichever branch is checked out here.
+os.environ |= {"PRONY_BRANCH": "main", "PRONY_DEFAULT_BRANCH": "main"}
 FAULTY = Path(__file__).parent / "faulty"
 # What `make servers` installed is found by whoever looks for a server's program; last, for it has a python too.
 os.environ["PATH"] = f"{os.environ.get('PATH', '')}{os.pathsep}{Path(__file__).parents[1] / '.venv-servers' / 'bin'}"

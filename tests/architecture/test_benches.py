@@ -39,7 +39,7 @@ DIFFERENT = {
     "retry": A_SERVER_S,
     "server": "it is a server, or asks the one that runs here for a link",
     "tokens": "it works on the database, so that it needs no server and no first token",
-    "import": THIS_MACHINE_S,
+    "import": "here an importer reads the folder into this home, to a server the folder itself is sent",
     "info": THIS_MACHINE_S,
     "doctor": THIS_MACHINE_S,
     "calibrate": THIS_MACHINE_S,

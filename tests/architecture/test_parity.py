@@ -38,7 +38,8 @@ from .house import PACKAGE, tree
 # Where an operation stands in the client: the part, and the method where it has another name there.
 PARTS: dict[str, str] = {
     "experiments": "submit experiments=page listing=search overview experiment=get modify delete "
-    "cancel_experiment=cancel retry_experiment=retry rerun watch results report export=download",
+    "cancel_experiment=cancel retry_experiment=retry rerun watch results report export=download "
+    "import_results",
     "analyses": "comparison gates sweep_report=sweep matrix",
     "jobs": "jobs=page job=get cancel retry batch logs result samples telemetry distribution timeline starts lines "
     "sections counters",
@@ -61,6 +62,7 @@ MADE_OF: dict[str, tuple[str, ...]] = {
     "experiments.keep_report": ("report",),
     "experiments.export": ("export",),
     "experiments.export_requests": ("export",),
+    "experiments.import_": ("import_results",),
     "analyses.compare": ("comparison", "experiment", "experiments"),
     "jobs.find": ("job", "jobs", "experiment", "experiments"),
     "agents.find": ("agents",),
@@ -73,6 +75,7 @@ MADE_OF: dict[str, tuple[str, ...]] = {
 CALLS: dict[str, tuple[str, ...]] = {
     "submit": ("run",),
     "keep_scripts": ("run", "duet", "schedule"),
+    "import_results": ("import",),
     "experiments": ("list",),
     "experiment": ("show", "compare", "report", "rerun", "export", "delete", "watch"),
     "delete": ("delete",),

@@ -103,6 +103,21 @@ def test_where_it_is_not_installed_its_results_are_still_listed_and_shown(
     assert "hashing" in again.stderr
 
 
+def test_where_it_is_not_installed_its_results_are_refused_by_import_and_nothing_is_lost(
+    ran: tuple[Path, str], installed: str, tmp_path: Path
+) -> None:
+    home, experiment = ran
+    to = tmp_path / "export"
+    assert prony("export", experiment, "--to", str(to), home=home, path=installed).returncode == 0
+    refused = prony("import", str(to), home=tmp_path / "other")
+    assert refused.returncode == 2
+    assert "the kind of workload 'hashing' is not installed here" in refused.stderr
+    assert experiment not in prony("list", home=tmp_path / "other").stdout
+    brought = prony("import", str(to), home=tmp_path / "other", path=installed)
+    assert brought.returncode == 0, brought.stderr
+    assert experiment in prony("list", home=tmp_path / "other").stdout
+
+
 def test_a_server_and_an_agent_run_it(installed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "recipe.yaml").write_text(RECIPE)
     monkeypatch.setenv("PYTHONPATH", installed)

@@ -77,7 +77,7 @@ def _finish_folder(work: Work, job: Job, home: Home, ending: Ending) -> Result:
         kept = ResultFolder.begin(work.folder, job, prony_version=__version__, started_at=now)
         kept.finish(ResultState.PARTIAL, now, [])
     if not (work.folder / ENVIRONMENT).exists():
-        kept.write_environment(look_around(work.path, home.root))
+        kept.write_environment(look_around(home.root))
     state = ResultState.PARTIAL if ending.cancelled else ResultState.FAILED
     kept.update(state=state, failure=_failure(work, ending), ended_at=now)
     kept.save()
@@ -124,7 +124,7 @@ def _add_log(work: Work) -> None:
 
 def decline_work(work: Work, job: Job, home: Home, failure: Failure) -> Result:
     """Write the folder of a job that this agent does not even start."""
-    return decline(work.folder, job, look_around(work.path, home.root), failure, SystemClock().now())
+    return decline(work.folder, job, look_around(home.root), failure, SystemClock().now())
 
 
 def salvage(spool: Spool, work: Work) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from prony.app.check_jobs import check_alone, check_names, check_target, new_id
 from prony.app.local_experiments import LocalAnalyses, LocalExperiments
 from prony.instruments.device import detect
 from prony.instruments.noise import contamination
+from prony.instruments.repository import read_git
 from prony.load.processes import ClientProcesses
 from prony.model.calibration import Calibration
 from prony.model.device import EngineReport
@@ -128,6 +130,8 @@ class Bench:
         experiment_id = new_id(time.time())
         kind = kind_of(loaded.recipe.workload)
         jobs = [kind.prepare.make_paths_absolute(job, folder) for job in loaded.jobs(experiment_id)]
+        reading = read_git(folder, os.environ)
+        jobs = [job.model_copy(update={"git": reading.git}) for job in jobs]
         check_names(jobs)
         check_alone(jobs)
         kind.prepare.check_here(jobs)
@@ -141,7 +145,8 @@ class Bench:
             recipe=loaded.recipe,
             recipe_text=loaded.text,
             dialect=loaded.dialect,
-            notes=loaded.notes,
+            notes=(*loaded.notes, *filter(None, (reading.trouble,))),
+            git=reading.git,
             created_at=self.clock.now(),
             job_count=len(jobs),
             rerun_of=rerun_of,

@@ -1,27 +1,31 @@
-"""Judge the gates of an experiment's recipe, regressions against the last good experiment."""
+"""Judge the gates of an experiment's recipe, regressions against the last good experiment or the fork point."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from prony.analyse.gates import Worsening, judge_gates
+from prony.analyse.gates import judge_gates
+from prony.analyse.references import RankedReferences, describe_reference, rank_earlier
 from prony.app.results import renew_summary
 from prony.errors import InputError
 from prony.model.estimate import Estimate, Grade, Summary, metric_in, verdict_on
-from prony.model.experiment import ExperimentState
+from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.gate import GateOutcome, GateReport, parse_gate, trouble_of_kind
 from prony.model.result import ResultState
 from prony.model.workload import Workload
 from prony.stats.shift import ratio
 from prony.store import series
+from prony.store.codecs import Record
 from prony.store.database import reading
 from prony.store.store import Store
 
-# How far back an earlier experiment of the same name is looked for.
-_MOST_EARLIER = 50
+# How far back an earlier experiment of the same name is looked for, those of all branches together.
+_MOST_EARLIER = 500
 
 
 def gate_outcomes(store: Store, data: ExperimentData, more: Sequence[str] = ()) -> tuple[GateOutcome, ...]:
@@ -30,10 +34,11 @@ def gate_outcomes(store: Store, data: ExperimentData, more: Sequence[str] = ()) 
     if not gates:
         return ()
     found: list[GateOutcome] = []
+    references = _References(store, data.experiment)
     for entry in data.entries:
-        worsening = _against_earlier(store, data, entry)
+        worsening = _Worsening(references, entry)
         failed = entry.result.state is ResultState.FAILED
-        found += judge_gates(gates, entry.summary, worsening, failed=failed)
+        found += map(worsening.name_reference, judge_gates(gates, entry.summary, worsening, failed=failed))
     return tuple(found)
 
 
@@ -64,54 +69,105 @@ def _without_gates(data: ExperimentData) -> ExperimentData:
     return data.model_copy(update={"experiment": data.experiment.model_copy(update={"recipe": recipe})})
 
 
-def _against_earlier(store: Store, data: ExperimentData, entry: Entry) -> Worsening:
-    """Return how to say by how much a metric of this job got worse: since the baseline of its series, where one is
-    pinned, or else since the last good experiment of its name.
+@dataclass(frozen=True)
+class _Reference:
+    """What a job is judged against; `told` says where that comes from, and is empty where no repository is known."""
 
-    Good is complete, on the same hardware, with the same cell of the matrix and a verdict that is not void.
+    summary: Summary
+    told: str = ""
+
+
+class _References:
+    """Finds what the jobs of one experiment are judged against.
+
+    That is the baseline of a job's series, or of the one that its branch forked from, where one is pinned; else the
+    same job of an earlier experiment: the last before it on the default branch, or, of another branch, the one at its
+    fork point. It must be complete, on the same hardware, with the same cell of the matrix and a verdict that is not
+    void.
     """
 
-    def worsening(key: str) -> Estimate | str:
-        earlier = _baseline_summary(store, entry) or _last_good(store, data, entry, key)
-        if earlier is None:
-            return (
-                f"There is no earlier complete experiment called {data.experiment.name} on this hardware with this "
-                "cell and a verdict that is not void: this one is the first."
-            )
-        return worsening_between(key, earlier, entry.summary)
+    def __init__(self, store: Store, experiment: Experiment) -> None:
+        self._store = store
+        self._mine = experiment
 
-    return worsening
+    @property
+    def mine(self) -> Experiment:
+        return self._mine
 
+    @cached_property
+    def _ranked(self) -> RankedReferences[Experiment]:
+        mine = self._mine
+        complete = self._store.experiments(_MOST_EARLIER, name=mine.name, state=ExperimentState.COMPLETE)
+        earlier = [one for one in reversed(complete) if (one.created_at, one.id) < (mine.created_at, mine.id)]
+        return rank_earlier(
+            mine, [one for one in earlier if one.confirms is None], lambda one: one.git, lambda one: one.created_at
+        )
 
-def _baseline_summary(store: Store, entry: Entry) -> Summary | None:
-    """Return the summary of the baseline of this job's series; None where none is pinned, or this is the one."""
-    with reading(store.engine) as connection:
-        series_id = series.series_of_job(connection, entry.job.id)
-        found = series.find_baseline(connection, series_id) if series_id is not None else None
-    if found is None or found.job_id == entry.job.id:
+    def find(self, entry: Entry, key: str) -> _Reference | None:
+        return self._baseline(entry) or self._earlier(entry, key)
+
+    def _baseline(self, entry: Entry) -> _Reference | None:
+        """Return the pinned result; None where none is pinned, or this is the one."""
+        with reading(self._store.engine) as connection:
+            point = series.point_of_job(connection, entry.job.id)
+            ids = () if point is None else (point.series_id, point.base_series_id)
+            pinned = [series.find_baseline(connection, one) for one in ids if one is not None]
+        found = next((one for one in pinned if one is not None), None)
+        if found is None or found.job_id == entry.job.id:
+            return None
+        record = self._store.record(found.job_id)
+        return None if record is None else _Reference(renew_summary(record.summary, record.folder))
+
+    def _earlier(self, entry: Entry, key: str) -> _Reference | None:
+        """Return the same job of the best experiment whose number may be quoted."""
+        git, ranked = self._mine.git, self._ranked
+        for experiment in ranked.items:
+            for record in self._store.records(experiment.id):
+                if self._is_comparable(record, entry, key):
+                    told = "" if git is None else describe_reference(git, experiment.id, experiment.git, ranked.note)
+                    return _Reference(renew_summary(record.summary, record.folder), told)
         return None
-    record = store.record(found.job_id)
-    if record is None:
-        return None
-    return renew_summary(record.summary, record.folder)
+
+    def _is_comparable(self, record: Record, entry: Entry, key: str) -> bool:
+        summary = record.summary
+        if summary.cell != entry.summary.cell or verdict_on(summary, key).grade is Grade.VOID:
+            return False
+        there = self._store.environment(record.job_id)
+        return there is not None and there.device.hardware_id == entry.environment.device.hardware_id
 
 
-def _last_good(store: Store, data: ExperimentData, entry: Entry, key: str) -> Summary | None:
-    """Return the summary of the same job in the latest earlier experiment whose number may be quoted."""
-    mine, hardware_id = data.experiment, entry.environment.device.hardware_id
-    earlier = store.experiments(_MOST_EARLIER, name=mine.name, state=ExperimentState.COMPLETE)
-    for experiment in earlier:
-        is_later = (experiment.created_at, experiment.id) >= (mine.created_at, mine.id)
-        if is_later or experiment.confirms is not None:
-            continue
-        for record in store.records(experiment.id):
-            summary = record.summary
-            if summary.cell != entry.summary.cell or verdict_on(summary, key).grade is Grade.VOID:
-                continue
-            there = store.environment(record.job_id)
-            if there is not None and there.device.hardware_id == hardware_id:
-                return renew_summary(summary, record.folder)
-    return None
+class _Worsening:
+    """Says by how much a metric of one job got worse since its reference, and remembers what that was."""
+
+    def __init__(self, references: _References, entry: Entry) -> None:
+        self._references = references
+        self._entry = entry
+        self._told: dict[str, str] = {}
+
+    def __call__(self, key: str) -> Estimate | str:
+        found = self._references.find(self._entry, key)
+        if found is None:
+            return self._missing()
+        self._told[key] = found.told
+        return worsening_between(key, found.summary, self._entry.summary)
+
+    def _missing(self) -> str:
+        mine = self._references.mine
+        base = None if mine.git is None else mine.git.base
+        name, last = mine.name, "this one is the first."
+        if base is not None:
+            name, last = f"{name} of branch {base}", f"run it on {base}, or pin a baseline."
+        return (
+            f"There is no earlier complete experiment called {name} on this hardware with this cell and a verdict "
+            f"that is not void: {last}"
+        )
+
+    def name_reference(self, outcome: GateOutcome) -> GateOutcome:
+        """Add to the answer of a `regression(...)` what it was compared with."""
+        own = {name: metric.unit for name, metric in self._entry.summary.metrics.items()}
+        gate = parse_gate(outcome.gate, own)
+        told = self._told.get(gate.key, "") if gate.kind == "regression" and outcome.estimate is not None else ""
+        return outcome.model_copy(update={"text": f"{outcome.text} {told}"}) if told else outcome
 
 
 def worsening_between(key: str, before: Summary, after: Summary) -> Estimate | str:

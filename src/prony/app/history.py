@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from prony.app.fork_results import find_fork
 from prony.errors import ConflictError, InputError, NotFoundError
 from prony.model.estimate import Grade
 from prony.model.history import (
@@ -25,6 +26,7 @@ from prony.model.history import (
     Point,
     Segment,
     Series,
+    select_branch,
 )
 from prony.model.metric import Metric, metric_of
 from prony.store import series as rows
@@ -53,6 +55,8 @@ def judge_series(connection: Connection, series_id: str) -> Judgement:
 
     series, kept = rows.one(connection, series_id)
     points, known = rows.points(connection, series_id), rows.changes(connection, series_id)
+    named = [point.git.default_branch for point in points if point.git is not None and point.git.default_branch]
+    series = series.model_copy(update={"default_branch": named[-1] if named else None})
     rules, found = Rules(), select_numbers(points, series.metric, series.better)
     course = follow_levels(found.turned, rules, _taken_up(kept, found), decisions(found, known))
     canary = rows.canary(connection, series.hardware_id) if course.changes else ()
@@ -137,6 +141,7 @@ def history(connection: Connection, series_id: str, metric: str | None = None) -
         series=series, metric=series.metric, unit=series.unit, better=series.better, points=points,
         segments=_segments(found), changes=tuple(changes), baseline=baseline,
         against_baseline=_against(found, baseline, series.metric, points),
+        fork=find_fork(connection, points, series.metric),
     )  # fmt: skip
     return made.model_copy(update={"sentence": history_sentence(made)})
 
@@ -172,12 +177,15 @@ def _against(found: JudgedNumbers, baseline: Baseline | None, metric: str, point
     return float(found.values[-1]) / pinned - 1 if pinned else None
 
 
-def series_named(connection: Connection, text: str) -> tuple[Series, ...]:
-    """Return the series that a person means by a recipe's name or the beginning of an id; at least one."""
+def series_named(connection: Connection, text: str, branch: str | None = None) -> tuple[Series, ...]:
+    """Return the series that a person means by a recipe's name (on one branch or on all) or the beginning of an id; at
+    least one."""
     found = rows.find_series(connection, text)
     if not found:
         raise NotFoundError(f"no series {text!r}", hint="`prony history` lists them", code="no_series")
-    return tuple(rows.one(connection, one)[0] for one in found)
+    listed = [rows.one(connection, one)[0] for one in found]
+    is_by_name = any(one.name == text for one in listed)
+    return select_branch(listed, text, branch if is_by_name else None)
 
 
 # Decided

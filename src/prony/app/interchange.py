@@ -17,6 +17,7 @@ from prony.recipe.formats import parse_any
 from prony.report.exports.formats import export_requests
 from prony.store import transfer
 from prony.store.folder import check_damage
+from prony.store.home import Home
 from prony.store.store import Store
 
 
@@ -26,6 +27,26 @@ def bring_in(store: Store, path: Path) -> tuple[Experiment, ...]:
     if importer is not None:
         return importer.bring_in(store, path)
     return (import_folder(store, path),)
+
+
+def export_found(path: Path, scratch: Path) -> list[Path]:
+    """Return folders of ours that hold what `path` means, made below `scratch` where there are none yet.
+
+    Args:
+        path: A folder of ours, one that an importer reads, or the id of an experiment of this home.
+        scratch: A folder that is gone afterwards.
+
+    Raises:
+        NotFoundError: It is neither a folder nor an experiment.
+    """
+    if not path.exists():
+        with Store.open() as store:
+            return [transfer.export(store, store.resolve_id(str(path)), scratch / "export")]
+    importer = next((one for one in _known_importers() if one.fits(path)), None)
+    if importer is None:
+        return [path]
+    with Store.open(Home(scratch / "home")) as store:
+        return [transfer.export(store, one.id, scratch / one.id) for one in importer.bring_in(store, path)]
 
 
 def import_folder(store: Store, path: Path) -> Experiment:

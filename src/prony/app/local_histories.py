@@ -42,28 +42,29 @@ class LocalHistories:
                 for judgement in judgements:
                     found += steps.save_judgement(connection, judgement)
 
-    def find(self, text: str) -> tuple[Series, ...]:
-        """Return the series of a recipe's name, or of the beginning of an id; at least one."""
+    def find(self, text: str, *, branch: str | None = None) -> tuple[Series, ...]:
+        """Return the series of a recipe's name on a branch, or of the beginning of an id; at least one."""
         self.judge()
         with reading(self.store.engine) as connection:
-            return steps.series_named(connection, text)
+            return steps.series_named(connection, text, branch)
 
-    def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[Series]:
-        """Return series by name, a page at a time."""
+    def page(self, *, branch: str | None = None, limit: int = 100, cursor: str | None = None) -> Page[Series]:
+        """Return series by name, of a branch (empty: the default one) or of all, a page at a time."""
         self.judge()
         with reading(self.store.engine) as connection:
-            return rows.page(connection, limit=limit, cursor=cursor)
+            return rows.page(connection, branch=branch, limit=limit, cursor=cursor)
 
     def get(self, series_id: str, *, metric: str | None = None) -> History:
         """Return one series with its points, levels and changes; of its headline metric, or of another."""
         with reading(self.store.engine) as connection:
             return steps.history(connection, series_id, metric)
 
-    def changes(self, *, limit: int = 100, cursor: str | None = None) -> Page[Change]:
-        """Return the changes that are open, the newest first, a page at a time."""
+    def changes(self, *, branch: str | None = None, limit: int = 100, cursor: str | None = None) -> Page[Change]:
+        """Return the changes that are open, of a branch (empty: the default one) or of all, the newest first, a page at
+        a time."""
         self.judge()
         with reading(self.store.engine) as connection:
-            return rows.change_page(connection, limit=limit, cursor=cursor)
+            return rows.change_page(connection, branch=branch, limit=limit, cursor=cursor)
 
     def find_change(self, text: str) -> str:
         """Return the id of the change that a person means by it, or by the beginning of it.

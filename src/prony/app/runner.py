@@ -108,7 +108,7 @@ def _surroundings(
         engines=here.engines,
         base=base,
         clock=SystemClock(),
-        environment=lambda: look_around(base, here.root, calibration_id, here.cache),
+        environment=lambda: look_around(here.root, calibration_id, here.cache),
         emit=emit,
         stop_asked=lambda: stop.asked,
         interruptible=stop.interrupting,

@@ -20,6 +20,10 @@ def add_json(parser: ArgumentParser, *, inner: bool = False) -> None:
     parser.add_argument("--json", action="store_true", default=default, help="print as JSON")
 
 
+def add_branch(parser: ArgumentParser) -> None:
+    parser.add_argument("--branch", metavar="NAME", default="", help="of this branch; the default branch's otherwise")
+
+
 def add_actions(parser: ArgumentParser, meanings: Mapping[str, str], *, of: str = "") -> dict[str, ArgumentParser]:
     """Add the words that may follow a command; `of` is what those of them take that are about one."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from prony.cli.output import print_columns, print_json
-from prony.errors import InputError
+from prony.errors import InputError, NotFoundError
 from prony.model.agent import Agent
 from prony.model.alarm import Alarm, Delivery, Incident
 from prony.model.cron import zone_of
@@ -196,17 +196,31 @@ def show_fits(lots: Sequence[LotFit], *, runnable: bool) -> None:
         print_note("some jobs fit no agent: they would wait until one comes that fits")
 
 
-SERIES = ("ID", "NAME", "WHAT", "MACHINE", "STATE", "RESULTS", "LAST")
-CHANGES = ("ID", "KIND", "STATE", "NOTICED", "METRIC", "BY", "WHAT", "MACHINE")
+SERIES = ("ID", "NAME", "WHAT", "BRANCH", "MACHINE", "STATE", "RESULTS", "LAST")
+CHANGES = ("ID", "KIND", "STATE", "NOTICED", "METRIC", "BY", "WHAT", "BRANCH", "MACHINE")
 
 
-def one_series(bench: UseCases, text: str) -> Series:
-    """Return the one series that a person means."""
-    found = bench.histories.find(text)
+def one_series(bench: UseCases, text: str, branch: str) -> Series:
+    """Return the one series that a person means, on a branch; empty: the default one."""
+    found = bench.histories.find(text, branch=branch)
     if len(found) != 1:
         shown = ", ".join(one.id for one in found[:8])
         raise InputError(f"{text!r} has {len(found)} series: {shown}", hint="name one by its id", code="ambiguous")
     return found[0]
+
+
+def resolve_branch(bench: UseCases, branch: str) -> str:
+    """Return a branch as histories name it: empty where it is the default one."""
+    from prony.ports.use_cases import iterate_pages
+
+    if not branch:
+        return ""
+    found = {one.branch for one in iterate_pages(bench.histories.page) if one.is_of(branch)}
+    if not found:
+        raise NotFoundError(
+            f"there are no results on branch {branch}", hint="prony history --all-branches lists all", code="no_series"
+        )
+    return "" if "" in found else branch
 
 
 def show_progress(done: int, total: int) -> None:
@@ -222,13 +236,15 @@ def series_cells(series: Series) -> tuple[str, ...]:
     if state == "learning":
         state = f"learning {series.learned}/{series.wanted}"
     last = "-" if series.last_value is None else format_observed(series.last_value, series.unit, 4)
-    return (series.id, series.name, series.title, series.machine, state, str(series.runs), last)
+    branch = one_line(series.branch or series.default_branch or "-")
+    return (series.id, series.name, series.title, branch, series.machine, state, str(series.runs), last)
 
 
 def change_cells(change: Change) -> tuple[str, ...]:
     noticed = f"{change.noticed_at:%Y-%m-%d %H:%M}"
     by = f"{change.effect:+.1%}"
-    return (change.id, change.kind, change.state.value, noticed, change.metric, by, change.title, change.machine)
+    what = (change.title, one_line(change.branch) or "-", change.machine)
+    return (change.id, change.kind, change.state.value, noticed, change.metric, by, *what)
 
 
 def show_options(kind: str, name: str, *, as_json: bool) -> int:

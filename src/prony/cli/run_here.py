@@ -13,6 +13,8 @@ from prony.ports.workload import kind_of
 if TYPE_CHECKING:
     from prony.cli.arguments import RunOutput
     from prony.load.processes import ClientProcesses
+    from prony.model.experiment import Experiment
+    from prony.model.job import Job
     from prony.model.recipe import Recipe
     from prony.recipe import LoadedRecipe
 
@@ -29,7 +31,12 @@ def run_recipe_here(loaded: LoadedRecipe, output: RunOutput, *, base: Path | Non
             from prony.cli.progress import following
         with Bench.open() as bench:
             with following() as follower:
-                data = bench.run(loaded, base=base, on_start=follower.start, on_event=follower.event, clients=clients)
+
+                def begin(experiment: Experiment, jobs: Sequence[Job]) -> None:
+                    tell_notes(experiment.notes[len(loaded.notes) :])  # the others are told already
+                    follower.start(experiment, jobs)
+
+                data = bench.run(loaded, base=base, on_start=begin, on_event=follower.event, clients=clients)
             return finish(data, output, write_report=bench.experiments.write_report)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
@@ -81,9 +82,17 @@ def submit(loaded: LoadedRecipe, overrides: Sequence[str], output: RunOutput, op
 
 
 def submission_of(loaded: LoadedRecipe, overrides: Sequence[str], *, priority: int | None = None) -> Submission:
-    """Return a recipe as it travels: its text as it was written, for the server reads it anew."""
+    """Return a recipe as it travels: its text as it was written, for the server reads it anew, and the repository that
+    it lies in."""
+    from prony.instruments.repository import read_git
+
     name = loaded.path.name if loaded.path else "recipe.yaml"
-    return Submission(text=loaded.text, name=name, overrides=tuple(overrides), priority=priority)
+    reading = read_git(loaded.path.parent if loaded.path else Path.cwd(), os.environ)
+    if reading.trouble:
+        print_note(f"note: {reading.trouble}")
+    return Submission(
+        text=loaded.text, name=name, overrides=tuple(overrides), priority=priority, git=reading.git
+    )  # fmt: skip
 
 
 def see_through(client: Client, view: ExperimentView, output: RunOutput, options: Namespace) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from prony.client.connection import ApiCall, Asked
+from prony.client.connection import ApiCall, Asked, Content
 from prony.client.request_shapes import ApiRequests, exists, only_match
 from prony.client.watching import Update, updates
 from prony.errors import NotFoundError, PronyError
@@ -24,6 +24,8 @@ from prony.model.sweep import SweepReport
 from prony.ports.use_cases import iterate_pages
 
 _ALL = Filters()
+# A server computes the numbers of a large experiment anew before it answers.
+_LONGEST_IMPORT_S = 1800.0
 
 
 class RemoteExperiments:
@@ -139,6 +141,18 @@ class RemoteExperiments:
     def download(self, experiment_id: str, to: Path, export_format: str = "folder") -> Path:
         """Write a tar of what `prony export` writes to the file `to`."""
         return self._requests.fetch(to, "experiments", experiment_id, "export", format=export_format)
+
+    def import_results(self, sha256: str, content: Content) -> ExperimentView:
+        """Send the tar of an export or a result folder, by its own SHA-256; the same again changes nothing."""
+        headers = {"Content-Type": "application/x-tar"}
+        call = ApiCall("PUT", ("imports", sha256), headers=headers, content=content, wait_s=_LONGEST_IMPORT_S)
+        return self._connection.read(ExperimentView, call)
+
+    def import_(self, path: Path) -> ExperimentView:
+        """Send an export or a result folder; the server verifies its checksums and computes its numbers again."""
+        from prony.client.upload_experiment import send_folder
+
+        return send_folder(self.import_results, path)
 
     def export(self, experiment_id: str, to: Path, *, overwrite: bool = False) -> Path:
         """Write an experiment with its results and checksums into the folder `to`, every checksum verified."""

@@ -16,6 +16,7 @@ from prony.model.history import (
     NewBaseline,
     Series,
     SeriesState,
+    select_branch,
 )
 from prony.model.queue import Page
 from prony.ports.use_cases import iterate_pages
@@ -27,16 +28,16 @@ class RemoteHistories:
     def __init__(self, requests: ApiRequests) -> None:
         self._requests = requests
 
-    def find(self, text: str) -> tuple[Series, ...]:
-        """Return the series that a person means by a recipe's name, or the one by the beginning of its id.
+    def find(self, text: str, *, branch: str | None = None) -> tuple[Series, ...]:
+        """Return the series that a person means by a recipe's name on a branch, or the one by the beginning of its id.
 
         Raises:
             NotFoundError: There is no such series.
             InputError: The ids of several begin like that, with the code `ambiguous`.
         """
-        by_name = tuple(iterate_pages(partial(self.page, name=text)))
-        if by_name:
-            return by_name
+        named = tuple(iterate_pages(partial(self.page, name=text)))
+        if named:
+            return select_branch(named, text, branch)
         by_id = {one.id: one for one in iterate_pages(self.page) if text and one.id.startswith(text)}
         return (by_id[only_match(list(by_id), text, "series", "prony history")],)
 
@@ -67,11 +68,14 @@ class RemoteHistories:
         *,
         name: str | None = None,
         state: SeriesState | None = None,
+        branch: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
     ) -> Page[Series]:
-        """Return series by name, a page at a time."""
-        return self._requests.get(Page[Series], "series", name=name, state=state, limit=limit, cursor=cursor)
+        """Return series by name, of a branch (empty: the default one) or of all, a page at a time."""
+        return self._requests.get(
+            Page[Series], "series", name=name, state=state, branch=branch, limit=limit, cursor=cursor
+        )
 
     def get(self, series_id: str, *, metric: str | None = None) -> History:
         """Return one series with its points, levels and changes; of its headline metric, or of another."""
@@ -94,11 +98,14 @@ class RemoteHistories:
         *,
         state: ChangeState | None = None,
         kind: str | None = None,
+        branch: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
     ) -> Page[Change]:
         """Return the changes that are open, or those in one state, the newest first."""
-        return self._requests.get(Page[Change], "changes", state=state, kind=kind, limit=limit, cursor=cursor)
+        return self._requests.get(
+            Page[Change], "changes", state=state, kind=kind, branch=branch, limit=limit, cursor=cursor
+        )
 
     def change(self, change_id: str) -> Change:
         """Return one change."""

@@ -7,6 +7,7 @@ from typing import Literal
 
 from prony.model.base import Noun
 from prony.model.calibration import Calibration
+from prony.model.git import Git
 
 
 class Cpu(Noun):
@@ -147,18 +148,13 @@ class AbilityReport(Noun):
     reason: str = ""
 
 
-class Git(Noun):
-    commit: str
-    branch: str | None = None
-    dirty: bool
-
-
 class Environment(Noun):
     """The contents of `environment.json`."""
 
     device: Device
     state: State
     clock: dict[str, float | int | str | bool]
+    # Of the recipe, where it was submitted. Older results have that of the folder in which the runner was started.
     git: Git | None = None
     checksums: dict[str, str] = {}
     # The calibration that was valid when this was measured; older results have its id alone.

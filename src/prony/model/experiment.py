@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from prony.model.base import Noun
+from prony.model.git import Git
 from prony.model.recipe import Recipe
 
 
@@ -40,3 +41,5 @@ class Experiment(Noun):
     dialect: str = ""
     # What of that text was not honoured, each with its line.
     notes: tuple[str, ...] = ()
+    # The repository that the recipe lies in, as it was when the recipe was submitted.
+    git: Git | None = None

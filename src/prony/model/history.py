@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from prony.errors import NotFoundError
 from prony.model.base import Noun
 from prony.model.estimate import Grade
+from prony.model.git import Git
 from prony.model.metric import Better, Metric
 
 
@@ -38,6 +41,7 @@ class ChangeState(StrEnum):
     RESOLVED = "resolved"
 
 
+_MOST_NAMED = 8
 OPEN = (ChangeState.SUSPECT, ChangeState.FOUND, ChangeState.CONFIRMED)
 ChangeKind = Literal["regression", "improvement", "drift", "environment"]
 
@@ -53,6 +57,9 @@ class Point(Noun):
     value: float | None = None
     values: dict[str, float] = {}
     facts: dict[str, str] = {}
+    # Where the recipe came from, and, of a branch that is judged against another, the series of that one.
+    git: Git | None = None
+    base_series_id: str | None = None
     # Of a script: the metrics that are its own.
     metrics: dict[str, Metric] = {}
 
@@ -101,6 +108,7 @@ class Change(Noun):
     series_id: str
     name: str
     title: str
+    branch: str = ""
     machine: str
     metric: str
     unit: str
@@ -133,11 +141,17 @@ class Change(Noun):
 
 
 class Series(Noun):
-    """`learned` of `wanted` results are at the present level; more than that, and it is judged."""
+    """`learned` of `wanted` results are at the present level; more than that, and it is judged.
+
+    `branch` is empty where it is the series of the default branch, or of results without a repository;
+    `default_branch` is what that is called in the newest result's repository.
+    """
 
     id: str
     name: str
     title: str
+    branch: str = ""
+    default_branch: str | None = None
     machine: str
     hardware_id: str
     metric: str
@@ -150,6 +164,28 @@ class Series(Noun):
     last_at: datetime | None = None
     last_value: float | None = None
     note: str = ""
+
+    def is_of(self, branch: str | None) -> bool:
+        """Is it a series of this branch? Empty is the default branch, which may be named too; None is any."""
+        return branch is None or branch == self.branch or (not self.branch and branch == self.default_branch)
+
+
+def select_branch(found: Sequence[Series], name: str, branch: str | None) -> tuple[Series, ...]:
+    """Return those of a branch; None is any.
+
+    Raises:
+        NotFoundError: There are some, and all of other branches, which the hint names.
+    """
+    mine = tuple(one for one in found if one.is_of(branch))
+    if mine or not found:
+        return mine
+    others = sorted({one.branch or one.default_branch or "the default branch" for one in found})
+    shown = ", ".join(others[:_MOST_NAMED]) + (", ..." if len(others) > _MOST_NAMED else "")
+    raise NotFoundError(
+        f"{name} has no results on {f'branch {branch}' if branch else 'the default branch'}",
+        hint=f"it has some on {shown}: name one with --branch",
+        code="no_series",
+    )
 
 
 class Baseline(Noun):
@@ -171,6 +207,25 @@ class NewBaseline(Noun):
     reason: Annotated[str, Field(max_length=1000)] = ""
 
 
+class ForkResult(Noun):
+    """The result that a branch is held against: the latest of its base at or before the commit it forked at.
+
+    Where no result there is known to be that, `is_known` is False, `note` says why, and it is the latest of the base.
+    `against` relates the branch's newest result to it, 0.05 is five per cent more.
+    """
+
+    base: str
+    commit: str | None = None
+    is_known: bool
+    note: str = ""
+    series_id: str
+    job_id: str
+    experiment_id: str
+    measured_at: datetime
+    value: float | None = None
+    against: float | None = None
+
+
 class History(Noun):
     """One series under one metric: every result, the levels with hindsight, what was told at the time."""
 
@@ -183,4 +238,6 @@ class History(Noun):
     changes: tuple[Change, ...]
     baseline: Baseline | None = None
     against_baseline: float | None = None
+    # Of a branch's series, where its base has results.
+    fork: ForkResult | None = None
     sentence: str = ""

@@ -7,6 +7,7 @@ from typing import Literal
 from prony.model.any_workload import AnyWorkload
 from prony.model.base import Noun
 from prony.model.gang import Part
+from prony.model.git import Git
 from prony.model.load import Load
 from prony.model.recipe import Limits, Measure
 from prony.model.workload import Scalar, W, work_of
@@ -30,6 +31,8 @@ class Job(Noun):
     confirms: str | None = None
     # Of a job that several agents run together: which of them this is.
     part: Part | None = None
+    # The repository that its recipe lies in, as it was when the recipe was submitted.
+    git: Git | None = None
 
     def work(self, kind: type[W]) -> W:
         """Return the workload of a job that is known to be of this kind.

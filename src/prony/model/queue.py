@@ -11,6 +11,7 @@ from pydantic import Field
 from prony.model.agent import AgentState, Label
 from prony.model.base import Noun
 from prony.model.experiment import Experiment
+from prony.model.git import Git
 from prony.model.job import Job
 from prony.model.place import Demand, Lack
 from prony.model.result import Failure
@@ -83,6 +84,8 @@ class Submission(Noun):
     name: Annotated[str, Field(pattern=r"^[^/\\\x00]{1,200}\.(yaml|yml|toml|json)$")] = "recipe.yaml"
     overrides: Annotated[tuple[Annotated[str, Field(max_length=10_000)], ...], Field(max_length=100)] = ()
     priority: Priority | None = None
+    # The repository that the recipe lies in, as it is where it is submitted.
+    git: Git | None = None
 
 
 class Modification(Noun):

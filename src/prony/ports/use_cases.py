@@ -156,24 +156,26 @@ class AnalysisUseCases(Protocol):
 class HistoryUseCases(Protocol):
     """Series of results over time, and what changed in them."""
 
-    def find(self, text: str) -> tuple[Series, ...]:
+    def find(self, text: str, *, branch: str | None = None) -> tuple[Series, ...]:
         """Return the series that a person means, at least one.
 
         Args:
             text: A recipe's name, which may have many, or the beginning of a series' id.
+            branch: Of those with this name, the ones of this branch; empty: the default one; None: of all.
 
         Raises:
             NotFoundError: There is no such series.
         """
 
-    def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[Series]:
-        """Return series by name, a page at a time."""
+    def page(self, *, branch: str | None = None, limit: int = 100, cursor: str | None = None) -> Page[Series]:
+        """Return series by name, of a branch (empty: the default one) or of all, a page at a time."""
 
     def get(self, series_id: str, *, metric: str | None = None) -> History:
         """Return one series with its points, levels and changes; of its headline metric, or of another."""
 
-    def changes(self, *, limit: int = 100, cursor: str | None = None) -> Page[Change]:
-        """Return the changes that are open, the newest first, a page at a time."""
+    def changes(self, *, branch: str | None = None, limit: int = 100, cursor: str | None = None) -> Page[Change]:
+        """Return the changes that are open, of a branch (empty: the default one) or of all, the newest first, a page at
+        a time."""
 
     def find_change(self, text: str) -> str:
         """Return the id of the change that a person means by it, or by the beginning of it.

@@ -88,7 +88,8 @@ def _line(history: History, experiment_id: str) -> FigureLine:
     value = None if mine is None else mine[1].values.get(history.metric)
     cells = (history.metric, state, results, number.DASH if value is None else _text(history, value), shown,
              _against(history, experiment_id) or number.DASH)  # fmt: skip
-    return FigureLine(f"{series.title} on {series.machine}", cells)
+    branch = f", branch {series.branch}," if series.branch else ""
+    return FigureLine(f"{series.title}{branch} on {series.machine}", cells)
 
 
 def _text(history: History, value: float) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 from prony.instruments.clock import clock_facts
 from prony.instruments.device import detect
 from prony.instruments.preflight import quick_state
 from prony.model.calibration import Calibration
-from prony.model.device import Environment, Git
+from prony.model.device import Environment
 from prony.runner.folder import write_noun
 
 
@@ -32,13 +31,13 @@ def _calibration_file(cache: Path, calibration_id: str) -> Path:
     return cache / "calibrations" / f"{Path(calibration_id).name}.json"
 
 
-def look_around(base: Path, home: Path, calibration_id: str | None = None, cache: Path | None = None) -> Environment:
-    """Return what two results must share to be comparable; the model's checksum is added for each job."""
+def look_around(home: Path, calibration_id: str | None = None, cache: Path | None = None) -> Environment:
+    """Return what two results must share to be comparable; a job's repository and its model's checksum are added for
+    each."""
     return Environment(
         device=detect(),
         state=quick_state(home=home),
         clock=clock_facts(),
-        git=_git(base),
         calibration_id=calibration_id,
         calibration=None if cache is None else _kept_calibration(cache, calibration_id),
         labels=_machine_labels(os.environ.get("PRONY_LABELS", "")),
@@ -49,21 +48,3 @@ def _machine_labels(text: str) -> dict[str, str]:
     """Read `cost_per_hour=2.5,rack=7`; what has no equals sign is a label without a value."""
     pairs = (piece.partition("=") for piece in text.split(",") if piece.strip())
     return {key.strip(): value.strip() for key, _, value in pairs}
-
-
-def _git(base: Path) -> Git | None:
-    """Return the state of the repository that the command was started in, if it was in one."""
-    if not any((folder / ".git").exists() for folder in (base, *base.parents)):
-        return None
-    command = ["git", "-C", str(base), "status", "--porcelain=v2", "--branch"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    if done.returncode:
-        return None
-    lines = done.stdout.splitlines()
-    heads = {words[1]: words[2] for words in (line.split() for line in lines) if words[0] == "#" and len(words) > 2}
-    commit = heads.get("branch.oid", "")
-    dirty = any(not line.startswith("#") for line in lines)
-    return Git(commit=commit, branch=heads.get("branch.head"), dirty=dirty) if commit else None

@@ -72,7 +72,8 @@ class ResultFolder:
         write_noun(self.path / "result.json", self.result)
 
     def write_environment(self, environment: Environment) -> None:
-        write_noun(self.path / "environment.json", environment)
+        """Keep the machine as it is, with the repository of the job's recipe: that was read where it was submitted."""
+        write_noun(self.path / "environment.json", environment.model_copy(update={"git": self.job.git}))
 
     def part(self, repetition: int) -> Path:
         return self.path / PARTS / f"{repetition:04d}.i64"

@@ -15,6 +15,7 @@ from prony.model.comparison import OWN_RULE, Terms
 from prony.model.estimate import Grade
 from prony.model.experiment import ExperimentState
 from prony.model.gate import GateState
+from prony.model.git import LONGEST_BRANCH
 from prony.model.history import ChangeKind, ChangeState, SeriesState
 from prony.model.listing import Filters, Sort
 from prony.model.matrix import Against, MatrixTerms
@@ -27,6 +28,7 @@ from prony.server.problems import RequestError, invalid
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
 Id = Annotated[str, Path(pattern=ID_PATTERN)]
 Plain = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Branch = Annotated[str, Field(max_length=LONGEST_BRANCH, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Reference = Annotated[str, Field(max_length=128, pattern=ID_PATTERN)]
 WaitS = Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)]
 Offset = Annotated[int, Field(ge=0, le=2**53)]
@@ -88,6 +90,7 @@ class JobsAsked(PageAsked):
 class SeriesAsked(PageAsked):
     name: Plain | None = Field(default=None, description="of the recipe, whole")
     state: SeriesState | None = None
+    branch: Branch | None = Field(default=None, description="empty: the default branch's; all, if it is not given")
 
 
 class HistoryAsked(QueryParams):
@@ -97,6 +100,7 @@ class HistoryAsked(QueryParams):
 class ChangesAsked(PageAsked):
     state: ChangeState | None = Field(default=None, description="those that are open, by default")
     kind: ChangeKind | None = None
+    branch: Branch | None = Field(default=None, description="empty: the default branch's; all, if it is not given")
 
 
 class AgentsAsked(PageAsked):

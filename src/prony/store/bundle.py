@@ -19,7 +19,7 @@ from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.recipe import MOST_COMBINATIONS, Matrix, Recipe
 from prony.model.states import outcome_of_results
-from prony.model.workload import Scalar
+from prony.model.workload import Scalar, kind_package
 from prony.store.codecs import experiment_from
 from prony.store.folder import JOB, RESULT, FolderContents, read_folder, read_noun
 
@@ -113,10 +113,22 @@ def _read_export(path: Path) -> Bundle:
     folders = {child.name: child for child in sorted(inside.iterdir())} if inside.is_dir() else {}
     order = [name for name in (manifest.jobs if manifest else ()) if name in folders]
     order += [name for name in folders if name not in order and not name.startswith(".")]
-    jobs = tuple(read_noun(folders[name] / JOB, Job) for name in order)
+    jobs = _read_jobs([folders[name] for name in order])
     results = tuple(read_folder(folders[name]) for name in order if (folders[name] / RESULT).exists())
     _check_one_experiment(path, experiment.id, jobs)
     return Bundle(experiment, jobs, results, manifest.attempts if manifest else {}, is_whole=True)
+
+
+def _read_jobs(folders: Sequence[Path]) -> tuple[Job, ...]:
+    """Read the jobs of folders; without the package of a kind nobody can tell whether its samples are whole.
+
+    Raises:
+        NotFoundError: The kind of a job is not installed here, with the code `unknown_kind`.
+    """
+    jobs = tuple(read_noun(folder / JOB, Job) for folder in folders)
+    for kind in dict.fromkeys(job.workload.kind for job in jobs):
+        kind_package(kind)
+    return jobs
 
 
 def _read_experiment(path: Path) -> Experiment:
@@ -128,8 +140,8 @@ def _read_experiment(path: Path) -> Experiment:
 
 
 def _rebuilt(folders: Sequence[Path]) -> Bundle:
+    jobs = _read_jobs(folders)
     results = tuple(read_folder(folder) for folder in folders)
-    jobs = tuple(contents.job for contents in results)
     _check_one_experiment(folders[0].parent, jobs[0].experiment_id, jobs)
     ends = [contents.result.ended_at for contents in results]
     experiment = Experiment(
@@ -140,6 +152,7 @@ def _rebuilt(folders: Sequence[Path]) -> Bundle:
         created_at=min(contents.result.started_at for contents in results),
         ended_at=max((end for end in ends if end is not None), default=None),
         job_count=len(jobs),
+        git=jobs[0].git,
     )
     return Bundle(experiment, jobs, results, {}, is_whole=False)
 

@@ -7,7 +7,8 @@ from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, String, Tabl
 
 from prony.store.tables import Instant, metadata
 
-# The history: results of the same benchmark, parameters and kind of machine, in the order in which they were measured.
+# The history: results of the same benchmark, parameters, kind of machine and branch; `branch` is null where that is the
+# default one, or where there is no repository.
 # `course` is how far it was judged, and may be made again from the points.
 series = Table(
     "series",
@@ -18,6 +19,7 @@ series = Table(
     Column("state", String(16), nullable=False),
     Column("document", Text, nullable=False),
     Column("course", Text),
+    Column("branch", String(255)),
     Index("series_by_name", "name", "id"),
 )
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select, update
 
 from prony.errors import InputError, NotFoundError
 from prony.model.calibration import Calibration
+from prony.model.git import order_by_commit
 from prony.model.history import OPEN, Baseline, Change, ChangeState, Point, Series
 from prony.model.queue import JobState, Page
 from prony.store import history_tables, tables
@@ -24,9 +25,16 @@ _MOST_LOOKED_AT = 5000
 
 
 def points(connection: Connection, series_id: str) -> tuple[Point, ...]:
-    """Return a series' points in the order in which they were measured."""
+    """Return a series' points in the order of their commits where that is known, else as they were measured."""
     query = select(_P.c.document).where(_P.c.series_id == series_id).order_by(*_ORDER)
-    return tuple(Point.read_json(text) for text in connection.execute(query).scalars())
+    measured = [Point.read_json(text) for text in connection.execute(query).scalars()]
+    return tuple(order_by_commit(measured, lambda point: point.git, lambda point: point.measured_at))
+
+
+def point_of_job(connection: Connection, job_id: str) -> Point | None:
+    """Return the point of a job's result; None where it is in no history."""
+    text = connection.execute(select(_P.c.document).where(_P.c.job_id == job_id)).scalar()
+    return None if text is None else Point.read_json(text)
 
 
 def series_of_job(connection: Connection, job_id: str) -> str | None:
@@ -75,13 +83,14 @@ def one(connection: Connection, series_id: str, *, locked: bool = False) -> tupl
 
 
 def page(
-    connection: Connection, *, name: str | None = None, state: str | None = None, limit: int = 100,
-    cursor: str | None = None,
+    connection: Connection, *, name: str | None = None, state: str | None = None, branch: str | None = None,
+    limit: int = 100, cursor: str | None = None,
 ) -> Page[Series]:  # fmt: skip
-    """Return series by their names; the cursor is the last one's id."""
+    """Return series by their names; the cursor is the last one's id. An empty branch is the default one."""
     query = select(_S.c.id, _S.c.document).order_by(_S.c.name, _S.c.id).limit(limit + 1)
     query = query if name is None else query.where(_S.c.name == name)
     query = query if state is None else query.where(_S.c.state == state)
+    query = query if branch is None else query.where(_is_of(branch))
     if cursor is not None:
         last = connection.execute(select(_S.c.name, _S.c.id).where(_S.c.id == cursor)).first()
         if last is None:
@@ -92,6 +101,10 @@ def page(
     rows = connection.execute(query).all()
     items = tuple(Series.read_json(row.document) for row in rows[:limit])
     return Page[Series](items=items, next=rows[limit - 1].id if len(rows) > limit else None)
+
+
+def _is_of(branch: str) -> ColumnElement[bool]:
+    return _S.c.branch == branch if branch else _S.c.branch.is_(None)
 
 
 def find_series(connection: Connection, text: str) -> list[str]:
@@ -153,13 +166,16 @@ def _change_row(found: Change) -> Values:
 
 
 def change_page(
-    connection: Connection, *, states: Sequence[ChangeState] = OPEN, kind: str | None = None, limit: int = 100,
-    cursor: str | None = None,
+    connection: Connection, *, states: Sequence[ChangeState] = OPEN, kind: str | None = None,
+    branch: str | None = None, limit: int = 100, cursor: str | None = None,
 ) -> Page[Change]:  # fmt: skip
-    """Return changes in these states, the newest first; the cursor is the last one's id."""
+    """Return changes in these states, the newest first; the cursor is the last one's id. An empty branch is the
+    default one."""
     query = select(_C.c.id, _C.c.document).order_by(_C.c.noticed_at.desc(), _C.c.id.desc()).limit(limit + 1)
     query = query.where(_C.c.state.in_([state.value for state in states]))
     query = query if kind is None else query.where(_C.c.kind == kind)
+    if branch is not None:
+        query = query.where(_C.c.series_id.in_(select(_S.c.id).where(_is_of(branch))))
     if cursor is not None:
         last = connection.execute(select(_C.c.noticed_at, _C.c.id).where(_C.c.id == cursor)).first()
         if last is None:

@@ -1,7 +1,8 @@
 """Place a result in its history: the series it belongs to and its point there.
 
-A series is one benchmark with its parameters on one kind of machine. Versions are not part of that: a new engine,
-kernel or commit is a fact of a point, so that what it changed is seen.
+A series is one benchmark with its parameters on one kind of machine, on the default branch; each other branch has one
+of its own. Versions are not part of that: a new engine, kernel or commit is a fact of a point, so that what it changed
+is seen.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from prony.model.estimate import Summary, headline_of, metric_in
+from prony.model.git import Git, branch_apart
 from prony.model.job import Job
 from prony.model.load import Load
 from prony.model.metric import key_of
@@ -37,10 +39,13 @@ def place_in_history(contents: FolderContents, summary: Summary) -> tuple[Values
     is_apart = job.side is not None or job.confirms is not None
     if metric is None or is_apart or result.state is ResultState.FAILED:
         return None
-    about, series_id = metric_in(summary, metric), fingerprint(job, device.hardware_id, device.software.os)
+    about, git = metric_in(summary, metric), contents.environment.git
+    trunk = fingerprint(job, device.hardware_id, device.software.os)
+    series_id = series_of_branch(trunk, git, branch_apart(git))
     series = {
         "id": series_id, "name": job.name[:128], "title": job.title[:500], "machine": device.name[:128],
         "hardware_id": device.hardware_id, "metric": metric, "unit": about.unit, "better": about.better,
+        "branch": branch_apart(git),
     }  # fmt: skip
     values = {
         key: estimate.value
@@ -50,7 +55,8 @@ def place_in_history(contents: FolderContents, summary: Summary) -> tuple[Values
     point = {
         "series_id": series_id, "job_id": job.id, "experiment_id": job.experiment_id,
         "measured_at": result.started_at.isoformat(), "grade": summary.verdict.grade.value, "values": values,
-        "facts": _facts(contents),
+        "facts": _facts(contents), "git": None if git is None else git.model_dump(mode="json"),
+        "base_series_id": base_series(trunk, git),
         "metrics": {name: one.model_dump(mode="json") for name, one in summary.metrics.items()},
     }  # fmt: skip
     return _series_row(series), _point_row(point, result.started_at)
@@ -58,7 +64,8 @@ def place_in_history(contents: FolderContents, summary: Summary) -> tuple[Values
 
 def _series_row(series: dict[str, str]) -> Values:
     shown = {"id": series["id"], "name": series["name"].replace("\0", "\ufffd"), "hardware_id": series["hardware_id"]}
-    return shown | {"state": "learning", "document": json.dumps(series)}
+    branch = series["branch"].replace("\0", "\ufffd") or None
+    return shown | {"branch": branch} | {"state": "learning", "document": json.dumps(series)}
 
 
 def _point_row(point: dict[str, Any], at: datetime) -> Values:
@@ -89,13 +96,29 @@ def _measure_settings(measure: Measure) -> dict[str, Any]:
 
 
 def fingerprint(job: Job, hardware_id: str, system: str) -> str:
-    """Return the name of the series: what must be alike for two results to be of one history, and nothing else."""
+    """Return the name of the default branch's series: what must be alike for two results to be of one history, and
+    nothing else."""
     workload = job.workload.model_dump(mode="json", exclude=_VERSIONS)
     told: dict[str, Any] = {
         "name": job.name, "cell": job.cell, "workload": workload, "measure": _measure_settings(job.measure),
         "load": _load_settings(job.load), "hardware": hardware_id, "os": system,
     }  # fmt: skip
     return "s" + hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:15]
+
+
+def series_of_branch(trunk: str, git: Git | None, branch: str) -> str:
+    """Return the name of the series of a branch, by that of the default branch, which an empty branch means."""
+    if not branch:
+        return trunk
+    told = json.dumps([trunk, None if git is None else git.repository, branch])
+    return "s" + hashlib.sha256(told.encode()).hexdigest()[:15]
+
+
+def base_series(trunk: str, git: Git | None) -> str | None:
+    """Return the name of the series that a branch is judged against; None where its results are of the default one."""
+    if git is None or git.base is None:
+        return None
+    return series_of_branch(trunk, git, "" if git.base == git.default_branch else git.base)
 
 
 def _facts(contents: FolderContents) -> dict[str, str]:

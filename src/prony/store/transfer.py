@@ -50,17 +50,27 @@ def import_(
     Everything is checked before anything is kept, and summaries are computed anew from the samples. `check_recipe` is
     given a recipe's text and what to call it, and raises where it is none.
     """
+    bundle = read_checked(path, check_recipe)
+    return keep_bundle(store, bundle, lambda: [summarise(contents.path) for contents in bundle.results])
+
+
+def read_checked(path: Path, check_recipe: Callable[[str, str], None]) -> Bundle:
+    """Read and check all of an export or of result folders; nothing is kept yet."""
     with _disk(path):
         bundle = read_bundle(path)
     if text := bundle.experiment.recipe_text:
         check_recipe(text, f"the recipe in {path / EXPERIMENT}")
+    return bundle
+
+
+def keep_bundle(store: Store, bundle: Bundle, summarise: Callable[[], list[Summary]]) -> Experiment:
+    """Keep what was read and checked, all of it or nothing; the same again changes nothing, and is not summarised."""
     with hold_file_lock(store.home.lock), _disk(store.home.results):
         store.finish_deletions()
         known = _find_same(store, bundle)
         if known is not None:
             return known
-        summaries = [summarise(contents.path) for contents in bundle.results]
-        _keep(store, bundle, summaries)
+        _keep(store, bundle, summarise())
     return store.experiment(bundle.experiment.id)
 
 

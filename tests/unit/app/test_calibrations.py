@@ -90,8 +90,8 @@ def test_a_disturbed_calibration_says_so_wherever_it_is_shown() -> None:
 def test_a_runner_finds_a_calibration_without_a_database(tmp_path: Path) -> None:
     one = calibration("kept")
     keep_calibration(tmp_path / "cache", one)
-    assert look_around(tmp_path, tmp_path, "kept", tmp_path / "cache").calibration == one
-    unknown = look_around(tmp_path, tmp_path, "other", tmp_path / "cache")
+    assert look_around(tmp_path, "kept", tmp_path / "cache").calibration == one
+    unknown = look_around(tmp_path, "other", tmp_path / "cache")
     assert (unknown.calibration_id, unknown.calibration) == ("other", None)
 
 

@@ -12,10 +12,11 @@ from scipy import stats
 from prony.instruments.samples import SAMPLES, TELEMETRY, sample_frame, telemetry_frame
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.calibration import Calibration
-from prony.model.device import Condition, Cpu, Device, Environment, Git, Hardware, Software, State
+from prony.model.device import Condition, Cpu, Device, Environment, Hardware, Software, State
 from prony.model.estimate import Estimate, Grade, Missing, Outlier, Reason, Spread, Summary, Verdict
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import Entry, ExperimentData
+from prony.model.git import Git
 from prony.model.job import Job
 from prony.model.recipe import Matrix, Recipe
 from prony.model.result import (

@@ -37,6 +37,7 @@ GET /matrix matrix; POST /leases/{}/meeting meet; GET /clock clock; GET /events 
 GET /about about; GET /jobs/{}/counters counters; GET /jobs/{}/distribution distribution; GET /jobs/{}/starts starts
 GET /jobs/{}/timeline timeline; GET /listing listing; GET /overview overview; GET /recipes/examples examples
 GET /recipes/names catalogue; GET /recipes/schema schema; GET /scripts/{} scripts; POST /recipes/check check
+PUT /imports/{} import_results
 PUT /scripts/{} keep_scripts; GET /kinds kinds; GET /jobs/{}/sections sections; GET /jobs/{}/lines lines
 """
 Document = dict[str, Any]

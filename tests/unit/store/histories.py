@@ -8,7 +8,9 @@ from datetime import timedelta
 import numpy as np
 
 from prony.model.estimate import Grade
+from prony.model.git import Git
 from prony.model.job import Job
+from prony.model.metric import HEADLINE
 from prony.store.store import Store
 
 from .nouns import NOW, experiment, jobs, summary, write_folder
@@ -22,13 +24,16 @@ def numbers(count: int = 36, *, change: int | None = None, size: float = 0.08, s
     return [float(value) for value in values]
 
 
-def record(store: Store, place: int, value: float, *, grade: Grade = Grade.VALID, batch: int = 1) -> Job:
+def record(
+    store: Store, place: int, value: float, *, grade: Grade = Grade.VALID, batch: int = 1, git: Git | None = None
+) -> Job:
     """Record one result, measured `place` minutes after the beginning."""
-    made = experiment(f"run{place:04d}b{batch}", minutes=place, job_count=1)
-    job = jobs(made.id, (batch,))[0]
+    made = experiment(f"run{place:04d}b{batch}", minutes=place, job_count=1, git=git)
+    job = jobs(made.id, (batch,))[0].model_copy(update={"git": git})
     store.save_experiment(made, [job])
     folder = write_folder(store.home.result_folder(made.id, job.id), job, started_at=NOW + timedelta(minutes=place))
-    store.record_result(folder, summary(job, median_ms=value, grade=grade))
+    runs = {HEADLINE: tuple(value * share for share in (0.999, 0.9995, 1, 1.0005, 1.001))}
+    store.record_result(folder, summary(job, median_ms=value, grade=grade).model_copy(update={"runs": runs}))
     return job
 
 

@@ -114,7 +114,7 @@ def write_folder(folder: Path, job: Job, state: ResultState = ResultState.COMPLE
     for name, noun in (
         ("job.json", job),
         ("result.json", result(job, state, **changes)),
-        ("environment.json", environment()),
+        ("environment.json", environment().model_copy(update={"git": job.git})),
     ):
         (folder / name).write_text(noun.model_dump_json(indent=2))
     begins = list(range(1_000, 101_000, 1_000))

@@ -729,6 +729,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/imports/{sha256}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Bring results made elsewhere
+         * @description An export or result folders: checksums are verified, and the numbers computed again. A repeat does no harm.
+         *
+         *     Role: submitter.
+         */
+        put: operations["import_results"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs": {
         parameters: {
             query?: never;
@@ -1605,7 +1627,7 @@ export interface paths {
         };
         /**
          * List series
-         * @description One for each benchmark with its parameters on one kind of machine, by name.
+         * @description One for each benchmark with its parameters on one kind of machine and one branch, by name.
          *
          *     Role: viewer.
          */
@@ -2329,6 +2351,11 @@ export interface components {
              * @enum {string}
              */
             better: "lower" | "higher" | "neither";
+            /**
+             * Branch
+             * @default
+             */
+            branch: string;
             /**
              * Commits
              * @default [
@@ -3389,6 +3416,7 @@ export interface components {
             dialect: string;
             /** Ended At */
             ended_at?: string | null;
+            git?: components["schemas"]["Git"] | null;
             /** Id */
             id: string;
             /** Job Count */
@@ -3604,6 +3632,41 @@ export interface components {
             state: components["schemas"]["AgentState"];
         };
         /**
+         * ForkResult
+         * @description The result that a branch is held against: the latest of its base at or before the commit it forked at.
+         *
+         *     Where no result there is known to be that, `is_known` is False, `note` says why, and it is the latest of the base.
+         *     `against` relates the branch's newest result to it, 0.05 is five per cent more.
+         */
+        ForkResult: {
+            /** Against */
+            against?: number | null;
+            /** Base */
+            base: string;
+            /** Commit */
+            commit?: string | null;
+            /** Experiment Id */
+            experiment_id: string;
+            /** Is Known */
+            is_known: boolean;
+            /** Job Id */
+            job_id: string;
+            /**
+             * Measured At
+             * Format: date-time
+             */
+            measured_at: string;
+            /**
+             * Note
+             * @default
+             */
+            note: string;
+            /** Series Id */
+            series_id: string;
+            /** Value */
+            value?: number | null;
+        };
+        /**
          * FormField
          * @description One question, and where in the recipe the answer is written.
          *
@@ -3692,14 +3755,34 @@ export interface components {
          * @enum {string}
          */
         GateState: "passed" | "failed" | "cannot tell";
-        /** Git */
+        /**
+         * Git
+         * @description The state of the repository that a recipe lies in, read where it was submitted.
+         *
+         *     A place among commits is counted along first parents: `position` is how many commits lead from `root` to this one.
+         *     Both are None where the history is not known whole, as in a shallow clone.
+         */
         Git: {
+            /** Base */
+            base?: string | null;
             /** Branch */
             branch?: string | null;
             /** Commit */
             commit: string;
+            /** Default Branch */
+            default_branch?: string | null;
             /** Dirty */
             dirty: boolean;
+            /** Fork Point */
+            fork_point?: string | null;
+            /** Fork Position */
+            fork_position?: number | null;
+            /** Position */
+            position?: number | null;
+            /** Repository */
+            repository?: string | null;
+            /** Root */
+            root?: string | null;
         };
         /**
          * Glance
@@ -3885,6 +3968,7 @@ export interface components {
             better: "lower" | "higher" | "neither";
             /** Changes */
             changes: components["schemas"]["Change"][];
+            fork?: components["schemas"]["ForkResult"] | null;
             /** Metric */
             metric: string;
             /** Points */
@@ -4004,6 +4088,7 @@ export interface components {
             confirms?: string | null;
             /** Experiment Id */
             experiment_id: string;
+            git?: components["schemas"]["Git"] | null;
             /** Id */
             id: string;
             /**
@@ -5539,6 +5624,8 @@ export interface components {
          * @description One result in its series. `values` by the key of the estimate; `facts` is what may explain a change.
          */
         Point: {
+            /** Base Series Id */
+            base_series_id?: string | null;
             /** Experiment Id */
             experiment_id: string;
             /**
@@ -5548,6 +5635,7 @@ export interface components {
             facts: {
                 [key: string]: string;
             };
+            git?: components["schemas"]["Git"] | null;
             grade: components["schemas"]["Grade"];
             /** Job Id */
             job_id: string;
@@ -6743,6 +6831,9 @@ export interface components {
         /**
          * Series
          * @description `learned` of `wanted` results are at the present level; more than that, and it is judged.
+         *
+         *     `branch` is empty where it is the series of the default branch, or of results without a repository;
+         *     `default_branch` is what that is called in the newest result's repository.
          */
         Series: {
             /**
@@ -6750,6 +6841,13 @@ export interface components {
              * @enum {string}
              */
             better: "lower" | "higher" | "neither";
+            /**
+             * Branch
+             * @default
+             */
+            branch: string;
+            /** Default Branch */
+            default_branch?: string | null;
             /** Hardware Id */
             hardware_id: string;
             /** Id */
@@ -7239,6 +7337,7 @@ export interface components {
          * @description A recipe as text, in the format that `name` ends in, with overrides as `prony run --set` takes them.
          */
         Submission: {
+            git?: components["schemas"]["Git"] | null;
             /**
              * Name
              * @default recipe.yaml
@@ -7712,6 +7811,7 @@ export type Failure = components['schemas']['Failure'];
 export type FinishAnswer = components['schemas']['FinishAnswer'];
 export type Fire = components['schemas']['Fire'];
 export type Fit = components['schemas']['Fit'];
+export type ForkResult = components['schemas']['ForkResult'];
 export type FormField = components['schemas']['FormField'];
 export type GateOutcome = components['schemas']['GateOutcome'];
 export type GateReport = components['schemas']['GateReport'];
@@ -9347,6 +9447,8 @@ export interface operations {
     changes: {
         parameters: {
             query?: {
+                /** @description empty: the default branch's; all, if it is not given */
+                branch?: string | null;
                 /** @description `next` of the page before */
                 cursor?: string | null;
                 kind?: ("regression" | "improvement" | "drift" | "environment") | null;
@@ -11110,6 +11212,114 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description a fault of the server, or it cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    import_results: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sha256: string;
+            };
+            cookie?: never;
+        };
+        /** @description the files of an export as a tar, whose SHA-256 is its name */
+        requestBody?: {
+            content: {
+                "application/x-tar": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExperimentView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description a fault of the server, or it cannot answer now */
@@ -14741,6 +14951,8 @@ export interface operations {
     series: {
         parameters: {
             query?: {
+                /** @description empty: the default branch's; all, if it is not given */
+                branch?: string | null;
                 /** @description `next` of the page before */
                 cursor?: string | null;
                 /** @description how many at most */

@@ -187,7 +187,8 @@ class _Teller:
         kind, state = _kind(finding, why), self._state(finding, noticed)
         made = Change(
             id=_name(series.id, series.metric, points[position].job_id), series_id=series.id, name=series.name,
-            title=series.title, machine=series.machine, metric=series.metric, unit=series.unit, better=series.better,
+            title=series.title, branch=series.branch, machine=series.machine,
+            metric=series.metric, unit=series.unit, better=series.better,
             kind=kind, state=state, job_id=points[position].job_id, experiment_id=points[position].experiment_id,
             measured_at=points[position].measured_at, last_good_job_id=points[position - 1].job_id,
             noticed_at=points[noticed.at].measured_at, commits=why.commits, facts=why.told,

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from prony.app.fleet.read_recipe import ReadOrder, ReadRecipe
 from prony.app.fleet.reading import Readers
+from prony.app.fleet.unpack_bundle import BundleOpeners
 from prony.app.fleet.unpack_result import Openers
 from prony.errors import PronyError, StoreError
 from prony.ports.clock import Clock, SystemClock
@@ -59,6 +60,7 @@ class FleetContext:
         self.time: Callable[[], float] = time.monotonic
         self.engine = store.engine
         self.openers = Openers(settings.openers)
+        self.bundle_openers = BundleOpeners(min(1, settings.openers))
         self.readers = Readers(settings.readers)
         self.checkers = Readers(min(1, settings.readers))
         self.tasks: set[asyncio.Task[Any]] = set()
@@ -165,7 +167,8 @@ class FleetContext:
         """Wait a little for what is under way, then end every process and thread; the store is closed last."""
         if self.tasks:
             await asyncio.wait(self.tasks, timeout=_LAST_WORK_S)
-        await asyncio.gather(self.openers.close(), self.readers.close(), self.checkers.close())
+        pools = (self.openers, self.bundle_openers, self.readers, self.checkers)
+        await asyncio.gather(*(pool.close() for pool in pools))
         if self.listener is not None:
             await asyncio.to_thread(self.listener.close)
         await asyncio.to_thread(self.writer.close)

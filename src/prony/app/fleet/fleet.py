@@ -18,6 +18,7 @@ from prony.app.fleet.gang_results import GangResults
 from prony.app.fleet.gangs import Gangs
 from prony.app.fleet.gates import Gates
 from prony.app.fleet.histories import Histories
+from prony.app.fleet.imports import Imports
 from prony.app.fleet.jobs import Jobs
 from prony.app.fleet.leases import Leases
 from prony.app.fleet.liveness import Liveness
@@ -54,6 +55,7 @@ class Fleet:
         self.jobs = Jobs(context, state, transitions)
         self.recipes = Recipes(context, state)
         self.scripts = Scripts(context)
+        self.imports = Imports(context)
         self.schedules = Schedules(context, state, engine)
         self.alarms = Alarms(context, engine)
         self.gates = Gates(context, state, engine)

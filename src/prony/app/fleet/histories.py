@@ -69,12 +69,13 @@ class Histories:
         *,
         name: str | None = None,
         state: SeriesState | None = None,
+        branch: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
     ) -> Page[Series]:
         kept = None if state is None else state.value
         return await self._context.read(
-            lambda connection: rows.page(connection, name=name, state=kept, limit=limit, cursor=cursor)
+            lambda connection: rows.page(connection, name=name, state=kept, branch=branch, limit=limit, cursor=cursor)
         )
 
     async def history(self, series_id: str, *, metric: str | None = None) -> History:
@@ -85,13 +86,16 @@ class Histories:
         *,
         state: ChangeState | None = None,
         kind: str | None = None,
+        branch: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
     ) -> Page[Change]:
         """Return those that are open, or those in one state, the newest first."""
         states = OPEN if state is None else (state,)
         return await self._context.read(
-            lambda connection: rows.change_page(connection, states=states, kind=kind, limit=limit, cursor=cursor)
+            lambda connection: rows.change_page(
+                connection, states=states, kind=kind, branch=branch, limit=limit, cursor=cursor
+            )
         )
 
     async def open_changes(self) -> dict[tuple[str, str], int]:

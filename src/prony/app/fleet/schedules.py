@@ -157,7 +157,10 @@ def plan_fire(schedule: Schedule, read: ReadRecipe, offers: Offers, *, now: date
         found = plan_experiment(read, offers, now=now, who=schedule.created_by)
     except PronyError as exc:
         return exc
-    return found.of_schedule(schedule.id)
+    found = found.of_schedule(schedule.id)
+    git = found.experiment.git
+    # It is run again because time passes: its place among the results of other commits is by time.
+    return found if git is None else found.at_commit(git.model_copy(update={"position": None, "root": None}))
 
 
 def _take_turn(

@@ -18,6 +18,7 @@ from prony.dispatch.matching import demand_of, lacks
 from prony.errors import CapacityError, PronyError
 from prony.model.agent import Fact
 from prony.model.experiment import Experiment, ExperimentState
+from prony.model.git import Git
 from prony.model.job import Job
 from prony.model.place import Demand
 from prony.model.queue import ExperimentView, JobState, Lot, Submission
@@ -54,6 +55,13 @@ class SubmissionPlan:
         if schedule_id is None:
             return self
         return replace(self, experiment=self.experiment.model_copy(update={"schedule_id": schedule_id}))
+
+    def at_commit(self, git: Git | None) -> SubmissionPlan:
+        """Return it with the repository that its recipe comes from in the experiment and in every job."""
+        if git is None:
+            return self
+        jobs = tuple(job.model_copy(update={"git": git}) for job in self.jobs)
+        return replace(self, experiment=self.experiment.model_copy(update={"git": git}), jobs=jobs)
 
     def noted_as(self, earlier: Experiment) -> SubmissionPlan:
         """Return it with what was noted when the recipe was first read: what is run again is the recipe alone."""
@@ -112,7 +120,7 @@ def plan_experiment(
         submitted_by=who,
         rerun_of=replaced.rerun_of if replaced else rerun_of,
     )
-    return SubmissionPlan(experiment, jobs, lots)
+    return SubmissionPlan(experiment, jobs, lots).at_commit(submission.git)
 
 
 def demands(loaded: LoadedRecipe, cells: Sequence[Job]) -> list[tuple[Demand, int]]:
@@ -187,7 +195,7 @@ def resubmission_of(experiment: Experiment) -> Submission:
     """Return the submission that makes the same experiment again."""
     from prony.recipe import dump
 
-    return Submission(text=dump(experiment.recipe), name=f"{experiment.id}.yaml")
+    return Submission(text=dump(experiment.recipe), name=f"{experiment.id}.yaml", git=experiment.git)
 
 
 T = TypeVar("T")

@@ -71,17 +71,12 @@ class UnpackedResult:
 
 def unpack_result(order: UnpackOrder) -> UnpackedResult:
     """Check, unpack and summarise a result beside its place; of one that is refused nothing stays."""
-    if result_tar.measure_tar(order.tar).sha256 != order.sha256.lower():
-        raise TransportError(
-            "the result that arrived is not the one that was sent: its SHA-256 differs",
-            hint="send it again from its beginning",
-            code="checksum_mismatch",
-        )
+    check_arrival(order.tar, order.sha256)
     try:
         result_tar.unpack(order.tar, order.folder)
         contents = read_folder(order.folder)
         _check_is_of(contents, order)
-        row = {} if order.is_part else result_row(contents, _summary(contents))
+        row = {} if order.is_part else result_row(contents, summarise_brought(contents))
     except (StoreError, NotFoundError) as exc:
         shutil.rmtree(order.folder, ignore_errors=True)
         if _is_ours(exc):
@@ -93,10 +88,20 @@ def unpack_result(order: UnpackOrder) -> UnpackedResult:
     return UnpackedResult(order.folder, row, contents.result.state, _failure_of(contents.result))
 
 
+def check_arrival(tar: Path, sha256: str) -> None:
+    """Refuse a file that is not the one that was sent."""
+    if result_tar.measure_tar(tar).sha256 != sha256.lower():
+        raise TransportError(
+            "the result that arrived is not the one that was sent: its SHA-256 differs",
+            hint="send it again from its beginning",
+            code="checksum_mismatch",
+        )
+
+
 def summarise_written(contents: FolderContents) -> UnpackedResult:
     """Summarise a folder that this process wrote itself, of numbers that others told: there is nothing to unpack, and
     no samples were told that could be damaged."""
-    row = result_row(contents, _summary(replace(contents, samples=sample_frame(()))))
+    row = result_row(contents, summarise_brought(replace(contents, samples=sample_frame(()))))
     result_tar.sync_tree(contents.path)
     return UnpackedResult(contents.path, row, contents.result.state, _failure_of(contents.result))
 
@@ -110,7 +115,7 @@ def _merge_results(order: MergeOrder) -> UnpackedResult:
     try:
         merge(found, order.job, order.folder, failure)
         contents = read_folder(order.folder)
-        row = result_row(contents, _summary(contents))
+        row = result_row(contents, summarise_brought(contents))
     except BaseException:
         shutil.rmtree(order.folder, ignore_errors=True)
         raise
@@ -137,8 +142,8 @@ def _check_is_of(contents: FolderContents, order: UnpackOrder) -> None:
         )
 
 
-def _summary(contents: FolderContents) -> Summary:
-    """Summarise what may be anything: samples that are none of a runner's are told so."""
+def summarise_brought(contents: FolderContents) -> Summary:
+    """Summarise what somebody brought, which may be anything: samples that are none of a runner's are refused."""
     import polars as pl
 
     try:

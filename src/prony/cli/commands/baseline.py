@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from prony.cli.arguments import add_actions, end_actions
+from prony.cli.arguments import add_actions, add_branch, end_actions
 
 _ACTIONS = {
     "set": "pin a result: the newest that may be quoted, or --job",
@@ -18,6 +18,7 @@ def arguments(parser: ArgumentParser) -> None:
     actions = add_actions(parser, _ACTIONS)
     for acting in actions.values():
         acting.add_argument("name", metavar="NAME", help="a recipe's name, or a series' id or its beginning")
+        add_branch(acting)
     actions["set"].add_argument("--job", metavar="ID", help="the job whose result it is")
     actions["set"].add_argument("--reason", default="", help="why, for whoever asks later")
     end_actions(actions)
@@ -31,7 +32,7 @@ def command(options: Namespace) -> int:
     from prony.report.number import format_observed
 
     with open_bench(options) as bench:
-        series = one_series(bench, options.name)
+        series = one_series(bench, options.name, options.branch)
         if options.action == "clear":
             bench.histories.clear_baseline(series.id)
             return print_answer({"cleared": series.id}, f"{series.id} has no baseline any more", as_json=options.json)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import add_json, add_server
+from prony.cli.arguments import add_branch, add_json, add_server
 from prony.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,22 +21,31 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--metric", metavar="KEY", help="such as inference_ms.p99; the headline's by default")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw it too: .svg, .png or .html")
     parser.add_argument("--rebuild", action="store_true", help="first make the histories again from the result folders")
+    add_branch(parser)
+    parser.add_argument("--all-branches", action="store_true", help="without a name: the series of every branch")
     add_json(parser)
     add_server(parser)
 
 
 def command(options: Namespace) -> int:
     from prony.cli.remote import open_bench
+    from prony.model.history import select_branch
     from prony.ports.use_cases import iterate_pages
 
     if options.plot is not None and options.plot.suffix not in (".svg", ".png", ".html"):
         raise InputError(f"{options.plot}: a plot is .svg, .png or .html", hint="as in --plot history.html")
     if (options.metric or options.plot) and not options.name:
         raise InputError("which series?", hint="prony history NAME; prony history lists them")
+    if options.all_branches and (options.branch or options.name):
+        raise InputError("--all-branches lists the series of every branch", hint="leave out the name and --branch")
     with open_bench(options) as bench:
         if options.rebuild:
             _rebuild(bench)
-        found = bench.histories.find(options.name) if options.name else list(iterate_pages(bench.histories.page))
+        if options.name:
+            found = bench.histories.find(options.name, branch=options.branch)
+        else:
+            wanted = None if options.all_branches else options.branch
+            found = select_branch(tuple(iterate_pages(bench.histories.page)), "this home or server", wanted)
         if options.name and len(found) == 1:
             return _show(bench.histories.get(found[0].id, metric=options.metric), options)
     return _list(found, options)

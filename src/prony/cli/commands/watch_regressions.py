@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import add_json, add_server
+from prony.cli.arguments import add_branch, add_json, add_server
 from prony.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ _PAUSE_S = 10.0
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """List the changes that are open over all series; exit code 1 if a regression is among them."""
+    """List the changes that are open over all series of a branch; exit code 1 if a regression is among them."""
     parser.add_argument(
         "--fail-on",
         choices=("confirmed", "suspect"),
@@ -25,11 +26,13 @@ def arguments(parser: ArgumentParser) -> None:
         help="confirmed: what the history or confirming runs are sure of; suspect: also what is only suspected",
     )
     parser.add_argument("--follow", action="store_true", help="go on, and tell what is new, until Ctrl-C")
+    add_branch(parser)
     add_json(parser)
     add_server(parser)
 
 
 def command(options: Namespace) -> int:
+    from prony.cli.columns import resolve_branch
     from prony.cli.output import print_text
     from prony.cli.remote import open_bench
     from prony.ports.use_cases import iterate_pages
@@ -37,12 +40,13 @@ def command(options: Namespace) -> int:
     if options.follow and options.json:
         raise InputError("--follow tells one sentence after the other", hint="leave out --json, or ask again and again")
     with open_bench(options) as bench:
-        found = list(iterate_pages(bench.histories.changes))
+        open_changes = partial(bench.histories.changes, branch=resolve_branch(bench, options.branch))
+        found = list(iterate_pages(open_changes))
         _print(found, as_json=options.json)
         known = {one.id for one in found}
         while options.follow:
             time.sleep(_PAUSE_S)
-            for change in iterate_pages(bench.histories.changes):
+            for change in iterate_pages(open_changes):
                 if change.id not in known:
                     known.add(change.id)
                     print_text(f"{change.noticed_at:%Y-%m-%d %H:%M} {change.kind} {change.id}: {change.sentence}")

@@ -82,7 +82,7 @@ def _figure(history: History, experiment_id: str = "", *, is_page: bool) -> Figu
             style = ":" if change.state.value == "suspect" else "-"
             axes.axvline(places[change.job_id] - 0.5, color=_COLOURS[change.kind], linewidth=1.1, linestyle=style)
     value_axis(axes, [value for _, _, value in numbered], f"{history.metric}, {history.unit}", on="y")
-    axes.set_xlabel("results in the order in which they were measured")
+    axes.set_xlabel("results in the order of their commits, or else of time")
     axes.set_xlim(0.4, len(history.points) + 0.6)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
     axes.margins(y=0.15)

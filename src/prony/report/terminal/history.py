@@ -17,13 +17,14 @@ _MARKS = {"regression": "R", "improvement": "I", "drift": "D", "environment": "E
 
 def history_text(history: History) -> str:
     series = history.series
-    head = f"{one_line(series.title)} · {one_line(series.machine)} · {history.metric} · {series.state.value}"
+    branch = f"branch {one_line(series.branch)} · " if series.branch else ""
+    head = f"{one_line(series.title)} · {branch}{one_line(series.machine)} · {history.metric} · {series.state.value}"
     if series.state.value == "learning":
         head += f" {series.learned}/{series.wanted}"
     parts = [head, "", *_chart(history), "", one_line(history.sentence)]
     if series.note:
         parts.append(series.note)
-    parts += _levels(history) + _changes(history.changes) + _baseline(history)
+    parts += _levels(history) + _changes(history.changes) + _baseline(history) + _fork(history)
     return "\n".join(parts)
 
 
@@ -83,6 +84,26 @@ def _baseline(history: History) -> list[str]:
     against = history.against_baseline
     told = "" if against is None else f"; the newest result is {against:+.1%}"
     return ["", f"baseline: job {history.baseline.job_id}{told}"]
+
+
+def _fork(history: History) -> list[str]:
+    """Say what the newest result of a branch is held against."""
+    fork = history.fork
+    if fork is None:
+        return (
+            []
+            if not history.series.branch
+            else ["", "fork point: the branch that it forked from has no result that may be quoted"]
+        )
+    commit = "an unknown commit" if fork.commit is None else fork.commit[:12]
+    value = "" if fork.value is None else f", {format_observed(fork.value, history.unit, 4)}"
+    told = f"{one_line(fork.base)} at {commit}, job {fork.job_id}{value}"
+    told += "" if fork.against is None else f"; the newest result is {fork.against:+.1%}"
+    return [
+        "",
+        f"{'fork point' if fork.is_known else 'against'}: {told}",
+        *([one_line(fork.note)] if fork.note else []),
+    ]
 
 
 def _level(level: SeriesLevel, unit: str) -> str:

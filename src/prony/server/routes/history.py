@@ -19,9 +19,9 @@ router = APIRouter(prefix="/api/v1", tags=["history"], route_class=Operation)
 
 @router.get("/series", operation_id="series", response_model=Page[Series], summary="List series")
 async def series(request: Request, query: Annotated[SeriesAsked, Query()]) -> Response:
-    """One for each benchmark with its parameters on one kind of machine, by name."""
+    """One for each benchmark with its parameters on one kind of machine and one branch, by name."""
     found = await fleet_of(request).histories.series(
-        name=query.name, state=query.state, limit=query.limit, cursor=query.cursor
+        name=query.name, state=query.state, branch=query.branch, limit=query.limit, cursor=query.cursor
     )  # fmt: skip
     return respond_tagged(request, found)
 
@@ -61,7 +61,7 @@ async def clear_baseline(request: Request, series_id: Id) -> Response:
 async def changes(request: Request, query: Annotated[ChangesAsked, Query()]) -> Response:
     """Those that are open, over all series, or those in one state; the newest first."""
     found = await fleet_of(request).histories.changes(
-        state=query.state, kind=query.kind, limit=query.limit, cursor=query.cursor
+        state=query.state, kind=query.kind, branch=query.branch, limit=query.limit, cursor=query.cursor
     )  # fmt: skip
     return respond_tagged(request, found)
 

@@ -389,14 +389,14 @@ async def test_an_experiment_that_is_deleted_while_a_result_is_unpacked_stays_de
     fleet_fixture: FleetFixture, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lease, (fake_agent,) = await lent(fleet_fixture)
-    loop, summary = asyncio.get_running_loop(), unpack_result._summary
+    loop, summary = asyncio.get_running_loop(), unpack_result.summarise_brought
 
     def delete_first(contents: FolderContents) -> Summary:
         deleting = fleet_fixture.fleet.experiments.delete(lease.job.experiment_id, force=True, who=ME)
         asyncio.run_coroutine_threadsafe(deleting, loop).result(120)
         return summary(contents)
 
-    monkeypatch.setattr(unpack_result, "_summary", delete_first)
+    monkeypatch.setattr(unpack_result, "summarise_brought", delete_first)
     with pytest.raises(NotFoundError):
         await fake_agent.finish(lease)
     assert not home.experiment_folder(lease.job.experiment_id).exists()

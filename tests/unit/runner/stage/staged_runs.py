@@ -55,7 +55,7 @@ class Runs:
     def run_job(self, job: Job) -> Result:
         around = RunContext(
             cache=self.base / "cache", engines=self.base / "engines", base=self.base, clock=SystemClock(),
-            environment=lambda: look_around(self.base, self.base), emit=self.events.append,
+            environment=lambda: look_around(self.base), emit=self.events.append,
             stop_asked=self.stop_asked, policy=self.policy,
         )  # fmt: skip
         self.count = getattr(self, "count", 0) + 1

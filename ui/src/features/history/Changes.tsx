@@ -45,7 +45,8 @@ function ChangeItem({ of: change, withSeries }: { of: Change; withSeries: boolea
               params={{ seriesId: change.series_id }}
               search={{ metric: change.metric, of: change.experiment_id }}
             >
-              {change.name} <span className="muted">{change.title}</span> on {change.machine}
+              {change.name} <span className="muted">{change.title}</span>
+              {change.branch && `, branch ${change.branch},`} on {change.machine}
             </Link>
           )}
           <span className="muted small">

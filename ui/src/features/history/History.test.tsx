@@ -2,7 +2,7 @@ import { screen, within } from "@testing-library/react";
 import { describe, expect, it, vi } from "vitest";
 
 import { findChart } from "../../../tests/fakeCharts";
-import { fakeChange, fakeHistory } from "../../../tests/fakes/analysis";
+import { fakeChange, fakeHistory, fakeSeries } from "../../../tests/fakes/analysis";
 import { fakeServer } from "../../../tests/server";
 import { visit } from "../../../tests/visit";
 
@@ -25,6 +25,28 @@ describe("a history", () => {
     const table = within(screen.getByRole("region", { name: "History of nightly batch=1 on bench-1" }));
     expect(table.getAllByRole("row")).toHaveLength(26);
     expect(table.getAllByRole("row").at(-1)?.textContent).toContain("12.0 ms");
+  });
+
+  it("shows a branch with the result that it forked from", async () => {
+    const fork = {
+      base: "main",
+      commit: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+      is_known: false,
+      note: "no result of main is known to be before it",
+      series_id: "s0",
+      job_id: "e7-001",
+      experiment_id: "e7",
+      measured_at: "2026-11-15T03:00:00Z",
+      value: 10,
+      against: 0.2,
+    };
+    const series = fakeSeries({ branch: "feature", default_branch: "main" });
+    server.current.answer("GET", "/api/v1/series/{series_id}", fakeHistory({ series, fork }));
+    await visit("/history/s1");
+    expect(await screen.findByText("main at 4b825dc642cb")).toBeDefined();
+    expect(screen.getByText("e7-001")).toBeDefined();
+    expect(screen.getByText("no result of main is known to be before it")).toBeDefined();
+    expect(screen.getByText(/branch feature/)).toBeDefined();
   });
 
   it("says what changed with its evidence, and takes a person's word that it is known", async () => {

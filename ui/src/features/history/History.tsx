@@ -14,6 +14,7 @@ import { EmptyState, QueryContent } from "@/components/states";
 
 import { BaselineCard } from "./BaselineCard";
 import { Changes } from "./Changes";
+import { ForkCard } from "./ForkCard";
 import { historyQuery } from "./queries";
 import { seriesTone } from "./tones";
 
@@ -45,7 +46,8 @@ function HistoryPage({ history }: { history: OneHistory }) {
           <Badge tone={seriesTone(series.state)}>
             {series.state === "learning" ? `learning ${series.learned}/${series.wanted}` : series.state}
           </Badge>
-          on {series.machine}, {series.runs} results · <Link to="/history">all series</Link>
+          {series.branch && <>branch {series.branch} </>}on {series.machine}, {series.runs} results ·{" "}
+          <Link to="/history">all series</Link>
         </span>
       }
       actions={<MetricField history={history} />}
@@ -80,6 +82,7 @@ function HistoryPage({ history }: { history: OneHistory }) {
           />
         </Card>
         <BaselineCard history={history} />
+        {series.branch && <ForkCard history={history} />}
       </div>
       <Card title="Changes" flush>
         {history.changes.length === 0 ? <EmptyState title="No change was found" /> : <Changes of={history.changes} />}

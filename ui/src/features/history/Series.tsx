@@ -7,6 +7,7 @@ import type { ChangeState, Series as OneSeries, SeriesState } from "@/api/schema
 import { Badge } from "@/components/Badge";
 import { DeferredTextField, SelectField } from "@/components/Field";
 import { Card, Page } from "@/components/layout";
+import { DASH } from "@/components/number";
 import { Quantity } from "@/components/Quantity";
 import { EmptyState, Failure, Loading, QueryContent } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
@@ -27,6 +28,7 @@ const COLUMNS: readonly Column<OneSeries>[] = [
       </Link>
     ),
   },
+  { key: "branch", heading: "Branch", cell: (one) => one.branch || one.default_branch || DASH },
   { key: "machine", heading: "Machine", cell: (one) => one.machine },
   { key: "state", heading: "Stands", cell: (one) => <SeriesStatus of={one} /> },
   { key: "metric", heading: "Metric", cell: (one) => <span className="mono">{one.metric}</span> },

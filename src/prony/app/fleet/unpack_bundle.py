@@ -1,0 +1,83 @@
+"""Unpack the experiments that people send: checked and summarised, in a process beside the server."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from prony.app.fleet.unpack_result import check_arrival, summarise_brought
+from prony.app.fleet.work_pool import Trade, WorkPool
+from prony.app.fleet.work_process import work
+from prony.errors import StoreError
+from prony.model.estimate import Summary
+from prony.recipe.formats import parse_any
+from prony.store import result_tar
+from prony.store.bundle import Bundle
+from prony.store.transfer import read_checked
+
+# An experiment may have thousands of jobs, each with a folder of some files.
+_MOST_FILES = 400_000
+
+
+@dataclass(frozen=True)
+class BundleOrder:
+    """`folder`: where to unpack it; it is new."""
+
+    tar: Path
+    folder: Path
+    sha256: str
+
+
+@dataclass(frozen=True)
+class UnpackedBundle:
+    """An experiment that is whole and safe, in its folder, with the summary of each of its results."""
+
+    bundle: Bundle
+    summaries: tuple[Summary, ...]
+
+
+def unpack_bundle(order: BundleOrder) -> UnpackedBundle:
+    """Check, unpack and summarise an experiment; of one that is refused nothing stays."""
+    check_arrival(order.tar, order.sha256)
+    try:
+        result_tar.unpack(order.tar, order.folder, most_files=_MOST_FILES)
+        bundle = read_checked(order.folder, _check_text)
+        summaries = tuple(summarise_brought(contents) for contents in bundle.results)
+    except BaseException:
+        shutil.rmtree(order.folder, ignore_errors=True)
+        raise
+    # The samples were looked at, and need not travel to the server.
+    light = tuple(replace(contents, samples=None) for contents in bundle.results)
+    return UnpackedBundle(replace(bundle, results=light), summaries)
+
+
+def _check_text(text: str, name: str) -> None:
+    parse_any(text, name)
+
+
+def _lost() -> StoreError:
+    return StoreError(
+        "the process that opens experiments ended while it read this one",
+        hint="does the system kill it for want of memory? see the server's log, and give it more",
+        code="opener_lost",
+    )
+
+
+UNPACKING: Trade[BundleOrder, UnpackedBundle] = Trade(
+    "opens experiments", "prony.app.fleet.unpack_bundle", unpack_bundle, on_loss=_lost, on_limit=_lost
+)
+
+
+class BundleOpeners(WorkPool[BundleOrder, UnpackedBundle]):
+    """The processes in which a server opens experiments that people send."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(UNPACKING, most)
+
+
+def main() -> None:
+    from prony.ports.workload import load_parts
+
+    load_parts("summary")
+    work(unpack_bundle)

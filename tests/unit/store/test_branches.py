@@ -1,0 +1,184 @@
+"""Results of branches: whose history they join, in which order they stand there, and what a branch is held against."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from prony.app.experiment_data import read_experiment_data
+from prony.app.gates import gate_report
+from prony.app.local_histories import LocalHistories
+from prony.errors import NotFoundError
+from prony.model.estimate import Grade
+from prony.model.git import Git, order_by_commit
+from prony.model.history import History, NewBaseline
+from prony.store.store import Store
+
+from .histories import record
+
+ROOT, GATE = "r" * 40, "regression(inference_ms.p50) <= 5%"
+
+
+def _hash(number: int) -> str:
+    return f"{number:02d}" * 20
+
+
+def commit(number: int, **changes: Any) -> Git:
+    """Return a commit of the default branch; its number is its position."""
+    usual = {"commit": _hash(number), "branch": "main", "dirty": False, "default_branch": "main"}
+    return Git(**usual | {"position": number, "root": ROOT, "repository": "example.org/r"} | changes)
+
+
+def branch(name: str, *, fork: int | None = 3, **changes: Any) -> Git:
+    """Return a commit of another branch."""
+    at = {"fork_point": None if fork is None else _hash(fork), "fork_position": fork}
+    return commit(90, **{"commit": "f" * 40, "branch": name, "base": "main"} | at | changes)
+
+
+def history(store: Store, branch: str = "") -> History:
+    own = LocalHistories(store)
+    (series,) = own.find("quick", branch=branch)
+    return own.get(series.id)
+
+
+def values(found: History) -> list[float]:
+    return [point.values["inference_ms.p50"] for point in found.points]
+
+
+def text_of_gate(store: Store, job_id: str) -> str:
+    data = read_experiment_data(store, job_id.rpartition("-")[0])
+    (outcome,) = gate_report(store, data, strict=False, more=[GATE]).outcomes
+    return f"{outcome.state.value}: {outcome.text}"
+
+
+def test_each_branch_has_a_series_and_results_without_git_stay_with_the_default_one(store: Store) -> None:
+    record(store, 0, 1.0)
+    record(store, 1, 2.0, git=Git(commit="a" * 40, branch="old-feature", dirty=False))  # as it was once kept
+    record(store, 2, 3.0, git=commit(2))
+    record(store, 3, 4.0, git=branch("feature"))
+    record(store, 4, 5.0, git=branch("feature", commit="e" * 40))
+    record(store, 5, 6.0, git=branch("other"))
+    record(store, 6, 7.0, git=branch("feature", repository="example.org/another"))
+    assert values(history(store)) == values(history(store, "main")) == [1.0, 2.0, 3.0]
+    assert values(history(store, "other")) == [6.0]
+    assert sorted(one.branch for one in LocalHistories(store).page().items) == ["", "feature", "feature", "other"]
+    assert [one.branch for one in LocalHistories(store).page(branch="other").items] == ["other"]
+    assert [one.branch for one in LocalHistories(store).page(branch="").items] == [""]
+    with pytest.raises(NotFoundError, match="quick has no results on branch gone") as caught:
+        LocalHistories(store).find("quick", branch="gone")
+    assert "feature, main, other" in caught.value.hint
+
+
+def test_a_rebuild_puts_results_where_they_were(store: Store) -> None:
+    record(store, 0, 1.0, git=commit(1))
+    record(store, 1, 2.0, git=branch("feature", fork=1))
+    before = [one.id for one in LocalHistories(store).page().items]
+    assert LocalHistories(store).rebuild(lambda *_: None) == 2
+    assert [one.id for one in LocalHistories(store).page().items] == before
+
+
+def test_results_are_ordered_by_commit_and_those_without_a_place_by_time(store: Store) -> None:
+    for minute, (value, git) in enumerate(
+        [
+            (5.0, commit(5)), (0.0, None), (3.0, commit(3)), (4.0, commit(4)),
+            (0.5, commit(1, root="s" * 40)),  # of another root: nothing is known of how they relate
+            (3.5, commit(3)),
+        ]
+    ):  # fmt: skip
+        record(store, minute, value, git=git)
+    assert values(history(store)) == [3.0, 0.0, 3.5, 4.0, 0.5, 5.0]
+
+
+def test_a_squashed_branch_stays_in_the_order_of_time(store: Store) -> None:
+    record(store, 0, 1.0, git=branch("feature", position=95))
+    record(store, 1, 2.0, git=branch("feature", position=91, commit="e" * 40))
+    assert values(history(store, "feature")) == [1.0, 2.0]
+
+
+def test_the_order_is_the_same_whichever_comes_first() -> None:
+    at = datetime(2025, 1, 1, tzinfo=UTC)
+    items = [(number, at + timedelta(minutes=number)) for number in (4, 2, 9, 7)]
+    found = order_by_commit(items, lambda one: commit(one[0]), lambda one: one[1])
+    assert [one[0] for one in found] == [2, 4, 7, 9]
+
+
+def test_a_branch_is_held_against_the_latest_result_at_or_before_its_fork_point(store: Store) -> None:
+    record(store, 0, 1.0, git=commit(1))
+    held = record(store, 1, 2.0, git=commit(2))
+    record(store, 2, 3.0, git=commit(3), grade=Grade.VOID)
+    record(store, 3, 4.0, git=commit(4))
+    mine = record(store, 4, 2.2, git=branch("feature", fork=3))
+    fork = history(store, "feature").fork
+    assert fork is not None
+    assert (fork.job_id, fork.base, fork.commit, fork.is_known) == (held.id, "main", _hash(2), True)
+    assert fork.against == pytest.approx(0.1)
+    assert history(store).fork is None
+    told = text_of_gate(store, mine.id)
+    assert told.startswith("failed: inference_ms.p50 got worse by 10 %")
+    assert told.endswith(f"Compared with run0001b1, main at {_hash(2)[:12]}: before the fork point.")
+
+
+def test_a_result_at_the_fork_point_counts_although_nobody_knows_its_place(store: Store) -> None:
+    held = record(store, 0, 2.0, git=commit(3, position=None, root=None))
+    record(store, 1, 9.0, git=commit(7, position=None, root=None))
+    record(store, 2, 2.0, git=branch("feature", fork=3, fork_position=None, position=None, root=None))
+    fork = history(store, "feature").fork
+    assert fork is not None
+    assert (fork.job_id, fork.is_known) == (held.id, True)
+
+
+@pytest.mark.parametrize(
+    ("fork", "why"),
+    [(None, "is not known (a shallow clone?)"), (1, "no result of main is known to be at or before the fork point")],
+)
+def test_where_the_fork_point_has_no_result_the_latest_is_used_and_said(
+    store: Store, fork: int | None, why: str
+) -> None:
+    record(store, 0, 4.0, git=commit(2))
+    record(store, 1, 5.0, git=commit(3))
+    mine = record(store, 2, 5.0, git=branch("feature", fork=fork))
+    found = history(store, "feature").fork
+    assert found is not None
+    assert (found.commit, found.is_known) == (_hash(3), False)
+    assert why in found.note
+    assert why in text_of_gate(store, mine.id)
+
+
+def test_a_pull_request_into_another_branch_is_held_against_that_one(store: Store) -> None:
+    record(store, 0, 1.0, git=commit(3))
+    held = record(store, 1, 2.0, git=branch("release", commit=_hash(80), position=80))
+    mine = record(store, 2, 2.0, git=branch("fix", base="release", fork=80))
+    found = history(store, "fix").fork
+    assert found is not None
+    assert (found.job_id, found.base) == (held.id, "release")
+    assert text_of_gate(store, mine.id).startswith("passed: ")
+
+
+def test_a_run_of_a_branch_is_no_reference_for_the_default_one(store: Store) -> None:
+    record(store, 0, 2.0, git=commit(1))
+    record(store, 1, 1.0, git=branch("feature", fork=1))
+    mine = record(store, 2, 2.0, git=commit(2))
+    told = text_of_gate(store, mine.id)
+    assert told.startswith("passed: ")
+    assert told.endswith(f"Compared with run0000b1, at {_hash(1)[:12]}.")
+
+
+def test_a_branch_whose_base_was_never_measured_cannot_be_judged(store: Store) -> None:
+    record(store, 0, 1.0, git=branch("feature"))
+    mine = record(store, 1, 1.0, git=branch("feature", commit="e" * 40))
+    told = text_of_gate(store, mine.id)
+    assert told.startswith("cannot tell: There is no earlier complete experiment called quick of branch main")
+    assert told.endswith("run it on main, or pin a baseline.")
+    assert history(store, "feature").fork is None
+
+
+def test_a_baseline_of_the_default_branch_holds_for_its_branches(store: Store) -> None:
+    pinned = record(store, 0, 1.0, git=commit(1))
+    record(store, 1, 2.0, git=commit(2))
+    own = LocalHistories(store)
+    (series,) = own.find("quick", branch="")
+    own.set_baseline(series.id, NewBaseline(job_id=pinned.id))
+    mine = record(store, 2, 2.0, git=branch("feature", fork=2))
+    assert text_of_gate(store, mine.id).startswith("failed: inference_ms.p50 got worse by 100 %")
