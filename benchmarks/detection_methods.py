@@ -99,7 +99,7 @@ class _Pairs:
     def confirmed(self, values: Array, rules: Rules, *, is_worse: bool, is_alone: bool) -> tuple[bool, int]:
         runs = 0
         if is_alone:
-            runs, again = 1, math.log(self._run(1)[0] * self._level(self.last))
+            runs, again = 1, math.log(self._run(1)[0] * self.history.level(self.last))
             earlier = values[-31:-1]
             away = (again - float(np.median(earlier))) * (1 if is_worse else -1)
             if away <= AGAIN * robust_sd(earlier):
@@ -115,16 +115,12 @@ class _Pairs:
         factors = self._run(2 * pairs).reshape(pairs, 2)
         # ABBA: what comes second in one pair comes first in the next.
         turned = np.where((np.arange(pairs) % 2 == 0)[:, None], factors, factors[:, ::-1])
-        ratio = self._level(self.last) / self._level(self.good)
+        ratio = self.history.level(self.last) / self.history.level(self.good)
         found: Array = np.log(turned[:, 1] * ratio / turned[:, 0])
         return found
 
     def _run(self, count: int) -> Array:
         return runs_of(self.history.family, self.rng, count)
-
-    def _level(self, run: int) -> float:
-        change = self.history.change
-        return 1 + self.history.size if change is not None and run >= change else 1.0
 
 
 # Peers
