@@ -26,12 +26,13 @@ from prony.model.history import (
     Segment,
     Series,
 )
-from prony.model.metric import Metric, metric_of
+from prony.model.metric import Metric, is_time_or_rate, metric_of
 from prony.store import series as rows
 from prony.store.database import Connection
 
 if TYPE_CHECKING:
     from prony.analyse.history.changes_found import HistoryChanges
+    from prony.analyse.history.confirmation import Repeats
     from prony.analyse.history.level_track import JudgedNumbers, LevelTrack
     from prony.stats.shift import Shift
 
@@ -54,7 +55,7 @@ def judge_series(connection: Connection, series_id: str) -> Judgement:
     series, kept = rows.one(connection, series_id)
     points, known = rows.points(connection, series_id), rows.changes(connection, series_id)
     rules, found = Rules(), select_numbers(points, series.metric, series.better)
-    course = follow_levels(found.turned, rules, _taken_up(kept, found), decisions(found, known))
+    course = follow_levels(found.turned, rules, _taken_up(kept, found), decisions(found, known), found.speeds)
     canary = rows.canary(connection, series.hardware_id) if course.changes else ()
     return Judgement(
         list_changes(series, found, course, known, rules, canary),
@@ -111,7 +112,8 @@ def _taken_up(kept: str | None, found: JudgedNumbers) -> LevelTrack | None:
         return None if one is None else NoticedChange(Finding(**one["finding"]), one["at"])
 
     changes = tuple(one for one in map(read_finding, plain["changes"]) if one is not None)
-    return LevelTrack(plain["begin"], seen, changes, read_finding(plain["drift"]), read_finding(plain["suspect"]))
+    last = {name: read_finding(plain.get(name)) for name in ("drift", "suspect", "machine")}
+    return LevelTrack(plain["begin"], seen, changes, **last)
 
 
 # Shown
@@ -130,7 +132,7 @@ def history(connection: Connection, series_id: str, metric: str | None = None) -
         about = _about(metric, points)
         series = series.model_copy(update={"metric": metric, "unit": about.unit, "better": about.better})
         found, rules = select_numbers(points, metric, about.better), Rules()
-        answer = list_changes(series, found, follow_levels(found.turned, rules), (), rules)
+        answer = list_changes(series, found, follow_levels(found.turned, rules, speeds=found.speeds), (), rules)
         series, changes = answer.series, answer.changes
     found = select_numbers(points, series.metric, series.better)
     made = History(
@@ -219,27 +221,62 @@ def confirm(
     return _record_answer(connection, found, said, told)
 
 
+@dataclass(frozen=True)
+class MeasuredRun:
+    """One result of a metric, and the canaries of the machine beside it."""
+
+    value: float
+    canary: dict[str, float]
+
+
 def confirm_again(
-    connection: Connection, change_id: str, before: Sequence[float], after: Sequence[float], *, is_last: bool = False
-) -> Change | None:
-    """Judge a change by running the same job again, where nothing can be set back: not both versions side by side."""
+    connection: Connection, change_id: str, before: Sequence[MeasuredRun], after: Sequence[MeasuredRun], *,
+    is_last: bool = False,
+) -> tuple[str, Change | None]:  # fmt: skip
+    """Judge a change by running the same job again, where nothing can be set back: not both versions side by side.
+
+    Return the answer of `judge_repeats`, and the change where that decides it.
+    """
     import numpy as np
 
-    from prony.analyse.history.confirmation import answer_again
+    from prony.analyse.history.confirmation import judge_repeats
     from prony.analyse.history.detect import Rules
     from prony.stats.shift import ratio
 
     found = _still_open(connection, change_id)
-    sides = [np.array(values, dtype=np.float64) for values in (before, after)]
+    sides = [np.array([one.value for one in runs], dtype=np.float64) for runs in (before, after)]
     for values in sides:
         _check_positive(values, "results are numbers above zero")
     # The direction was said before these were run: it got worse.
-    old, new = (np.log(values) * (-1 if found.better == "higher" else 1) for values in sides)
-    said = answer_again(old, new, Rules(), is_last=is_last)
-    runs = f"{new.size} runs of the same job against {old.size} before the change"
-    return _record_answer(
-        connection, found, said, f"repeated: {runs}, not side by side, {_size(ratio(sides[0], sides[1]))}, {said}"
-    )
+    old, new = (_repeats(runs, found) for runs in (before, after))
+    said = judge_repeats(old, new, Rules(), is_last=is_last)
+    runs = f"{new.values.size} runs of the same job against {old.values.size} before the change"
+    told = f"repeated: {runs}, not side by side, {_size(ratio(sides[0], sides[1]))}, {_ANSWERS[said]}"
+    if said in ("confirmed", "rejected"):
+        return said, _record_answer(connection, found, said, told)
+    if said != "open":
+        note_change(connection, change_id, told)
+    return said, None
+
+
+_ANSWERS = {
+    "confirmed": "confirmed",
+    "rejected": "rejected",
+    "open": "open",
+    "machine": "but its canary says that the machine changed",
+    "unsettled": "but nothing tells whether the machine or the code changed",
+}
+
+
+def _repeats(runs: Sequence[MeasuredRun], change: Change) -> Repeats:
+    import numpy as np
+
+    from prony.analyse.history.confirmation import Repeats
+    from prony.analyse.history.level_track import canary_columns
+
+    turned = np.log([one.value for one in runs]) * (-1 if change.better == "higher" else 1)
+    is_speed = is_time_or_rate(change.unit)
+    return Repeats(turned, canary_columns([one.canary if is_speed else {} for one in runs]))
 
 
 def confirm_once(connection: Connection, change_id: str, before: Sequence[float], again: float) -> Change | None:

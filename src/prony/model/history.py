@@ -55,6 +55,8 @@ class Point(Noun):
     facts: dict[str, str] = {}
     # Of a script: the metrics that are its own.
     metrics: dict[str, Metric] = {}
+    # How long a fixed piece of work took beside it, in ms: how fast the machine itself was then.
+    canary: dict[str, float] = {}
 
 
 class SeriesLevel(Noun):

@@ -51,6 +51,7 @@ def place_in_history(contents: FolderContents, summary: Summary) -> tuple[Values
         "measured_at": result.started_at.isoformat(), "grade": summary.verdict.grade.value, "values": values,
         "facts": _facts(contents),
         "metrics": {name: one.model_dump(mode="json") for name, one in summary.metrics.items()},
+        "canary": summary.canary,
     }  # fmt: skip
     return _series_row(series), _point_row(point, result.started_at)
 

@@ -22,16 +22,31 @@ def numbers(count: int = 36, *, change: int | None = None, size: float = 0.08, s
     return [float(value) for value in values]
 
 
-def record(store: Store, place: int, value: float, *, grade: Grade = Grade.VALID, batch: int = 1) -> Job:
+def record(
+    store: Store,
+    place: int,
+    value: float,
+    *,
+    grade: Grade = Grade.VALID,
+    batch: int = 1,
+    canary_ms: float | None = None,
+) -> Job:
     """Record one result, measured `place` minutes after the beginning."""
     made = experiment(f"run{place:04d}b{batch}", minutes=place, job_count=1)
     job = jobs(made.id, (batch,))[0]
     store.save_experiment(made, [job])
     folder = write_folder(store.home.result_folder(made.id, job.id), job, started_at=NOW + timedelta(minutes=place))
-    store.record_result(folder, summary(job, median_ms=value, grade=grade))
+    made_of = summary(job, median_ms=value, grade=grade)
+    canary = {} if canary_ms is None else {"compute_ms": canary_ms}
+    store.record_result(folder, made_of.model_copy(update={"canary": canary}))
     return job
 
 
-def fill(store: Store, values: Sequence[float], order: Sequence[int] | None = None) -> list[Job]:
+def fill(
+    store: Store, values: Sequence[float], order: Sequence[int] | None = None, canaries: Sequence[float] = ()
+) -> list[Job]:
     """Record many, in the order in which they were measured or in another."""
-    return [record(store, place, values[place]) for place in (order or range(len(values)))]
+    return [
+        record(store, place, values[place], canary_ms=canaries[place] if canaries else None)
+        for place in (order or range(len(values)))
+    ]

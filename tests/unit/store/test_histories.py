@@ -52,6 +52,52 @@ def test_a_regression_is_told_with_all_that_is_known_of_it(store: Store) -> None
     assert [segment.begin for segment in history.segments] == [0, 26]
 
 
+def test_a_change_whose_effect_is_gone_is_closed_although_no_improvement_was_found(store: Store) -> None:
+    rising = [1.05, 1.06, 1.05, 1.055, 1.05]
+    noisy = [1.055, 0.95, 1.045, 0.955, 1.05, 0.945] * 6
+    values = [*numbers(26), *(2.5 * factor for factor in (*rising, *noisy))]
+    fill(store, values, range(31))
+    (found,) = only(store).changes
+    assert (found.kind, found.state) == ("regression", ChangeState.FOUND)
+    for place in range(31, len(values)):
+        record(store, place, values[place])
+    (closed,) = only(store).changes
+    assert (closed.id, closed.state) == (found.id, ChangeState.RESOLVED)
+    assert closed.path[-1] == "the latest results are where those before the change were, so it is closed"
+    assert closed.sentence.endswith("It is over, the level came back.")
+    assert only(store).series.state is SeriesState.STEADY
+    LocalHistories(store).rebuild(lambda _, __: None)
+    assert [one.state for one in only(store).changes] == [ChangeState.RESOLVED]
+
+
+def test_a_regression_that_was_mended_and_returns_is_told_again_and_the_first_stays_over(store: Store) -> None:
+    values = numbers(90)
+    for place in (*range(26, 46), *range(68, 90)):
+        values[place] *= 1.08
+    fill(store, values)
+    expected = [
+        ("regression", ChangeState.RESOLVED),
+        ("improvement", ChangeState.FOUND),
+        ("regression", ChangeState.FOUND),
+    ]
+    history = only(store)
+    assert [(one.kind, one.state) for one in history.changes] == expected
+    assert history.series.state is SeriesState.REGRESSION
+    assert history.changes[-1].job_id == "run0068b1-0"
+    LocalHistories(store).rebuild(lambda _, __: None)
+    assert [(one.kind, one.state) for one in only(store).changes] == expected
+
+
+def test_results_that_are_slower_as_their_canary_is_are_no_regression(store: Store) -> None:
+    values = numbers(50, change=40)
+    fill(store, values, canaries=[1.0 if place < 40 else 1.08 for place in range(50)])
+    (change,) = only(store).changes
+    assert (change.kind, change.path[-1]) == (
+        "environment", "the canary compute_ms moved with it, so the machine changed"
+    )  # fmt: skip
+    assert change.sentence.count("The machine changed there, so the code is not blamed.") == 1
+
+
 def test_the_order_in_which_results_come_does_not_matter(store: Store) -> None:
     values = numbers(40, change=30)
     fill(store, values, [*range(0, 40, 2), *range(1, 40, 2)])
