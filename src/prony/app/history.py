@@ -27,6 +27,7 @@ from prony.model.history import (
     Series,
 )
 from prony.model.metric import Metric, is_time_or_rate, metric_of
+from prony.model.queue import Page
 from prony.store import series as rows
 from prony.store.database import Connection
 
@@ -48,20 +49,49 @@ class Judgement:
 
 def judge_series(connection: Connection, series_id: str) -> Judgement:
     """Judge what is new of a series; all of it where results came between others, went, or were decided upon."""
-    from prony.analyse.history.changes_found import decisions, list_changes
+    from prony.analyse.history.changes_found import decisions, list_changes, merge_metrics
     from prony.analyse.history.detect import Rules
     from prony.analyse.history.level_track import follow_levels, select_numbers
 
     series, kept = rows.one(connection, series_id)
     points, known = rows.points(connection, series_id), rows.changes(connection, series_id)
-    rules, found = Rules(), select_numbers(points, series.metric, series.better)
-    course = follow_levels(found.turned, rules, _taken_up(kept, found), decisions(found, known), found.speeds)
-    canary = rows.canary(connection, series.hardware_id) if course.changes else ()
+    metrics = _watched_metrics(series, points)
+    rules, courses = Rules().share_among(len(metrics)), _read_courses(kept)
+    told, written = [], {}
+    for metric in metrics:
+        own = _under_metric(series, metric, points)
+        found = select_numbers(points, metric, own.better)
+        of_metric = [one for one in known if one.metric == metric]
+        before = _taken_up(courses.get(metric, courses.get("") if metric == series.metric else None), found)
+        course = follow_levels(found.turned, rules, before, decisions(found, of_metric), found.speeds)
+        canary = rows.canary(connection, series.hardware_id) if course.changes else ()
+        told.append(list_changes(own, found, course, of_metric, rules, canary))
+        written[metric] = _written(course, found)
+    dropped = [one for one in known if one.metric not in metrics and one.state not in OPEN]
     return Judgement(
-        list_changes(series, found, course, known, rules, canary),
-        _written(course, found),
-        tuple(one.job_id for one in points),
+        merge_metrics(told, dropped), json.dumps({"courses": written}), tuple(one.job_id for one in points)
     )
+
+
+def _watched_metrics(series: Series, points: Sequence[Point]) -> tuple[str, ...]:
+    """Return the headline, and what the newest result says is watched besides, as far as there are numbers of it."""
+    also = points[-1].watch if points else ()
+    known = {key for point in points for key in point.values}
+    return (series.metric, *(one for one in also if one != series.metric and one in known))
+
+
+def _under_metric(series: Series, metric: str, points: Sequence[Point]) -> Series:
+    if metric == series.metric:
+        return series
+    about = _about(metric, points)
+    return series.model_copy(update={"metric": metric, "unit": about.unit, "better": about.better})
+
+
+def _read_courses(kept: str | None) -> dict[str, Any]:
+    """Return how far each metric was judged; under no name, as it was kept when the headline alone was."""
+    plain: dict[str, Any] = {} if kept is None else json.loads(kept)
+    courses: dict[str, Any] = plain.get("courses", {"": plain} if plain else {})
+    return courses
 
 
 def save_judgement(connection: Connection, judgement: Judgement) -> tuple[Change, ...]:
@@ -91,20 +121,18 @@ def _kept_decision(fresh: Change, known: Change | None) -> Change:
     return restate_change(fresh.model_copy(update=kept))
 
 
-def _written(course: LevelTrack, found: JudgedNumbers) -> str:
-    plain = asdict(course) | {"apart": None, "digest": found.digest(course.seen)}
-    return json.dumps(plain)
+def _written(course: LevelTrack, found: JudgedNumbers) -> dict[str, Any]:
+    return asdict(course) | {"apart": None, "digest": found.digest(course.seen)}
 
 
-def _taken_up(kept: str | None, found: JudgedNumbers) -> LevelTrack | None:
+def _taken_up(plain: dict[str, Any] | None, found: JudgedNumbers) -> LevelTrack | None:
     """Return how far the series was judged, where the points until there are the same as then."""
     from prony.analyse.history.detect import Finding
     from prony.analyse.history.level_track import LevelTrack, NoticedChange
 
-    if kept is None:
+    if plain is None:
         return None
-    plain: dict[str, Any] = json.loads(kept)
-    digest, seen = plain.pop("digest"), int(plain["seen"])
+    digest, seen = plain["digest"], int(plain["seen"])
     if seen > len(found.points) or digest != found.digest(seen):
         return None
 
@@ -129,11 +157,12 @@ def history(connection: Connection, series_id: str, metric: str | None = None) -
     points, baseline = rows.points(connection, series_id), rows.find_baseline(connection, series_id)
     changes: Sequence[Change] = rows.changes(connection, series_id)
     if metric is not None and metric != series.metric:
-        about = _about(metric, points)
-        series = series.model_copy(update={"metric": metric, "unit": about.unit, "better": about.better})
-        found, rules = select_numbers(points, metric, about.better), Rules()
+        is_watched = metric in _watched_metrics(series, points)
+        series = _under_metric(series, metric, points)
+        found, rules = select_numbers(points, metric, series.better), Rules()
         answer = list_changes(series, found, follow_levels(found.turned, rules, speeds=found.speeds), (), rules)
-        series, changes = answer.series, answer.changes
+        series = answer.series
+        changes = [one for one in changes if one.metric == metric] if is_watched else answer.changes
     found = select_numbers(points, series.metric, series.better)
     made = History(
         series=series, metric=series.metric, unit=series.unit, better=series.better, points=points,
@@ -180,6 +209,20 @@ def series_named(connection: Connection, text: str) -> tuple[Series, ...]:
     if not found:
         raise NotFoundError(f"no series {text!r}", hint="`prony history` lists them", code="no_series")
     return tuple(rows.one(connection, one)[0] for one in found)
+
+
+def mark_unsettled(connection: Connection, changes: Page[Change], *, runs_may_decide: bool) -> Page[Change]:
+    """Mark the suspects that the history cannot settle, and no runs are going to."""
+    from prony.analyse.history.changes_found import SEEN_BEFORE
+    from prony.store import confirmations
+
+    def is_unsettled(one: Change) -> bool:
+        is_stuck = one.state is ChangeState.SUSPECT and one.kind == "regression" and SEEN_BEFORE in one.path
+        return is_stuck and (not runs_may_decide or confirmations.cannot_be_run(connection, one.id))
+
+    return changes.model_copy(
+        update={"items": tuple(one.model_copy(update={"unsettled": is_unsettled(one)}) for one in changes.items)}
+    )
 
 
 # Decided

@@ -28,6 +28,8 @@ class Job(Noun):
     pair: int | None = None
     # The change in a history that it is to confirm.
     confirms: str | None = None
+    # What its history watches besides the headline.
+    watch: tuple[str, ...] = ()
     # Of a job that several agents run together: which of them this is.
     part: Part | None = None
 

@@ -44,14 +44,14 @@ def place_in_history(contents: FolderContents, summary: Summary) -> tuple[Values
     values = {
         key: estimate.value
         for key, estimate in sorted(summary.estimates.items())
-        if key_of(key).statistic in _STATISTICS and math.isfinite(estimate.value)
+        if (key_of(key).statistic in _STATISTICS or key in job.watch) and math.isfinite(estimate.value)
     }
     point = {
         "series_id": series_id, "job_id": job.id, "experiment_id": job.experiment_id,
         "measured_at": result.started_at.isoformat(), "grade": summary.verdict.grade.value, "values": values,
         "facts": _facts(contents),
         "metrics": {name: one.model_dump(mode="json") for name, one in summary.metrics.items()},
-        "canary": summary.canary,
+        "canary": summary.canary, "watch": job.watch,
     }  # fmt: skip
     return _series_row(series), _point_row(point, result.started_at)
 

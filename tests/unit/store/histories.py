@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from types import MappingProxyType
 
 import numpy as np
 
@@ -30,15 +31,19 @@ def record(
     grade: Grade = Grade.VALID,
     batch: int = 1,
     canary_ms: float | None = None,
+    watch: Mapping[str, float] = MappingProxyType({}),
 ) -> Job:
-    """Record one result, measured `place` minutes after the beginning."""
+    """Record one result, measured `place` minutes after the beginning; `watch`: other metrics with their values."""
     made = experiment(f"run{place:04d}b{batch}", minutes=place, job_count=1)
-    job = jobs(made.id, (batch,))[0]
+    job = jobs(made.id, (batch,))[0].model_copy(update={"watch": tuple(watch)})
     store.save_experiment(made, [job])
     folder = write_folder(store.home.result_folder(made.id, job.id), job, started_at=NOW + timedelta(minutes=place))
     made_of = summary(job, median_ms=value, grade=grade)
     canary = {} if canary_ms is None else {"compute_ms": canary_ms}
-    store.record_result(folder, made_of.model_copy(update={"canary": canary}))
+    middle = made_of.estimates["inference_ms.p50"]
+    also = {key: middle.model_copy(update={"value": value}) for key, value in watch.items()}
+    told = {"canary": canary, "estimates": made_of.estimates | also}
+    store.record_result(folder, made_of.model_copy(update=told))
     return job
 
 

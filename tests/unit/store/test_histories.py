@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select
 
+from prony.analyse.history.detect import Rules
 from prony.app import history as steps
 from prony.app.local_histories import LocalHistories
 from prony.errors import ConflictError, InputError, NotFoundError
@@ -20,6 +21,7 @@ from prony.model.job import Job
 from prony.model.load import Load
 from prony.model.recipe import Measure
 from prony.store import confirmations, history_tables
+from prony.store import series as rows
 from prony.store.database import reading, writing
 from prony.store.series_points import fingerprint
 from prony.store.store import Store
@@ -96,6 +98,41 @@ def test_results_that_are_slower_as_their_canary_is_are_no_regression(store: Sto
         "environment", "the canary compute_ms moved with it, so the machine changed"
     )  # fmt: skip
     assert change.sentence.count("The machine changed there, so the code is not blamed.") == 1
+
+
+def test_a_watched_metric_opens_a_change_of_its_own(store: Store) -> None:
+    tails = numbers(40, change=30, seed=2)
+    for place, (value, tail) in enumerate(zip(numbers(40), tails, strict=True)):
+        record(store, place, value, watch={"inference_ms.p90": tail})
+    history = only(store)
+    (change,) = history.changes
+    assert (change.metric, change.kind, change.state) == ("inference_ms.p90", "regression", ChangeState.FOUND)
+    assert change.job_id == "run0030b1-0"
+    assert history.series.state is SeriesState.REGRESSION
+    assert history.metric == "inference_ms.p50"
+    assert only(store).changes == history.changes
+    LocalHistories(store).ack(change.id, Acknowledgement())
+    assert [one.state for one in only(store).changes] == [ChangeState.ACKNOWLEDGED]
+    assert only(store).series.state in (SeriesState.STEADY, SeriesState.LEARNING)
+
+
+def test_several_watched_metrics_share_the_false_alarms_of_one() -> None:
+    shared = Rules().share_among(4)
+    assert (4 * shared.alpha, 4 * shared.suspicion) == (Rules().alpha, Rules().suspicion)
+
+
+def test_a_suspect_that_no_runs_will_settle_is_counted(store: Store) -> None:
+    values = [100 * one for one in numbers(112)]
+    for low, high in ((26, 40), (56, 70), (88, 112)):
+        for place in range(low, high):
+            values[place] *= 1.08
+    fill(store, values)
+    (suspect,) = [one for one in LocalHistories(store).changes().items if one.state is ChangeState.SUSPECT]
+    assert suspect.unsettled
+    assert "a machine that switches between two speeds does that" in suspect.sentence
+    with reading(store.engine) as connection:
+        page = rows.change_page(connection, states=(ChangeState.SUSPECT,))
+        assert not steps.mark_unsettled(connection, page, runs_may_decide=True).items[0].unsettled
 
 
 def test_the_order_in_which_results_come_does_not_matter(store: Store) -> None:

@@ -2408,6 +2408,11 @@ export interface components {
             title: string;
             /** Unit */
             unit: string;
+            /**
+             * Unsettled
+             * @default false
+             */
+            unsettled: boolean;
         };
         /**
          * ChangeState
@@ -4065,6 +4070,11 @@ export interface components {
             /** Side */
             side?: ("a" | "b") | null;
             /**
+             * Watch
+             * @default []
+             */
+            watch: string[];
+            /**
              * Workload
              * @description what is measured, chosen by `kind`
              */
@@ -5539,6 +5549,13 @@ export interface components {
          * @description One result in its series. `values` by the key of the estimate; `facts` is what may explain a change.
          */
         Point: {
+            /**
+             * Canary
+             * @default {}
+             */
+            canary: {
+                [key: string]: number;
+            };
             /** Experiment Id */
             experiment_id: string;
             /**
@@ -5574,6 +5591,11 @@ export interface components {
             values: {
                 [key: string]: number;
             };
+            /**
+             * Watch
+             * @default []
+             */
+            watch: string[];
         };
         /**
          * Price
@@ -5894,6 +5916,12 @@ export interface components {
             place: components["schemas"]["Place"];
             /** @description on a server: when it is submitted again, by itself */
             schedule?: components["schemas"]["Timing"] | null;
+            /**
+             * Watch
+             * @description what its histories watch besides the headline: up to three, as `inference_ms.p99`
+             * @default []
+             */
+            watch: string[];
             /**
              * Workload
              * @description what is measured, chosen by `kind`

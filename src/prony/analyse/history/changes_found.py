@@ -32,6 +32,8 @@ from prony.stats.spread import detectable_change, robust_cv
 
 # What runs that were made to decide it added to how a change was found: it stays when the series is judged again.
 BY_RUNS = ("side by side", "repeated", "confirming runs")
+# Said of a suspect that may be a machine which switches between two speeds.
+SEEN_BEFORE = "the level was seen before, and was left again more than once"
 _VERBS = {"regression": "got worse", "improvement": "got better", "drift": "drifts", "environment": "changed"}
 
 _ANSWERS = {
@@ -155,6 +157,22 @@ def list_changes(
     fresh = [teller.change(one, until) for one, until in teller.list_noticed()]
     changes = teller.mark_gone(_mark_resolved(_match_known(fresh, known, judged), rules))
     return HistoryChanges(_standing(series, judged, course, changes, rules), tuple(changes))
+
+
+# How a series stands is how the worst of its watched metrics stands.
+_WORST_FIRST = (
+    SeriesState.REGRESSION, SeriesState.ENVIRONMENT, SeriesState.DRIFT, SeriesState.SUSPECT
+)  # fmt: skip
+
+
+def merge_metrics(judged: Sequence[HistoryChanges], kept: Sequence[Change]) -> HistoryChanges:
+    """Return one judgement of all watched metrics of a series, the headline's first; `kept`: what stays as it is."""
+    series = judged[0].series
+    states = [one.series.state for one in judged]
+    worst = next((state for state in _WORST_FIRST if state in states), series.state)
+    changes = [change for one in judged for change in one.changes] + list(kept)
+    ordered = tuple(sorted(changes, key=lambda one: (one.measured_at, one.id)))
+    return HistoryChanges(series.model_copy(update={"state": worst}), ordered)
 
 
 @dataclass(frozen=True)
@@ -290,7 +308,7 @@ _CANARY_PATHS = {
 def _path(finding: Finding) -> tuple[str, ...]:
     if math.isnan(finding.p):
         return (f"one result {finding.strength:.1f} deviations from those before",)
-    seen = ("the level was seen before, and was left again more than once",) if finding.seen_before else ()
+    seen = (SEEN_BEFORE,) if finding.seen_before else ()
     canary = (_CANARY_PATHS[finding.is_machine].format(finding.canary),) if finding.canary is not None else ()
     drift = ("a straight line fits better than a step",) if finding.kind == "drift" else ()
     return (

@@ -50,6 +50,10 @@ class Rules:
     learning: int = 20
     relearning: int = 12
 
+    def share_among(self, metrics: int) -> Rules:
+        """Return the rules of each of several metrics that are watched: together they may cost what one may."""
+        return replace(self, alpha=self.alpha / metrics, suspicion=self.suspicion / metrics)
+
     @property
     def least(self) -> float:
         """The smallest change that is told."""
