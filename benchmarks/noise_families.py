@@ -160,4 +160,4 @@ def _follow_on(rng: Generator, last: float, count: int, gap: float) -> Array:
 
 def _chance_within(chance: float, gap: float) -> float:
     """Return how likely another state is after a part of the time between two runs."""
-    return (1 - (1 - 2 * chance) ** gap) / 2
+    return (1 - math.pow(1 - 2 * chance, gap)) / 2

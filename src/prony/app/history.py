@@ -140,8 +140,8 @@ def _taken_up(plain: dict[str, Any] | None, found: JudgedNumbers) -> LevelTrack 
         return None if one is None else NoticedChange(Finding(**one["finding"]), one["at"])
 
     changes = tuple(one for one in map(read_finding, plain["changes"]) if one is not None)
-    last = {name: read_finding(plain.get(name)) for name in ("drift", "suspect", "machine")}
-    return LevelTrack(plain["begin"], seen, changes, **last)
+    drift, suspect, machine = (read_finding(plain.get(name)) for name in ("drift", "suspect", "machine"))
+    return LevelTrack(plain["begin"], seen, changes, drift, suspect, machine)
 
 
 # Shown

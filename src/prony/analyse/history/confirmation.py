@@ -50,8 +50,8 @@ def last_good(position: int, begin: int, *, is_alone: bool) -> int:
 
 def round_pause(measured_at: Sequence[datetime]) -> timedelta:
     """Return how long to wait between two rounds: all of them should fit between two results of the series."""
-    gaps = [later - earlier for earlier, later in pairwise(measured_at[-_RECENT_GAPS:])]
-    return min(_LONGEST_PAUSE, median(gaps) / len(ROUNDS)) if gaps else timedelta()
+    gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(measured_at[-_RECENT_GAPS:])]
+    return min(_LONGEST_PAUSE, timedelta(seconds=median(gaps) / len(ROUNDS))) if gaps else timedelta()
 
 
 def judge_pairs(differences: Array, rules: Rules, *, worse: bool = True, is_last: bool = False) -> Answer:
