@@ -8,22 +8,35 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
-from benchmarks.detection_series import FIRST, History
+from benchmarks.detection_series import FIRST, History, canary_of
 from benchmarks.load_install import folder, is_ready
-from benchmarks.noise_families import runs as runs_of
-from prony.analyse.history.confirmation import AGAIN, MORE, PAIRS, judge_pairs, last_good
+from benchmarks.noise_families import Machine, more_runs
+from prony.analyse.history.confirmation import (
+    MORE,
+    PAIRS,
+    Repeats,
+    judge_pairs,
+    judge_repeats,
+    last_good,
+    was_spike,
+)
 from prony.analyse.history.detect import Rules
-from prony.analyse.history.level_track import Decision, LevelTrack, follow_levels
+from prony.analyse.history.level_track import Decision, LevelTrack, NoticedChange, follow_levels
+from prony.analyse.history.machine_speed import MachineSpeeds
 from prony.stats.changes import robust_sd
 from prony.stats.quantiles import Array
 
 RULES = Rules()
 _NEAR = 5
+# The time between two runs in a row, in parts of the time between two runs of the history.
+_IN_A_ROW = 0.02
 
 
 @dataclass(frozen=True)
@@ -44,87 +57,139 @@ class Answer:
     extra: int = 0
 
 
-def prony(history: History, rules: Rules = RULES) -> Answer:
-    """History only: alerts at the second tier, without a single extra run."""
-    begin = time.process_time()
-    course = follow_levels(np.log(history.values), rules, LevelTrack(seen=FIRST - 1))
-    spent = time.process_time() - begin
-    told = [one for one in course.changes if not one.finding.seen_before]
-    return Answer(tuple(Alert(one.at, one.position, one.finding.shift > 0) for one in told), spent)
+@dataclass(frozen=True)
+class Setting:
+    """How the product is used: what decides a suspicion, and how much of the machine its canary shows.
+
+    `gap`: of repetitions, the time between two in parts of the time between two runs of the history.
+    """
+
+    confirms: Literal["history", "turns", "repeats"] = "history"
+    sight: float | None = None
+    gap: float = 1 / PAIRS
 
 
-def prony_confirmed(history: History, rules: Rules = RULES) -> Answer:
-    """Every suspicion asks for interleaved runs of both versions, and only what these confirm is told."""
-    rng = np.random.default_rng((*history.seed, 1))
-    values, course, decisions = np.log(history.values), LevelTrack(seen=FIRST - 1), list[Decision]()
-    alerts, extra, spent = [], 0, 0.0
-    for end in range(FIRST, values.size + 1):
-        begin = time.process_time()
-        fresh = follow_levels(values[:end], rules, course, decisions)
-        spent += time.process_time() - begin
-        asked = _asked(values[:end], course, fresh)
+def judge_as_product(setting: Setting, history: History, rules: Rules = RULES) -> Answer:
+    """Ask the product after each run; tell what it would tell a person."""
+    return _Judge(setting, history, rules).answer()
+
+
+class _Judge:
+    """The product, asked after each run of one history."""
+
+    def __init__(self, setting: Setting, history: History, rules: Rules) -> None:
+        self.setting, self.history, self.rules = setting, history, rules
+        self.values = np.log(history.values)
+        self.speeds = _speeds(history.canary(setting.sight))
+        self.rng = np.random.default_rng((*history.seed, 1))
+        self.decisions: list[Decision] = []
+        self.alerts: list[Alert] = []
+        self.extra = 0
+
+    def answer(self) -> Answer:
+        course, spent = LevelTrack(seen=FIRST - 1), 0.0
+        for end in range(FIRST, self.values.size + 1):
+            begin = time.process_time()
+            fresh = follow_levels(self.values[:end], self.rules, course, self.decisions, self.speeds)
+            spent += time.process_time() - begin
+            course = self._next(course, fresh, end)
+        return Answer(tuple(self.alerts), spent, self.extra)
+
+    def _next(self, course: LevelTrack, fresh: LevelTrack, end: int) -> LevelTrack:
+        is_new = len(fresh.changes) > len(course.changes)
+        told = fresh.changes[-1] if is_new else None
+        is_sure = told is not None and not told.finding.seen_before
+        if self.setting.confirms == "history":
+            self._tell(told, end) if is_sure and told is not None else None
+            return fresh
+        asked = _asked(self.values[:end], course, fresh)
         if asked is None:
-            course = fresh
-            continue
-        position, is_worse, is_alone = asked
-        run = _Pairs(history, last_good(position, course.begin, is_alone=is_alone), end - 1, rng)
-        is_real, runs = run.confirmed(values[:end], rules, is_worse=is_worse, is_alone=is_alone)
-        extra += runs
-        # A single re-run that is as before ends a suspicion of a single run, and proves nothing about the next.
-        decisions += [Decision(position, end - 1, is_real)] if runs > 1 else []
-        course = replace(course, seen=end) if not is_real else replace(course, seen=end, begin=position)
-        alerts += [Alert(end - 1, position, is_worse)] if is_real else []
-    return Answer(tuple(alerts), spent, extra)
+            self._tell(told, end) if is_sure and told is not None and told.finding.shift < 0 else None
+            return fresh
+        position, is_alone = asked
+        said = self._confirm(course, position, end, is_alone=is_alone)
+        if said == "unsettled" and is_sure and told is not None:
+            self._tell(told, end)
+            return fresh
+        if said in ("unsettled", "machine", "spike"):
+            return replace(course, seen=end)
+        is_real = said == "confirmed"
+        self.decisions.append(Decision(position, end - 1, is_real))
+        if is_real:
+            self.alerts.append(Alert(end - 1, position, is_worse=True))
+        return replace(course, seen=end, begin=position if is_real else course.begin)
+
+    def _tell(self, one: NoticedChange, end: int) -> None:
+        self.alerts.append(Alert(end - 1, one.position, one.finding.shift > 0))
+
+    def _confirm(self, course: LevelTrack, position: int, end: int, *, is_alone: bool) -> str:
+        runs = _Runs(self.history, end - 1, self.setting, self.rng)
+        before = slice(max(course.begin, position - self.rules.window), position)
+        if is_alone:
+            self.extra += 1
+            if was_spike(self.values[before], float(runs.again(1).values[0])):
+                return "spike"
+        if self.setting.confirms == "turns":
+            good = last_good(position, course.begin, is_alone=is_alone)
+            differences = runs.turns(good, PAIRS)
+            said: str = judge_pairs(differences, self.rules)
+            if said == "open":
+                differences = np.concatenate((differences, runs.turns(good, MORE)))
+                said = judge_pairs(differences, self.rules)
+            self.extra += 2 * differences.size
+            return said
+        old = Repeats(self.values[before], self.speeds.between(before.start, before.stop))
+        repeated = runs.again(PAIRS + MORE)
+        said = judge_repeats(old, _first(repeated, PAIRS), self.rules)
+        self.extra += PAIRS
+        if said == "open":
+            said = judge_repeats(old, repeated, self.rules, is_last=True)
+            self.extra += MORE
+        return said
 
 
-def _asked(values: Array, before: LevelTrack, fresh: LevelTrack) -> tuple[int, bool, bool] | None:
-    """Return what is to be confirmed: from which run on, in which direction, and whether one run alone said so."""
+def _first(runs: Repeats, count: int) -> Repeats:
+    return Repeats(runs.values[:count], runs.speeds.between(0, count))
+
+
+def _speeds(canary: Array | None) -> MachineSpeeds:
+    return MachineSpeeds() if canary is None else MachineSpeeds(("compute_ms",), (canary,))
+
+
+def _asked(values: Array, before: LevelTrack, fresh: LevelTrack) -> tuple[int, bool] | None:
+    """Return which regression is to be confirmed: from which run on, and whether one run alone said so."""
     noticed = fresh.changes[-1] if len(fresh.changes) > len(before.changes) else fresh.suspect
     if noticed is not None and noticed.finding.kind != "drift":
-        return noticed.position, noticed.finding.shift > 0, False
-    if fresh.apart is not None:
-        return values.size - 1, fresh.apart > 0, True
-    return None
+        return (noticed.position, False) if noticed.finding.shift > 0 else None
+    return (values.size - 1, True) if fresh.apart is not None and fresh.apart > 0 else None
 
 
 @dataclass(frozen=True)
-class _Pairs:
-    """Runs of the version of run `good` and of the one of run `last`, in turn, on the history's machine."""
+class _Runs:
+    """Runs that are made for a suspicion after run `last`, on the history's machine as it is then."""
 
     history: History
-    good: int
     last: int
+    setting: Setting
     rng: np.random.Generator
 
-    def confirmed(self, values: Array, rules: Rules, *, is_worse: bool, is_alone: bool) -> tuple[bool, int]:
-        runs = 0
-        if is_alone:
-            runs, again = 1, math.log(self._run(1)[0] * self._level(self.last))
-            earlier = values[-31:-1]
-            away = (again - float(np.median(earlier))) * (1 if is_worse else -1)
-            if away <= AGAIN * robust_sd(earlier):
-                return False, runs
-        differences = self._differences(PAIRS)
-        told = judge_pairs(differences, rules, worse=is_worse)
-        if told == "open":
-            differences = np.concatenate((differences, self._differences(MORE)))
-            told = judge_pairs(differences, rules, worse=is_worse)
-        return told == "confirmed", runs + 2 * differences.size
+    def again(self, count: int) -> Repeats:
+        """Return runs of the version of run `last`, with their canaries."""
+        made = self._more(count, self.setting.gap)
+        sight = self.setting.sight
+        canary = None if sight is None else canary_of(made, sight, self.rng)
+        return Repeats(np.log(made.values * self.history.level(self.last)), _speeds(canary))
 
-    def _differences(self, pairs: int) -> Array:
-        factors = self._run(2 * pairs).reshape(pairs, 2)
-        # ABBA: what comes second in one pair comes first in the next.
+    def turns(self, good: int, pairs: int) -> Array:
+        """Return the logarithms of new over old, of pairs in turn: ABBA, so each comes first as often."""
+        factors = self._more(2 * pairs, _IN_A_ROW).values.reshape(pairs, 2)
         turned = np.where((np.arange(pairs) % 2 == 0)[:, None], factors, factors[:, ::-1])
-        ratio = self._level(self.last) / self._level(self.good)
+        ratio = self.history.level(self.last) / self.history.level(good)
         found: Array = np.log(turned[:, 1] * ratio / turned[:, 0])
         return found
 
-    def _run(self, count: int) -> Array:
-        return runs_of(self.history.family, self.rng, count)
-
-    def _level(self, run: int) -> float:
-        change = self.history.change
-        return 1 + self.history.size if change is not None and run >= change else 1.0
+    def _more(self, count: int, gap: float) -> Machine:
+        return more_runs(self.history.family, self.rng, self.history.machine, self.last, count, gap)
 
 
 # Peers
@@ -184,14 +249,23 @@ def _pelt(values: Array) -> list[tuple[int, bool]]:
     return [(cut, levels[i + 1] > levels[i]) for i, cut in enumerate(ends[:-1])]
 
 
+SETTINGS = {
+    "history only": Setting(),
+    "history only, canary": Setting(sight=1.0),
+    "in turns": Setting("turns"),
+    "in turns, canary": Setting("turns", sight=1.0),
+    "repeated in a row": Setting("repeats", gap=_IN_A_ROW),
+    "repeated": Setting("repeats"),
+    "repeated, blind canary": Setting("repeats", sight=0.0),
+    "repeated, half-blind canary": Setting("repeats", sight=0.5),
+    "repeated, canary": Setting("repeats", sight=1.0),
+}
 ONE_BY_ONE: dict[str, Callable[[History], Answer]] = {
     "fixed 10 % against the run before": _asked_each_run(_fixed),
     "3 sigma of the last 30": _asked_each_run(_three_sigma),
     "Mann-Whitney, 5 against 30": _asked_each_run(_mann_whitney),
     "PELT (ruptures), 3 ln n": _asked_each_run(_pelt),
-    "prony, history only": prony,
-    "prony, with confirmation": prony_confirmed,
-}
+} | {f"prony, {name}": partial(judge_as_product, setting) for name, setting in SETTINGS.items()}
 OTAVA = "apache-otava 0.8.0"
 
 

@@ -28,12 +28,14 @@ from prony.model.history import (
     Series,
     select_branch,
 )
-from prony.model.metric import Metric, metric_of
+from prony.model.metric import Metric, is_time_or_rate, metric_of
+from prony.model.queue import Page
 from prony.store import series as rows
 from prony.store.database import Connection
 
 if TYPE_CHECKING:
     from prony.analyse.history.changes_found import HistoryChanges
+    from prony.analyse.history.confirmation import Repeats
     from prony.analyse.history.level_track import JudgedNumbers, LevelTrack
     from prony.stats.shift import Shift
 
@@ -49,7 +51,7 @@ class Judgement:
 
 def judge_series(connection: Connection, series_id: str) -> Judgement:
     """Judge what is new of a series; all of it where results came between others, went, or were decided upon."""
-    from prony.analyse.history.changes_found import decisions, list_changes
+    from prony.analyse.history.changes_found import decisions, list_changes, merge_metrics
     from prony.analyse.history.detect import Rules
     from prony.analyse.history.level_track import follow_levels, select_numbers
 
@@ -57,14 +59,43 @@ def judge_series(connection: Connection, series_id: str) -> Judgement:
     points, known = rows.points(connection, series_id), rows.changes(connection, series_id)
     named = [point.git.default_branch for point in points if point.git is not None and point.git.default_branch]
     series = series.model_copy(update={"default_branch": named[-1] if named else None})
-    rules, found = Rules(), select_numbers(points, series.metric, series.better)
-    course = follow_levels(found.turned, rules, _taken_up(kept, found), decisions(found, known))
-    canary = rows.canary(connection, series.hardware_id) if course.changes else ()
+    metrics = _watched_metrics(series, points)
+    rules, courses = Rules().share_among(len(metrics)), _read_courses(kept)
+    told, written = [], {}
+    for metric in metrics:
+        own = _under_metric(series, metric, points)
+        found = select_numbers(points, metric, own.better)
+        of_metric = [one for one in known if one.metric == metric]
+        before = _taken_up(courses.get(metric, courses.get("") if metric == series.metric else None), found)
+        course = follow_levels(found.turned, rules, before, decisions(found, of_metric), found.speeds)
+        canary = rows.canary(connection, series.hardware_id) if course.changes else ()
+        told.append(list_changes(own, found, course, of_metric, rules, canary))
+        written[metric] = _written(course, found)
+    dropped = [one for one in known if one.metric not in metrics and one.state not in OPEN]
     return Judgement(
-        list_changes(series, found, course, known, rules, canary),
-        _written(course, found),
-        tuple(one.job_id for one in points),
+        merge_metrics(told, dropped), json.dumps({"courses": written}), tuple(one.job_id for one in points)
     )
+
+
+def _watched_metrics(series: Series, points: Sequence[Point]) -> tuple[str, ...]:
+    """Return the headline, and what the newest result says is watched besides, as far as there are numbers of it."""
+    also = points[-1].watch if points else ()
+    known = {key for point in points for key in point.values}
+    return (series.metric, *(one for one in also if one != series.metric and one in known))
+
+
+def _under_metric(series: Series, metric: str, points: Sequence[Point]) -> Series:
+    if metric == series.metric:
+        return series
+    about = _about(metric, points)
+    return series.model_copy(update={"metric": metric, "unit": about.unit, "better": about.better})
+
+
+def _read_courses(kept: str | None) -> dict[str, Any]:
+    """Return how far each metric was judged; under no name, as it was kept when the headline alone was."""
+    plain: dict[str, Any] = {} if kept is None else json.loads(kept)
+    courses: dict[str, Any] = plain.get("courses", {"": plain} if plain else {})
+    return courses
 
 
 def save_judgement(connection: Connection, judgement: Judgement) -> tuple[Change, ...]:
@@ -94,20 +125,18 @@ def _kept_decision(fresh: Change, known: Change | None) -> Change:
     return restate_change(fresh.model_copy(update=kept))
 
 
-def _written(course: LevelTrack, found: JudgedNumbers) -> str:
-    plain = asdict(course) | {"apart": None, "digest": found.digest(course.seen)}
-    return json.dumps(plain)
+def _written(course: LevelTrack, found: JudgedNumbers) -> dict[str, Any]:
+    return asdict(course) | {"apart": None, "digest": found.digest(course.seen)}
 
 
-def _taken_up(kept: str | None, found: JudgedNumbers) -> LevelTrack | None:
+def _taken_up(plain: dict[str, Any] | None, found: JudgedNumbers) -> LevelTrack | None:
     """Return how far the series was judged, where the points until there are the same as then."""
     from prony.analyse.history.detect import Finding
     from prony.analyse.history.level_track import LevelTrack, NoticedChange
 
-    if kept is None:
+    if plain is None:
         return None
-    plain: dict[str, Any] = json.loads(kept)
-    digest, seen = plain.pop("digest"), int(plain["seen"])
+    digest, seen = plain["digest"], int(plain["seen"])
     if seen > len(found.points) or digest != found.digest(seen):
         return None
 
@@ -115,7 +144,8 @@ def _taken_up(kept: str | None, found: JudgedNumbers) -> LevelTrack | None:
         return None if one is None else NoticedChange(Finding(**one["finding"]), one["at"])
 
     changes = tuple(one for one in map(read_finding, plain["changes"]) if one is not None)
-    return LevelTrack(plain["begin"], seen, changes, read_finding(plain["drift"]), read_finding(plain["suspect"]))
+    drift, suspect, machine = (read_finding(plain.get(name)) for name in ("drift", "suspect", "machine"))
+    return LevelTrack(plain["begin"], seen, changes, drift, suspect, machine)
 
 
 # Shown
@@ -131,11 +161,12 @@ def history(connection: Connection, series_id: str, metric: str | None = None) -
     points, baseline = rows.points(connection, series_id), rows.find_baseline(connection, series_id)
     changes: Sequence[Change] = rows.changes(connection, series_id)
     if metric is not None and metric != series.metric:
-        about = _about(metric, points)
-        series = series.model_copy(update={"metric": metric, "unit": about.unit, "better": about.better})
-        found, rules = select_numbers(points, metric, about.better), Rules()
-        answer = list_changes(series, found, follow_levels(found.turned, rules), (), rules)
-        series, changes = answer.series, answer.changes
+        is_watched = metric in _watched_metrics(series, points)
+        series = _under_metric(series, metric, points)
+        found, rules = select_numbers(points, metric, series.better), Rules()
+        answer = list_changes(series, found, follow_levels(found.turned, rules, speeds=found.speeds), (), rules)
+        series = answer.series
+        changes = [one for one in changes if one.metric == metric] if is_watched else answer.changes
     found = select_numbers(points, series.metric, series.better)
     made = History(
         series=series, metric=series.metric, unit=series.unit, better=series.better, points=points,
@@ -188,6 +219,20 @@ def series_named(connection: Connection, text: str, branch: str | None = None) -
     return select_branch(listed, text, branch if is_by_name else None)
 
 
+def mark_unsettled(connection: Connection, changes: Page[Change], *, runs_may_decide: bool) -> Page[Change]:
+    """Mark the suspects that the history cannot settle, and no runs are going to."""
+    from prony.analyse.history.changes_found import SEEN_BEFORE
+    from prony.store import confirmations
+
+    def is_unsettled(one: Change) -> bool:
+        is_stuck = one.state is ChangeState.SUSPECT and one.kind == "regression" and SEEN_BEFORE in one.path
+        return is_stuck and (not runs_may_decide or confirmations.cannot_be_run(connection, one.id))
+
+    return changes.model_copy(
+        update={"items": tuple(one.model_copy(update={"unsettled": is_unsettled(one)}) for one in changes.items)}
+    )
+
+
 # Decided
 
 
@@ -227,27 +272,62 @@ def confirm(
     return _record_answer(connection, found, said, told)
 
 
+@dataclass(frozen=True)
+class MeasuredRun:
+    """One result of a metric, and the canaries of the machine beside it."""
+
+    value: float
+    canary: dict[str, float]
+
+
 def confirm_again(
-    connection: Connection, change_id: str, before: Sequence[float], after: Sequence[float], *, is_last: bool = False
-) -> Change | None:
-    """Judge a change by running the same job again, where nothing can be set back: not both versions side by side."""
+    connection: Connection, change_id: str, before: Sequence[MeasuredRun], after: Sequence[MeasuredRun], *,
+    is_last: bool = False,
+) -> tuple[str, Change | None]:  # fmt: skip
+    """Judge a change by running the same job again, where nothing can be set back: not both versions side by side.
+
+    Return the answer of `judge_repeats`, and the change where that decides it.
+    """
     import numpy as np
 
-    from prony.analyse.history.confirmation import answer_again
+    from prony.analyse.history.confirmation import judge_repeats
     from prony.analyse.history.detect import Rules
     from prony.stats.shift import ratio
 
     found = _still_open(connection, change_id)
-    sides = [np.array(values, dtype=np.float64) for values in (before, after)]
+    sides = [np.array([one.value for one in runs], dtype=np.float64) for runs in (before, after)]
     for values in sides:
         _check_positive(values, "results are numbers above zero")
     # The direction was said before these were run: it got worse.
-    old, new = (np.log(values) * (-1 if found.better == "higher" else 1) for values in sides)
-    said = answer_again(old, new, Rules(), is_last=is_last)
-    runs = f"{new.size} runs of the same job against {old.size} before the change"
-    return _record_answer(
-        connection, found, said, f"repeated: {runs}, not side by side, {_size(ratio(sides[0], sides[1]))}, {said}"
-    )
+    old, new = (_repeats(runs, found) for runs in (before, after))
+    said = judge_repeats(old, new, Rules(), is_last=is_last)
+    runs = f"{new.values.size} runs of the same job against {old.values.size} before the change"
+    told = f"repeated: {runs}, not side by side, {_size(ratio(sides[0], sides[1]))}, {_ANSWERS[said]}"
+    if said in ("confirmed", "rejected"):
+        return said, _record_answer(connection, found, said, told)
+    if said != "open":
+        note_change(connection, change_id, told)
+    return said, None
+
+
+_ANSWERS = {
+    "confirmed": "confirmed",
+    "rejected": "rejected",
+    "open": "open",
+    "machine": "but its canary says that the machine changed",
+    "unsettled": "but nothing tells whether the machine or the code changed",
+}
+
+
+def _repeats(runs: Sequence[MeasuredRun], change: Change) -> Repeats:
+    import numpy as np
+
+    from prony.analyse.history.confirmation import Repeats
+    from prony.analyse.history.level_track import canary_columns
+
+    turned = np.log([one.value for one in runs]) * (-1 if change.better == "higher" else 1)
+    is_speed = is_time_or_rate(change.unit)
+    return Repeats(turned, canary_columns([one.canary if is_speed else {} for one in runs]))
 
 
 def confirm_once(connection: Connection, change_id: str, before: Sequence[float], again: float) -> Change | None:

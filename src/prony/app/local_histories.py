@@ -64,7 +64,8 @@ class LocalHistories:
         a time."""
         self.judge()
         with reading(self.store.engine) as connection:
-            return rows.change_page(connection, branch=branch, limit=limit, cursor=cursor)
+            page = rows.change_page(connection, branch=branch, limit=limit, cursor=cursor)
+            return steps.mark_unsettled(connection, page, runs_may_decide=False)
 
     def find_change(self, text: str) -> str:
         """Return the id of the change that a person means by it, or by the beginning of it.

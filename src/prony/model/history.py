@@ -62,6 +62,10 @@ class Point(Noun):
     base_series_id: str | None = None
     # Of a script: the metrics that are its own.
     metrics: dict[str, Metric] = {}
+    # How long a fixed piece of work took beside it, in ms: how fast the machine itself was then.
+    canary: dict[str, float] = {}
+    # What is watched besides the headline, as the recipe said then.
+    watch: tuple[str, ...] = ()
 
 
 class SeriesLevel(Noun):
@@ -136,6 +140,8 @@ class Change(Noun):
     settle: str = ""
     sentence: str = ""
     acknowledgement: Acknowledgement | None = None
+    # A suspect that the history cannot tell from a machine with two speeds, and that no runs are going to decide.
+    unsettled: bool = False
     # The newest result that was known when a person, or runs side by side, decided of it.
     decided_after: str | None = None
 

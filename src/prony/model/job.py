@@ -29,6 +29,8 @@ class Job(Noun):
     pair: int | None = None
     # The change in a history that it is to confirm.
     confirms: str | None = None
+    # What its history watches besides the headline.
+    watch: tuple[str, ...] = ()
     # Of a job that several agents run together: which of them this is.
     part: Part | None = None
     # The repository that its recipe lies in, as it was when the recipe was submitted.

@@ -232,3 +232,12 @@ def depends_on_machine(metric: Metric) -> bool:
         return "/" in unit or not _UNITS.isdisjoint(_PARTS.split(unit))
     words = _WORDS - {"rate"} if unit else _WORDS  # a rate in percent is a share of something
     return not words.isdisjoint(_PARTS.split(metric.name.lower()))
+
+
+_SPEEDS = frozenset(f"{_TIMES} {_RATES}".split())
+
+
+def is_time_or_rate(unit: str) -> bool:
+    """Does a slower processor make what has this unit worse?"""
+    lower = unit.strip().lower()
+    return "/" in lower or not _SPEEDS.isdisjoint(_PARTS.split(lower))

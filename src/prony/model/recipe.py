@@ -18,6 +18,7 @@ from prony.model.base import Noun
 from prony.model.cron import Timing
 from prony.model.gate import GateText, trouble_of_kind
 from prony.model.load import Load
+from prony.model.metric import key_of
 from prony.model.place import Place
 from prony.model.quantity import DurationNs, Share, SizeBytes, duration_text
 from prony.model.workload import MissingWorkload, Scalar, W, Workload, kind_packages, work_of, workload_schema
@@ -178,6 +179,9 @@ def _check_sections(workload: Workload, measure: Measure, load: Load) -> None:
             raise ValueError(workload.wrong_measure_key.format(name))
 
 
+WatchedMetric = Annotated[str, Field(min_length=1, max_length=200)]
+
+
 class Recipe(Noun):
     """One recipe; an unknown key is an error."""
 
@@ -201,6 +205,9 @@ class Recipe(Noun):
     labels: dict[str, str] = Field(default={}, description="words of your own, kept with every result")
     gates: tuple[GateText, ...] = Field(
         default=(), max_length=100, description="what must hold of every job, or the command exits 1"
+    )
+    watch: Annotated[tuple[WatchedMetric, ...], Field(max_length=3)] = Field(
+        default=(), description="what its histories watch besides the headline: up to three, as `inference_ms.p99`"
     )
     cost: Cost | None = Field(default=None, description="what the machine costs; default: what its label says")
 
@@ -227,6 +234,16 @@ class Recipe(Noun):
                 raise ValueError(f"{several} is of a job that any agents run together, not of `place.devices: each`")
             if self.duet is not None:
                 raise ValueError(f"a duet is run on one machine: {several} does not go with it")
+        return self
+
+    @model_validator(mode="after")
+    def _own_watch(self) -> Self:
+        known = self.workload.metric_names
+        for key in self.watch:
+            if known is not None and key_of(key).metric not in known:
+                raise ValueError(f"watch: {key!r}: a {self.workload.kind} has no {key_of(key).metric}")
+        if len(set(self.watch)) < len(self.watch):
+            raise ValueError("watch: one metric stands twice")
         return self
 
     @model_validator(mode="after")

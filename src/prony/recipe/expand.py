@@ -256,6 +256,7 @@ def _job(experiment_id: str, number: int, piece: MatrixPiece) -> Job:
         labels=recipe.labels,
         seed=_seed(experiment_id, number),
         side=piece.side,
+        watch=recipe.watch,
     )
 
 

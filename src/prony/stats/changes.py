@@ -24,7 +24,8 @@ from prony.stats.quantiles import Array, quantile
 from prony.stats.spread import MADN
 from prony.stats.steady import cuts
 
-BEFORE, AFTER = 8, 3
+# A level may be as short as this: were 8 needed before, a change in the first runs would be put too late.
+BEFORE, AFTER = 3, 3
 # A split that is no stronger than this is never worth a shuffle: no level that anybody would choose is so low.
 WEAK = 2.8
 # So many shuffles at a time, until so many were as strong in all: the probability cannot become small any more.

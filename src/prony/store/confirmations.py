@@ -99,7 +99,8 @@ def is_confirming(connection: Connection, experiment_id: str) -> bool:
 
 def cannot_be_run(connection: Connection, change_id: str) -> bool:
     """Was it found that runs will not decide this change?"""
-    query = select(_T.c.number).where(_T.c.change_id == change_id, _T.c.outcome.in_(("impossible", "given up")))
+    outcomes = ("impossible", "given up", "unsettled")
+    query = select(_T.c.number).where(_T.c.change_id == change_id, _T.c.outcome.in_(outcomes))
     return connection.execute(query).first() is not None
 
 

@@ -50,7 +50,7 @@ def place_in_history(contents: FolderContents, summary: Summary) -> tuple[Values
     values = {
         key: estimate.value
         for key, estimate in sorted(summary.estimates.items())
-        if key_of(key).statistic in _STATISTICS and math.isfinite(estimate.value)
+        if (key_of(key).statistic in _STATISTICS or key in job.watch) and math.isfinite(estimate.value)
     }
     point = {
         "series_id": series_id, "job_id": job.id, "experiment_id": job.experiment_id,
@@ -58,6 +58,7 @@ def place_in_history(contents: FolderContents, summary: Summary) -> tuple[Values
         "facts": _facts(contents), "git": None if git is None else git.model_dump(mode="json"),
         "base_series_id": base_series(trunk, git),
         "metrics": {name: one.model_dump(mode="json") for name, one in summary.metrics.items()},
+        "canary": summary.canary, "watch": job.watch,
     }  # fmt: skip
     return _series_row(series), _point_row(point, result.started_at)
 

@@ -63,7 +63,7 @@ class TestTheStrongestSplit:
         assert split_p(found, split) == 1 / 2000
 
     def test_too_few_have_none(self) -> None:
-        assert strongest_split(np.arange(10.0)) is None
+        assert strongest_split(np.arange(5.0)) is None
 
     def test_what_does_not_vary_has_none(self) -> None:
         assert strongest_split(np.zeros(30)) is None

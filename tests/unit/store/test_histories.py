@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select
 
+from prony.analyse.history.detect import Rules
 from prony.app import history as steps
 from prony.app.local_histories import LocalHistories
 from prony.errors import ConflictError, InputError, NotFoundError
@@ -20,6 +21,7 @@ from prony.model.job import Job
 from prony.model.load import Load
 from prony.model.recipe import Measure
 from prony.store import confirmations, history_tables
+from prony.store import series as rows
 from prony.store.database import reading, writing
 from prony.store.series_points import fingerprint
 from prony.store.store import Store
@@ -50,6 +52,87 @@ def test_a_regression_is_told_with_all_that_is_known_of_it(store: Store) -> None
     assert change.noise.grade in ("quiet", "normal")
     assert change.sentence.startswith("inference_ms.p50 of batch_size=1 on bench got worse by +")
     assert [segment.begin for segment in history.segments] == [0, 26]
+
+
+def test_a_change_whose_effect_is_gone_is_closed_although_no_improvement_was_found(store: Store) -> None:
+    rising = [1.05, 1.06, 1.05, 1.055, 1.05]
+    noisy = [1.055, 0.95, 1.045, 0.955, 1.05, 0.945] * 6
+    values = [*numbers(26), *(2.5 * factor for factor in (*rising, *noisy))]
+    fill(store, values, range(31))
+    (found,) = only(store).changes
+    assert (found.kind, found.state) == ("regression", ChangeState.FOUND)
+    for place in range(31, len(values)):
+        record(store, place, values[place])
+    (closed,) = only(store).changes
+    assert (closed.id, closed.state) == (found.id, ChangeState.RESOLVED)
+    assert closed.path[-1] == "the latest results are where those before the change were, so it is closed"
+    assert closed.sentence.endswith("It is over, the level came back.")
+    assert only(store).series.state is SeriesState.STEADY
+    LocalHistories(store).rebuild(lambda _, __: None)
+    assert [one.state for one in only(store).changes] == [ChangeState.RESOLVED]
+
+
+def test_a_regression_that_was_mended_and_returns_is_told_again_and_the_first_stays_over(store: Store) -> None:
+    values = numbers(90)
+    for place in (*range(26, 46), *range(68, 90)):
+        values[place] *= 1.08
+    fill(store, values)
+    expected = [
+        ("regression", ChangeState.RESOLVED),
+        ("improvement", ChangeState.FOUND),
+        ("regression", ChangeState.FOUND),
+    ]
+    history = only(store)
+    assert [(one.kind, one.state) for one in history.changes] == expected
+    assert history.series.state is SeriesState.REGRESSION
+    assert history.changes[-1].job_id == "run0068b1-0"
+    LocalHistories(store).rebuild(lambda _, __: None)
+    assert [(one.kind, one.state) for one in only(store).changes] == expected
+
+
+def test_results_that_are_slower_as_their_canary_is_are_no_regression(store: Store) -> None:
+    values = numbers(50, change=40)
+    fill(store, values, canaries=[1.0 if place < 40 else 1.08 for place in range(50)])
+    (change,) = only(store).changes
+    assert (change.kind, change.path[-1]) == (
+        "environment", "the canary compute_ms moved with it, so the machine changed"
+    )  # fmt: skip
+    assert change.sentence.count("The machine changed there, so the code is not blamed.") == 1
+
+
+def test_a_watched_metric_opens_a_change_of_its_own(store: Store) -> None:
+    tails = numbers(40, change=30, seed=2)
+    for place, (value, tail) in enumerate(zip(numbers(40), tails, strict=True)):
+        record(store, place, value, watch={"inference_ms.p90": tail})
+    history = only(store)
+    (change,) = history.changes
+    assert (change.metric, change.kind, change.state) == ("inference_ms.p90", "regression", ChangeState.FOUND)
+    assert change.job_id == "run0030b1-0"
+    assert history.series.state is SeriesState.REGRESSION
+    assert history.metric == "inference_ms.p50"
+    assert only(store).changes == history.changes
+    LocalHistories(store).ack(change.id, Acknowledgement())
+    assert [one.state for one in only(store).changes] == [ChangeState.ACKNOWLEDGED]
+    assert only(store).series.state in (SeriesState.STEADY, SeriesState.LEARNING)
+
+
+def test_several_watched_metrics_share_the_false_alarms_of_one() -> None:
+    shared = Rules().share_among(4)
+    assert (4 * shared.alpha, 4 * shared.suspicion) == (Rules().alpha, Rules().suspicion)
+
+
+def test_a_suspect_that_no_runs_will_settle_is_counted(store: Store) -> None:
+    values = [100 * one for one in numbers(112)]
+    for low, high in ((26, 40), (56, 70), (88, 112)):
+        for place in range(low, high):
+            values[place] *= 1.08
+    fill(store, values)
+    (suspect,) = [one for one in LocalHistories(store).changes().items if one.state is ChangeState.SUSPECT]
+    assert suspect.unsettled
+    assert "a machine that switches between two speeds does that" in suspect.sentence
+    with reading(store.engine) as connection:
+        page = rows.change_page(connection, states=(ChangeState.SUSPECT,))
+        assert not steps.mark_unsettled(connection, page, runs_may_decide=True).items[0].unsettled
 
 
 def test_the_order_in_which_results_come_does_not_matter(store: Store) -> None:

@@ -2435,6 +2435,11 @@ export interface components {
             title: string;
             /** Unit */
             unit: string;
+            /**
+             * Unsettled
+             * @default false
+             */
+            unsettled: boolean;
         };
         /**
          * ChangeState
@@ -3077,8 +3082,21 @@ export interface components {
          *
          *     `p` is how often chance alone would show as much, `q` the same among all that were compared at once; `delta` is
          *     Cliff's, `noise` the relative spread between runs, `detectable` the smallest change that these runs could show.
+         *     Where the sides were measured apart, `apart` is the relative spread between two whole results of the same thing,
+         *     learned of `apart_results` earlier ones or assumed; `apart_p` and `apart_q` say how often that alone shows as much.
          */
         Effect: {
+            /** Apart */
+            apart?: number | null;
+            /** Apart P */
+            apart_p?: number | null;
+            /** Apart Q */
+            apart_q?: number | null;
+            /**
+             * Apart Results
+             * @default 0
+             */
+            apart_results: number;
             /** Confidence */
             confidence?: number | null;
             /** Delta */
@@ -4128,7 +4146,7 @@ export interface components {
             /**
              * @default {
              *       "check": true,
-             *       "isolation": "fork",
+             *       "isolation": "exec",
              *       "max_time": "1m",
              *       "page_cache": "as-is",
              *       "repeats": 5,
@@ -4149,6 +4167,11 @@ export interface components {
             seed: number;
             /** Side */
             side?: ("a" | "b") | null;
+            /**
+             * Watch
+             * @default []
+             */
+            watch: string[];
             /**
              * Workload
              * @description what is measured, chosen by `kind`
@@ -4875,8 +4898,8 @@ export interface components {
             cold_starts?: number | null;
             /**
              * Isolation
-             * @description how a repetition gets its process; exec: a fresh interpreter each time
-             * @default fork
+             * @description how a repetition gets its process: a fresh interpreter (exec), or a copy of one (fork)
+             * @default exec
              * @enum {string}
              */
             isolation: "fork" | "exec";
@@ -5626,6 +5649,13 @@ export interface components {
         Point: {
             /** Base Series Id */
             base_series_id?: string | null;
+            /**
+             * Canary
+             * @default {}
+             */
+            canary: {
+                [key: string]: number;
+            };
             /** Experiment Id */
             experiment_id: string;
             /**
@@ -5662,6 +5692,11 @@ export interface components {
             values: {
                 [key: string]: number;
             };
+            /**
+             * Watch
+             * @default []
+             */
+            watch: string[];
         };
         /**
          * Price
@@ -5955,7 +5990,7 @@ export interface components {
              * @description how much is measured and what counts as warm
              * @default {
              *       "check": true,
-             *       "isolation": "fork",
+             *       "isolation": "exec",
              *       "max_time": "1m",
              *       "page_cache": "as-is",
              *       "repeats": 5,
@@ -5982,6 +6017,12 @@ export interface components {
             place: components["schemas"]["Place"];
             /** @description on a server: when it is submitted again, by itself */
             schedule?: components["schemas"]["Timing"] | null;
+            /**
+             * Watch
+             * @description what its histories watch besides the headline: up to three, as `inference_ms.p99`
+             * @default []
+             */
+            watch: string[];
             /**
              * Workload
              * @description what is measured, chosen by `kind`

@@ -27,18 +27,23 @@ from prony.model.history import (
     SeriesState,
 )
 from prony.stats.quantiles import Array
-from prony.stats.shift import shift
+from prony.stats.shift import Shift, shift
 from prony.stats.spread import detectable_shift, robust_cv
 
 # What runs that were made to decide it added to how a change was found: it stays when the series is judged again.
 BY_RUNS = ("side by side", "repeated", "confirming runs")
+# Said of a suspect that may be a machine which switches between two speeds.
+SEEN_BEFORE = "the level was seen before, and was left again more than once"
 _VERBS = {"regression": "got worse", "improvement": "got better", "drift": "drifts", "environment": "changed"}
 
 _ANSWERS = {
     ChangeState.CONFIRMED: "Runs made for it confirm it",
     ChangeState.REJECTED: "Runs made for it say no",
     ChangeState.ACKNOWLEDGED: "It is known and acknowledged",
+    ChangeState.RESOLVED: "It is over, the level came back",
 }
+# So many of the latest results say whether a change still has an effect.
+_RECENT = 30
 
 
 def _change_sentence(change: Change) -> str:
@@ -69,7 +74,10 @@ def restate_change(change: Change) -> Change:
 def _settle_text(change: Change, *, seen_before: bool = False) -> str:
     """Say what would change the verdict."""
     if seen_before:
-        return "The series was at this level before and left it: runs of both versions side by side would tell which."
+        return (
+            "The series was at this level before and left it, more than once: a machine that switches between two "
+            "speeds does that. Runs of both versions side by side would tell."
+        )
     if change.state is ChangeState.SUSPECT:
         return "Runs of both versions side by side, or a few more results, would settle it."
     if change.kind == "drift":
@@ -147,8 +155,24 @@ def list_changes(
     """Say what there is to say now; a change that was known before keeps its name and what was decided of it."""
     teller = _Teller(series, judged, course, rules, tuple(canary))
     fresh = [teller.change(one, until) for one, until in teller.list_noticed()]
-    changes = _mark_resolved(_match_known(fresh, known, judged), rules)
+    changes = teller.mark_gone(_mark_resolved(_match_known(fresh, known, judged), rules))
     return HistoryChanges(_standing(series, judged, course, changes, rules), tuple(changes))
+
+
+# How a series stands is how the worst of its watched metrics stands.
+_WORST_FIRST = (
+    SeriesState.REGRESSION, SeriesState.ENVIRONMENT, SeriesState.DRIFT, SeriesState.SUSPECT
+)  # fmt: skip
+
+
+def merge_metrics(judged: Sequence[HistoryChanges], kept: Sequence[Change]) -> HistoryChanges:
+    """Return one judgement of all watched metrics of a series, the headline's first; `kept`: what stays as it is."""
+    series = judged[0].series
+    states = [one.series.state for one in judged]
+    worst = next((state for state in _WORST_FIRST if state in states), series.state)
+    changes = [change for one in judged for change in one.changes] + list(kept)
+    ordered = tuple(sorted(changes, key=lambda one: (one.measured_at, one.id)))
+    return HistoryChanges(series.model_copy(update={"state": worst}), ordered)
 
 
 @dataclass(frozen=True)
@@ -163,9 +187,11 @@ class _Teller:
         """Return all that was noticed, each with the run before which its level ended."""
         ends = [one.position for one in self.course.changes[1:]] + [self.course.seen]
         found = list(zip(self.course.changes, ends, strict=True)) if self.course.changes else []
-        for one in (self.course.drift, self.course.suspect or self._alone()):
-            if one is not None and (one.finding.kind == "drift" or one.finding.shift > 0):
-                found.append((one, self.course.seen))
+        for one in (self.course.drift, self.course.machine):
+            found += [(one, self.course.seen)] if one is not None else []
+        suspect = self.course.suspect or self._alone()
+        if suspect is not None and (suspect.finding.kind == "drift" or suspect.finding.shift > 0):
+            found.append((suspect, self.course.seen))
         return found
 
     def _alone(self) -> NoticedChange | None:
@@ -182,7 +208,7 @@ class _Teller:
         began = max((one.position for one in self.course.changes if one.position < position), default=0)
         before = self.judged.values[max(began, position - self.rules.window) : position]
         after = self.judged.values[position:until]
-        moved = shift(np.log(before), np.log(after))
+        moved = self._size(finding, max(began, position - self.rules.window), until)
         why = causes(points, position, math.expm1(moved.value), self.canary)
         kind, state = _kind(finding, why), self._state(finding, noticed)
         made = Change(
@@ -202,8 +228,40 @@ class _Teller:
         return made.model_copy(update={"sentence": _change_sentence(made)})
 
     def _state(self, finding: Finding, noticed: NoticedChange) -> ChangeState:
-        is_sure = noticed in self.course.changes or noticed is self.course.drift
+        is_sure = noticed in self.course.changes or noticed in (self.course.drift, self.course.machine)
         return ChangeState.FOUND if is_sure and not finding.seen_before else ChangeState.SUSPECT
+
+    def _size(self, finding: Finding, low: int, high: int) -> Shift:
+        """Return how far the logarithms moved, without what the canary shows of the machine where that was left out."""
+        place, values = finding.position, np.log(self.judged.values)
+        if finding.canary is not None and not finding.is_machine:
+            beside = self.judged.speeds.beside(finding.canary)
+            known = np.where(np.isnan(beside), np.nanmedian(beside[low:high]), beside)
+            values = values + known if self.series.better == "higher" else values - known
+        return shift(values[low:place], values[place:high])
+
+    def mark_gone(self, changes: Sequence[Change]) -> list[Change]:
+        """Close what is open and has no effect any more: the latest results are where those before it were."""
+        return [self._close(one) if one.state in OPEN and self._is_gone(one) else one for one in changes]
+
+    def _is_gone(self, change: Change) -> bool:
+        position, seen = self.judged.place_of(change.job_id), len(self.judged.points)
+        if position is None or position == 0 or change.kind in ("improvement", "drift"):
+            return False
+        since = max(position, self.course.begin, seen - _RECENT)
+        if seen - since < self.rules.relearning:
+            return False
+        turned = self.judged.turned
+        began = max((one.position for one in self.course.changes if one.position < position), default=0)
+        before = turned[max(began, position - self.rules.window) : position]
+        left = shift(before, turned[since:]).value
+        sign = 1 if (change.effect > 0) == (change.better != "higher") else -1
+        return sign * left < math.log1p(self.rules.least) / 2
+
+    def _close(self, change: Change) -> Change:
+        told = "the latest results are where those before the change were, so it is closed"
+        closed = change.model_copy(update={"state": ChangeState.RESOLVED, "path": (*change.path, told)})
+        return restate_change(closed)
 
     def _beside(self, position: int, began: int, until: int) -> dict[str, float]:
         """Return how the other metrics moved across the same border, by their medians."""
@@ -222,7 +280,7 @@ class _Teller:
 def _kind(finding: Finding, why: Causes) -> ChangeKind:
     if finding.kind == "drift":
         return "drift"
-    return "environment" if why.is_of_the_machine else finding.kind
+    return "environment" if why.is_of_the_machine or finding.is_machine else finding.kind
 
 
 def _relative(end: float | None) -> float | None:
@@ -242,12 +300,25 @@ def _noise(before: Array, runs: int, correlated: float) -> SeriesNoise:
     return SeriesNoise(cv=cv, grade=grade, correlation=correlated, sees=detectable_shift(cv, max(1, runs)))
 
 
+_CANARY_PATHS = {
+    False: "without what the canary {} shows of the machine",
+    True: "the canary {} moved with it, so the machine changed",
+}
+
+
 def _path(finding: Finding) -> tuple[str, ...]:
     if math.isnan(finding.p):
         return (f"one result {finding.strength:.1f} deviations from those before",)
-    seen = ("the level was seen before, and was left again",) if finding.seen_before else ()
+    seen = (SEEN_BEFORE,) if finding.seen_before else ()
+    canary = (_CANARY_PATHS[finding.is_machine].format(finding.canary),) if finding.canary is not None else ()
     drift = ("a straight line fits better than a step",) if finding.kind == "drift" else ()
-    return (f"split of strength {abs(finding.strength):.1f}", f"p = {finding.p:.2g} by shuffling", *seen, *drift)
+    return (
+        f"split of strength {abs(finding.strength):.1f}",
+        f"p = {finding.p:.2g} by shuffling",
+        *seen,
+        *drift,
+        *canary,
+    )
 
 
 def _match_known(fresh: Sequence[Change], known: Sequence[Change], judged: JudgedNumbers) -> list[Change]:
@@ -260,7 +331,7 @@ def _match_known(fresh: Sequence[Change], known: Sequence[Change], judged: Judge
             left.remove(before)
             kept = {"id": before.id, "noticed_at": before.noticed_at, "acknowledgement": before.acknowledgement}
             kept |= {"decided_after": before.decided_after}
-            state = before.state if before.state in _DECIDED else change.state
+            state = before.state if before.state in (*_DECIDED, ChangeState.RESOLVED) else change.state
             path = change.path + tuple(step for step in before.path if step.startswith(BY_RUNS))
             found.append(restate_change(change.model_copy(update=kept | {"state": state, "path": path})))
         else:
@@ -302,11 +373,11 @@ def _mark_resolved(changes: Sequence[Change], rules: Rules) -> list[Change]:
     found = list(changes)
     for index, change in enumerate(changes):
         later = [one for one in changes[index + 1 :] if one.state not in (ChangeState.SUSPECT, ChangeState.REJECTED)]
-        if not later or change.state not in OPEN or change.kind == "improvement":
+        if change.state not in OPEN or change.kind == "improvement":
             continue
-        ratio = later[-1].after.median / change.before.median
-        if not rules.is_large(math.log(ratio)):
-            found[index] = change.model_copy(update={"state": ChangeState.RESOLVED})
+        # It stays over when it returns: that is a change of its own.
+        if any(not rules.is_large(math.log(one.after.median / change.before.median)) for one in later):
+            found[index] = restate_change(change.model_copy(update={"state": ChangeState.RESOLVED}))
     return found
 
 

@@ -1,25 +1,44 @@
-"""Decide by pairs of old and new runs on one machine whether a suspected change is real.
+"""Decide by runs that are made for it whether a suspected change is real.
 
-What happens to the machine happens to both of a pair, so drift, moods and neighbours fall out of their difference.
+What happens to the machine happens to both of a pair of old and new runs, so drift, moods and neighbours fall out of
+their difference. Where only the new version can be run, the canary must tell the machine from the code.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import pairwise
+from statistics import median
 from typing import Literal
 
-from prony.analyse.history.detect import Rules
+import numpy as np
+
+from prony.analyse.history.detect import NO_SPEEDS, Rules
+from prony.analyse.history.machine_speed import MachineSpeeds, explaining_canary, helpful_canary
 from prony.stats.changes import middle, robust_sd
-from prony.stats.permutation import permutation_p, sign_flip_p
+from prony.stats.permutation import robust_p, sign_flip_p
 from prony.stats.quantiles import Array
 from prony.stats.shift import paired_shift, shift
+from prony.stats.student import student_ratio_p
 
 # How many pairs are run at first, and how many more where these leave it open.
 PAIRS, MORE = 7, 13
+# The same of runs of one side alone, in rounds: an hour in which the machine is slow must not decide.
+ROUNDS = (3, 2, 2, 5, 4, 4)
+_LONGEST_PAUSE = timedelta(hours=1)
+_RECENT_GAPS = 20
 # One run alone is run once more first; nearer to the old level than so many deviations, it was a spike.
 AGAIN = 1.5
-_SURE, _SURE_AFTER_ALL, _PROMISING = 0.008, 0.005, 0.25
+# At which probability a change is confirmed, at first and after all runs: of pairs, and of runs of one side alone.
+_IN_TURNS, _REPEATED, _PROMISING = (0.008, 0.005), (0.003, 0.002), 0.25
 Answer = Literal["confirmed", "rejected", "open"]
+RepeatsAnswer = Literal["confirmed", "rejected", "open", "machine", "unsettled"]
+# Of how many deviations of chance the likeness of neighbours must be.
+_RESTLESS = 2.5
 # How many runs before the suspect one the old version is taken from: the change may be a little older than it seems.
 _EARLIER, _EARLIER_OF_ONE = 3, 6
 
@@ -27,6 +46,12 @@ _EARLIER, _EARLIER_OF_ONE = 3, 6
 def last_good(position: int, begin: int, *, is_alone: bool) -> int:
     """Return the run whose version stands for the old level; `is_alone`: one run by itself was suspicious."""
     return max(begin, position - (_EARLIER_OF_ONE if is_alone else _EARLIER))
+
+
+def round_pause(measured_at: Sequence[datetime]) -> timedelta:
+    """Return how long to wait between two rounds: all of them should fit between two results of the series."""
+    gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(measured_at[-_RECENT_GAPS:])]
+    return min(_LONGEST_PAUSE, timedelta(seconds=median(gaps) / len(ROUNDS))) if gaps else timedelta()
 
 
 def judge_pairs(differences: Array, rules: Rules, *, worse: bool = True, is_last: bool = False) -> Answer:
@@ -38,17 +63,53 @@ def judge_pairs(differences: Array, rules: Rules, *, worse: bool = True, is_last
     moved = paired_shift(turned).value
     # One side only: the direction was said before the pairs were run.
     p = sign_flip_p(turned) / 2 if moved > 0 else 1.0
-    return _decide(moved, p, rules, is_last=is_last or differences.size >= PAIRS + MORE)
+    return _decide(moved, p, _IN_TURNS, rules, is_last=is_last or differences.size >= PAIRS + MORE)
 
 
-def answer_again(before: Array, after: Array, rules: Rules, *, is_last: bool = False) -> Answer:
-    """The same where nothing can be set back: results of the old level and runs of today, turned so that more is worse.
+@dataclass(frozen=True)
+class Repeats:
+    """Results of one version as logarithms turned so that more is worse, and the canaries beside them."""
 
-    They did not take turns, so what happened to the machine in between is not told apart from the code.
+    values: Array
+    speeds: MachineSpeeds = NO_SPEEDS
+
+
+def judge_repeats(before: Repeats, after: Repeats, rules: Rules, *, is_last: bool = False) -> RepeatsAnswer:
+    """The same where nothing can be set back: results of the old level and runs of today.
+
+    They did not take turns, so only the canary can tell the machine from the code. `machine`: it says that the machine
+    changed. `unsettled`: the new level is there, and no canary was timed beside both.
     """
+    judge = partial(_judge_sides, rules=rules, is_last=is_last)
+    old, new = before.speeds.complete(), after.speeds.complete()
+    shared = [name for name in old.names if name in new.names]
+    helpful = helpful_canary(before.values, old)
+    if helpful is not None and helpful in shared:
+        return judge(before.values - old.beside(helpful), after.values - new.beside(helpful))
+    said = judge(before.values, after.values)
+    if said != "confirmed":
+        return said
+    if not shared or _is_restless(before.values):
+        return "unsettled"
+    explaining = explaining_canary(old, new, shift(before.values, after.values).value)
+    if explaining is None:
+        return said
+    rest = judge(before.values - old.beside(explaining), after.values - new.beside(explaining))
+    return "machine" if rest == "rejected" else rest
+
+
+def _is_restless(values: Array) -> bool:
+    """Do results follow the one before, so that runs of one day say no more than one result?"""
+    rest = values - np.mean(values)
+    total = float(rest @ rest)
+    return total > 0 and float(rest[1:] @ rest[:-1]) / total > _RESTLESS / math.sqrt(values.size)
+
+
+def _judge_sides(before: Array, after: Array, rules: Rules, *, is_last: bool) -> Answer:
     moved = shift(before, after).value
-    p = permutation_p(before, after) / 2 if moved > 0 else 1.0
-    return _decide(moved, p, rules, is_last=is_last)
+    # The permutation test takes it that both sides are equally noisy, the other that the noise is nearly normal.
+    p = max(robust_p(before, after), student_ratio_p(np.exp(before), np.exp(after))) / 2 if moved > 0 else 1.0
+    return _decide(moved, p, _REPEATED, rules, is_last=is_last)
 
 
 def was_spike(before: Array, again: float) -> bool:
@@ -57,8 +118,8 @@ def was_spike(before: Array, again: float) -> bool:
     return again - centre < AGAIN * robust_sd(before, centre)
 
 
-def _decide(moved: float, p: float, rules: Rules, *, is_last: bool) -> Answer:
-    if math.expm1(moved) > rules.least and p <= (_SURE_AFTER_ALL if is_last else _SURE):
+def _decide(moved: float, p: float, limits: tuple[float, float], rules: Rules, *, is_last: bool) -> Answer:
+    if math.expm1(moved) > rules.least and p <= limits[is_last]:
         return "confirmed"
     if not is_last and p <= _PROMISING and math.expm1(moved) > rules.least / 2:
         return "open"

@@ -7,11 +7,12 @@ its inverse is.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
+from prony.analyse.history.machine_speed import MachineSpeeds, explaining_canary, helpful_canary
 from prony.stats.changes import (
     WEAK,
     block_length,
@@ -49,6 +50,10 @@ class Rules:
     learning: int = 20
     relearning: int = 12
 
+    def share_among(self, metrics: int) -> Rules:
+        """Return the rules of each of several metrics that are watched: together they may cost what one may."""
+        return replace(self, alpha=self.alpha / metrics, suspicion=self.suspicion / metrics)
+
     @property
     def least(self) -> float:
         """The smallest change that is told."""
@@ -61,9 +66,10 @@ class Rules:
 
 @dataclass(frozen=True)
 class Finding:
-    """`position` is the first run of the new level; `seen_before` says that earlier runs left that level again.
+    """`position` is the first run of the new level; `seen_before` says that earlier runs left that level repeatedly.
 
-    `is_early`: it seems to be newer than the few runs that a level needs.
+    `is_early`: it seems to be newer than the few runs that a level needs. `canary`: whose share was taken away first.
+    `is_machine`: the canary moved with it, so the machine changed.
     """
 
     kind: Kind
@@ -74,12 +80,45 @@ class Finding:
     correlated: float
     seen_before: bool = False
     is_early: bool = False
+    canary: str | None = None
+    is_machine: bool = False
 
 
-def detect_change(level: Array, rules: Rules) -> Finding | None:
-    """Judge the last runs of a level; None where nothing is strong enough even for a suspicion."""
+NO_SPEEDS = MachineSpeeds()
+
+
+def detect_change(level: Array, rules: Rules, speeds: MachineSpeeds = NO_SPEEDS) -> Finding | None:
+    """Judge the last runs of a level; None where nothing is strong enough even for a suspicion.
+
+    What its canary shows of the machine is taken away where that makes the runs calmer, or explains what was found.
+    """
     offset = max(0, level.size - rules.window)
-    window = level[offset:]
+    window, beside = level[offset:], speeds.between(offset).complete()
+    found = _detect_beside(window, beside, rules)
+    return None if found is None else replace(found, position=offset + found.position)
+
+
+def _detect_beside(window: Array, beside: MachineSpeeds, rules: Rules) -> Finding | None:
+    helpful = helpful_canary(window, beside)
+    if helpful is not None:
+        rest = _detect_step(window - beside.beside(helpful), rules)
+        if rest is not None:
+            return replace(rest, canary=helpful)
+    found = _detect_step(window, rules)
+    if found is None:
+        return None
+    place = found.position
+    explaining = explaining_canary(beside.between(0, place), beside.between(place), found.shift)
+    if explaining is None:
+        # Where the canary helps, what is left without its share is what counts.
+        return found if helpful is None else None
+    if helpful is not None or found.kind == "drift":
+        return replace(found, canary=explaining, is_machine=True)
+    rest = _detect_step(window - beside.beside(explaining), rules)
+    return replace(found, canary=explaining, is_machine=True) if rest is None else replace(rest, canary=explaining)
+
+
+def _detect_step(window: Array, rules: Rules) -> Finding | None:
     marks = scores(window)
     split = strongest_split(marks) if marks is not None else None
     if marks is None or split is None or abs(split.strength) <= WEAK:
@@ -96,30 +135,37 @@ def detect_change(level: Array, rules: Rules) -> Finding | None:
     kind: Kind = "drift" if is_line else "regression" if shift > 0 else "improvement"
     # Two runs are so far off that a third one is counted with them: then it is too early to say where it began.
     is_early = strongest_split(marks, after=1) != split
-    return Finding(kind, offset + position, shift, split.strength, p, correlated, is_early=is_early)
+    return Finding(kind, position, shift, split.strength, p, correlated, is_early=is_early)
 
 
-def stands_apart(level: Array, rules: Rules) -> float | None:
+def stands_apart(level: Array, rules: Rules, speeds: MachineSpeeds = NO_SPEEDS) -> float | None:
     """Return how many deviations the last run lies from the ones before, where that is suspicious; else None."""
-    earlier, last = level[-_RECENT - 1 : -1], float(level[-1])
-    if earlier.size < _LEAST_BEFORE_ONE:
+    offset = max(0, level.size - 1 - _RECENT)
+    recent, beside = level[offset:], speeds.between(offset).complete()
+    if recent.size - 1 < _LEAST_BEFORE_ONE:
         return None
-    away, spread = last - middle(earlier), robust_sd(earlier)
+    earlier = beside.between(0, -1)
+    helpful = helpful_canary(recent[:-1], earlier)
+    if helpful is not None:
+        recent = recent - beside.beside(helpful)
+    away, spread = float(recent[-1]) - middle(recent[:-1]), robust_sd(recent[:-1])
     if not rules.is_large(away) or abs(away) <= _FAR * spread:
+        return None
+    if helpful is None and explaining_canary(earlier, beside.between(recent.size - 1), away) is not None:
         return None
     return away / spread if spread else math.copysign(math.inf, away)
 
 
-def was_visited(earlier: Array, before: Array, after: Array) -> bool:
-    """Say whether earlier runs were at the new level, came from the old one, and went back to it.
+def count_visits(earlier: Array, before: Array, after: Array) -> int:
+    """Count how often earlier runs came from the old level, stayed at the new one, and went back.
 
-    A machine that switches between two speeds does that; so does a fault that was mended and came back, and only runs
-    of both versions side by side can tell these two apart.
+    Once is what a fault does that was mended and comes back. Twice or more is what a machine does that switches between
+    two speeds, and only its canary or runs of both versions side by side can tell that from a fault.
     """
     length = min(after.size, _LONGEST_VISIT)
     centre, spread = middle(before), robust_sd(before)
     if earlier.size < 3 * length or spread == 0:
-        return False
+        return 0
 
     def marks(values: Array) -> Array:
         clipped: Array = ((values - centre) / spread).clip(-_VISIT_REACH, _VISIT_REACH)
@@ -127,8 +173,13 @@ def was_visited(earlier: Array, before: Array, after: Array) -> bool:
 
     old, new = float(np.mean(marks(before))), float(np.mean(marks(after)))
     if old == new:
-        return False
+        return 0
     means = np.convolve(marks(earlier), np.ones(length) / length, "valid")
     ways = (means - old) / (new - old)
-    there, home = np.flatnonzero(ways >= _NEAR), np.flatnonzero(ways <= 1 - _NEAR)
-    return bool(there.size and home.size and there[-1] >= home[0] + length)
+    visits, home = 0, -1
+    for place, way in enumerate(ways):
+        if way <= 1 - _NEAR:
+            home = place if home < 0 else home
+        elif way >= _NEAR and 0 <= home <= place - length:
+            visits, home = visits + 1, -1
+    return visits

@@ -10,20 +10,23 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from prony.analyse.history.detect import Finding, Rules, detect_change, stands_apart, was_visited
+from prony.analyse.history.detect import NO_SPEEDS, Finding, Rules, count_visits, detect_change, stands_apart
+from prony.analyse.history.machine_speed import MachineSpeeds
 from prony.model.estimate import Grade
 from prony.model.history import Point, SeriesLevel
-from prony.model.metric import Better
+from prony.model.metric import METRICS, Better, is_time_or_rate, key_of
 from prony.stats.quantiles import Array, median_ranks
 
 # Two findings as near as this are one change.
 NEAR = 5
 _PATIENCE = 5
+# A fault that was mended comes back once; a machine that switches between two speeds does it again and again.
+_TOO_MANY_VISITS = 2
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,8 @@ class Decision:
 class LevelTrack:
     """`begin` is the first run of the present level, `seen` how many runs were judged.
 
-    `changes` began a level each. `drift` and `suspect` are what the last run said, if it said that; `apart` is how far
-    the last run alone lies from the ones before.
+    `changes` began a level each. `drift`, `suspect` and `machine` (which its canary explains) are what the last run
+    said, if it said that; `apart` is how far the last run alone lies from the ones before.
     """
 
     begin: int = 0
@@ -74,6 +77,7 @@ class LevelTrack:
     changes: tuple[NoticedChange, ...] = ()
     drift: NoticedChange | None = None
     suspect: NoticedChange | None = None
+    machine: NoticedChange | None = None
     apart: float | None = None
 
     @property
@@ -86,31 +90,36 @@ class LevelTrack:
 
 
 def follow_levels(
-    values: Array, rules: Rules, course: LevelTrack | None = None, decisions: Sequence[Decision] = ()
-) -> LevelTrack:
-    """Judge every run that the course has not seen."""
+    values: Array, rules: Rules, course: LevelTrack | None = None, decisions: Sequence[Decision] = (),
+    speeds: MachineSpeeds = NO_SPEEDS,
+) -> LevelTrack:  # fmt: skip
+    """Judge every run that the course has not seen; `speeds`: the machine's canaries beside every run."""
     course = course or LevelTrack()
     for end in range(course.seen + 1, values.size + 1):
-        course = _next(values[:end], rules, course, decisions)
+        course = _next(values[:end], rules, course, decisions, speeds)
     level = values[course.begin :]
     # Of one run alone only the last is of interest: for every other it is known what came after it.
     if level.size < course.runs_needed(rules) or any(one.rests(values.size) for one in decisions):
         return replace(course, apart=None)
-    return replace(course, apart=stands_apart(level, rules))
+    return replace(course, apart=stands_apart(level, rules, speeds.between(course.begin, values.size)))
 
 
-def _next(values: Array, rules: Rules, course: LevelTrack, decisions: Sequence[Decision]) -> LevelTrack:
+def _next(
+    values: Array, rules: Rules, course: LevelTrack, decisions: Sequence[Decision], speeds: MachineSpeeds
+) -> LevelTrack:
     seen = values.size
     confirmed = [one.position for one in decisions if one.is_real and one.at < seen]
     begin = max([course.begin, *confirmed])
     level = values[begin:]
-    course = replace(course, begin=begin, seen=seen, drift=None, suspect=None)
+    course = replace(course, begin=begin, seen=seen, drift=None, suspect=None, machine=None)
     if level.size < course.runs_needed(rules):
         return course
-    finding = detect_change(level, rules)
+    finding = detect_change(level, rules, speeds.between(begin, seen))
     if finding is None or _is_refuted(finding.position + begin, seen, decisions):
         return course
     noticed = NoticedChange(_place_finding(values, finding, rules, course, decisions), at=seen - 1)
+    if finding.is_machine:
+        return replace(course, machine=noticed) if finding.p <= rules.alpha else course
     if finding.p > rules.alpha or finding.is_early:
         return replace(course, suspect=noticed)
     if finding.kind == "drift":
@@ -126,8 +135,9 @@ def _place_finding(
     # What was decided to be a real change explains why an earlier level was left: nothing before it counts as a visit.
     since = max((one.position for one in decisions if one.is_real and one.position <= position - NEAR), default=0)
     before = values[max(course.begin, values.size - rules.window) : position]
-    visited = finding.kind != "drift" and was_visited(values[since:position], before, values[position:])
-    return replace(finding, position=position, seen_before=visited)
+    is_step = finding.kind != "drift" and not finding.is_machine
+    visits = count_visits(values[since:position], before, values[position:]) if is_step else 0
+    return replace(finding, position=position, seen_before=visits >= _TOO_MANY_VISITS)
 
 
 def _is_refuted(position: int, seen: int, decisions: Sequence[Decision]) -> bool:
@@ -136,12 +146,16 @@ def _is_refuted(position: int, seen: int, decisions: Sequence[Decision]) -> bool
 
 @dataclass(frozen=True)
 class JudgedNumbers:
-    """`points` are those that count, in the order in which they were measured; `values` are theirs, `turned` too."""
+    """`points` are those that count, in the order in which they were measured; `values` are theirs, `turned` too.
+
+    `speeds` are the canaries of the machine beside them, turned as the values are.
+    """
 
     points: tuple[Point, ...]
     values: Array
     turned: Array
     note: str = ""
+    speeds: MachineSpeeds = NO_SPEEDS
 
     def place_of(self, job_id: str) -> int | None:
         return next((index for index, point in enumerate(self.points) if point.job_id == job_id), None)
@@ -168,8 +182,27 @@ def select_numbers(points: Sequence[Point], metric: str, better: Better) -> Judg
             kept.append((point, value))
     values = np.array([value for _, value in kept], dtype=np.float64)
     logarithms = np.log(values)
+    # A slower machine makes a duration longer and a rate smaller: both are worse, as more is here.
     turned = -logarithms if better == "higher" else logarithms
-    return JudgedNumbers(tuple(point for point, _ in kept), values, turned, _note(void, absent, no_ratio))
+    judged = tuple(point for point, _ in kept)
+    return JudgedNumbers(judged, values, turned, _note(void, absent, no_ratio), _speeds_of(judged, metric))
+
+
+def _speeds_of(points: Sequence[Point], metric: str) -> MachineSpeeds:
+    """Return the canaries of the machine beside some results; none where a speed says nothing of the metric."""
+    own = {name: one for point in points for name, one in point.metrics.items()}
+    name = key_of(metric).metric
+    about = own.get(name) or METRICS.get(name)
+    if about is None or not is_time_or_rate(about.unit):
+        return NO_SPEEDS
+    return canary_columns([point.canary for point in points])
+
+
+def canary_columns(canaries: Sequence[Mapping[str, float]]) -> MachineSpeeds:
+    """Return the canaries beside some runs, by name, as they are judged."""
+    names = sorted({name for one in canaries for name in one})
+    columns = [np.array([one.get(name, math.nan) for one in canaries]) for name in names]
+    return MachineSpeeds(tuple(names), tuple(np.log(np.where(one > 0, one, math.nan)) for one in columns))
 
 
 def _value_of(point: Point, metric: str) -> float | None:

@@ -16,7 +16,8 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from prony.analyse.history.causes import CANARY, canary_moved
-from prony.analyse.history.confirmation import MORE, PAIRS, last_good
+from prony.analyse.history.confirmation import MORE, PAIRS, ROUNDS, last_good, round_pause
+from prony.analyse.history.detect import Rules
 from prony.app import history as steps
 from prony.app.check_jobs import new_id
 from prony.app.fleet.context import FleetContext
@@ -46,7 +47,7 @@ from prony.store.writer import Transaction
 # Who made them, and after everybody else's.
 WHO, PRIORITY = "prony", -100
 # So many results of the old level are enough to hold runs of today against; fewer than the first say nothing.
-_LEAST_BEFORE, _MOST_BEFORE = PAIRS, PAIRS + MORE
+_LEAST_BEFORE, _MOST_BEFORE = PAIRS, Rules().window
 _VERSION = "workload.engine_version"
 Side = dict[str, Scalar]
 
@@ -54,14 +55,15 @@ Side = dict[str, Scalar]
 @dataclass(frozen=True)
 class Case:
     """`before`: the results of the old level from the same agent; `sides`: what to set to have the old version, and
-    the new one, where that is known."""
+    the new one, where that is known; `pause`: how long to wait between two rounds of repetitions."""
 
     change: Change
     job: Job
     recipe: Recipe
     agent_id: str
-    before: tuple[float, ...]
+    before: tuple[steps.MeasuredRun, ...]
     sides: tuple[Side, Side] | None
+    pause: timedelta
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,13 @@ class _Refusal:
 
     reason: str
     waits_for: str | None = None
+
+
+@dataclass(frozen=True)
+class _Pause:
+    """The next round is begun then, and not before."""
+
+    until: datetime
 
 
 @dataclass(frozen=True)
@@ -111,9 +120,11 @@ def _study_change(connection: Connection, change: Change, is_there: Callable[[st
     if job.agents > 1:
         return _Refusal("several agents ran it together")
     old = points[last_good(position, position - len(earlier), is_alone=is_alone(change))]
-    before = [one.values[change.metric] for one in earlier if agents.get(one.job_id) == agent_id]
+    own = [one for one in earlier if agents.get(one.job_id) == agent_id]
+    before = tuple(steps.MeasuredRun(one.values[change.metric], one.canary) for one in own[-_MOST_BEFORE:])
     recipe = result_rows.experiment(connection, change.experiment_id).recipe
-    return Case(change, job, recipe, agent_id, tuple(before[-_MOST_BEFORE:]), _sides(job, old, points[position]))
+    pause = round_pause([one.measured_at for one in points])
+    return Case(change, job, recipe, agent_id, before, _sides(job, old, points[position]), pause)
 
 
 def is_alone(change: Change) -> bool:
@@ -153,8 +164,8 @@ def _next_trial(case: Case, batches: Sequence[Batch]) -> Trial | _Refusal:
             f"nothing can be set back to how it was, and only {len(case.before)} results before it are of this agent "
             f"({_LEAST_BEFORE} are needed)"
         )
-    is_second = any(one.way == way and one.outcome == "open" for one in batches)
-    return Trial(way, MORE if is_second else PAIRS)
+    done = sum(one.way == way and one.outcome == "open" for one in batches)
+    return Trial(way, ROUNDS[done]) if way == "again" else Trial(way, MORE if done else PAIRS)
 
 
 def _plan_batch(case: Case, trial: Trial, *, now: datetime) -> SubmissionPlan:
@@ -212,6 +223,7 @@ class Confirmations:
         self._experiments = experiments
         self._histories = histories
         self._away: dict[str, str] = {}  # change that is to be confirmed -> the agent that it waits for
+        self._pausing: dict[str, datetime] = {}  # change between two rounds -> when the next is begun
 
     async def attend(self) -> None:
         """Judge what is new, and see to what runs are to decide."""
@@ -227,9 +239,10 @@ class Confirmations:
                 await self._stop_batch(batch)
         if self._context.settings.confirm_runs_per_day > 0:
             self._away = {change: agent for change, agent in self._away.items() if self._is_there(agent) is False}
-            for change in await self._context.read(
-                partial(confirmations.wanting, limit=_AT_ONCE, without=tuple(self._away))
-            ):
+            now = self._context.clock.now()
+            self._pausing = {change: until for change, until in self._pausing.items() if until > now}
+            without = (*self._away, *self._pausing)
+            for change in await self._context.read(partial(confirmations.wanting, limit=_AT_ONCE, without=without)):
                 await self._begin_batch(change)
 
     async def _stop_batch(self, batch: Batch) -> None:
@@ -241,6 +254,9 @@ class Confirmations:
 
     async def _begin_batch(self, change: Change) -> None:
         found = await self._context.read(partial(self._study, change))
+        if isinstance(found, _Pause):
+            self._pausing[change.id] = found.until
+            return
         if isinstance(found, _Refusal):
             await self._context.write(partial(self._note_refusal, change=change, refusal=found))
             return
@@ -260,7 +276,7 @@ class Confirmations:
         if is_begun:
             self._context.hook("confirming", change=change.id, experiment=plan.experiment.id, runs=trial.runs)
 
-    def _study(self, change: Change, connection: Connection) -> tuple[Case, Trial, int] | _Refusal:
+    def _study(self, change: Change, connection: Connection) -> tuple[Case, Trial, int] | _Refusal | _Pause:
         case = _study_change(connection, change, self._is_there)
         if isinstance(case, _Refusal):
             return case
@@ -269,7 +285,12 @@ class Confirmations:
             return _Refusal(f"agent {case.agent_id} is lent no {case.job.workload.kind} jobs by this server")
         batches = confirmations.of_change(connection, change.id)
         trial = _next_trial(case, batches)
-        return trial if isinstance(trial, _Refusal) else (case, trial, len(batches))
+        if isinstance(trial, _Refusal):
+            return trial
+        rounds = [one.begun_at for one in batches if one.way == trial.way == "again" and one.outcome == "open"]
+        if rounds and (until := rounds[-1] + case.pause) > self._context.clock.now():
+            return _Pause(until)
+        return case, trial, len(batches)
 
     def _is_there(self, agent_id: str) -> bool | None:
         known_agent = self._state.agents.get(agent_id)
@@ -335,10 +356,9 @@ class Confirmations:
             return self._fail(transaction, batch, "deleted" if state is None else "cancelled")
         batches = confirmations.of_change(transaction.connection, batch.change_id)
         alike = [one for one in batches if one.way == batch.way and one.outcome in (None, "open")]
-        is_last = len(alike) > 1
         if batch.way == "duet":
-            return self._judge_pairs(transaction, batch, alike, change, is_last=is_last)
-        return self._judge_repeated(transaction, batch, alike, change, is_last=is_last)
+            return self._judge_pairs(transaction, batch, alike, change, is_last=len(alike) > 1)
+        return self._judge_repeated(transaction, batch, alike, change)
 
     def _judge_pairs(
         self, transaction: Transaction, batch: Batch, alike: Sequence[Batch], change: Change, *, is_last: bool
@@ -350,26 +370,43 @@ class Confirmations:
         return self._end(transaction, batch, decided)
 
     def _judge_repeated(
-        self, transaction: Transaction, batch: Batch, alike: Sequence[Batch], change: Change, *, is_last: bool
+        self, transaction: Transaction, batch: Batch, alike: Sequence[Batch], change: Change
     ) -> Change | None:
-        values = [value for one in alike for value in _values(transaction.connection, one, change.metric)]
-        if len(values) < min(_LEAST, batch.runs):
-            return self._fail(transaction, batch, f"only {len(values)} of {batch.runs} runs may be quoted")
+        runs = [run for one in alike for run in _measured_runs(transaction.connection, one, change.metric)]
+        planned = sum(one.runs for one in alike)
+        if len(runs) < min(_LEAST, planned):
+            return self._fail(transaction, batch, f"only {len(runs)} of {planned} runs may be quoted")
         case = _study_change(transaction.connection, change, lambda _: True)
-        if isinstance(case, _Refusal):
-            return self._fail(transaction, batch, case.reason)
-        if not case.before:
-            return self._fail(transaction, batch, "the results before are gone")
+        if isinstance(case, _Refusal) or not case.before:
+            why = case.reason if isinstance(case, _Refusal) else "the results before are gone"
+            return self._fail(transaction, batch, why)
         if batch.way == "once":
-            decided = steps.confirm_once(transaction.connection, change.id, case.before, values[-1])
+            before = [one.value for one in case.before]
+            decided = steps.confirm_once(transaction.connection, change.id, before, runs[-1].value)
             return self._end(transaction, batch, decided)
+        return self._judge_rounds(transaction, batch, case, runs)
+
+    def _judge_rounds(
+        self, transaction: Transaction, batch: Batch, case: Case, runs: Sequence[steps.MeasuredRun]
+    ) -> Change | None:
+        """Judge repetitions after the rounds that make up a look."""
+        change, rounds = case.change, confirmations.of_change(transaction.connection, case.change.id)
+        planned = sum(one.runs for one in rounds if one.way == "again" and one.outcome in (None, "open"))
+        if planned not in (PAIRS, PAIRS + MORE):
+            return self._end(transaction, batch, None)
         is_moved, told = self._canary(transaction.connection, change)
         steps.note_change(transaction.connection, change.id, f"confirming runs: {told}")
         if is_moved:
             confirmations.end(transaction.connection, batch, "machine", told)
             return None
-        decided = steps.confirm_again(transaction.connection, change.id, case.before, values, is_last=is_last)
-        return self._end(transaction, batch, decided)
+        said, decided = steps.confirm_again(
+            transaction.connection, change.id, case.before, runs, is_last=planned > PAIRS
+        )  # fmt: skip
+        if said not in ("machine", "unsettled"):
+            return self._end(transaction, batch, decided)
+        confirmations.end(transaction.connection, batch, said, "")
+        self._histories.report_change(transaction, series_rows.change(transaction.connection, change.id))
+        return None
 
     def _canary(self, connection: Connection, change: Change) -> tuple[bool, str]:
         """Say whether the machine itself changed, as far as its calibrations tell."""
@@ -426,11 +463,15 @@ def _pairs(connection: Connection, batch: Batch, metric: str) -> Pairs:
     return [(sides["a", one], sides["b", one]) for one in numbers if ("a", one) in sides and ("b", one) in sides]
 
 
-def _values(connection: Connection, batch: Batch, metric: str) -> list[float]:
+def _measured_runs(connection: Connection, batch: Batch, metric: str) -> list[steps.MeasuredRun]:
     """Return what each run gave that may be quoted."""
-    measured = confirmations.find_measured(connection, batch.experiment_id or "")
-    found = [one.estimates.get(metric) for _, one in measured if verdict_on(one, metric).grade is not Grade.VOID]
-    return [one.value for one in found if one is not None and _is_number(one.value)]
+    found = []
+    for _, summary in confirmations.find_measured(connection, batch.experiment_id or ""):
+        estimate = summary.estimates.get(metric)
+        is_quotable = verdict_on(summary, metric).grade is not Grade.VOID
+        if is_quotable and estimate is not None and _is_number(estimate.value):
+            found.append(steps.MeasuredRun(estimate.value, summary.canary))
+    return found
 
 
 def _is_number(value: float) -> bool:

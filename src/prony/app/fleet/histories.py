@@ -23,6 +23,7 @@ from prony.model.history import (
 from prony.model.queue import Page
 from prony.store import confirmations
 from prony.store import series as rows
+from prony.store.database import Connection
 from prony.store.writer import Transaction
 
 # In one look: what is left waits for the next, and nobody waits for us.
@@ -92,11 +93,13 @@ class Histories:
     ) -> Page[Change]:
         """Return those that are open, or those in one state, the newest first."""
         states = OPEN if state is None else (state,)
-        return await self._context.read(
-            lambda connection: rows.change_page(
-                connection, states=states, kind=kind, branch=branch, limit=limit, cursor=cursor
-            )
-        )
+        runs_may_decide = self._context.settings.confirm_runs_per_day > 0
+
+        def read(connection: Connection) -> Page[Change]:
+            page = rows.change_page(connection, states=states, kind=kind, branch=branch, limit=limit, cursor=cursor)
+            return steps.mark_unsettled(connection, page, runs_may_decide=runs_may_decide)
+
+        return await self._context.read(read)
 
     async def open_changes(self) -> dict[tuple[str, str], int]:
         """Return how many changes are open, by kind and state."""

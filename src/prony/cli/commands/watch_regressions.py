@@ -23,7 +23,8 @@ def arguments(parser: ArgumentParser) -> None:
         "--fail-on",
         choices=("confirmed", "suspect"),
         default="confirmed",
-        help="confirmed: what the history or confirming runs are sure of; suspect: also what is only suspected",
+        help="confirmed: what the history or confirming runs are sure of, and suspects that no runs can settle; "
+        "suspect: also what is only suspected",
     )
     parser.add_argument("--follow", action="store_true", help="go on, and tell what is new, until Ctrl-C")
     add_branch(parser)
@@ -55,7 +56,8 @@ def command(options: Namespace) -> int:
 
 def _fails(change: Change, fail_on: str) -> bool:
     """An improvement, a drift and a change of the machine fail no build."""
-    return change.kind == "regression" and (fail_on == "suspect" or change.state.value != "suspect")
+    is_counted = fail_on == "suspect" or change.state.value != "suspect" or change.unsettled
+    return change.kind == "regression" and is_counted
 
 
 def _print(found: Sequence[Change], *, as_json: bool) -> None:
@@ -70,3 +72,8 @@ def _print(found: Sequence[Change], *, as_json: bool) -> None:
         print_columns(CHANGES, [change_cells(one) for one in found])
         for one in found:
             print_text(f"\n{one.id}: {one.sentence}")
+        if unsettled := [one.id for one in found if one.unsettled]:
+            print_note(
+                f"{len(unsettled)} suspected and not to be settled by runs ({', '.join(unsettled)}): counted as "
+                "regressions. Compare both versions with `prony duet`, then `prony ack` what is known"
+            )

@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanes import count_examples
-from prony.analyse.history.confirmation import MORE, PAIRS, judge_pairs, last_good
+from prony.analyse.history.confirmation import MORE, PAIRS, Repeats, judge_pairs, judge_repeats, last_good
 from prony.analyse.history.detect import Rules
 from prony.analyse.history.level_track import Decision, LevelTrack, follow_levels
+from prony.analyse.history.machine_speed import MachineSpeeds
 from prony.stats.quantiles import Array
 
 RULES = Rules()
@@ -64,22 +65,38 @@ class TestACourse:
         assert course.changes == ()
         assert course.drift is not None
 
-    def test_a_level_that_was_visited_and_left_before_is_only_suspected(self) -> None:
-        values = runs(count=80, sd=0.005)
-        for low, high in ((22, 34), (50, 66)):
+    def test_a_regression_that_was_mended_and_returns_is_told(self) -> None:
+        values = runs(count=90, sd=0.005)
+        for low, high in ((22, 42), (64, 90)):
+            values[low:high] += 0.04
+        found = follow_levels(values, RULES).changes
+        assert [one.finding.kind for one in found] == ["regression", "improvement", "regression"]
+        assert not any(one.finding.seen_before for one in found)
+        assert found[-1].position == pytest.approx(64, abs=1)
+
+    def test_a_level_that_was_visited_and_left_repeatedly_is_only_suspected(self) -> None:
+        values = runs(count=112, sd=0.005)
+        for low, high in ((22, 34), (50, 64), (80, 96)):
             values[low:high] += 0.04
         kinds = [(one.finding.kind, one.finding.seen_before) for one in follow_levels(values, RULES).changes]
         assert kinds[0] == ("regression", False)
-        assert ("regression", True) in kinds[2:]
+        assert kinds[2] == ("regression", False)
+        assert ("regression", True) in kinds[3:]
+
+    def test_a_change_in_the_first_runs_is_placed_where_it_was(self) -> None:
+        for change in (4, 5, 6, 7, 8, 10):
+            (found,) = follow_levels(runs(count=40, change=change, size=0.1), RULES).changes
+            assert found.position == change
+            assert found.finding.shift == pytest.approx(np.log(1.1), abs=0.02)
 
     def test_a_visit_that_was_a_real_change_does_not_excuse_the_next(self) -> None:
-        values = runs(count=64, sd=0.005)
-        values[22:34] += 0.04
-        values[50:] += 0.04
-        first = follow_levels(values, RULES).changes[0]
-        decided = [Decision(34, 40, is_real=True), Decision(first.position, first.at, is_real=True)]
+        values = runs(count=94, sd=0.005)
+        for low, high in ((22, 34), (50, 64), (80, 94)):
+            values[low:high] += 0.04
+        assert follow_levels(values, RULES).changes[-1].finding.seen_before
+        decided = [Decision(place, place + 5, is_real=True) for place in (22, 34, 50, 64)]
         last = follow_levels(values, RULES, decisions=decided).changes[-1]
-        assert last.position == pytest.approx(50, abs=1)
+        assert last.position == pytest.approx(80, abs=1)
         assert not last.finding.seen_before
 
     def test_what_was_rejected_is_not_told_again_at_once(self) -> None:
@@ -99,6 +116,65 @@ class TestACourse:
         assert follow_levels(np.zeros(60), RULES).changes == ()
         stepped = np.concatenate((np.zeros(40), np.full(20, 0.1)))
         assert [one.position for one in follow_levels(stepped, RULES).changes] == [40]
+
+
+def beside(*canary: Array) -> MachineSpeeds:
+    return MachineSpeeds(("compute_ms", "memory_ms")[: len(canary)], canary)
+
+
+def canary(seed: int = 8, count: int = 60) -> Array:
+    """Return a canary of a machine that does not change."""
+    return np.random.default_rng(seed).normal(0, 0.003, count)
+
+
+class TestTheMachine:
+    def test_a_change_that_the_canary_shows_too_is_of_the_machine(self) -> None:
+        step = np.where(np.arange(60) < 44, 0.0, np.log(1.06))
+        course = follow_levels(runs(sd=0.01) + step, RULES, speeds=beside(canary() + step))
+        assert course.changes == ()
+        assert course.machine is not None
+        assert course.machine.position == pytest.approx(44, abs=1)
+        assert course.machine.finding.canary == "compute_ms"
+
+    def test_a_regression_is_told_beside_a_canary_that_did_not_move(self) -> None:
+        course = follow_levels(runs(change=44), RULES, speeds=beside(canary()))
+        assert [one.position for one in course.changes] == [44]
+        assert course.changes[0].finding.canary is None
+
+    def test_a_regression_is_told_although_the_machine_changed_too(self) -> None:
+        step = np.where(np.arange(60) < 40, 0.0, np.log(1.06))
+        values = runs(change=48, size=0.08, sd=0.005) + step
+        course = follow_levels(values, RULES, speeds=beside(canary() + step))
+        (found,) = course.changes
+        assert found.position == pytest.approx(48, abs=1)
+        assert found.finding.shift == pytest.approx(np.log(1.08), abs=0.02)
+
+    def test_on_a_machine_that_drifts_the_canary_shows_a_change_that_is_hidden_otherwise(self) -> None:
+        mood = 0.04 * np.sin(np.arange(60) / 6)
+        values = runs(change=50, size=0.05, sd=0.004) + mood
+        assert all(abs(one.position - 50) > 2 for one in follow_levels(values, RULES).changes)
+        (found,) = follow_levels(values, RULES, speeds=beside(canary() + mood)).changes
+        assert found.position == pytest.approx(50, abs=1)
+        assert found.finding.canary == "compute_ms"
+
+    def test_the_canary_that_helps_is_used_of_several(self) -> None:
+        mood = 0.04 * np.sin(np.arange(60) / 6)
+        values = runs(change=50, size=0.05, sd=0.004) + mood
+        (found,) = follow_levels(values, RULES, speeds=beside(canary(), canary(9) + mood)).changes
+        assert found.finding.canary == "memory_ms"
+
+    def test_a_canary_that_was_not_timed_beside_every_run_of_the_window_is_not_used(self) -> None:
+        step = np.where(np.arange(60) < 44, 0.0, np.log(1.06))
+        some = canary() + step
+        some[10] = np.nan
+        assert len(follow_levels(runs() + step, RULES, speeds=beside(some)).changes) == 1
+
+    def test_one_result_that_the_canary_explains_is_not_suspicious(self) -> None:
+        values, beside_it = runs(count=40), canary(count=40)
+        values[-1] += 0.2
+        assert follow_levels(values, RULES, speeds=beside(beside_it)).apart is not None
+        beside_it[-1] += 0.2
+        assert follow_levels(values, RULES, speeds=beside(beside_it)).apart is None
 
 
 values = st.lists(st.floats(0.01, 1e6), min_size=0, max_size=45)
@@ -138,6 +214,28 @@ class TestConfirming:
     def test_an_improvement_is_confirmed_by_the_other_direction(self) -> None:
         assert judge_pairs(np.full(PAIRS, -0.05), RULES, worse=False) == "confirmed"
         assert judge_pairs(np.full(PAIRS, -0.05), RULES) == "rejected"
+
+    def test_runs_of_one_version_confirm_where_a_canary_vouches_for_the_machine(self) -> None:
+        old, new = runs(1, 40), runs(2, PAIRS) + 0.06
+        vouched = judge_repeats(
+            Repeats(old, beside(canary(11, 40))), Repeats(new, beside(canary(12, PAIRS))), RULES
+        )  # fmt: skip
+        assert vouched == "confirmed"
+        assert judge_repeats(Repeats(old), Repeats(new), RULES) == "unsettled"
+
+    def test_runs_on_a_machine_that_changed_say_so_and_confirm_nothing(self) -> None:
+        old = Repeats(runs(1, 40), beside(canary(11, 40)))
+        new = Repeats(runs(2, PAIRS) + 0.06, beside(canary(12, PAIRS) + 0.06))
+        assert judge_repeats(old, new, RULES) == "machine"
+
+    def test_runs_at_the_old_level_reject_without_a_canary_too(self) -> None:
+        assert judge_repeats(Repeats(runs(1, 40)), Repeats(runs(2, PAIRS)), RULES) == "rejected"
+
+    def test_runs_of_a_series_whose_results_follow_each_other_settle_nothing(self) -> None:
+        mood = np.cumsum(np.random.default_rng(4).normal(0, 0.004, 40))
+        old = Repeats(runs(1, 40, sd=0.002) + mood - mood[-1], beside(canary(11, 40)))
+        new = Repeats(runs(2, PAIRS, sd=0.002) + 0.08, beside(canary(12, PAIRS)))
+        assert judge_repeats(old, new, RULES) == "unsettled"
 
     def test_the_old_version_is_taken_from_a_little_before_and_from_the_same_level(self) -> None:
         assert last_good(40, 0, is_alone=False) == 37

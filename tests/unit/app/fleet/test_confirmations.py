@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from prony.analyse.history.confirmation import ROUNDS
 from prony.instruments.samples import SAMPLES, sample_frame
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.alarm import NewAlarm
@@ -18,7 +19,7 @@ from prony.model.history import Acknowledgement, Change, ChangeState
 from prony.model.job import Job
 from prony.model.lease import Lease
 from prony.model.queue import ExperimentView
-from prony.model.result import Effective, Repetition
+from prony.model.result import CanaryReading, Effective, Repetition
 from prony.store.home import Home
 from servers.receiver import Receiver
 
@@ -40,6 +41,7 @@ class Lab:
     folder: Path
     version: str = "1"
     minute: int = 0
+    canary_ms: float | None = 1.0
     seen: list[Job] = field(default_factory=list)
 
     async def bring(self, lease: Lease, micros: int, version: str = "") -> None:
@@ -49,7 +51,10 @@ class Lab:
         effective = Effective(
             engine="null", engine_version=version or self.version, python="3", device="cpu", precision="none"
         )
-        runs = tuple(Repetition(index=index, started_at=at) for index in range(2))
+        canary = None if self.canary_ms is None else CanaryReading(compute_ms=self.canary_ms, memory_ms=2.0)
+        runs = tuple(
+            Repetition(index=index, started_at=at, canary_before=canary, canary_after=canary) for index in range(2)
+        )
         write(place, lease.job, started_at=at, repetitions=runs, effective=effective)
         begins = list(range(10_000_000, 110_000_000, 10_000_000))
         ends = [begin + 1000 * micros for begin in begins]
@@ -68,6 +73,16 @@ class Lab:
         for micros in values:
             await self.bring(await self.fake_agent.lease(), micros, version)
         assert await self.fake_agent.poll() is None
+
+    async def repeat(self, values: Sequence[int]) -> None:
+        """Carry out the rounds of a repetition, and have each judged when the next is due."""
+        left = list(values)
+        for count in ROUNDS:
+            if left:
+                await self.carry_out(left[:count])
+                del left[:count]
+                self.fleet_fixture.clock.step(seconds=15)  # results come each minute, so rounds every ten seconds
+                await self.attend()
 
     async def attend(self) -> None:
         self.fleet_fixture.clock.step(seconds=1)  # so that experiments are listed in the order in which they were made
@@ -115,25 +130,72 @@ async def test_a_regression_is_run_again_on_its_agent_and_pages_only_when_that_c
     await lab.attend()
     (view,) = await lab.confirming()
     change = await lab.change()
-    assert (view.experiment.confirms, view.experiment.job_count, view.priority) == (change.id, 7, -100)
+    assert (view.experiment.confirms, view.experiment.job_count, view.priority) == (change.id, ROUNDS[0], -100)
     assert view.submitted_by == "prony"
     assert await told(fleet_fixture, there) == []
     assert await other.poll() is None
     await fleet_fixture.submit(recipe(1))  # whatever a person wants goes first
     await lab.bring(await lab.fake_agent.lease(), WORSE[4])
     assert lab.seen[-1].confirms is None
-    await lab.carry_out(WORSE[:7])
-    await lab.attend()
+    await lab.repeat(WORSE[:7])
     decided = await lab.change()
     assert decided.state is ChangeState.CONFIRMED
-    assert any(step.startswith("repeated: 7 runs of the same job against 20") for step in decided.path)
+    assert any(step.startswith("repeated: 7 runs of the same job against 22") for step in decided.path)
     assert any("not side by side" in step for step in decided.path)
     assert any("no calibrations" in step for step in decided.path)
     assert await told(fleet_fixture, there) == [("regression", "firing", "regression")]
     series = await fleet_fixture.fleet.histories.series()
     assert [one.runs for one in series.items] == [len(STEADY) + 5]  # the runs that confirm are no points
     await lab.attend()
+    assert [view.experiment.job_count for view in await lab.confirming()] == [3, 2, 2]
+
+
+async def test_without_a_canary_runs_of_one_version_decide_nothing_and_the_history_alone_tells(
+    local: FleetFixture, there: Receiver, tmp_path: Path
+) -> None:
+    await alarmed(local, there, "regression")
+    lab = await lab_of(local, tmp_path)
+    lab.canary_ms = None
+    await lab.record(STEADY + WORSE[:4])
+    await lab.attend()
+    await lab.repeat(WORSE[:7])
+    change = await lab.change()
+    assert change.state is ChangeState.FOUND
+    assert change.path[-1].endswith("but nothing tells whether the machine or the code changed")
+    assert await told(local, there) == [("regression", "firing", "regression")]
+    await lab.attend()
+    assert len(await lab.confirming()) == 3
+
+
+async def test_a_round_is_begun_only_when_the_pause_after_the_one_before_is_over(
+    local: FleetFixture, tmp_path: Path
+) -> None:
+    lab = await lab_of(local, tmp_path)
+    await lab.record(STEADY + WORSE[:4])
+    await lab.attend()
+    await lab.carry_out(WORSE[:3])
+    for _ in range(3):
+        await lab.attend()
     assert len(await lab.confirming()) == 1
+    local.clock.step(seconds=15)
+    await lab.attend()
+    assert len(await lab.confirming()) == 2
+
+
+async def test_results_of_a_machine_whose_canary_slowed_down_are_no_regression_and_no_runs_are_made(
+    local: FleetFixture, there: Receiver, tmp_path: Path
+) -> None:
+    await alarmed(local, there, "regression")
+    lab = await lab_of(local, tmp_path)
+    await lab.record(STEADY)
+    lab.canary_ms = 1.1
+    await lab.record(WORSE[:4])
+    change = await lab.change()
+    assert (change.kind, change.state) == ("environment", ChangeState.FOUND)
+    assert change.path[-1] == "the canary compute_ms moved with it, so the machine changed"
+    await lab.attend()
+    assert await lab.confirming() == []
+    assert await told(local, there) == []
 
 
 async def test_what_the_runs_do_not_show_is_rejected_and_pages_nobody(
@@ -143,8 +205,7 @@ async def test_what_the_runs_do_not_show_is_rejected_and_pages_nobody(
     lab = await lab_of(local, tmp_path)
     await lab.record(STEADY + WORSE[:4])
     await lab.attend()
-    await lab.carry_out(STEADY[:7])
-    await lab.attend()
+    await lab.repeat(STEADY[:7])
     assert (await lab.change()).state is ChangeState.REJECTED
     assert await told(local, there) == []
 
@@ -157,8 +218,7 @@ async def test_who_asks_for_suspicions_is_told_of_them_and_of_what_became_of_the
     await lab.record(STEADY + WORSE[:4])
     assert await told(local, there) == [("suspect", "firing", "suspect")]
     await lab.attend()
-    await lab.carry_out(WORSE[:7])
-    await lab.attend()
+    await lab.repeat(WORSE[:7])
     assert sorted((await told(local, there))[1:]) == [
         ("suspect", "firing", "regression"), ("suspect", "resolved", "suspect")
     ]  # fmt: skip
@@ -188,8 +248,7 @@ async def test_one_result_alone_that_comes_again_is_run_seven_times(local: Fleet
     await lab.attend()
     await lab.carry_out([1103])
     await lab.attend()
-    await lab.carry_out(WORSE[:7])
-    await lab.attend()
+    await lab.repeat(WORSE[:7])
     assert (await lab.change()).state is ChangeState.CONFIRMED
 
 
@@ -241,14 +300,14 @@ async def test_a_batch_that_fails_leaves_the_change_and_is_tried_once_more(
     assert len(await lab.confirming()) == 2
     assert (await lab.change()).state is ChangeState.FOUND
     assert await told(fleet_fixture, there) == []
-    for _ in range(7):
+    for _ in range(ROUNDS[0]):
         await lab.fake_agent.finish(await lab.fake_agent.lease(), "failed", failure=SUT)
     await lab.attend()
     await lab.attend()
     change = await lab.change()
     assert len(await lab.confirming()) == 2
     assert [step.rpartition(" failed, ")[2] for step in change.path[-2:]] == [
-        change.path[-2], "only 0 of 7 runs may be quoted"
+        change.path[-2], "only 0 of 3 runs may be quoted"
     ]  # fmt: skip
     # Nothing will decide it now, so what the history is sure of is told.
     assert await told(fleet_fixture, there) == [("regression", "firing", "regression")]
@@ -301,8 +360,7 @@ async def test_a_change_of_an_agent_that_is_away_is_told_by_the_history_and_run_
     await local.fleet.agents.reset(lab.fake_agent.id, who=ME)
     await lab.fake_agent.beat()
     await lab.attend()
-    await lab.carry_out(WORSE[:7])
-    await lab.attend()
+    await lab.repeat(WORSE[:7])
     assert (await lab.change()).state is ChangeState.CONFIRMED
 
 
@@ -334,8 +392,7 @@ async def test_a_regression_right_after_a_spike_that_was_rejected_is_a_change_of
     assert found.id != rejected.id
     assert found.effect > 1
     await lab.attend()
-    await lab.carry_out([2 * value for value in WORSE[:7]])
-    await lab.attend()
+    await lab.repeat([2 * value for value in WORSE[:7]])
     (confirmed,) = (await local.fleet.histories.changes(state=ChangeState.CONFIRMED)).items
     assert confirmed.id == found.id
     assert [one.id for one in (await local.fleet.histories.changes(state=ChangeState.REJECTED)).items] == [rejected.id]
@@ -345,8 +402,7 @@ async def test_what_was_rejected_is_asked_again_when_it_goes_on(local: FleetFixt
     lab = await lab_of(local, tmp_path)
     await lab.record(STEADY + WORSE[:4])
     await lab.attend()
-    await lab.carry_out(STEADY[:7])
-    await lab.attend()
+    await lab.repeat(STEADY[:7])
     rejected = await lab.change()
     assert rejected.state is ChangeState.REJECTED
     await lab.record(WORSE[4:7])
@@ -355,8 +411,7 @@ async def test_what_was_rejected_is_asked_again_when_it_goes_on(local: FleetFixt
     (again,) = (await local.fleet.histories.changes(state=ChangeState.FOUND)).items
     assert (again.job_id, again.id == rejected.id) == (rejected.job_id, False)
     await lab.attend()
-    await lab.carry_out(WORSE[:7])
-    await lab.attend()
+    await lab.repeat(WORSE[:7])
     assert [one.id for one in (await local.fleet.histories.changes(state=ChangeState.CONFIRMED)).items] == [again.id]
 
 
@@ -367,9 +422,13 @@ async def test_of_two_servers_one_makes_the_runs(pair: tuple[FleetFixture, Fleet
     await two.look()
     await asyncio.gather(*(fleet_fixture.fleet.confirmations.look_after() for fleet_fixture in (one, two, one, two)))
     assert len(await lab.confirming()) == 1
-    await one.look()  # the runs may be made by the other, whose word of them is on its way
-    await lab.carry_out(WORSE[:7])
-    await asyncio.gather(*(fleet_fixture.fleet.confirmations.look_after() for fleet_fixture in (one, two, one, two)))
+    for number, count in enumerate(ROUNDS[:3], 1):
+        await one.look()  # the runs may be made by the other, whose word of them is on its way
+        await lab.carry_out(WORSE[:count])
+        for fleet_fixture in pair:
+            fleet_fixture.clock.step(seconds=15)
+        await asyncio.gather(*(fixture.fleet.confirmations.look_after() for fixture in (one, two, one, two)))
+        assert len(await lab.confirming()) == min(number + 1, 3)
     assert (await lab.change()).state is ChangeState.CONFIRMED
 
 
@@ -401,13 +460,12 @@ async def test_a_machine_that_changed_too_leaves_the_change_undecided(local: Fle
             id=name, hardware_id=series.hardware_id, software_id="sw", taken_at=at, figures={"kernel_ms": figure}
         )
         local.fleet.context.store.save_calibration(taken)
-    await lab.carry_out(WORSE[:7])
-    await lab.attend()
+    await lab.repeat(WORSE[:7])
     left = await lab.change()
     assert (left.id, left.state) == (change.id, ChangeState.FOUND)
     assert any("the machine changed too, canary kernel_ms: 10 -> 11 ms" in step for step in left.path)
     await lab.attend()
-    assert len(await lab.confirming()) == 1
+    assert len(await lab.confirming()) == 3
 
 
 async def test_versions_that_cannot_be_run_side_by_side_any_more_are_followed_by_the_same_job_again(
@@ -423,8 +481,7 @@ async def test_versions_that_cannot_be_run_side_by_side_any_more_are_followed_by
     await lab.attend()
     first, second = await lab.confirming()
     assert (first.experiment.recipe.duet is None, second.experiment.recipe.duet) == (False, None)
-    await lab.carry_out(WORSE[:7])
-    await lab.attend()
+    await lab.repeat(WORSE[:7])
     decided = await lab.change()
     assert decided.state is ChangeState.CONFIRMED
     assert any("only 0 whole pairs came of it" in step for step in decided.path)
@@ -435,15 +492,17 @@ async def test_a_server_that_is_killed_in_the_middle_goes_on_with_the_batch(home
     lab = await lab_of(await killed.__aenter__(), tmp_path)
     await lab.record(STEADY + WORSE[:4])
     await lab.attend()
-    for micros in WORSE[:3]:
+    for micros in WORSE[:2]:
         await lab.bring(await lab.fake_agent.lease(), micros)
     # Nothing of it is closed: the next one finds the database as a kill leaves it.
     async with open_fleet(home) as fleet_fixture:
         again = replace(lab, fleet_fixture=fleet_fixture, fake_agent=lab.fake_agent.at(fleet_fixture))
         await again.fake_agent.enrol()
         await again.attend()
-        await again.carry_out(WORSE[3:7])
-        await again.attend()
+        for part in (WORSE[2:3], WORSE[3:5], WORSE[5:7]):
+            await again.carry_out(part)
+            fleet_fixture.clock.step(seconds=15)
+            await again.attend()
         assert (await again.change()).state is ChangeState.CONFIRMED
-        assert len(await again.confirming()) == 1
+        assert [view.experiment.job_count for view in await again.confirming()] == [3, 2, 2]
     await killed.__aexit__(None, None, None)
