@@ -34,6 +34,8 @@ from servers.process import DieWithParent
 SIZE, NUMBER = struct.Struct("!I"), struct.Struct("!i")
 _TESTS = Path(__file__).parents[1]
 _PROGRAMS = _TESTS / "chaos"
+# A folder of plug-ins that a command may have on its path: nothing of them was imported before they were asked for.
+_PLUGINS = str(_TESTS / "faulty")
 _MODULES = ("prony", "prony.app.worker")
 _PR_SET_CHILD_SUBREAPER = 36
 # What a store imports when it is opened; not polars, whose threads a fork would cut off.
@@ -224,7 +226,9 @@ def _flat(environment: Mapping[Any, Any]) -> list[Any]:
 
 
 def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if _READ_AT_START.match(name)}
+    found = {name: value for name, value in environment.items() if _READ_AT_START.match(name)}
+    path = [entry for entry in found.pop("PYTHONPATH", "").split(os.pathsep) if entry not in ("", _PLUGINS)]
+    return found | {"PYTHONPATH": os.pathsep.join(path)}
 
 
 def _umask() -> int:

@@ -20,10 +20,12 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 from prony.cli.main import COMMANDS
+from prony.ports.plugins import find_plugins
 from servers.forked import NUMBER, SIZE, Order, Starter, use_starter
 from servers.process import DieWithParent
 
@@ -167,6 +169,7 @@ def _become(order: Order, files: list[int]) -> None:
     os.sched_setaffinity(0, order.affinity)
     if order.death_signal:
         DieWithParent(signal.Signals(order.death_signal))()
+    _change_path(_path_in(os.environ), _path_in(order.environment))
     os.environ.clear()
     os.environ.update(order.environment)
     _rewrite_proc(order)
@@ -177,6 +180,18 @@ def _become(order: Order, files: list[int]) -> None:
     for number in _ENDED:
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _path_in(environment: Mapping[str, str]) -> list[str]:
+    value = environment.get("PYTHONPATH", "")
+    return [os.path.abspath(entry) for entry in value.split(os.pathsep)] if value else []  # noqa: PTH100 - as Python does
+
+
+def _change_path(before: list[str], after: list[str]) -> None:
+    """Put the folders of a command's PYTHONPATH in the place of ours, and look for plug-ins again."""
+    if before != after:
+        sys.path[:] = [*dict.fromkeys(after), *(entry for entry in sys.path if entry not in before)]
+        find_plugins.cache_clear()
 
 
 def _place_files(files: list[int], places: list[int]) -> None:

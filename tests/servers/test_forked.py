@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,17 @@ def test_a_forked_command_sees_what_a_new_interpreter_sees(tmp_path: Path) -> No
     assert forked == plain
     assert forked["parent"] == os.getpid()
     assert forked["heard"] == "a line\n"
+
+
+def test_an_engine_of_the_tests_is_found_by_a_forked_command(faulty: Callable[[str], Path], tmp_path: Path) -> None:
+    faulty("crash")
+    forked = tell(cwd=tmp_path)
+    with plain_processes():
+        plain = tell(cwd=tmp_path)
+    assert (forked["is_forked"], plain["is_forked"]) == (True, False)
+    assert forked["path"] == plain["path"]
+    done = subprocess.run([sys.executable, "-m", "prony", "engines"], capture_output=True, text=True, check=True)
+    assert "faulty" in done.stdout
 
 
 def test_its_exit_code_and_what_it_said_last_are_known(tmp_path: Path) -> None:
