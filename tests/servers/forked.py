@@ -25,7 +25,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from multiprocessing.context import BaseContext
+from multiprocessing.context import ForkServerContext, SpawnContext
 from pathlib import Path
 from typing import Any
 
@@ -174,9 +174,11 @@ def plain_processes() -> Iterator[None]:
         subprocess.Popen = before  # type: ignore[misc]
 
 
-def process_context() -> BaseContext:
+def process_context() -> ForkServerContext | SpawnContext:
     """Return how `multiprocessing` starts processes that have what a store needs, but none of our threads."""
-    context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
+    if sys.platform != "linux":
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(_STORE))
     return context
 
