@@ -25,6 +25,7 @@ from hypothesis import HealthCheck, settings
 from lanes import count_examples
 from prony.ports import plugins
 from servers.binaries import AbsentError
+from servers.forked import fork_commands, plain_processes
 from servers.needs import count_missing, lack
 from servers.postgres import Postgres
 from servers.shared import Shared, shared, wait_ended
@@ -111,6 +112,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Genera
 def _turn(item: pytest.Item) -> int:
     place = item.path.relative_to(Path(__file__).parent).as_posix()
     return next((at for at, part in enumerate(LONGEST_FIRST) if place.startswith(part)), len(LONGEST_FIRST))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_commands() -> Iterator[None]:
+    """Fork the `prony` commands that tests start from a process that has imported what they need."""
+    with fork_commands():
+        yield
+
+
+@pytest.fixture
+def new_interpreters() -> Iterator[None]:
+    """Start every command of a test as a new interpreter, as a person's shell does."""
+    with plain_processes():
+        yield
 
 
 @pytest.fixture(scope="session")

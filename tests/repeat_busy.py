@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from servers.process import dying_with_parent
+from servers.process import DieWithParent
 
 HERE = Path(__file__).resolve().parent
 LOGS = HERE.parent / "build" / "test-busy"
@@ -36,7 +36,7 @@ def find_files(folder: Path) -> list[Path]:
 def keep_busy(count: int) -> Iterator[None]:
     """Have so many processes spin while the block runs."""
     command = [sys.executable, "-c", "while True: pass"]
-    stop = dying_with_parent(signal.SIGKILL)
+    stop = DieWithParent(signal.SIGKILL)
     spinning = [subprocess.Popen(command, preexec_fn=stop) for _ in range(count)]  # noqa: PLW1509 - a system call only
     try:
         yield

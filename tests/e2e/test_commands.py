@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from servers.commands import call_prony as prony
+from servers.forked import plain_processes
 from servers.process import wait_all_gone
 
 RECIPE = """
@@ -33,7 +34,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "small.yaml").write_text(RECIPE)
     environment = os.environ | {"PRONY_HOME": str(folder / "home")}
     command = [sys.executable, "-m", "prony", "run", str(folder / "small.yaml")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    with plain_processes():
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "onnxruntime" in done.stdout
     report = Path(done.stderr.rpartition("report: ")[2].strip())

@@ -184,6 +184,7 @@ def runs(client: Client, job_id: str) -> Callable[[], bool]:
     return lambda: b"repetition 2" in client.jobs.logs(job_id).text
 
 
+@pytest.mark.usefixtures("new_interpreters")
 def test_jobs_run_on_the_agent_and_their_results_and_logs_are_at_the_server(ground: Ground) -> None:
     ground.server()
     agent = ground.agent("--label", "room=lab2", quick=False)

@@ -71,6 +71,7 @@ def all_gone(processes: list[psutil.Process]) -> bool:
     return not wait_all_gone(processes)
 
 
+@pytest.mark.usefixtures("new_interpreters")
 def test_a_folder_is_whole_and_progress_is_json_lines(faulty: Model, tmp_path: Path) -> None:
     runner = start([job(faulty("check:fine"))], tmp_path)
     out, _ = runner.communicate(timeout=180)
@@ -98,6 +99,7 @@ def test_an_import_is_timed_only_where_nothing_of_ours_ran_beside_it(
     assert set(later) == {isolation == "exec"}
 
 
+@pytest.mark.usefixtures("new_interpreters")
 def test_jobs_that_belong_together_take_turns(faulty: Model, tmp_path: Path) -> None:
     model = faulty("check:fine")
     runner = start([job(model, number) for number in range(3)], tmp_path)
@@ -239,6 +241,7 @@ def test_a_folder_whose_runner_was_killed_while_it_cleaned_up_keeps_its_samples(
     assert kept_rows(tmp_path / "out") == measured_count(tmp_path / "out") > 0
 
 
+@pytest.mark.usefixtures("new_interpreters")
 def test_a_runner_whose_parent_is_gone_already_stops_at_once(faulty: Model, tmp_path: Path) -> None:
     runner = start([job(faulty("check:fine"), repeats=1000)], tmp_path, "--parent", "1")
     runner.communicate(timeout=60)

@@ -279,6 +279,7 @@ def test_the_log_is_json_with_the_ids_of_what_it_is_about(server: Running) -> No
 # Beginning and ending
 
 
+@pytest.mark.usefixtures("new_interpreters")
 def test_it_says_where_it_is_and_leaves_word_while_it_is_there(tmp_path: Path) -> None:
     with running(tmp_path) as server:
         word = json.loads((tmp_path / "home" / "server.json").read_text())

@@ -15,7 +15,7 @@ from pathlib import Path
 from servers.binaries import AbsentError
 from servers.certificates import Certificate
 from servers.ports import free_port
-from servers.process import dying_with_parent
+from servers.process import DieWithParent
 
 _READY_S = 120.0
 _CONFIGURATION = """\
@@ -71,7 +71,7 @@ def nginx_server(folder: Path, made: Certificate, behind: str, *, requests: int 
             [program, "-e", "stderr", "-p", folder, "-c", folder / "nginx.conf"],
             stdin=subprocess.DEVNULL,
             stderr=log,
-            preexec_fn=dying_with_parent(signal.SIGKILL),  # noqa: PLW1509 - nothing but a system call
+            preexec_fn=DieWithParent(signal.SIGKILL),  # noqa: PLW1509 - nothing but a system call
         )
     try:
         _wait(process, ports["https"], folder / "log")

@@ -15,7 +15,7 @@ from typing import Self
 
 from servers.binaries import AbsentError, Programs, find
 from servers.ports import free_port
-from servers.process import dying_with_parent, kill_all
+from servers.process import DieWithParent, kill_all
 
 USER = "prony"
 # The operating system survives every test, so nothing need reach the disk; a commit must still reach the system.
@@ -127,7 +127,7 @@ class Postgres:
                 stderr=log,
                 start_new_session=True,
                 # SIGQUIT: it ends at once, and takes its own children along.
-                preexec_fn=dying_with_parent(signal.SIGQUIT),  # noqa: PLW1509 - nothing but a system call
+                preexec_fn=DieWithParent(signal.SIGQUIT),  # noqa: PLW1509 - nothing but a system call
                 **self._programs.identity(),
             )
         return self._answers()

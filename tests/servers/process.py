@@ -6,24 +6,25 @@ import ctypes
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 
 import psutil
 
 _PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)
 
 
-def dying_with_parent(sent: signal.Signals) -> Callable[[], None]:
-    """Return what a child calls before its program begins, so that the system sends it a signal when we are gone."""
-    if sys.platform != "linux":
-        return lambda: None
-    libc = ctypes.CDLL(None)
+@dataclass(frozen=True)
+class DieWithParent:
+    """What a child calls before its program begins, so that the system sends it a signal when its parent is gone."""
 
-    def ask() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, int(sent))
+    sent: signal.Signals
 
-    return ask
+    def __call__(self) -> None:
+        if sys.platform == "linux":
+            _LIBC.prctl(_PR_SET_PDEATHSIG, int(self.sent))
 
 
 def kill_all(pid: int) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from servers.process import dying_with_parent
+from servers.process import DieWithParent
 
 _ENDED_S = 60
 
@@ -56,7 +56,7 @@ def prony_serving(home: Path, *options: str) -> Iterator[Served]:
     with log.open("w") as errors:
         process = subprocess.Popen(
             command, env=os.environ | {"PRONY_HOME": str(home)}, stdout=subprocess.PIPE, stderr=errors, text=True,
-            preexec_fn=dying_with_parent(signal.SIGKILL),  # noqa: PLW1509 - it makes one system call
+            preexec_fn=DieWithParent(signal.SIGKILL),  # noqa: PLW1509 - it makes one system call
         )  # fmt: skip
     assert process.stdout is not None
     try:

@@ -15,7 +15,7 @@ from pathlib import Path
 from servers.certificates import Certificate
 from servers.needs import lack
 from servers.ports import free_port
-from servers.process import dying_with_parent
+from servers.process import DieWithParent
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "proxies"
 HOST = "prony.example.org"
@@ -123,7 +123,7 @@ def _running(command: Sequence[str], folder: Path, port: int, extra: Mapping[str
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            preexec_fn=dying_with_parent(signal.SIGKILL),  # noqa: PLW1509 - nothing but a system call
+            preexec_fn=DieWithParent(signal.SIGKILL),  # noqa: PLW1509 - nothing but a system call
         )
     try:
         _wait(process, port, folder / "log")

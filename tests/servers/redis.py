@@ -17,7 +17,7 @@ from pathlib import Path
 from servers.binaries import AbsentError
 from servers.certificates import Certificate
 from servers.ports import free_port
-from servers.process import dying_with_parent
+from servers.process import DieWithParent
 
 _READY_S = 120.0
 
@@ -77,7 +77,7 @@ def _started(
             [str(program), *place, "--daemonize", "no", "--save", "", "--appendonly", "no", *options],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            preexec_fn=dying_with_parent(signal.SIGKILL),  # noqa: PLW1509 - nothing but a system call
+            preexec_fn=DieWithParent(signal.SIGKILL),  # noqa: PLW1509 - nothing but a system call
         )
         if _answers(process, port):
             return process, port

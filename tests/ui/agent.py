@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from servers.process import dying_with_parent
+from servers.process import DieWithParent
 
 from .conftest import owner_token
 
@@ -27,7 +27,7 @@ def prony_agent(home: Path, url: str, *options: str, is_at_home: bool = False) -
     with (home / "agent-output.log").open("wb") as log:
         process = subprocess.Popen(
             command, env=environment, stdout=log, stderr=log, start_new_session=True,
-            preexec_fn=dying_with_parent(signal.SIGTERM),  # noqa: PLW1509 - it makes one system call
+            preexec_fn=DieWithParent(signal.SIGTERM),  # noqa: PLW1509 - it makes one system call
         )  # fmt: skip
     try:
         yield process

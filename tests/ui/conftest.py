@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, 
 
 from prony.server.web import SITE
 from servers.needs import lack
-from servers.process import dying_with_parent
+from servers.process import DieWithParent
 
 _PATIENCE_MS = 90_000
 # The home of every server that was started here, by its address.
@@ -41,7 +41,7 @@ def prony_server(home: Path, *options: str) -> Iterator[str]:
     with (home / "server-output.log").open("wb") as log:
         process = subprocess.Popen(
             command, env=os.environ | {"PRONY_HOME": str(home)}, stdout=log, stderr=log, start_new_session=True,
-            preexec_fn=dying_with_parent(signal.SIGTERM),  # noqa: PLW1509 - it makes one system call
+            preexec_fn=DieWithParent(signal.SIGTERM),  # noqa: PLW1509 - it makes one system call
         )  # fmt: skip
     try:
         url = _address(process, home)

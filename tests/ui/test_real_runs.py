@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from servers.process import dying_with_parent
+from servers.process import DieWithParent
 
 from .agent import prony_agent
 from .conftest import api, prony_server, tabbed
@@ -60,7 +60,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     folder = tmp_path_factory.mktemp("real")
     mock = subprocess.Popen(
         [sys.executable, "-m", "prony", "mock", "--ttft", "2ms", "--itl", "1ms"], stdout=subprocess.PIPE, text=True,
-        preexec_fn=dying_with_parent(signal.SIGTERM),  # noqa: PLW1509 - it makes one system call
+        preexec_fn=DieWithParent(signal.SIGTERM),  # noqa: PLW1509 - it makes one system call
     )  # fmt: skip
     assert mock.stdout is not None
     told = re.search(r"http://\S+", mock.stdout.readline())

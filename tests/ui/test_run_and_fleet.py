@@ -20,7 +20,7 @@ from prony.model.agent import Capabilities, Enrolment
 from prony.model.device import Cpu, Device, Gpu, Hardware, Software
 from prony.model.lease import LeaseRequest, Progress
 from prony.model.queue import Submission
-from servers.process import dying_with_parent, kill_all
+from servers.process import DieWithParent, kill_all
 
 from .conftest import Opened, owner_token, prony_server
 
@@ -105,7 +105,7 @@ def agent_process(url: str, home: Path, token_file: Path) -> Iterator[subprocess
         process = subprocess.Popen(
             [*command, "--token-file", str(token_file)], env=os.environ | {"PRONY_HOME": str(home)},
             stdout=log, stderr=log, start_new_session=True,
-            preexec_fn=dying_with_parent(signal.SIGKILL),  # noqa: PLW1509 - it makes one system call
+            preexec_fn=DieWithParent(signal.SIGKILL),  # noqa: PLW1509 - it makes one system call
         )  # fmt: skip
     try:
         yield process

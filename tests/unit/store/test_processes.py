@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import resource
 import shutil
@@ -26,16 +25,17 @@ from prony.store.glance import glance
 from prony.store.home import Home
 from prony.store.store import Store
 from prony.store.transfer import export, import_
+from servers.forked import process_context
 
 from .nouns import accept_recipe, experiment, jobs, overview, running, summarise, summary, write_folder
 
-# Fresh interpreters and no forks: Polars has threads, which a fork would cut off.
-SPAWN = multiprocessing.get_context("spawn")
+# No forks of this process: Polars has threads, which a fork would cut off.
+PROCESSES = process_context()
 
 
 def _in_processes(work: Callable[..., None], *arguments: tuple[Any, ...]) -> list[int | None]:
     """Run `work` once for each tuple of arguments, all at the same time; return the exit codes."""
-    processes = [SPAWN.Process(target=work, args=one) for one in arguments]
+    processes = [PROCESSES.Process(target=work, args=one) for one in arguments]
     for process in processes:
         process.start()
     for process in processes:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import multiprocessing
 import sqlite3
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from prony.store.home import Home
 from prony.store.revision import HEAD
 from prony.store.schema import configuration, downgrade, migrate, revision, upgrade
 from prony.store.store import Store
+from servers.forked import process_context
 
 from .nouns import NOW, calibration, experiment, overview
 
@@ -154,7 +154,7 @@ def _open(root: Path, url: str, told: Any) -> None:
 
 
 def test_many_processes_that_open_a_new_database_at_once_all_succeed(other_url: str, tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
+    context = process_context()
     gate = context.Barrier(4)
     # On a server each may have a home of its own, so that no lock of a folder keeps them apart.
     roots = [tmp_path / f"home{number if other_url else ''}" for number in range(4)]

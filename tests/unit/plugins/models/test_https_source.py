@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from prony.plugins.models.fetching import filename_of
 from prony.plugins.models.https import HttpsSource
 from prony.ports.models import FetchOptions, ModelFiles
 from prony.runner.checksum import checksum
+from servers.forked import process_context
 from servers.web_server import Page, WebServer, serving
 
 CONTENT = np.random.Generator(np.random.PCG64(7)).bytes(3_000_000)
@@ -320,7 +320,7 @@ def _fetch_in_child(url: str, cache: Path) -> None:
 
 def test_two_processes_download_once(web: WebServer, tmp_path: Path) -> None:
     web.pages["/m.tflite"] = Page(CONTENT)
-    context = multiprocessing.get_context("spawn")
+    context = process_context()
     children = [context.Process(target=_fetch_in_child, args=(web.url("/m.tflite"), tmp_path)) for _ in range(2)]
     for child in children:
         child.start()

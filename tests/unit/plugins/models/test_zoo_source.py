@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import multiprocessing
 import shutil
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from prony.plugins.models.zoo import ZOO, ZooSource
 from prony.ports.engine import Array
 from prony.ports.models import FetchOptions
 from prony.runner.checksum import checksum
+from servers.forked import process_context
 
 TFLITE = [card.name for card in ZOO.values() if ".tflite" in card.formats]
 
@@ -101,7 +101,7 @@ def _make_with_log(path: Path, log: Path) -> None:
 
 
 def test_processes_that_want_the_same_file_make_it_once(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
+    context = process_context()
     arguments = (tmp_path / "zoo" / "m.onnx", tmp_path / "log")
     children = [context.Process(target=_make_with_log, args=arguments) for _ in range(3)]
     for child in children:

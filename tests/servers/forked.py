@@ -1,0 +1,238 @@
+"""Start `prony` commands of the tests by forking a process that has imported them, where the system allows it.
+
+A new interpreter spends a second or two on imports before a server, an agent or a runner does anything, and the tests
+start thousands. `fork_commands` puts a subclass in the place of `subprocess.Popen`: `python -m prony ...` and the
+programs in `tests/chaos` become real processes, children of whoever starts them, with their own streams, folder,
+environment, session and line in /proc, but their imports are done. Everything else starts as ever.
+
+PRONY_TEST_PLAIN=1 starts all of them as new interpreters, and so do other systems than Linux and a measurement of
+coverage; `plain_processes` does it for a test whose subject is the start itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import multiprocessing
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from multiprocessing.context import ForkServerContext, SpawnContext
+from pathlib import Path
+from typing import Any
+
+from servers.process import DieWithParent
+
+SIZE, NUMBER = struct.Struct("!I"), struct.Struct("!i")
+_TESTS = Path(__file__).parents[1]
+_PROGRAMS = _TESTS / "chaos"
+# A folder of plug-ins that a command may have on its path: nothing of them was imported before they were asked for.
+_PLUGINS = str(_TESTS / "faulty")
+_MODULES = ("prony", "prony.app.worker")
+_PR_SET_CHILD_SUBREAPER = 36
+# What a store imports when it is opened; not polars, whose threads a fork would cut off.
+_STORE = (
+    "pytest", "numpy", "prony.store.store", "prony.store.transfer", "prony.kinds.model.schema", "alembic.command",
+    "sqlalchemy.dialects.sqlite", "sqlalchemy.dialects.postgresql.psycopg",
+)  # fmt: skip
+_SWITCH = "PRONY_TEST_PLAIN"
+_SPACE = 4000
+_VARIABLES_SPACE = 32000
+# What an interpreter or a library that the starter has loaded reads then, and never again.
+_READ_AT_START = re.compile(r"(PYTHON|LD_|LC_|LANG|TZ|OPENBLAS|MALLOC|COVERAGE|OTEL_|GLIBC|MPL)")
+
+
+@dataclass(frozen=True)
+class Order:
+    """A command, and what its process shall inherit."""
+
+    words: list[str]
+    cwd: str
+    environment: dict[str, str]
+    umask: int
+    affinity: list[int]
+    passed: list[int]
+    new_session: bool
+    death_signal: int
+
+
+class Starter:
+    """The process that forks, as its owner sees it; started with the first command, where it is not there yet."""
+
+    def __init__(self, channel: socket.socket | None = None, pid: int = 0) -> None:
+        self._channel = channel
+        self._pid = pid
+        self._lock = threading.Lock()
+        self._variables = _read_at_start(os.environ)
+        self._prctl = ctypes.CDLL(None).prctl
+        self._owner = os.getpid()
+
+    def fits(self, environment: Mapping[str, str]) -> bool:
+        """Return whether a process with these variables would import what the starter has imported."""
+        size = sum(len(name) + len(value) + 2 for name, value in environment.items())
+        is_owner = self._owner == os.getpid()
+        return is_owner and size < _VARIABLES_SPACE and _read_at_start(environment) == self._variables
+
+    def start(self, order: Order, files: Sequence[int]) -> int:
+        """Start a process, a child of this one; return its number."""
+        text = json.dumps(asdict(order)).encode()
+        with self._lock:
+            channel = self._channel or self._open()
+            # Until it is ours: whoever else loses its parent meanwhile becomes ours too, which harms nobody.
+            self._prctl(_PR_SET_CHILD_SUBREAPER, 1)
+            try:
+                socket.send_fds(channel, [SIZE.pack(len(text))], files)
+                channel.sendall(text)
+                answer = channel.recv(NUMBER.size, socket.MSG_WAITALL)
+            finally:
+                self._prctl(_PR_SET_CHILD_SUBREAPER, 0)
+        if len(answer) < NUMBER.size:
+            raise OSError(f"the process that forks commands has ended; {_SWITCH}=1 does without it")
+        return int(NUMBER.unpack(answer)[0])
+
+    def end(self) -> None:
+        """Have it end, and wait until it has."""
+        if self._channel is None or self._owner != os.getpid():
+            return
+        self._channel.close()
+        with suppress(ChildProcessError):
+            os.waitpid(self._pid, 0)
+
+    def _open(self) -> socket.socket:
+        self._channel, other = socket.socketpair()
+        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "SPACE": "x" * _VARIABLES_SPACE}
+        command = [sys.executable, "-m", "servers.starter", str(other.fileno()), "x" * _SPACE]
+        with other:
+            process = _Plain(
+                command, env=environment, pass_fds=[other.fileno()], cwd=_TESTS, stdin=subprocess.DEVNULL,
+                preexec_fn=DieWithParent(signal.SIGKILL),
+            )  # fmt: skip
+        self._pid, process.returncode = process.pid, 0  # whoever ends it waits for it, not the object
+        return self._channel
+
+
+_Plain = subprocess.Popen
+_starter: Starter | None = None
+
+
+class ForkedPopen(subprocess.Popen):  # type: ignore[type-arg]
+    """A process as ever, but that a `prony` command is forked by the starter."""
+
+    def _execute_child(self, args: Any, executable: Any, preexec_fn: Any, close_fds: Any, *rest: Any) -> None:
+        order = _order(args, executable, preexec_fn, close_fds, rest)
+        if order is None or _starter is None:
+            super()._execute_child(args, executable, preexec_fn, close_fds, *rest)  # type: ignore[misc]
+            return
+        pipes = rest[6:12]
+        given = [pipes[0], pipes[3], pipes[5]]
+        files = [number if file == -1 else file for number, file in enumerate(given)]
+        try:
+            self.pid = _starter.start(order, [*files, *order.passed])
+            self._child_created = True
+        finally:
+            self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
+
+
+def use_starter(starter: Starter | None) -> None:
+    """Have this process start its `prony` commands by that one from now on; None: as new interpreters."""
+    global _starter  # noqa: PLW0603 - there is one for each process, as there is one `subprocess.Popen`
+    _starter = starter
+    subprocess.Popen = ForkedPopen if starter is not None else _Plain  # type: ignore[misc]
+
+
+@contextmanager
+def fork_commands() -> Iterator[None]:
+    """Fork the commands that are started within the block, where that can be done."""
+    measures = any(name.startswith("COVERAGE") for name in os.environ) or "coverage" in sys.modules
+    if sys.platform != "linux" or os.environ.get(_SWITCH) or measures:
+        yield
+        return
+    starter = Starter()
+    use_starter(starter)
+    try:
+        yield
+    finally:
+        use_starter(None)
+        starter.end()
+
+
+@contextmanager
+def plain_processes() -> Iterator[None]:
+    """Start new interpreters within the block, whatever they run."""
+    subprocess.Popen, before = _Plain, subprocess.Popen  # type: ignore[misc]
+    try:
+        yield
+    finally:
+        subprocess.Popen = before  # type: ignore[misc]
+
+
+def process_context() -> ForkServerContext | SpawnContext:
+    """Return how `multiprocessing` starts processes that have what a store needs, but none of our threads."""
+    if sys.platform != "linux":
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(_STORE))
+    return context
+
+
+def _order(args: Any, executable: Any, preexec_fn: Any, close_fds: bool, rest: Sequence[Any]) -> Order | None:
+    """Return what the starter is asked for, or None where only a new interpreter will do."""
+    pass_fds, cwd, env, _, _, shell = rest[:6]
+    _, gid, gids, uid, umask, new_session, *group = rest[12:]
+    words = [] if isinstance(args, str | bytes | os.PathLike) else [os.fspath(word) for word in args]
+    environment = dict(os.environ if env is None else env)
+    if _starter is None or not _is_ours(words) or not close_fds or shell:
+        return None
+    if (
+        executable not in (None, words[0])
+        or (gid, gids, uid, umask) != (None, None, None, -1)
+        or group not in ([], [-1])
+    ):
+        return None
+    if not isinstance(preexec_fn, DieWithParent | None) or not all(
+        isinstance(word, str) for word in _flat(environment)
+    ):
+        return None
+    folder = os.fspath(cwd) if cwd is not None else str(Path.cwd())
+    if not Path(folder).is_dir() or not _starter.fits(environment):
+        return None
+    return Order(
+        words[1:],
+        folder,
+        environment,
+        _umask(),
+        sorted(os.sched_getaffinity(0)),
+        list(pass_fds),
+        new_session=bool(new_session),
+        death_signal=int(preexec_fn.sent) if preexec_fn is not None else 0,
+    )
+
+
+def _is_ours(words: list[Any]) -> bool:
+    if not words or words[0] != sys.executable or not all(isinstance(word, str) for word in words):
+        return False
+    rest = words[2:] if words[1:2] == ["-P"] else words[1:]
+    return (rest[:1] == ["-m"] and rest[1] in _MODULES) or (bool(rest) and Path(rest[0]).parent == _PROGRAMS)
+
+
+def _flat(environment: Mapping[Any, Any]) -> list[Any]:
+    return [*environment.keys(), *environment.values()]
+
+
+def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
+    found = {name: value for name, value in environment.items() if _READ_AT_START.match(name)}
+    path = [entry for entry in found.pop("PYTHONPATH", "").split(os.pathsep) if entry not in ("", _PLUGINS)]
+    return found | {"PYTHONPATH": os.pathsep.join(path)}
+
+
+def _umask() -> int:
+    found = re.search(r"^Umask:\s*(\d+)", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return int(found[1], 8) if found else 0o022
