@@ -27,6 +27,7 @@ ALL = (
     "emit",
     "ui",
     "detection",
+    "detection_stories",
 )
 
 
