@@ -29,6 +29,7 @@ ALL = (
     "emit",
     "ui",
     "detection",
+    "detection_stories",
 )
 
 

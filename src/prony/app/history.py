@@ -273,7 +273,7 @@ def confirm(
 
 
 @dataclass(frozen=True)
-class MeasuredRun:
+class RepeatedRun:
     """One result of a metric, and the canaries of the machine beside it."""
 
     value: float
@@ -281,7 +281,7 @@ class MeasuredRun:
 
 
 def confirm_again(
-    connection: Connection, change_id: str, before: Sequence[MeasuredRun], after: Sequence[MeasuredRun], *,
+    connection: Connection, change_id: str, before: Sequence[RepeatedRun], after: Sequence[RepeatedRun], *,
     is_last: bool = False,
 ) -> tuple[str, Change | None]:  # fmt: skip
     """Judge a change by running the same job again, where nothing can be set back: not both versions side by side.
@@ -319,7 +319,7 @@ _ANSWERS = {
 }
 
 
-def _repeats(runs: Sequence[MeasuredRun], change: Change) -> Repeats:
+def _repeats(runs: Sequence[RepeatedRun], change: Change) -> Repeats:
     import numpy as np
 
     from prony.analyse.history.confirmation import Repeats

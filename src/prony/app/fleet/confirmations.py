@@ -61,7 +61,7 @@ class Case:
     job: Job
     recipe: Recipe
     agent_id: str
-    before: tuple[steps.MeasuredRun, ...]
+    before: tuple[steps.RepeatedRun, ...]
     sides: tuple[Side, Side] | None
     pause: timedelta
 
@@ -121,7 +121,7 @@ def _study_change(connection: Connection, change: Change, is_there: Callable[[st
         return _Refusal("several agents ran it together")
     old = points[last_good(position, position - len(earlier), is_alone=is_alone(change))]
     own = [one for one in earlier if agents.get(one.job_id) == agent_id]
-    before = tuple(steps.MeasuredRun(one.values[change.metric], one.canary) for one in own[-_MOST_BEFORE:])
+    before = tuple(steps.RepeatedRun(one.values[change.metric], one.canary) for one in own[-_MOST_BEFORE:])
     recipe = result_rows.experiment(connection, change.experiment_id).recipe
     pause = round_pause([one.measured_at for one in points])
     return Case(change, job, recipe, agent_id, before, _sides(job, old, points[position]), pause)
@@ -387,7 +387,7 @@ class Confirmations:
         return self._judge_rounds(transaction, batch, case, runs)
 
     def _judge_rounds(
-        self, transaction: Transaction, batch: Batch, case: Case, runs: Sequence[steps.MeasuredRun]
+        self, transaction: Transaction, batch: Batch, case: Case, runs: Sequence[steps.RepeatedRun]
     ) -> Change | None:
         """Judge repetitions after the rounds that make up a look."""
         change, rounds = case.change, confirmations.of_change(transaction.connection, case.change.id)
@@ -463,14 +463,14 @@ def _pairs(connection: Connection, batch: Batch, metric: str) -> Pairs:
     return [(sides["a", one], sides["b", one]) for one in numbers if ("a", one) in sides and ("b", one) in sides]
 
 
-def _measured_runs(connection: Connection, batch: Batch, metric: str) -> list[steps.MeasuredRun]:
+def _measured_runs(connection: Connection, batch: Batch, metric: str) -> list[steps.RepeatedRun]:
     """Return what each run gave that may be quoted."""
     found = []
     for _, summary in confirmations.find_measured(connection, batch.experiment_id or ""):
         estimate = summary.estimates.get(metric)
         is_quotable = verdict_on(summary, metric).grade is not Grade.VOID
         if is_quotable and estimate is not None and _is_number(estimate.value):
-            found.append(steps.MeasuredRun(estimate.value, summary.canary))
+            found.append(steps.RepeatedRun(estimate.value, summary.canary))
     return found
 
 
