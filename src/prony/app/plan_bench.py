@@ -115,7 +115,7 @@ def _context(bench: Bench, base: Path) -> RunContext:
         engines=bench.home.engines,
         base=base,
         clock=bench.clock,
-        environment=lambda: look_around(base, bench.home.root, None, bench.home.cache),
+        environment=lambda: look_around(bench.home.root, None, bench.home.cache),
         emit=lambda _: None,
         stop_asked=lambda: False,
         policy=policy_of(os.environ),

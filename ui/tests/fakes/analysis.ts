@@ -39,6 +39,8 @@ export function fakePoint(index: number, over: Partial<Point> = {}): Point {
     values: { "inference_ms.p50": value },
     facts: { commit: `c${index}`, kernel: "6.1" },
     metrics: {},
+    canary: {},
+    watch: [],
     ...over,
   };
 }
@@ -75,6 +77,7 @@ export function fakeChange(over: Partial<Change> = {}): Change {
     machine: "bench-1",
     metric: "inference_ms.p50",
     unit: "ms",
+    unsettled: false,
     better: "lower",
     kind: "regression",
     state: "found",
@@ -249,6 +252,7 @@ export function fakeContrast(over: Partial<Contrast> = {}): Contrast {
       runs: [10, 10],
       noise: 0.01,
       detectable: 0.02,
+      apart_results: 0,
       method: "Hodges-Lehmann",
     },
     conclusion: "regression",

@@ -108,6 +108,7 @@ export function fakeRecipe(over: Partial<Recipe> = {}): Recipe {
     name: "nightly",
     description: "",
     labels: {},
+    watch: [],
     gates: [],
     alarms: [],
     matrix: { exclude: [] },
@@ -126,7 +127,7 @@ export function fakeRecipe(over: Partial<Recipe> = {}): Recipe {
     },
     measure: {
       check: true,
-      isolation: "fork",
+      isolation: "exec",
       max_time: "10m",
       page_cache: "as-is",
       repeats: 5,

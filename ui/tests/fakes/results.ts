@@ -15,6 +15,7 @@ export function fakeEntry(id = "x1-001", over: Partial<Entry["summary"]> = {}): 
       experiment_id: "x1",
       name: "hashes",
       cell: {},
+      watch: [],
       labels,
       limits,
       load,

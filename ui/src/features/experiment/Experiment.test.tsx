@@ -46,6 +46,7 @@ function serveExperiment(view: ExperimentView, jobs: QueuedJob[]) {
         experiment_id: "x1",
         name: "nightly",
         cell: {},
+        watch: [],
         labels,
         limits,
         load,
