@@ -14,7 +14,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -116,8 +116,8 @@ def _turn(item: pytest.Item) -> int:
 
 @pytest.fixture(scope="session", autouse=True)
 def forked_commands() -> Iterator[None]:
-    """Fork the `prony` commands that tests start from a process that has imported what they need."""
-    with fork_commands():
+    """Fork the `prony` commands that tests start from a process that has imported what they need, where it is asked."""
+    with fork_commands() if os.environ.get("PRONY_TEST_FORKED") else nullcontext():
         yield
 
 

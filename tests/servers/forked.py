@@ -5,8 +5,8 @@ start thousands. `fork_commands` puts a subclass in the place of `subprocess.Pop
 programs in `tests/chaos` become real processes, children of whoever starts them, with their own streams, folder,
 environment, session and line in /proc, but their imports are done. Everything else starts as ever.
 
-PRONY_TEST_PLAIN=1 starts all of them as new interpreters, and so do other systems than Linux and a measurement of
-coverage; `plain_processes` does it for a test whose subject is the start itself.
+PRONY_TEST_FORKED=1 asks for it. Other systems than Linux and a measurement of coverage get new interpreters all the
+same, and so does `plain_processes`, for a test whose subject is the start itself.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ _STORE = (
     "pytest", "numpy", "prony.store.store", "prony.store.transfer", "prony.kinds.model.schema", "alembic.command",
     "sqlalchemy.dialects.sqlite", "sqlalchemy.dialects.postgresql.psycopg",
 )  # fmt: skip
-_SWITCH = "PRONY_TEST_PLAIN"
 _SPACE = 4000
 _VARIABLES_SPACE = 32000
 # What an interpreter or a library that the starter has loaded reads then, and never again.
@@ -95,7 +94,7 @@ class Starter:
             finally:
                 self._prctl(_PR_SET_CHILD_SUBREAPER, 0)
         if len(answer) < NUMBER.size:
-            raise OSError(f"the process that forks commands has ended; {_SWITCH}=1 does without it")
+            raise OSError("the process that forks commands has ended")
         return int(NUMBER.unpack(answer)[0])
 
     def end(self) -> None:
@@ -152,7 +151,7 @@ def use_starter(starter: Starter | None) -> None:
 def fork_commands() -> Iterator[None]:
     """Fork the commands that are started within the block, where that can be done."""
     measures = any(name.startswith("COVERAGE") for name in os.environ) or "coverage" in sys.modules
-    if sys.platform != "linux" or os.environ.get(_SWITCH) or measures:
+    if sys.platform != "linux" or measures:
         yield
         return
     starter = Starter()

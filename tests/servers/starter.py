@@ -48,6 +48,7 @@ _NEEDS = {
 _PARENTS = {"server", "agent", "run", "rerun", "duet"}
 # Numbers of files from here on are free while those that came with an order are put in their places.
 _ABOVE = 512
+_FAR_ABOVE = 900
 _MOST_FILES = 250
 # What an interpreter exits with where its last words cannot be written.
 _NOT_FLUSHED = 120
@@ -97,15 +98,19 @@ def _wait_for_order(channel: socket.socket) -> Order | None:
         order, files = found
         _import_needed(order.words)
         reading, writing = os.pipe()
+        until_become, has_become = os.pipe()
         pid = _fork()
         if pid == 0:
             os.close(writing)
             os.read(reading, 1)  # until our parent is who ordered this process
             channel.detach()
-            _become(order, files)
+            _become(order, files, has_become)
             return order
-        for file in (reading, writing, *files):
+        for file in (reading, writing, has_become, *files):
             os.close(file)
+        # A new interpreter has its line and obeys signals when its starter hears of it: so has this one.
+        os.read(until_become, 1)
+        os.close(until_become)
         channel.sendall(NUMBER.pack(pid))
     return None
 
@@ -159,11 +164,12 @@ def _fork() -> int:
     return int(pid)
 
 
-def _become(order: Order, files: list[int]) -> None:
-    """Make this process what a new interpreter would be that was started with the order."""
+def _become(order: Order, files: list[int], has_become: int) -> None:
+    """Make this process what a new interpreter would be that was started with the order; then close `has_become`."""
     if order.new_session:
         os.setsid()
-    _place_files(files, [0, 1, 2, *order.passed])
+    high = _duplicate_above(has_become, [_FAR_ABOVE, *order.passed])
+    _place_files(files, [0, 1, 2, *order.passed], kept=high)
     os.chdir(order.cwd)
     os.umask(order.umask)
     os.sched_setaffinity(0, order.affinity)
@@ -180,6 +186,7 @@ def _become(order: Order, files: list[int]) -> None:
     for number in _ENDED:
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.close(high)
 
 
 def _path_in(environment: Mapping[str, str]) -> list[str]:
@@ -194,17 +201,20 @@ def _change_path(before: list[str], after: list[str]) -> None:
         find_plugins.cache_clear()
 
 
-def _place_files(files: list[int], places: list[int]) -> None:
-    """Give each file its number, and close all others."""
+def _duplicate_above(file: int, numbers: list[int]) -> int:
+    """Return a file of the same, with a number above all of these."""
     import fcntl
 
-    above = max(_ABOVE, *places) + 1
-    high = [fcntl.fcntl(file, fcntl.F_DUPFD, above) for file in files]
+    return fcntl.fcntl(file, fcntl.F_DUPFD, max(numbers) + 1)
+
+
+def _place_files(files: list[int], places: list[int], kept: int = -1) -> None:
+    """Give each file its number, and close all others but the one that is kept."""
+    high = [_duplicate_above(file, [_ABOVE, *places]) for file in files]
     for file, place in zip(high, places, strict=True):
         os.dup2(file, place, inheritable=True)
-    kept = {*places}
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - its entries are numbers
-        if int(name) not in kept:
+        if int(name) not in (kept, *places):
             _close(int(name))
 
 

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,15 @@ from servers.process import DieWithParent, is_alive
 
 PROGRAM = str(Path(__file__).parents[1] / "chaos" / "tell_process.py")
 pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or "coverage" in sys.modules or bool(os.environ.get("PRONY_TEST_PLAIN")),
-    reason="commands are not forked here",
+    sys.platform != "linux" or "coverage" in sys.modules, reason="commands are not forked here"
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forked() -> Iterator[None]:
+    """Fork commands here whether or not all tests do."""
+    with plain_processes(), fork_commands():
+        yield
 
 
 def tell(*words: str, **options: Any) -> dict[str, Any]:
@@ -138,10 +144,14 @@ def test_it_dies_with_its_parent_where_that_is_asked(tmp_path: Path) -> None:
     wait_for(lambda: not any(is_alive(one.pid) for one in starters), "the command and its starter to end")
 
 
-def test_the_switch_starts_new_interpreters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PRONY_TEST_PLAIN", "1")
-    with plain_processes(), fork_commands():
-        assert not tell()["is_forked"]
+def test_a_signal_that_comes_at_once_is_obeyed_and_the_line_is_its_own() -> None:
+    for _ in range(20):
+        process = subprocess.Popen(
+            [sys.executable, PROGRAM, "wait"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        assert psutil.Process(process.pid).cmdline()[-1] == "wait"
+        process.terminate()
+        assert process.wait(120) == -signal.SIGTERM
 
 
 def start_waiting(**options: Any) -> subprocess.Popen[str]:

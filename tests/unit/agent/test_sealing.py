@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -59,8 +60,11 @@ def after_repetitions(runner: subprocess.Popen[str], count: int) -> None:
 def killed(work: Work, repetitions: int) -> int:
     runner = start(work)
     after_repetitions(runner, repetitions)
-    for process in [*psutil.Process(runner.pid).children(recursive=True), psutil.Process(runner.pid)]:
-        process.kill()
+    parent = psutil.Process(runner.pid)
+    parent.suspend()  # it starts and ends children all the time
+    for process in [*parent.children(recursive=True), parent]:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
     runner.communicate()
     return runner.returncode
 

@@ -30,8 +30,8 @@ NO_PATHS = {
     "Inputs.axes Inputs.shapes Inputs.values LlamacppOptions.model_name Load.slo ModelWorkload.checksum "
     "ModelWorkload.engine_version ModelWorkload.unit OllamaOptions.keep_alive OllamaOptions.model "
     "OllamaOptions.parameters OpenAiOptions.extra OpenAiOptions.model PostgresOptions.database PostgresOptions.sql "
-    "PostgresOptions.user PostgresOptions.values Recipe.description Recipe.labels Recipe.name RecipeAlarm.labels "
-    "RecipeAlarm.owner S3Options.bucket "
+    "PostgresOptions.user PostgresOptions.values Recipe.description Recipe.labels Recipe.name "
+    "Recipe.watch RecipeAlarm.labels RecipeAlarm.owner S3Options.bucket "
     "S3Options.region ScriptMetric.name ScriptMetric.pattern ScriptMetric.unit ScriptSource.checksum ScriptSource.name "
     "ScriptWorkload.directory_name "
     "TextsOptions.texts Values.constant VllmOptions.model_name",
