@@ -6,10 +6,10 @@ import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from prony.app.fleet.unpack_result import check_arrival, summarise_brought
+from prony.app.fleet.unpack_result import summarise_brought
 from prony.app.fleet.work_pool import Trade, WorkPool
 from prony.app.fleet.work_process import work
-from prony.errors import StoreError
+from prony.errors import InputError, StoreError
 from prony.model.estimate import Summary
 from prony.recipe.formats import parse_any
 from prony.store import result_tar
@@ -39,7 +39,12 @@ class UnpackedBundle:
 
 def unpack_bundle(order: BundleOrder) -> UnpackedBundle:
     """Check, unpack and summarise an experiment; of one that is refused nothing stays."""
-    check_arrival(order.tar, order.sha256)
+    if result_tar.measure_tar(order.tar).sha256 != order.sha256.lower():
+        raise InputError(
+            "the experiment that arrived is not the one that its name says: its SHA-256 differs",
+            hint="send it again, under the SHA-256 of its bytes",
+            code="damaged",
+        )
     try:
         result_tar.unpack(order.tar, order.folder, most_files=_MOST_FILES)
         bundle = read_checked(order.folder, _check_text)
