@@ -47,6 +47,8 @@ class Orchestrator:
             connection.request(method, there.path, content, headers)
             answer = connection.getresponse()
             text = answer.read()
+        except http.client.HTTPException as exc:  # a server that dies in the middle of its answer
+            raise ConnectionError(str(exc)) from exc
         finally:
             connection.close()
         try:
