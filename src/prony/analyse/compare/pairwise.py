@@ -64,8 +64,8 @@ def contrast_sentence(contrast: Contrast, title: str, threshold: float, tests: i
 
 def apart_sentence(effect: Effect) -> str:
     """Say how far results lie apart that were not measured together, and how that is known."""
-    known = f"learned of {effect.apart_results} results" if effect.apart_results else "assumed: no history tells"
-    return f"Two whole results of the same thing differ by about {percent_text(effect.apart or 0.0)} ({known})."
+    known = f"learned from {effect.apart_results} results" if effect.apart_results else "assumed: there is no history"
+    return f"Two separate results of the same thing differ by about {percent_text(effect.apart or 0.0)} ({known})."
 
 
 def value_text(estimate: Estimate | None) -> str:
@@ -103,7 +103,7 @@ def _settling(contrast: Contrast, threshold: float) -> str:
     if effect.scale == "difference":
         return "More runs would settle it, or longer ones."
     if needs_turns(effect, threshold):
-        return f"{apart_sentence(effect)} More runs do not settle that; turns do (prony duet)."
+        return f"{apart_sentence(effect)} More runs cannot settle this; running both in turns can (prony duet)."
     if contrast.more_runs is None:
         noise = percent_text(effect.noise or 0.0)
         return f"Runs vary by {noise}: no number of runs in reason settles it here; take turns on a quieter machine."

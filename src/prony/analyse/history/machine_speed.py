@@ -55,12 +55,12 @@ def helpful_canary(values: Array, speeds: MachineSpeeds) -> str | None:
 def explaining_canary(before: MachineSpeeds, after: MachineSpeeds, shift: float) -> str | None:
     """Return the canary that moved with a change and shows at least half of it; None where none did."""
     for name in before.names:
-        if name in after.names and _moved(before.beside(name), after.beside(name), shift):
+        if name in after.names and _moves_with(before.beside(name), after.beside(name), shift):
             return name
     return None
 
 
-def _moved(before: Array, after: Array, shift: float) -> bool:
+def _moves_with(before: Array, after: Array, shift: float) -> bool:
     move = middle(np.subtract.outer(after, before).ravel())
     rest = np.concatenate((before - middle(before), after - middle(after)))
     error = robust_sd(rest, 0.0) * math.sqrt(1 / before.size + 1 / after.size)

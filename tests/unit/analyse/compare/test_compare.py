@@ -135,8 +135,8 @@ class TestMeasuredApart:
         assert (found.effect.low or 9) < 1
         assert found.more_runs is None
         assert found.sentence.endswith(
-            "Two whole results of the same thing differ by about 2.8 % (assumed: no history tells). "
-            "More runs do not settle that; turns do (prony duet)."
+            "Two separate results of the same thing differ by about 2.8 % (assumed: there is no history). "
+            "More runs cannot settle this; running both in turns can (prony duet)."
         )
 
     def test_what_lies_far_beyond_is_told(self) -> None:
@@ -148,7 +148,7 @@ class TestMeasuredApart:
         assert self.of(1.04, near).conclusion is Conclusion.REGRESSION
         assert self.of(1.0, near).conclusion is Conclusion.EQUIVALENT
         assert self.of(1.1, wide).conclusion is Conclusion.INCONCLUSIVE
-        assert "(learned of 30 results)" in self.of(1.1, wide).sentence
+        assert "(learned from 30 results)" in self.of(1.1, wide).sentence
 
     def test_a_change_long_ago_is_no_spread(self) -> None:
         stepped = [10.0] * 15 + [20.0] * 15
