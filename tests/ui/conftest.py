@@ -23,6 +23,8 @@ from servers.needs import lack
 from servers.process import DieWithParent
 
 _PATIENCE_MS = 90_000
+# The first that is there. The shell is the same browser without the parts of a window, and costs a third.
+_BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 # The home of every server that was started here, by its address.
 _homes: dict[str, Path] = {}
 
@@ -87,7 +89,7 @@ def browser() -> Iterator[Browser]:
     """
     if not (SITE / "index.html").is_file():
         lack("ui", "the web pages are not built: make ui")
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    found = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if found is None:
         lack("chromium", "no Chromium is on the PATH")
     expect.set_options(timeout=_PATIENCE_MS)
