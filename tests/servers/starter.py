@@ -29,23 +29,29 @@ from prony.ports.plugins import find_plugins
 from servers.forked import NUMBER, SIZE, Order, Starter, use_starter
 from servers.process import DieWithParent
 
-# What a command imports when it begins its work; not polars, which starts threads.
-_RUNNER = ("prony.app.runner", "prony.runner.jobs")
+# What a command imports when it begins its work. Polars makes its threads when it is first used, which is never here.
+_RUNNER = (
+    "polars", "onnx", "filelock", "prony.app.runner", "prony.runner.jobs", "prony.runner.engines",
+    "prony.runner.observer", "prony.runner.watch_machine", "prony.kinds.model.runner",
+)  # fmt: skip
+# What talks to a server imports these with its first request.
+_CLIENT = ("httpcore", "h11", "anyio", "certifi")
+_RUN = (
+    "prony.app.bench", "prony.cli.run_here", "prony.recipe", "prony.report.html", "prony.report.terminal",
+    "prony.analyse.history", "matplotlib.figure", "matplotlib.backends.backend_agg", "yaml", *_CLIENT, *_RUNNER,
+)  # fmt: skip
 _NEEDS = {
     "server": (
-        "prony.server.serve", "alembic.command", "sqlalchemy.dialects.sqlite", "uvloop",
+        "polars", "prony.server.serve", "alembic.command", "sqlalchemy.dialects.sqlite", "uvloop",
         "uvicorn.protocols.http.httptools_impl", "prony.app.fleet.reading", "prony.app.fleet.unpack_result",
     ),
-    "agent": ("prony.agent.agent", *_RUNNER),
-    "run": (
-        "prony.app.bench", "prony.cli.run_here", "prony.recipe", "prony.report.html", "prony.report.terminal",
-        "prony.analyse.history", "matplotlib.figure", "matplotlib.backends.backend_agg", *_RUNNER,
-    ),
+    "agent": ("prony.agent.agent", *_CLIENT, *_RUNNER),
+    **dict.fromkeys(("run", "bench", "duet", "rerun", "load"), _RUN),
     "exec": _RUNNER,
-    "prony.app.worker": ("prony.app.fleet.reading", "prony.app.fleet.unpack_result"),
+    "prony.app.worker": ("polars", "prony.app.fleet.reading", "prony.app.fleet.unpack_result"),
 }  # fmt: skip
 # The commands that start others of Prony's.
-_PARENTS = {"server", "agent", "run", "rerun", "duet"}
+_PARENTS = {"server", "agent", "run", "bench", "duet", "rerun", "load"}
 # Numbers of files from here on are free while those that came with an order are put in their places.
 _ABOVE = 512
 _FAR_ABOVE = 900
