@@ -8,6 +8,7 @@ be copied into a home.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import shutil
@@ -36,6 +37,9 @@ sys.dont_write_bytecode = False
 # A question that names no limit of its own waits as long as a busy machine needs; httpx would give up after 5 s.
 for _part in ("connect", "read", "write", "pool"):
     setattr(httpx._config.DEFAULT_TIMEOUT_CONFIG, _part, 60.0)
+# Collecting makes many objects that live to the end, and Python would look for garbage among them all the time.
+gc.disable()
+_OBJECTS_UNTIL_COLLECTION = 20_000
 # Hypothesis times examples against limits that a busy machine does not keep; what a test finds does not depend on them.
 # The examples are the same in every run: one that fails fails again.
 settings.register_profile(
@@ -93,6 +97,13 @@ LONGEST_FIRST = (
     "architecture",
     "contract",
 )
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage again, and only in what tests make."""
+    gc.freeze()
+    gc.set_threshold(_OBJECTS_UNTIL_COLLECTION)
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
