@@ -19,7 +19,7 @@ from prony.store.store import Store
 
 JOB = """{"id": "recorded", "experiment_id": "recorded", "name": "recorded",
  "workload": {"kind": "model", "model": "zoo:tiny", "engine": "onnxruntime"},
- "measure": {"runs": 5, "warmup": 0, "repeats": 1, "cold_starts": 1, "check": false}}"""
+ "measure": {"runs": 5, "warmup": 0, "repeats": 1, "cold_starts": 1, "check": false, "isolation": "fork"}}"""
 
 
 def record(folder: Path) -> Path:

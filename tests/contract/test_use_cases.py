@@ -33,7 +33,7 @@ RECIPE = """
 name: both
 workload: {kind: model, model: "zoo:tiny", engine: onnxruntime}
 matrix: {workload.batch_size: [1, 2]}
-measure: {runs: 5, repeats: 2}
+measure: {runs: 5, repeats: 2, isolation: fork}
 gates: ["verdict != void", "inference_ms.p50 <= 1000"]
 """
 

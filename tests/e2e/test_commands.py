@@ -194,7 +194,7 @@ def start_long_run(faulty: Callable[[str], Path], folder: Path) -> subprocess.Po
     recipe = folder / "long.yaml"
     recipe.write_text(
         f"name: long\nworkload: {{kind: model, model: {model}, engine: faulty}}\n"
-        "measure: {runs: 20, repeats: 500, warmup: 2, check: false}\n"
+        "measure: {runs: 20, repeats: 500, warmup: 2, check: false, isolation: fork}\n"
     )
     command = [sys.executable, "-m", "prony", "run", str(recipe), "--no-report"]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow  # some forty jobs, each in processes of its own
 RECIPE = """
 name: paced
 workload: {{kind: model, model: "{model}", engine: faulty}}
-measure: {{runs: 3, repeats: 1, warmup: 0, cold_starts: 1, check: false}}
+measure: {{runs: 3, repeats: 1, warmup: 0, cold_starts: 1, check: false, isolation: fork}}
 """
 # One version of the engine, as an interpreter: once, where a file asks for it, it is much slower.
 INTERPRETER = """#!/bin/sh

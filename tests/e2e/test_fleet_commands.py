@@ -23,12 +23,12 @@ name: small
 workload: {kind: model, model: "zoo:tiny", engine: onnxruntime}
 matrix:
   workload.batch_size: [1, 2]
-measure: {runs: 20, repeats: 2, warmup: 5}
+measure: {runs: 20, repeats: 2, warmup: 5, isolation: fork}
 """
 LONG = """
 name: long
 workload: {kind: model, model: "zoo:tiny", engine: onnxruntime}
-measure: {runs: 20, repeats: 2000, warmup: 2, check: false}
+measure: {runs: 20, repeats: 2000, warmup: 2, check: false, isolation: fork}
 """
 NOWHERE = ["--set", "place.where={gpu.memory_gib: '>=1000'}"]
 WITHIN_S = 300

@@ -31,8 +31,8 @@ from prony.store.schema import upgrade
 from servers.ports import free_port
 from servers.process import wait_all_gone
 
-SHORT = "{runs: 5, repeats: 1, warmup: 1, check: false}"
-LONG = "{runs: 5, repeats: 10000, warmup: 1, check: false}"
+SHORT = "{runs: 5, repeats: 1, warmup: 1, check: false, isolation: fork}"
+LONG = "{runs: 5, repeats: 10000, warmup: 1, check: false, isolation: fork}"
 PATIENCE_S = 240.0
 # The real agent, except that it starts one engine and not all of this machine's to see what they can do.
 QUICK_AGENT = str(Path(__file__).parents[1] / "chaos" / "recorded_agent.py")
@@ -270,7 +270,7 @@ def test_a_server_that_is_killed_and_started_again_loses_nothing(ground: Ground)
     agent = ground.agent()
     client = ground.client()
     experiment = client.experiments.submit(
-        recipe("{runs: 5, repeats: 30, warmup: 1, check: false}", batch_sizes=2)
+        recipe("{runs: 5, repeats: 30, warmup: 1, check: false, isolation: fork}", batch_sizes=2)
     ).experiment
     until(runs(client, f"{experiment.id}-001"))
     server.kill()

@@ -34,7 +34,7 @@ from prony.store.result_tar import pack
 RECIPE = """
 name: small
 workload: {kind: model, model: "zoo:noop", engine: onnxruntime}
-measure: {runs: 5, repeats: 1, warmup: 1}
+measure: {runs: 5, repeats: 1, warmup: 1, isolation: fork}
 """
 FACTS = {"kinds": "model", "schemes": "zoo", "engine": "onnxruntime", "engine.onnxruntime.unit": "cpu"}
 # How long a server may take to end, whatever is going on: half of what those who wait for it were promised.

@@ -34,7 +34,7 @@ _CHANGE = 27
 _RUNNING = """name: warm-cache
 workload: {kind: model, model: "zoo:tiny", engine: onnxruntime, threads: 1}
 matrix: {workload.batch_size: [1, 2, 4, 8]}
-measure: {runs: 2000, repeats: 50}
+measure: {runs: 2000, repeats: 50, isolation: fork}
 labels: {team: platform}
 """
 _SWEEP = """name: redis

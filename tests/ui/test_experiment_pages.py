@@ -18,9 +18,9 @@ from .conftest import Opened, api, prony_server
 
 _SMALL = """name: small
 workload: {kind: model, model: "zoo:noop", engine: onnxruntime, threads: 1}
-measure: {runs: 5, repeats: 1}
+measure: {runs: 5, repeats: 1, isolation: fork}
 """
-_LONG = _SMALL.replace("small", "long").replace("{runs: 5, repeats: 1}", "{runs: 2000, repeats: 200}")
+_LONG = _SMALL.replace("small", "long").replace("{runs: 5, repeats: 1, isolation: fork}", "{runs: 2000, repeats: 200}")
 _LABELLED = _SMALL.replace("name: small", "name: labelled") + "labels: {team: blue}\n"
 _PATIENCE_MS = 90_000
 

@@ -18,7 +18,7 @@ from .conftest import owner_token, prony_server
 _RECIPE = """name: long
 workload: {kind: model, model: "zoo:noop", engine: "null"}
 matrix: {workload.batch_size: [1, 2]}
-measure: {runs: 5, repeats: 1}
+measure: {runs: 5, repeats: 1, isolation: fork}
 """
 _FACTS = {"kinds": "model", "schemes": "zoo", "engine": ("null",), "engine.null.unit": "cpu"}
 

@@ -14,7 +14,7 @@ from .house import House
 RECIPE = """
 name: drawn
 workload: {kind: model, model: "zoo:tiny", engine: onnxruntime}
-measure: {runs: 40, repeats: 3, cold_starts: 4}
+measure: {runs: 40, repeats: 3, cold_starts: 4, isolation: fork}
 """
 
 

@@ -16,7 +16,7 @@ from .house import House
 MODEL = """
 name: shown
 workload: {kind: model, model: "zoo:tiny", engine: onnxruntime}
-measure: {runs: 20, repeats: 3}
+measure: {runs: 20, repeats: 3, isolation: fork}
 """
 SCRIPT = """
 name: told

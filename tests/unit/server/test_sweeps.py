@@ -16,7 +16,7 @@ RECIPE = """
 name: judged
 workload: {kind: model, model: "zoo:tiny", engine: onnxruntime}
 matrix: {workload.batch_size: [1, 2]}
-measure: {runs: 5, repeats: 3}
+measure: {runs: 5, repeats: 3, isolation: fork}
 gates: ["verdict != void", "regression(inference_ms.p50) <= 3%"]
 cost: {per_hour: 1.5}
 """
