@@ -184,9 +184,11 @@ def test_an_interpreter_that_is_not_there_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "tiny-yolov2",
-        "gpt-step",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("mobilenet-v2", "bert-mini")),
+        "tiny",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("mobilenet-v2", "bert-mini", "tiny-yolov2", "gpt-step")
+        ),
     ],
 )
 def test_an_exported_program_gives_the_same_numbers(cache: Path, tmp_path: Path, torch_python: str, name: str) -> None:
