@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 
+import yaml
+
 from prony.api import PUBLIC
 from prony.api.functions import BenchOptions
 
-from .house import PACKAGE, page, tree
+from .house import PACKAGE, ROOT, page, rows, tree
 
 
 def test_every_function_and_every_keyword_is_told() -> None:
@@ -24,3 +26,11 @@ def test_every_option_of_the_pytest_plugin_is_told() -> None:
     names = {str(node.args[0].value) for node in added if isinstance(node.args[0], ast.Constant)}
     assert len(names) > 9
     assert {name for name in names if f"`{name}" not in page("python")} == {"--prony-child"}
+
+
+def test_every_input_of_the_action_is_told_and_used() -> None:
+    text = (ROOT / "action.yml").read_text()
+    inputs = yaml.safe_load(text)["inputs"]
+    table = rows(page("ci"))
+    assert {row[0].strip("`") for row in table[1:]} == set(inputs)
+    assert [name for name in inputs if f"inputs.{name}" not in text] == []

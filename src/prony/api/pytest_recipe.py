@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from prony.app.checkouts import FOLDERS, checkout_sides, root_of_checkout
 from prony.app.quick_recipe import plain_name
-from prony.errors import InputError
+from prony.recipe import LoadedRecipe, loads
+from prony.recipe.yaml_write import write_yaml
 
 _PROCESSES, _PAIRS = 5, 10
-_FOLDERS = (".", "src")
+_NAME = "the options of pytest"
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class TestRecipe:
     folders: Sequence[str] = ()
 
     def document(self) -> dict[str, Any]:
-        """Return the recipe: one script, a number for each test, and of a duet both checkouts."""
+        """Return the recipe of this checkout: one script, and a number for each test."""
         command = [sys.executable, "-m", "pytest", "--prony-child", str(self.time_ns), *self.plain]
         found: dict[str, Any] = {
             "name": self.name,
@@ -51,18 +52,19 @@ class TestRecipe:
             },
             "measure": {"repeats": self.processes or _PROCESSES},
         }
-        if self.other is not None:
-            sides = {side: self._side(folder) for side, folder in (("a", self.other), ("b", self.root))}
-            found["duet"] = sides | {"pairs": self.processes or _PAIRS}
         return found | ({"gates": list(self.gates)} if self.gates else {})
 
-    def _side(self, folder: Path) -> dict[str, str]:
-        """Return what differs in one checkout; its own code is imported before what is installed."""
-        if not folder.is_dir():
-            raise InputError(f"{folder} is no folder", hint="name another checkout: git worktree add FOLDER main")
-        kept = [str(folder / one) for one in self.folders or _FOLDERS if (folder / one).is_dir()]
-        path = os.pathsep.join([*kept, *filter(None, [os.environ.get("PYTHONPATH")])])
-        return {"workload.directory": str(folder), "workload.environment.PYTHONPATH": path}
+    def load(self) -> LoadedRecipe:
+        """Return the recipe; with another checkout the tests of both take turns."""
+        document = self.document()
+        loaded = loads(write_yaml(document), name=_NAME)
+        if self.other is None:
+            return loaded
+        # Folders are those of the root of pytest, which need not be that of the repository.
+        place = self.root.resolve().relative_to(root_of_checkout(self.root))
+        sides = checkout_sides(loaded, self.root, self.other, [str(place / one) for one in self.folders or FOLDERS])
+        document["duet"] = sides | {"pairs": self.processes or _PAIRS}
+        return loads(write_yaml(document), name=_NAME)
 
 
 def default_name(root: Path) -> str:

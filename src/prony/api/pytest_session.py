@@ -23,8 +23,6 @@ from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.gate import GateOutcome, GateState, parse_gate
 from prony.model.quantity import read_seconds
 from prony.model.result import ResultState
-from prony.recipe import loads
-from prony.recipe.yaml_write import write_yaml
 from prony.report.gate_tables import summarise_gates
 from prony.report.number import format_number
 from prony.runner.watch_machine import MachineWatch
@@ -157,7 +155,7 @@ def measure_apart(config: pytest.Config, nodeids: Sequence[str]) -> BenchSession
     keys = tuple(f"{metric}.p50" for metric in metrics)
     terms = Terms.read({"threshold": option.prony_threshold, "metrics": keys})
     found = BenchSession(read_time_ns(config), names=metrics_by_test(nodeids))
-    loaded = loads(write_yaml(recipe.document()), name="the options of pytest")
+    loaded = recipe.load()
     with Bench.open() as bench, delete_afterwards(bench, is_wanted=option.prony_save is None) as note:
         baseline = _find_baseline(bench, option.prony_compare) if option.prony_compare else None
         found.data = bench.run(loaded, base=config.rootpath, on_start=note(lambda *_: None), on_event=lambda _: None)

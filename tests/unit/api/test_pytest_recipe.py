@@ -9,8 +9,6 @@ import pytest
 from prony.api.pytest_child import name_metrics
 from prony.api.pytest_recipe import TestRecipe
 from prony.errors import InputError
-from prony.recipe import loads
-from prony.recipe.yaml_write import write_yaml
 
 
 def test_a_metric_is_called_like_its_test_and_by_its_file_where_two_are_alike() -> None:
@@ -36,7 +34,7 @@ def test_a_duet_runs_each_checkout_with_its_own_code(tmp_path: Path, monkeypatch
     for folder in (here / "src", there / "src"):
         folder.mkdir(parents=True)
     made = TestRecipe(here, {"test_speed_ms": "t.py::test_speed"}, "x", other=there, gates=["test_speed_ms.p50 <= 5"])
-    recipe = loads(write_yaml(made.document())).recipe
+    recipe = made.load().recipe
     assert recipe.duet is not None
     assert recipe.duet.a == {
         "workload.directory": str(there), "workload.environment.PYTHONPATH": f"{there}:{there / 'src'}",
@@ -48,5 +46,5 @@ def test_a_duet_runs_each_checkout_with_its_own_code(tmp_path: Path, monkeypatch
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
     made = TestRecipe(tmp_path, {"test_speed_ms": "t.py::test_speed"}, "x", other=tmp_path / "nowhere")
     with pytest.raises(InputError, match="is no folder") as caught:
-        made.document()
+        made.load()
     assert "git worktree add" in caught.value.hint
