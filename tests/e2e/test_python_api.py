@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import prony
+from chaos.fleet import wait_for
 from prony.api.functions import BenchOptions, parse_bench_options
 from prony.api.results import ExperimentResult
 from prony.cli.bench_options import request_of
@@ -190,6 +192,26 @@ def test_a_script_that_begins_again_in_each_process_is_told_how_to_write_it(tmp_
     script.write_text(f"{SPIN}\nimport prony\nprint(prony.bench(spin, processes=2, time=0.02))\n")
     assert "failed" in run_script(script).stdout
     assert "call prony.bench below: if __name__" in call_prony("logs", "last").stdout
+
+
+def test_ctrl_c_ends_the_program_and_keeps_what_was_measured(tmp_path: Path) -> None:
+    """The second execution never ends by itself, so it is running when it is stopped."""
+    script, begun = tmp_path / "stopped.py", tmp_path / "begun"
+    command = f"sh -c 'if mkdir {tmp_path}/first; then exit 0; fi; echo > {begun}; exec sleep 600'"
+    script.write_text(f"import prony\nprint('went on', prony.bench(command={command!r}, runs=3))\n")
+    with subprocess.Popen(
+        [sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            wait_for(begun.exists, "the second execution")
+            process.send_signal(signal.SIGINT)
+            said, wrong = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert "KeyboardInterrupt: stopped early; what was measured is kept: prony show" in wrong
+    assert "went on" not in said
+    (kept,) = json.loads(call_prony("list", "--json").stdout)
+    assert kept["state"] == "partial"
 
 
 @pytest.mark.parametrize("function", [lambda: 1, sum([1]).__add__])

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from prony.app.run_bench import BeginRun
     from prony.model.assumption import Assumption
     from prony.model.event import Event
+    from prony.model.experiment_data import ExperimentData
     from prony.recipe import LoadedRecipe
 
 Function = Callable[[], Any]
@@ -103,6 +104,7 @@ def run_recipe(recipe: str | os.PathLike[str], *, set: Mapping[str, Any] | None 
         loaded = load(Path(recipe), anchor_overrides(_write_overrides(set or {}), Path.cwd()))
         with _open_bench() as bench, _follow() as (begin, follow):
             data = bench.run(loaded, on_start=begin, on_event=follow)
+        check_not_stopped(data)
         return ExperimentResult(data)
 
 
@@ -155,9 +157,23 @@ def _run_planned(
     with delete_afterwards(bench, is_wanted=not save) as note:
         with _follow() as (begin, follow):
             data = bench.run(loaded, base=Path.cwd(), on_start=note(begin), on_event=follow)
+        check_not_stopped(data, is_kept=save)
         _, winner = name_winners(bench, data)
         frame = None if save else read_samples(data)
     return ExperimentResult(data, assumptions=assumptions, winner=winner, frame=frame)
+
+
+def check_not_stopped(data: ExperimentData, *, is_kept: bool = True) -> None:
+    """Pass on the Ctrl-C that ended an experiment early.
+
+    Raises:
+        KeyboardInterrupt: It was stopped; the message says where to find what was measured.
+    """
+    from prony.model.experiment import ExperimentState
+
+    if data.experiment.state in (ExperimentState.PARTIAL, ExperimentState.CANCELLED):
+        kept = f"what was measured is kept: prony show {data.experiment.id}" if is_kept else "nothing is kept"
+        raise KeyboardInterrupt(f"stopped early; {kept}")
 
 
 class _Words(ArgumentParser):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from prony.api.functions import check_not_stopped
 from prony.api.pytest_child import metrics_by_test, name_metrics
 from prony.api.pytest_recipe import TestRecipe, default_name
 from prony.api.results import FunctionResult
@@ -159,6 +160,7 @@ def measure_apart(config: pytest.Config, nodeids: Sequence[str]) -> BenchSession
     with Bench.open() as bench, delete_afterwards(bench, is_wanted=option.prony_save is None) as note:
         baseline = _find_baseline(bench, option.prony_compare) if option.prony_compare else None
         found.data = bench.run(loaded, base=config.rootpath, on_start=note(lambda *_: None), on_event=lambda _: None)
+        check_not_stopped(found.data, is_kept=option.prony_save is not None)
         if found.data.entries and (baseline or recipe.other):
             names = [found.data.experiment.id] if baseline is None else [baseline, found.data.experiment.id]
             across = terms.model_copy(update={"across": _ACROSS}) if baseline else terms

@@ -15,7 +15,7 @@ from prony.report.notes import notes
 from prony.report.number import format_number, format_observed, interval_of
 from prony.report.table import table
 
-_WIDTH, _ROW, _LEFT, _RIGHT, _AXIS = 560, 26, 150, 20, 22
+_WIDTH, _ROW, _LEFT, _RIGHT, _AXIS = 640, 36, 160, 20, 22
 _MOST_DOTS = 200
 _COLOUR = "#0072b2"
 Place = Callable[[float], float]
@@ -77,14 +77,15 @@ def _draw_row(row: PlotRow, y: float, place: Place) -> list[Html]:
     ordered = np.sort(np.asarray(row.values, dtype=np.float64))
     chosen = ordered[np.linspace(0, ordered.size - 1, min(_MOST_DOTS, ordered.size)).astype(int)]
     dots = [
-        tag("circle", cx=f"{place(float(value)):.1f}", cy=f"{y + 2.5 * (at % 3 - 1):.1f}", r="1.6", fill=_COLOUR,
+        tag("circle", cx=f"{place(float(value)):.1f}", cy=f"{y - 6 + 3 * (at % 3 - 1):.1f}", r="1.6", fill=_COLOUR,
             fill_opacity="0.45")
         for at, value in enumerate(chosen)
     ]  # fmt: skip
     ends = interval_of(row.estimate)
     middle = place(row.estimate.value)
-    bar = [] if ends is None else [_line(place(ends[0]), y, place(ends[1]), y, "3")]
-    return [_text(row.name[:24], 4, y + 4, "start"), *dots, *bar, _line(middle, y - 8, middle, y + 8, "2")]
+    low = y + 8  # the interval stands below the values, which it would hide
+    bar = [] if ends is None else [_line(place(ends[0]), low, place(ends[1]), low, "3")]
+    return [_text(row.name[:24], 4, y + 4, "start"), *dots, *bar, _line(middle, low - 5, middle, low + 5, "2")]
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, width: str) -> Html:
