@@ -27,6 +27,7 @@ ALL = (
     "sark_jobs",
     "load_generator",
     "emit",
+    "block_timer",
     "ui",
     "detection",
     "detection_stories",

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import grimp
 import pytest
 
+from prony.api import PUBLIC
 from prony.cli.main import COMMANDS
 from prony.runner import host
 
@@ -32,7 +33,12 @@ def beginnings() -> set[str]:
     scripts = list(project()["scripts"].values())
     commands = [f"prony.cli.commands.{module}" for module, _ in COMMANDS.values()]
     child = ".".join(host._CHILD_ENTRY.relative_to(PACKAGE.parent).with_suffix("").parts)
-    return {target.partition(":")[0] for target in (*plugins, *scripts)} | {*commands, "prony.__main__", child}
+    programs = PUBLIC.values()  # what a program calls as `prony.bench` and the like
+    return {target.partition(":")[0] for target in (*plugins, *scripts, *programs)} | {
+        *commands,
+        "prony.__main__",
+        child,
+    }
 
 
 def named_in(module: str) -> set[str]:

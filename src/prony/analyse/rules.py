@@ -14,7 +14,7 @@ from prony.stats.spread import FEWEST_RUNS, detectable_change, noise_of
 from prony.stats.steady import FEWEST
 from prony.stats.stopping import achieved_precision
 
-_FOREIGN_CPU_VOIDS = 0.20
+FOREIGN_CPU_VOIDS = 0.20
 _BLIND_ABOVE = 0.25
 _THROTTLED_SHARE = 0.01
 _NS_PER_MS = 1e6
@@ -29,7 +29,7 @@ def check_contamination(evidence: Evidence) -> Iterator[Reason]:
     foreign = worst.foreign_cpu or 0.0
     text = f"{len(dirty)} of {len(evidence.runs)} runs were disturbed and count all the same, for want of clean ones"
     # Where most runs are clean, the others move their median by little, and a comparison judges ranks.
-    if foreign > _FOREIGN_CPU_VOIDS and 2 * len(dirty) >= len(evidence.runs):
+    if foreign > FOREIGN_CPU_VOIDS and 2 * len(dirty) >= len(evidence.runs):
         named = ", ".join(f"{name} {percent(share)}" for name, share in worst.busiest.items())
         who = f" (the busiest: {named})" if named else ""
         yield void(
@@ -112,7 +112,7 @@ def too_short_for_the_clock(evidence: Evidence) -> Iterator[Reason]:
 
 
 _FEWEST_CLEAN = 5
-_WIDEST = 0.10
+WIDEST_INTERVAL = 0.10
 _BLIND_BELOW = 0.05
 
 
@@ -168,10 +168,10 @@ def few_runs(evidence: Evidence) -> Iterator[Reason]:
 def wide_interval(evidence: Evidence) -> Iterator[Reason]:
     """The runs disagree so much that the number says little."""
     width = evidence.headline.relative_half_width if evidence.headline else None
-    if width is not None and width > _WIDEST:
+    if width is not None and width > WIDEST_INTERVAL:
         yield suspect(
             "wide_interval",
-            f"The interval of the median is ±{percent(width)} wide, more than ±{percent(_WIDEST)}: "
+            f"The interval of the median is ±{percent(width)} wide, more than ±{percent(WIDEST_INTERVAL)}: "
             "make more runs, or quieten the machine.",
         )
 

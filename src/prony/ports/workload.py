@@ -77,6 +77,16 @@ class Prepare:
         del base
         return job
 
+    def settings_of_checkout(self, checkout: Path, folders: Sequence[str]) -> dict[str, str]:
+        """Return the settings, beside paths, with which a workload uses the files of one checkout of a repository.
+
+        Args:
+            checkout: The folder of the checkout.
+            folders: Folders in it that programs import from.
+        """
+        del checkout, folders
+        return {}
+
     def needs(self, workload: Any) -> Needs:
         """Return what a device must have to run this workload."""
         del workload

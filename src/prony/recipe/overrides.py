@@ -77,6 +77,11 @@ def anchor_value(path: str, value: Any, base: Path) -> Any:
     return str(base / os.path.expanduser(value.removeprefix("file:")))  # noqa: PTH111 - keeps an unknown user's home
 
 
+def names_a_file(path: str) -> bool:
+    """May the value of this key be the path of a file or a folder?"""
+    return _path_kind(path) is not None
+
+
 def _path_kind(path: str) -> bool | str | None:
     """Return what the schema calls the path that may stand there; None where it is no path of a file."""
     ways = alternatives(follow(path).node or {})

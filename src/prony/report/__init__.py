@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 
 from prony.errors import InputError
 from prony.model.experiment_data import ExperimentData
 from prony.model.gate import strictly
 
-__all__ = ["FORMATS", "check_format", "render"]
+__all__ = ["FORMATS", "check_format", "format_of_path", "render"]
 
 # What a person writes after --format, and the module whose `render` makes it; imported only when it is asked for.
 FORMATS: dict[str, str] = {
@@ -21,6 +22,7 @@ FORMATS: dict[str, str] = {
     "junit": "prony.report.exports.junit",
     "github": "prony.report.markdown.github",
 }
+_BY_ENDING = {".json": "json", ".csv": "csv", ".md": "md", ".html": "html", ".xml": "junit"}
 _ALSO_SAID = {"markdown": "md", "htm": "html", "xml": "junit"}
 
 
@@ -37,6 +39,18 @@ def check_format(written: str, *, besides: Sequence[str] = ()) -> str:
     known = ", ".join((*FORMATS, *besides))
     hint = f"did you mean {_ALSO_SAID.get(near[0], near[0])}?" if near else f"there are {known}"
     raise InputError(f"there is no report format {written!r}", hint=hint, code="unknown_format")
+
+
+def format_of_path(path: Path) -> str:
+    """Return the format that the name of a file tells.
+
+    Raises:
+        InputError: Its ending is none of a format.
+    """
+    ending = path.suffix.lower()
+    if ending not in _BY_ENDING:
+        raise InputError(f"{path}: its name tells no format", hint=f"end it in {', '.join(_BY_ENDING)}")
+    return _BY_ENDING[ending]
 
 
 def render(data: ExperimentData, format: str, *, strict: bool = False) -> str | bytes:  # noqa: A002 - the word people write

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prony.cli.arguments import RunOutput, add_json, add_report
 from prony.cli.bench_options import add_bench_options, request_of
@@ -14,12 +12,9 @@ from prony.cli.bench_options import add_bench_options, request_of
 if TYPE_CHECKING:
     from prony.app.bench import Bench
     from prony.app.quick_recipe import QuickRecipe
-    from prony.model.comparison import Comparison
-    from prony.model.experiment import Experiment
     from prony.model.experiment_data import ExperimentData
 
 _WIDEST = 72  # of what was assumed, before the options that change it
-_EXPORTS = {".json": "json", ".csv": "csv", ".md": "md", ".html": "html", ".xml": "junit"}
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -37,47 +32,23 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.cli.run_here import pause_garbage_collection
+    from prony.report import format_of_path
 
     request, output = request_of(options), RunOutput.of(options)
-    formats = _formats_of(options.export)
+    formats = {path: format_of_path(path) for path in options.export}
     with pause_garbage_collection():
         from prony.app.bench import Bench
         from prony.app.plan_bench import plan_bench
+        from prony.app.run_bench import delete_afterwards
         from prony.cli.progress import following
-    with Bench.open() as bench, _discarding(bench, is_wanted=options.no_save) as started:
+    with Bench.open() as bench, delete_afterwards(bench, is_wanted=options.no_save) as note:
         quick, loaded = plan_bench(bench, request, base=Path.cwd(), overrides=options.set)
         _tell_assumptions(quick)
         with following() as follower:
-
-            def start(experiment: Experiment, jobs: Sequence[Any]) -> None:
-                started.append(experiment.id)
-                follower.start(experiment, jobs)
-
-            data = bench.run(loaded, base=Path.cwd(), on_start=start, on_event=follower.event)
+            data = bench.run(loaded, base=Path.cwd(), on_start=note(follower.start), on_event=follower.event)
         for path, form in formats.items():
             _export(data, path, form)
         return _finish(bench, data, quick, output._replace(report=output.report and not options.no_save))
-
-
-@contextmanager
-def _discarding(bench: Bench, *, is_wanted: bool) -> Iterator[list[str]]:
-    """Give a list of the experiments that were begun; where that is wanted they are deleted when the block ends."""
-    started: list[str] = []
-    try:
-        yield started
-    finally:
-        if is_wanted:
-            for experiment_id in started:
-                bench.experiments.delete(experiment_id, force=True)
-
-
-def _formats_of(paths: Sequence[Path]) -> dict[Path, str]:
-    from prony.errors import InputError
-
-    for path in paths:
-        if path.suffix.lower() not in _EXPORTS:
-            raise InputError(f"--export {path}: its name tells no format", hint=f"end it in {', '.join(_EXPORTS)}")
-    return {path: _EXPORTS[path.suffix.lower()] for path in paths}
 
 
 def _export(data: ExperimentData, path: Path, form: str) -> None:
@@ -105,10 +76,11 @@ def _tell_assumptions(quick: QuickRecipe) -> None:
 
 def _finish(bench: Bench, data: ExperimentData, quick: QuickRecipe, output: RunOutput) -> int:
     """Show the table, and which is the fastest where there are several."""
+    from prony.app.run_bench import name_winners
     from prony.cli.finish_run import finish
     from prony.cli.output import print_text
 
-    found, sentences = _compare(bench, data)
+    found, sentences = name_winners(bench, data)
     beside = {
         "assumed": [one.model_dump(mode="json") for one in quick.assumptions],
         "comparisons": [one.model_dump(mode="json") for one in found],
@@ -119,16 +91,3 @@ def _finish(bench: Bench, data: ExperimentData, quick: QuickRecipe, output: RunO
         for sentence in sentences:
             print_text(sentence)
     return code
-
-
-def _compare(bench: Bench, data: ExperimentData) -> tuple[list[Comparison], list[str]]:
-    """Return what the jobs are to each other, and a sentence on each comparison."""
-    from prony.app.compare_sides import compare_sides
-    from prony.errors import InputError
-    from prony.report.winner import describe_winner
-
-    try:
-        found = compare_sides(bench.analyses, data)
-    except InputError as exc:
-        return [], [f"No winner is named: {exc.message}"]
-    return found, [describe_winner(one) for one in found]

@@ -29,10 +29,22 @@ def arguments(parser: ArgumentParser) -> None:
         parser.add_argument(
             f"--{side}", action="append", default=[], metavar="PATH=VALUE", help=f"a key of {what}; repeatable"
         )
+    parser.add_argument(
+        "--base", type=Path, metavar="FOLDER", help="another checkout of this repository: side a has its files"
+    )
+    parser.add_argument(
+        "--path",
+        action="append",
+        metavar="FOLDER",
+        help="of --base: what scripts of a checkout import from (. and src)",
+    )
     parser.add_argument("--pairs", type=int, metavar="N", help="runs of each side (10, or what the recipe says)")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key of both")
     parser.add_argument("--metric", action="append", default=[], metavar="KEY", help="what decides; repeatable")
     parser.add_argument("--threshold", metavar="SHARE", default="3%", help="the smallest change that matters (3%%)")
+    parser.add_argument(
+        "--github-summary", action="store_true", help="add the comparison to the file that GITHUB_STEP_SUMMARY names"
+    )
     add_json(parser)
     add_report(parser)
     add_server(parser)
@@ -44,25 +56,43 @@ def command(options: Namespace) -> int:
     from prony.recipe.overrides import anchor_overrides
 
     here = server_address(options) is None
-    options.set = [*anchor_overrides(options.set, Path.cwd(), here=here), *_sides(options, here=here)]
+    RunOutput.of(options)  # says what is wrong with it before anything runs
+    options.set = anchor_overrides(options.set, Path.cwd(), here=here)
+    options.set = [*options.set, *_sides(options, here=here)]
     loaded = load(options.recipe, options.set)
     if loaded.recipe.duet is None:
         from prony.errors import InputError
 
-        raise InputError("this recipe has one side only", hint="say what differs: --a threads=1 --b threads=2")
+        raise InputError(
+            "this recipe has one side only", hint="say what differs: --a threads=1 --b threads=2, or --base FOLDER"
+        )
     return _here(loaded, options) if here else _there(loaded, options)
 
 
 def _sides(options: Namespace, *, here: bool) -> list[str]:
-    """Return the overrides that --a, --b and --pairs stand for."""
-    found = []
+    """Return the overrides that --base, --a, --b and --pairs stand for."""
+    found, checkouts = [], _checkouts(options, here=here)
     for side in ("a", "b"):
-        values = dict(_pair(text, side, here=here) for text in getattr(options, side))
+        values = checkouts.get(side, {}) | dict(_pair(text, side, here=here) for text in getattr(options, side))
         if values:
             found.append(f"duet.{side}={json.dumps(values)}")
     if options.pairs is not None:
         found.append(f"duet.pairs={options.pairs}")
     return found
+
+
+def _checkouts(options: Namespace, *, here: bool) -> dict[str, dict[str, Any]]:
+    """Return what the sides are by --base: the same recipe with the files of two checkouts."""
+    if options.base is None:
+        return {}
+    from prony.app.checkouts import FOLDERS, checkout_sides
+    from prony.errors import InputError
+    from prony.recipe import load
+
+    if not here:
+        raise InputError("--base compares two folders of this machine", hint="leave --server away")
+    loaded = load(options.recipe, options.set)
+    return dict(checkout_sides(loaded, options.recipe.resolve().parent, options.base, options.path or FOLDERS))
 
 
 def _pair(text: str, side: str, *, here: bool) -> tuple[str, Any]:
@@ -124,6 +154,11 @@ def _print_comparison(found: Comparison, options: Namespace) -> int:
     from prony.model.comparison import Conclusion
 
     show_comparison(found, as_json=options.json)
+    if options.github_summary:
+        from prony.cli.finish_run import add_summary
+        from prony.report.markdown import comparison
+
+        add_summary(comparison.render(found))
     return 1 if found.fails(Conclusion.REGRESSION) else 0
 
 

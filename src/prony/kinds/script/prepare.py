@@ -132,6 +132,12 @@ class ScriptPrepare(Prepare):
     def make_paths_absolute(self, job: Job, base: Path) -> Job:
         return anchored_script(job, base)
 
+    def settings_of_checkout(self, checkout: Path, folders: Sequence[str]) -> dict[str, str]:
+        """Have Python import the code of this checkout before what is installed."""
+        kept = [str(checkout / one) for one in folders if (checkout / one).is_dir()]
+        path = os.pathsep.join([*kept, *filter(None, [os.environ.get("PYTHONPATH")])])
+        return {"workload.environment.PYTHONPATH": path}
+
     def try_once(self, job: Job, context: RunContext) -> tuple[Assumption, ...]:
         del context
         _check_program(job.work(ScriptWorkload))

@@ -57,8 +57,8 @@ def time_calls(call: Call, stamps: Stamps, count: int, deadline_ns: int, stop: S
     return True
 
 
-def warm_up(call: Call, stamps: Stamps, count: int | None, stop: Stop) -> bool | None:
-    """Run until the last medians agree, or `count` times; return whether it became steady.
+def warm_up(call: Call, stamps: Stamps, count: int | None, stop: Stop, *, most_ns: int = _WARM_CAP_NS) -> bool | None:
+    """Run until the last medians agree, for `most_ns` at most, or `count` times; return whether it became steady.
 
     None: not judged, because a count was given, or so few inferences fit into the time that no two medians tell.
     """
@@ -66,7 +66,7 @@ def warm_up(call: Call, stamps: Stamps, count: int | None, stop: Stop) -> bool |
         time_calls(call, stamps, count, _NEVER_NS, stop)
         return None
     begin_ns = time.perf_counter_ns()
-    deadline_ns = begin_ns + _WARM_CAP_NS
+    deadline_ns = begin_ns + most_ns
     while time_calls(call, stamps, max(1, len(stamps) // 4), deadline_ns, stop):
         long_enough = time.perf_counter_ns() - begin_ns >= _LEAST_WARM_NS
         if long_enough and len(stamps) >= _LEAST_WARM_RUNS and _agree(stamps):
