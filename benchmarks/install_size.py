@@ -1,6 +1,7 @@
 """What an installation holds: distributions, megabytes and import times with some extras, in fresh environments.
 
-Bound: the base has at most 330 MB. pip must reach an index or have everything in its cache.
+Sizes are of files as they were shipped, without the bytecode that is made of them; times are of the CPU. Bound: the
+base has at most 330 MB. pip must reach an index or have everything in its cache.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ import importlib.metadata as metadata, json, pathlib
 found = {}
 for one in metadata.distributions():
     paths = [pathlib.Path(one.locate_file(file)) for file in one.files or ()]
-    found[one.name] = sum(path.stat().st_size for path in paths if path.is_file())
+    found[one.name] = sum(path.stat().st_size for path in paths if path.is_file() and path.suffix != ".pyc")
 print(json.dumps(found))
 """
-_TIME = "import time; begin = time.perf_counter(); import {module}; print(time.perf_counter() - begin)"
+_TIME = "import time; begin = time.process_time(); import {module}; print(time.process_time() - begin)"
 _OURS = ("pip", "setuptools")  # a virtual environment has these before anything is installed
 
 
@@ -47,7 +48,7 @@ def sizes_mb(python: Path) -> dict[str, float]:
 
 
 def import_ms(python: Path, module: str) -> float:
-    """Return the median time of an import in fresh interpreters, after one that wrote its bytecode."""
+    """Return the median CPU time of an import in fresh interpreters, after one that wrote its bytecode."""
     command = [python, "-P", "-c", _TIME.format(module=module)]
     taken = [
         float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(TURNS + 1)
