@@ -7,6 +7,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+DEV := $(VENV)/.dev
+# What the demo needs: the engines of its recipe, and the reports and the server that its last lines name.
+PRODUCT := .[onnx,openvino,report,server]
 TORCH := .venv-torch
 SERVERS := .venv-servers
 VLLM := .venv-vllm
@@ -24,16 +27,23 @@ UI_SOURCES := $(shell find ui/src ui/public -type f 2>/dev/null) ui/index.html u
 .PHONY: setup demo test extras coverage test-busy test-slow check format lint types contracts bench bench-peers torch servers vllm clean
 .PHONY: ui ui-types ui-check screenshots
 
-setup: $(STAMP) $(SITE)/.built
+setup: $(DEV) $(SITE)/.built
 
+# Prony as a user has it: no tools of developers, no test servers, no web pages.
 $(STAMP): pyproject.toml
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 		{ found=$$("$(PYTHON)" --version 2>&1) || found="none"; \
 		echo "Prony needs Python 3.11 or newer; found: $$found. Try: make demo PYTHON=/path/to/python3.11"; exit 1; }
-	@echo "Setting up $(VENV); the first time, this takes a minute or two."
-	"$(PYTHON)" -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@echo "Step 1 of 2: a virtual environment in $(VENV)"
+	@"$(PYTHON)" -m venv $(VENV)
+	@echo "Step 2 of 2: Prony with two engines, the reports and the server: about 170 MB to fetch, 600 MB on the disk"
+	$(BIN)/python -m pip install --disable-pip-version-check --editable '$(PRODUCT)'
 	@touch $(STAMP)
+
+$(DEV): $(STAMP)
+	@echo "Adding the tools of developers to $(VENV); the first time, this takes a minute or two."
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(DEV)
 
 # The web pages, built once and again when their sources change. Without Node.js everything else still works.
 $(SITE)/.built: $(UI_SOURCES)
@@ -50,7 +60,7 @@ ui/node_modules/.ready: ui/package-lock.json
 	@touch $@
 
 # The types of the API as the pages know them; a test says when they are old.
-ui-types: $(STAMP) ui/node_modules/.ready
+ui-types: $(DEV) ui/node_modules/.ready
 	$(BIN)/python ui/openapi.py ui/schema.json
 	cd ui && npm run --silent types
 
@@ -61,7 +71,7 @@ ui-check: ui/node_modules/.ready
 screenshots: setup
 	PYTHONPATH=tests $(BIN)/python -m ui.screens docs/images
 
-demo: setup
+demo: $(STAMP)
 	$(BIN)/prony run recipes/quickstart.yaml
 	@echo "Next: $(BIN)/prony --help, or '. $(BIN)/activate' once, and then plain 'prony'."
 
@@ -106,7 +116,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
 
 # The queues that the fleet is measured beside.
-$(VENV)/.bench: $(STAMP)
+$(VENV)/.bench: $(DEV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@touch $@
 

@@ -13,6 +13,7 @@ ALL = (
     "tiny_job",
     "ordinary_job",
     "startup",
+    "commands",
     "summary_speed",
     "coverage",
     "detection_sets",

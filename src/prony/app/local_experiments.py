@@ -55,6 +55,10 @@ class LocalExperiments:
     def _render(self, data: ExperimentData, report_format: str, *, strict: bool) -> bytes:
         from prony.report import render
 
+        if report_format == "html":
+            from prony.report.plots.figure import check_drawing
+
+            check_drawing()  # said before anything is analysed
         content = render(self.analyse(data), report_format, strict=strict)
         return content if isinstance(content, bytes) else content.encode()
 

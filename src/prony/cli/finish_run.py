@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prony.cli.output import print_json, print_note, print_text, terminal
-from prony.errors import EXIT_CODES, StoreError
+from prony.errors import EXIT_CODES, CapacityError, StoreError
 from prony.model.comparison import percent_text
 from prony.model.experiment import ExperimentState
 from prony.model.experiment_data import ExperimentData
@@ -57,7 +57,7 @@ def finish(
     """
     with suppress(BrokenPipeError):  # a reader who has gone changes nothing about how the run ended
         show(data, as_json=output.as_json, beside=beside)
-    written = write_report(data) if output.report and data.entries else None
+    written = _write_report(write_report, data) if output.report and data.entries else None
     with suppress(BrokenPipeError):
         if written is not None:
             print_note(f"report: {written}")
@@ -69,6 +69,17 @@ def finish(
 
         add_summary(render(data, "github", strict=output.strict))
     return _exit_code(data, failed, strict=output.strict)
+
+
+def _write_report(write_report: Callable[[ExperimentData], Path], data: ExperimentData) -> Path | None:
+    """Write the report; where what draws it is not installed, the numbers are there all the same, and it is said."""
+    try:
+        return write_report(data)
+    except CapacityError as exc:
+        if exc.code != "missing_package":
+            raise
+        print_note(f"no HTML report: {exc.message}: {exc.hint}")
+        return None
 
 
 def _tell_failed_requests(data: ExperimentData) -> int:

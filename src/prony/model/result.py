@@ -117,6 +117,7 @@ class Repetition(Noun):
     refused: tuple[Refusal, ...] = ()
     ends: tuple[RankEnd, ...] = ()
     strays: int = 0
+    empty_start_ms: float | None = None  # of a script: what starting and ending an empty program took just before
     # Of one node of several that ran a script: its clock beside the server's.
     timing: ClientTiming | None = None
     failure: Failure | None = None

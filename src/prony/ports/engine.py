@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -103,6 +103,20 @@ class Session(Protocol):
 
     def outputs(self, raw: Any) -> dict[str, Array]:
         """Turn what the bound call returned into named arrays."""
+
+
+class CpuIndex(NamedTuple):
+    """Where builds for the CPU alone are. The variable of the environment names another index, or, empty, none."""
+
+    variable: str
+    url: str
+
+
+@runtime_checkable
+class HasCpuBuilds(Protocol):
+    """An engine whose usual package holds what a GPU needs, gigabytes of it, and which has a smaller one without."""
+
+    cpu_index: ClassVar[CpuIndex]
 
 
 @runtime_checkable

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from prony.errors import CapacityError, InputError
+from prony.instruments.device.nvidia import management
 from prony.model.device import EngineReport, EngineUnit
 from prony.ports import plugins
+from prony.ports.engine import Engine, HasCpuBuilds
 from prony.runner.child.wire import ChildOrder, Message
 from prony.runner.host import EngineHost, Watch
+from prony.runner.install_packages import install_packages, is_reached, run_command
 
 _PROBE_TIMEOUT_NS = 120 * 10**9
 _RECORD = "interpreter.json"
@@ -138,7 +141,7 @@ def add_engine(
     earlier = list(folder.glob("environment*"))
     if python is None:
         wanted = requirements or _pin_version(engine.requirements, version)
-        python = _new_environment(folder, ["numpy", *wanted], say)
+        python = _new_environment(folder, ["numpy", *wanted], _cpu_builds(engine, wanted, say), say)
     python = str(Path(python).absolute())  # never resolved: the link itself is what makes it that environment's
     record = folder / f".{_RECORD}.tmp"
     record.write_text(json.dumps({"python": python}))
@@ -155,28 +158,43 @@ def _pin_version(requirements: Sequence[str], version: str | None) -> list[str]:
         return list(requirements)
     if not requirements:
         raise InputError("this engine is part of Prony and has no versions of its own", hint="leave --version away")
-    engine = re.split(r"[<>=!~ ;\[]", requirements[0])[0]
-    return [f"{engine}=={version}.*", *requirements[1:]]
+    return [f"{_plain_name(requirements[0])}=={version}.*", *requirements[1:]]
 
 
-def _new_environment(folder: Path, requirements: Sequence[str], say: Callable[[str], None]) -> str:
-    """Make an environment beside the one that is in use, which stays as it is until this one is whole."""
+def _plain_name(requirement: str) -> str:
+    """Return the name of the package in a requirement."""
+    return re.split(r"[<>=!~ ;\[]", requirement)[0]
+
+
+def _cpu_builds(engine: Engine, requirements: Sequence[str], say: Callable[[str], None]) -> list[str]:
+    """Return pip's words for the engine's build for the CPU; none where it has only one, or a GPU is here."""
+    if not isinstance(engine, HasCpuBuilds) or sys.platform != "linux" or management() is not None:
+        return []
+    index = os.environ.get(engine.cpu_index.variable, engine.cpu_index.url)
+    if not index:
+        return []
+    if not is_reached(f"{index.rstrip('/')}/{_plain_name(requirements[0])}/"):
+        say(f"note: no NVIDIA GPU is here, but the index of builds for the CPU does not answer ({index}): the usual "
+            f"build is installed. {engine.cpu_index.variable} names another index")  # fmt: skip
+        return []
+    say(f"no NVIDIA GPU is here: the build for the CPU, from {index}")
+    return ["--no-deps", "--index-url", index, requirements[0]]
+
+
+def _new_environment(
+    folder: Path, requirements: Sequence[str], first: Sequence[str], say: Callable[[str], None]
+) -> str:
+    """Make an environment beside the one that is in use, which stays as it is until this one is whole. What `first`
+    says to pip is installed before the rest."""
     place = Path(tempfile.mkdtemp(prefix="environment-", dir=folder))
     python = place / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     try:
         say(f"making {place}")
-        _run([sys.executable, "-m", "venv", str(place)])
-        say(f"installing {' '.join(requirements)}")
-        _run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements])
+        run_command([sys.executable, "-m", "venv", str(place)])
+        if first:
+            install_packages(python, first, say)
+        install_packages(python, requirements, say)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
     return str(python)
-
-
-def _run(command: Sequence[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        tail = (done.stderr or done.stdout).strip()[-2000:]
-        hint = "is the package index reachable? pip's own settings (PIP_INDEX_URL, pip.conf) are honoured"
-        raise CapacityError(f"{' '.join(command[:4])} failed: {tail}", hint=hint, code="install_failed")

@@ -14,12 +14,10 @@ from prony.ports import plugins
 from prony.ports.probe import Probe
 from prony.runner.child.wire import Message
 from prony.runner.folder import TelemetryRow
-from prony.runner.watch_machine import MachineWatch
+from prony.runner.watch_machine import EXACT_READINGS, MachineWatch
 
 _PERIOD_NS = 10**9
 _WELL_SEEN_S = 1.0
-# What the kernel counts to the last event: these need no long window.
-_EXACT = ("quota_throttled_ms", "thermal_events", "swapped_pages")
 
 
 def open_probes() -> list[Probe]:
@@ -83,7 +81,7 @@ class Observer:
         if self._at_warmup is not None and (noise.window_s or 0.0) < _WELL_SEEN_S:
             # The CPU's counters move in ticks: over so short a window they see nothing. With the warm-up they do.
             longer = _noise(self._at_warmup, after, message["cpu_since_warmup_ns"])
-            noise = longer.model_copy(update={name: getattr(noise, name) for name in _EXACT})
+            noise = longer.model_copy(update={name: getattr(noise, name) for name in EXACT_READINGS})
         return noise
 
     def tick(self, pid: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import time
+from collections import deque
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -30,6 +31,10 @@ _NOBODY = "nobody is seen to listen at the endpoint, so what the service uses ca
 # Programs that only pass bytes on to a container: the service runs somewhere else.
 _FORWARDERS = frozenset(("docker-proxy", "rootlessport", "slirp4netns", "pasta", "pasta.avx2", "gvproxy"))
 _LOOK_AGAIN_S = 1.0
+_WELL_SEEN_NS = 500_000_000
+_MOST_EARLIER = 50
+# What the kernel counts to the last event: these need no long window.
+EXACT_READINGS = ("quota_throttled_ms", "thermal_events", "swapped_pages")
 _EVERYWHERE = ("0.0.0.0", "::", "*")
 
 
@@ -44,15 +49,47 @@ class FoundService:
     is_elsewhere: bool = False
 
 
+@dataclass(frozen=True)
+class MachineReading:
+    """The whole machine at one instant: its counters, read last, and every process."""
+
+    table: ProcessTable
+    counters: HostCounters
+
+    @classmethod
+    def read(cls) -> MachineReading:
+        return cls(ProcessTable.read(), HostCounters.read())
+
+
+class EarlierReadings:
+    """Readings from before a run, one for each run so far: the counters move in ticks, so what disturbed a short run is
+    seen only over a longer time."""
+
+    def __init__(self) -> None:
+        self._kept: deque[MachineReading] = deque(maxlen=_MOST_EARLIER)
+
+    def add(self, reading: MachineReading) -> None:
+        self._kept.append(reading)
+
+    def long_before(self, reading: MachineReading, end_ns: int) -> MachineReading:
+        """Return the reading itself where its time is long enough, else the latest for which it is, else the oldest."""
+        for one in (reading, *reversed(self._kept)):
+            if end_ns - one.counters.at_ns >= _WELL_SEEN_NS:
+                return one
+        return self._kept[0] if self._kept else reading
+
+
 class MachineWatch:
     """Watches one run, from `begin` to `end`. `endpoint` is what is loaded where this process did not start it itself;
-    `blind` says why nothing can be told apart from the start on."""
+    `blind` says why nothing can be told apart from the start on; `earlier` are readings from before, for short runs
+    between which this process and its own do all the work."""
 
-    def __init__(self, endpoint: Endpoint | None = None, blind: str = "") -> None:
-        self._endpoint, self._blind = endpoint, blind
+    def __init__(
+        self, endpoint: Endpoint | None = None, blind: str = "", earlier: EarlierReadings | None = None
+    ) -> None:
+        self._endpoint, self._blind, self._earlier = endpoint, blind, earlier
         self._service = FoundService()
-        self._table: ProcessTable | None = None
-        self._before: HostCounters | None = None
+        self._before: MachineReading | None = None
         self._look_at = float("inf")
 
     def begin(self) -> None:
@@ -60,8 +97,9 @@ class MachineWatch:
         if self._endpoint is not None:
             self._service = find_service(self._endpoint, ProcessTable.read())
             self._look_at = time.monotonic() + _LOOK_AGAIN_S
-        self._table = ProcessTable.read()
-        self._before = HostCounters.read()
+        self._before = MachineReading.read()
+        if self._earlier is not None:
+            self._earlier.add(self._before)
 
     def tick(self) -> None:
         """Look once more for those who work for the service: some connections are only made under load."""
@@ -72,17 +110,21 @@ class MachineWatch:
 
     def end(self) -> Noise:
         """Return what else the machine did."""
-        if self._before is None or self._table is None:
+        if self._before is None:
             return Noise()
         after = HostCounters.read()
+        before = self._before if self._earlier is None else self._earlier.long_before(self._before, after.at_ns)
         table = ProcessTable.read()
         service, own = self._service, {os.getpid()}
-        own_s = tree_cpu_s(self._table, table, own | service.trees, service.alone)
-        noise = noise_between(self._before, after, own_s, _our_cpus())
+        own_s = tree_cpu_s(before.table, table, own | service.trees, service.alone)
+        noise = noise_between(before.counters, after, own_s, _our_cpus())
+        if before is not self._before:  # what the kernel counts to the last event needs no long time
+            exact = noise_between(self._before.counters, after, own_s, _our_cpus())
+            noise = noise.model_copy(update={name: getattr(exact, name) for name in EXACT_READINGS})
         if unknown := self._blind or service.reason:
             return noise.model_copy(update={"foreign_cpu": None, "unwatched": unknown})
         without = table.below(own | service.trees) | service.alone
-        busiest = busiest_processes(self._table, table, without, os.cpu_count() or 1)
+        busiest = busiest_processes(before.table, table, without, os.cpu_count() or 1)
         unwatched = ELSEWHERE if service.is_elsewhere else ""
         return noise.model_copy(update={"busiest": busiest, "unwatched": unwatched})
 

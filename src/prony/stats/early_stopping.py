@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from prony.stats.beta import binomial_cdf
+
 CONFIDENCE = 0.99
 
 
@@ -38,6 +40,4 @@ def over_allowed(queries: int, percentile: float, confidence: float = CONFIDENCE
 
 def passes(queries: int, over: int, percentile: float, confidence: float = CONFIDENCE) -> bool:
     """Say whether so many queries, `over` of them over the limit, show that the percentile holds."""
-    from scipy.special import bdtr
-
-    return over < queries and float(bdtr(over, queries, 1 - percentile)) <= 1 - confidence
+    return over < queries and binomial_cdf(over, queries, 1 - percentile) <= 1 - confidence

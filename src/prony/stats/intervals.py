@@ -7,10 +7,10 @@ from statistics import NormalDist
 
 import numpy as np
 
+from prony.stats.beta import student_quantile
 from prony.stats.quantiles import Array
 
 Interval = tuple[float, float]
-_MANY = 500
 
 
 def mean_interval(values: Array, confidence: float = 0.95) -> Interval | None:
@@ -18,7 +18,9 @@ def mean_interval(values: Array, confidence: float = 0.95) -> Interval | None:
     if values.size < 2 or not np.all(np.isfinite(values)):
         return None
     mean = float(np.mean(values))
-    reach = student(values.size - 1, (1 + confidence) / 2) * float(np.std(values, ddof=1)) / math.sqrt(values.size)
+    reach = (
+        student_quantile(values.size - 1, (1 + confidence) / 2) * float(np.std(values, ddof=1)) / math.sqrt(values.size)
+    )
     return mean - reach, mean + reach
 
 
@@ -37,23 +39,6 @@ def batch_mean_interval(values: Array, confidence: float = 0.95) -> Interval | N
     mean = float(np.mean(values))
     # The rest at the end joins no stretch and must not leave the mean itself outside.
     return None if found is None else (min(found[0], mean), max(found[1], mean))
-
-
-def student(freedom: int, share: float) -> float:
-    """Return the quantile of Student's t.
-
-    With many degrees of freedom by the first terms of its expansion about the normal quantile, which are then exact to
-    nine digits: scipy.special costs a third of a second and fifteen megabytes, which a quick look at a load can spare.
-    """
-    if freedom < _MANY:
-        from scipy.special import stdtrit
-
-        return float(stdtrit(freedom, share))
-    z = NormalDist().inv_cdf(share)
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / freedom + second / freedom**2 + third / freedom**3
 
 
 def rate_interval(successes: int, trials: int, confidence: float = 0.95) -> Interval | None:

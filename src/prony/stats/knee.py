@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from prony.stats.intervals import student
+from prony.stats.beta import f_survival, student_quantile
 from prony.stats.quantiles import Array
 
 # How finely a bend between two levels is looked for.
@@ -66,7 +66,7 @@ class _Levels:
     @property
     def reach(self) -> float:
         """How many standard errors convince: several steps are looked at, so each must convince more."""
-        return student(self.freedom, 1 - (1 - _CONFIDENCE) / 2 / (self.x.size - 2))
+        return student_quantile(self.freedom, 1 - (1 - _CONFIDENCE) / 2 / (self.x.size - 2))
 
 
 def find_knee(levels: Sequence[float], runs: Sequence[Sequence[float]], share: float) -> Knee | None:
@@ -92,7 +92,7 @@ def _by_pieces(known: _Levels, share: float) -> Knee:
     fits = [_fit(known, at) for at in places]
     best = min(fits, key=lambda fit: fit.misfit)
     variance, freedom = _noise(known, best.misfit)
-    reach = student(freedom, 1 - (1 - _CONFIDENCE) / 2 / (known.x.size - 2))
+    reach = student_quantile(freedom, 1 - (1 - _CONFIDENCE) / 2 / (known.x.size - 2))
     remains = _ratio(best, variance, reach)
     before, after = best.slopes
     margin, contrast = after - share * before, np.array([-share, 1.0])
@@ -100,7 +100,7 @@ def _by_pieces(known: _Levels, share: float) -> Knee:
     rises = before - reach * math.sqrt(variance * float(best.spread[0, 0])) > 0
     if not rises or margin + width >= 0:
         return Knee("grows" if rises and margin - width > 0 else "unclear", None, None, None, *remains)
-    worst = best.misfit + variance * student(freedom, 0.975) ** 2
+    worst = best.misfit + variance * student_quantile(freedom, 0.975) ** 2
     near = [place for place, fit in enumerate(fits) if fit.misfit <= worst]
     # A place that was not tried may fit as well as its neighbour.
     low, high = places[max(near[0] - 1, 0)], places[min(near[-1] + 1, len(places) - 1)]
@@ -149,10 +149,8 @@ def _fit(known: _Levels, at: float) -> _Fit:
 def _noise(known: _Levels, misfit: float) -> tuple[float, int]:
     """Return the variance of one run and its degrees of freedom: of the scatter of runs together with the misfit, or of
     the misfit alone where it is more than the scatter explains."""
-    from scipy.special import fdtrc
-
     spare, pure = known.x.size - 4, known.scatter / known.freedom
-    if spare > 0 and (not pure or fdtrc(spare, known.freedom, misfit / spare / pure) < 1 - _CONFIDENCE):
+    if spare > 0 and (not pure or f_survival(spare, known.freedom, misfit / spare / pure) < 1 - _CONFIDENCE):
         return misfit / spare, spare
     return (known.scatter + misfit) / (known.freedom + max(spare, 0)), known.freedom + max(spare, 0)
 
@@ -177,4 +175,4 @@ def _growth(x: Array, groups: Sequence[Array]) -> float:
     residual = value - value.mean() - slope * apart
     freedom = value.size - 2
     error = math.sqrt(float(residual @ residual) / freedom / float(apart @ apart))
-    return slope + student(freedom, 0.975) * error
+    return slope + student_quantile(freedom, 0.975) * error

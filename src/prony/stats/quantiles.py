@@ -100,8 +100,7 @@ def _at(cumulative: Array, position: int) -> float:
 def _binomial(count: int, q: float) -> tuple[int, Array]:
     """Return where the binomial distribution begins to matter, and its cumulative probabilities from there on.
 
-    Twelve standard deviations around the mean are kept; the rest weighs less than the arithmetic can hold. Done here
-    and not by scipy.special, whose import alone costs more than a whole summary.
+    Twelve standard deviations around the mean are kept; the rest weighs less than the arithmetic can hold.
     """
     reach = 12 * (math.sqrt(count * q * (1 - q)) + 1)
     start = max(0, math.floor(count * q - reach))

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from prony.stats.beta import student_cdf
 from prony.stats.quantiles import Array
 from prony.stats.spread import noise_of
 
@@ -51,6 +52,4 @@ def _welch_freedom(parts: list[float], sizes: tuple[int, int]) -> float:
 def _two_sided(difference: float, error: float, freedom: float) -> float:
     if error <= 0:
         return 0.0 if difference else 1.0
-    from scipy.special import stdtr
-
-    return 2 * float(stdtr(freedom, -abs(difference) / error))
+    return 2 * student_cdf(freedom, -abs(difference) / error)

@@ -11,7 +11,7 @@ from prony.model.experiment_data import ExperimentData
 from prony.report import number, render
 from prony.report.table import table
 
-_VOID = {"meta", "br", "hr", "col", "path", "use", "rect"}
+_VOID = {"meta", "br", "wbr", "hr", "col", "path", "use", "rect"}
 
 
 class Page(HTMLParser):

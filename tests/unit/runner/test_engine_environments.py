@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, *, fail_at: str = "") -> list[list[st
     """Stand in for venv and pip: make the interpreter's file, or fail."""
     made: list[list[str]] = []
 
-    def run(command: list[str]) -> None:
+    def run(command: list[str], say: Callable[[str], None] = lambda _: None) -> None:
         made.append(command)
         if fail_at in command:
             raise CapacityError("no index", code="install_failed")
@@ -25,7 +26,11 @@ def calls(monkeypatch: pytest.MonkeyPatch, *, fail_at: str = "") -> list[list[st
             python.parent.mkdir(parents=True)
             python.touch()
 
-    monkeypatch.setattr(engines, "_run", run)
+    def install(python: Path, words: list[str], say: Callable[[str], None]) -> None:
+        run([str(python), "-m", "pip", *words])
+
+    monkeypatch.setattr(engines, "run_command", run)
+    monkeypatch.setattr(engines, "install_packages", install)
     return made
 
 

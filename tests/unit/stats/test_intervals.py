@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.stats.intervals import mean_interval, rate_interval, student
+from prony.stats.intervals import mean_interval, rate_interval
 
 
 @pytest.mark.parametrize("count", [2, 5, 30])
@@ -58,11 +58,3 @@ def test_the_rate_interval_covers_about_as_often_as_it_says() -> None:
 
 def test_no_trials_have_no_rate() -> None:
     assert rate_interval(0, 0) is None
-
-
-@pytest.mark.parametrize("freedom", [1, 2, 30, 499, 500, 5_000, 10_000_000])
-@pytest.mark.parametrize("share", [0.95, 0.975, 0.995])
-def test_students_quantile_is_scipys_whichever_way_it_is_found(freedom: int, share: float) -> None:
-    from scipy.special import stdtrit
-
-    assert student(freedom, share) == pytest.approx(float(stdtrit(freedom, share)), rel=1e-9)

@@ -6202,6 +6202,8 @@ export interface components {
              * @default []
              */
             contamination: string[];
+            /** Empty Start Ms */
+            empty_start_ms?: number | null;
             /**
              * Ends
              * @default []

@@ -20,6 +20,7 @@ from prony.model.sweep import Bottleneck
 from prony.ports.exporter import ExportedLoad
 from prony.report.load_tables import load_findings
 from prony.report.markdown.text import escape_markdown
+from prony.report.plots.figure import check_drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -241,6 +242,7 @@ def _draw(folder: Path, summary: Mapping[str, Any], log: Log) -> None:
 
 
 def _save(path: Path, across: str, up: str, draws: Any) -> None:
+    check_drawing()
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from statistics import median
 
 from prony.analyse.verdict import Evidence, note, runs_text, suspect
 from prony.kinds.script.samples import ScriptSeries
@@ -29,6 +30,7 @@ class ScriptEvidence(Evidence):
 
 
 _LISTED = 3
+_START_SHARE = 0.02  # of the wall time; below, nobody needs to hear of it
 
 
 def check_refused_values(evidence: ScriptEvidence) -> Iterator[Reason]:
@@ -63,6 +65,19 @@ def left_behind(evidence: ScriptEvidence) -> Iterator[Reason]:
     strays = sum(repetition.strays for repetition in evidence.selection.used)
     if strays:
         yield note("strays", f"The script left {strays} processes behind, which were ended.")
+
+
+def check_start_cost(evidence: ScriptEvidence) -> Iterator[Reason]:
+    """The wall time of a short command is mostly what starting any program costs: say how much."""
+    used = evidence.selection.used
+    costs = [one.empty_start_ms for one in used if one.empty_start_ms is not None]
+    lengths = [(one.phases["measure"].end_ns - one.phases["measure"].begin_ns) / 1e6 for one in used]
+    if costs and median(costs) > _START_SHARE * median(lengths):
+        yield note(
+            "start_cost",
+            f"Starting and ending an empty program takes {median(costs):.2f} ms here, and is in the wall time of every "
+            f"execution ({median(lengths):.2f} ms).",
+        )
 
 
 def not_honoured(evidence: ScriptEvidence) -> Iterator[Reason]:

@@ -203,6 +203,7 @@ class ScriptWorkload(Workload):
     wrong_measure_key: ClassVar[str] = (
         "measure.{} is for models: a script's whole executions are `repeats`, and `warmup` those before"
     )
+    runs_in_place: ClassVar[bool] = True  # another process starts it and takes its time
     is_rankable: ClassVar[bool] = False  # what its numbers mean, nobody knows but its writer
     sample_noun: ClassVar[str] = "request"
     unit_noun: ClassVar[str] = "requests"

@@ -52,6 +52,7 @@ _OWN = (
     rules.check_refused_values,
     rules.untold,
     rules.left_behind,
+    rules.check_start_cost,
     rules.not_honoured,
     rules.check_machine_independence,
 )

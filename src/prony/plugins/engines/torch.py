@@ -12,7 +12,7 @@ import numpy as np
 from prony.errors import CapacityError, InputError
 from prony.plugins.engines.tensors import of_weights
 from prony.plugins.engines.torch_programs import Program, dtype_name, read_program
-from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
+from prony.ports.engine import Array, CpuIndex, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
 
 _CASTS = {"fp16": "float16", "bf16": "bfloat16"}
 _LATE_IMPORTS = ("torch._dynamo", "torch.export.pt2_archive._package", "torch.export._unlift")
@@ -26,6 +26,7 @@ class Torch:
     reference_formats: ClassVar[tuple[str, ...]] = (".pt2", ".pt")
     requirements: ClassVar[tuple[str, ...]] = ("torch",)
     extra: ClassVar[str] = "torch"
+    cpu_index: ClassVar[CpuIndex] = CpuIndex("PRONY_TORCH_CPU_INDEX", "https://download.pytorch.org/whl/cpu")
 
     def unsupported(self) -> str | None:
         return None

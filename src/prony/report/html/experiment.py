@@ -17,7 +17,7 @@ from prony.report.html.history import history_blocks
 from prony.report.html.job import MOST_DRAWN, articles
 from prony.report.html.matrix import number_blocks, pareto_block
 from prony.report.html.method import method_section
-from prony.report.html.tags import Html, grid, join_html, scrolling, section, tag, whole_page
+from prony.report.html.tags import Html, breakable, grid, join_html, scrolling, section, tag, whole_page
 from prony.report.notes import Note, instrument, jobs_named, notes
 from prony.report.table import Column, Row, table
 
@@ -145,7 +145,7 @@ def _row(columns: tuple[Column, ...], row: Row, place: int) -> Html:
     cells = []
     for column in columns:
         cell = row.cells[column.key]
-        text: Html | str = cell.text
+        text: Html | str = cell.text if column.is_number else breakable(cell.text)
         if column.key == "verdict":
             text = tag("a", tag("span", cell.text, class_=f"verdict {grade}"), href=f"#job-{place}")
         value = tag("b", text) if column.is_headline else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
@@ -17,6 +18,7 @@ class Html(str):
 
 Child = str | None
 
+_INNER_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[_/])")
 _VOID = frozenset({"meta", "br", "hr", "col"})
 
 
@@ -31,6 +33,11 @@ def tag(name: str, /, *children: Child, **attributes: str | bool | None) -> Html
 def join_html(children: Iterable[Child]) -> Html:
     """Return all children in a row; None is nothing."""
     return Html("".join(_safe(child) for child in children if child is not None))
+
+
+def breakable(text: str) -> Html:
+    """Return a text in which a line may end within a long word, where another word begins: CPU, Execution, Provider."""
+    return Html("<wbr>".join(_safe(piece) for piece in _INNER_WORD.split(text)))
 
 
 def _safe(child: str) -> str:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec
 
+from prony.errors import CapacityError
 from prony.report.escaping import one_line
 from prony.report.html.tags import Html, tag
 
@@ -41,14 +45,25 @@ _STYLE: dict[Any, Any] = {
 }  # fmt: skip
 
 
+def check_drawing() -> None:
+    """Raise CapacityError, with what to install, where matplotlib is not there."""
+    if find_spec("matplotlib") is None:
+        hint = "pip install 'prony[report]'"
+        raise CapacityError("drawings need matplotlib, which is not installed", hint=hint, code="missing_package")
+
+
+def load_matplotlib() -> ModuleType:
+    """Return matplotlib, or raise as `check_drawing` does."""
+    check_drawing()
+    return import_module("matplotlib")
+
+
 def with_style(plot: Callable[Asked, Html | None]) -> Callable[Asked, Html | None]:
     """Draw in this module's style, whatever style the process has, and leave that as it was."""
 
     @wraps(plot)
     def draw(*args: Asked.args, **kwargs: Asked.kwargs) -> Html | None:
-        import matplotlib as mpl
-
-        with mpl.rc_context(_STYLE):
+        with load_matplotlib().rc_context(_STYLE):
             return plot(*args, **kwargs)
 
     return draw

@@ -16,6 +16,7 @@ from prony.report.plots.figure import (
     WIDE,
     canvas,
     dots,
+    load_matplotlib,
     strokes,
     svg,
     value_axis,
@@ -100,7 +101,7 @@ def history_svg(history: History, experiment_id: str = "") -> Html | None:
 def _png(history: History) -> bytes:
     import io
 
-    import matplotlib as mpl
+    mpl = load_matplotlib()
     from matplotlib.figure import Figure
 
     with mpl.rc_context({"font.size": 8.5}):

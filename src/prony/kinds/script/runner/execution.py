@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
-import select
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,9 +13,9 @@ from typing import Any
 from prony.instruments.counters import oom_kills
 from prony.kinds.script.runner.plan import ScriptPlan, Stream
 from prony.kinds.script.runner.reading import Tail
+from prony.kinds.script.runner.supervisor_process import SupervisorProcess
 from prony.model.recipe import Limits
 from prony.model.result import Failure, RankEnd
-from prony.runner.services import process_tree
 from prony.runner.services.usage import Usage
 from prony.runner.supervisor import exit_text
 
@@ -133,9 +127,7 @@ def _read(path: Path) -> tuple[list[RankEnd], str]:
     return [RankEnd.read({key: record[key] for key in ("rank", "status", "end_ns")}) for record in records], reason
 
 
-_WARDEN = ("-P", "-m", "prony.kinds.script.runner.script_supervisor")
 _POLL_S = 0.1
-_END_S = 120.0  # longer than the supervisor needs at its worst
 _LOG_MOST = 256 * 2**20
 
 
@@ -158,6 +150,7 @@ class ExecutionOutcome:
     cpu_ns: int = 0
     rss_peak_kib: int | None = None
     strays: int = 0
+    empty_ns: int | None = None  # what starting and ending an empty program took just before
     ends: list[RankEnd] = field(default_factory=list)
     failure: Failure | None = None
 
@@ -165,43 +158,35 @@ class ExecutionOutcome:
 class Execution:
     """One execution. Its processes are children of a supervisor, which ends them with this process however it ends."""
 
-    def __init__(self, plan: ScriptPlan, tails: Sequence[Tail], watch: ExecutionWatch) -> None:
-        self._plan, self._tails, self._watch = plan, tails, watch
-        self._token = secrets.token_hex(16)
+    def __init__(
+        self, plan: ScriptPlan, tails: Sequence[Tail], watch: ExecutionWatch, supervisor: SupervisorProcess
+    ) -> None:
+        self._plan, self._tails, self._watch, self._supervisor = plan, tails, watch, supervisor
         self._events: dict[str, dict[str, Any]] = {}
         self._exits: list[RankEnd] = []
-        self._heard = b""
         self._limit: Failure | None = None
         self._limit_ns = 0
 
     def run(self) -> ExecutionOutcome:
         """Execute it to its end."""
         starved_before = oom_kills()
-        supervisor = subprocess.Popen(
-            [sys.executable, *_WARDEN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, cwd="/"
-        )
         try:
-            self._order(supervisor)
-            self._attend(supervisor)
+            self._supervisor.wait_ready()
+            self._supervisor.order(self._plan.processes)
+            self._attend()
         finally:
-            self._close(supervisor)
+            if self._limit is not None or "ended" not in self._events:
+                self._supervisor.close()
         for tail in self._tails:
             tail.follow(is_last=True)
         starved_after = oom_kills()
         starved = starved_before is not None and starved_after is not None and starved_after > starved_before
         return self._outcome(out_of_memory=starved)
 
-    def _order(self, supervisor: subprocess.Popen[bytes]) -> None:
-        order = {"processes": self._plan.processes, "token": self._token, "parent": os.getpid()}
-        assert supervisor.stdin is not None
-        with suppress(BrokenPipeError):  # then it was killed already, and that is seen below
-            supervisor.stdin.write(json.dumps(order).encode() + b"\n")
-            supervisor.stdin.flush()
-
-    def _attend(self, supervisor: subprocess.Popen[bytes]) -> None:
+    def _attend(self) -> None:
         """Follow what it writes and hold it to its limits, until the supervisor has told the end."""
-        begin_ns, usage = time.perf_counter_ns(), Usage(supervisor.pid)
-        while self._listen(supervisor):
+        begin_ns, usage = time.perf_counter_ns(), Usage(self._supervisor.pid)
+        while self._listen():
             for tail in self._tails:
                 if tail.is_live:
                     tail.follow()
@@ -210,24 +195,18 @@ class Execution:
             if self._limit is None:
                 self._limit_ns = time.perf_counter_ns()
                 self._limit = self._check_limits(self._limit_ns - begin_ns, usage)
-                if self._limit is not None and supervisor.stdin is not None:
-                    supervisor.stdin.close()  # the supervisor ends everything and tells the end
+                if self._limit is not None:
+                    self._supervisor.stop()
 
-    def _listen(self, supervisor: subprocess.Popen[bytes]) -> bool:
+    def _listen(self) -> bool:
         """Take what the supervisor tells, or let a moment pass; False when there is nothing more to hear."""
-        assert supervisor.stdout is not None
-        pipe = supervisor.stdout.fileno()
-        ready, _, _ = select.select([pipe], [], [], _POLL_S)
-        if not ready:
-            return True
-        piece = os.read(pipe, 2**16)
-        *lines, self._heard = (self._heard + piece).split(b"\n")
-        for message in map(json.loads, lines):
+        messages = self._supervisor.listen(_POLL_S)
+        for message in messages or ():
             if message["event"] == "exit":
                 rank = self._plan.first + message["rank"]
                 self._exits.append(RankEnd(rank=rank, status=message["status"], end_ns=message["end_ns"]))
             self._events[message["event"]] = message
-        return bool(piece)
+        return messages is not None and "ended" not in self._events
 
     def _check_limits(self, so_far_ns: int, usage: Usage) -> Failure | None:
         limits = self._watch.limits
@@ -246,7 +225,7 @@ class Execution:
         ended, failed = self._events.get("ended"), self._events.get("failed")
         if ended is None:
             return ExecutionOutcome(failure=self._limit or lost())
-        known = {key: ended[key] for key in ("begin_ns", "end_ns", "cpu_ns", "rss_peak_kib", "strays")}
+        known = {key: ended[key] for key in ("begin_ns", "end_ns", "cpu_ns", "rss_peak_kib", "strays", "empty_ns")}
         ends, reason = _ends_of(self._plan, self._exits)
         found = ExecutionOutcome(ends=ends, **known)
         if failed is not None:
@@ -262,19 +241,3 @@ class Execution:
                     self._plan, self._exits, "", out_of_memory=out_of_memory, of_launcher=True
                 )
         return found
-
-    def _close(self, supervisor: subprocess.Popen[bytes]) -> None:
-        for pipe in (supervisor.stdin, supervisor.stdout):
-            if pipe is not None:
-                pipe.close()
-        try:
-            supervisor.wait(timeout=_END_S)
-        except subprocess.TimeoutExpired:
-            supervisor.kill()
-            supervisor.wait()
-        if supervisor.returncode != 0:  # it was killed before it could end the script
-            sessions = self._events.get("started", {}).get("pids", [])
-            process_tree.kill_all(lambda: self._orphans(sessions), within_s=_END_S)
-
-    def _orphans(self, sessions: Sequence[int]) -> set[int]:
-        return process_tree.carrying(self._token).union(*(process_tree.in_session(leader) for leader in sessions))

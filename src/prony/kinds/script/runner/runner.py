@@ -10,7 +10,8 @@ from pathlib import Path
 from prony import __version__
 from prony.errors import PronyError
 from prony.kinds.script.runner.nodes import Kind
-from prony.kinds.script.runner.script_job_run import ScriptJobRun
+from prony.kinds.script.runner.script_job_run import ScriptJobRun, SharedByJobs
+from prony.kinds.script.runner.supervisor_process import SupervisorProcess
 from prony.kinds.script.schema import ScriptSource, ScriptWorkload
 from prony.model.event import Event
 from prony.model.job import Job
@@ -22,6 +23,7 @@ from prony.runner.folder import ResultFolder
 from prony.runner.observer import open_probes
 from prony.runner.script_folders import offer
 from prony.runner.turns import shuffle_round
+from prony.runner.watch_machine import EarlierReadings, MachineReading
 
 
 class ScriptRunner:
@@ -31,10 +33,14 @@ class ScriptRunner:
         self.around = around
         self._scratch = Path(tempfile.mkdtemp(prefix="prony-script-"))
         self._probes: list[Probe] = []
+        self._supervisor = SupervisorProcess()
+        self._readings = EarlierReadings()
 
     def run(self, jobs: Sequence[Job], folders: Sequence[Path]) -> list[Result]:
         """Run every job to its end; return the results as they stand in the folders."""
         try:
+            self._supervisor.begin()
+            self._readings.add(MachineReading.read())
             self.environment = self.around.environment()
             self._probes = open_probes()
             self._shims = offer(self._scratch / "python")
@@ -47,6 +53,7 @@ class ScriptRunner:
                 probe.close()
             return [folder.result for folder in begun]
         finally:
+            self._supervisor.close()
             shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _begin(self, job: Job, path: Path) -> ResultFolder:
@@ -60,7 +67,8 @@ class ScriptRunner:
         self._say("prepare", job, message=job.work(ScriptWorkload).subject)
         scratch = self._scratch / job.id
         scratch.mkdir()
-        course = ScriptJobRun(folder, self.around, scratch=scratch, shims=self._shims, probes=self._probes)
+        shared = SharedByJobs(self._shims, self._probes, self._supervisor, self._readings)
+        course = ScriptJobRun(folder, self.around, scratch=scratch, shared=shared)
         try:
             with self.around.interruptible():
                 course.prepare(self.environment, lambda source: self._fetching(job, source))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prony.errors import CapacityError, MeasurementError, PronyError
@@ -17,6 +17,7 @@ from prony.kinds.script.runner.nodes import Kind, Nodes, nodes_of
 from prony.kinds.script.runner.plan import ProcessPlace, plan_processes
 from prony.kinds.script.runner.reading import Reading
 from prony.kinds.script.runner.staging import ScriptStage, Served
+from prony.kinds.script.runner.supervisor_process import SupervisorProcess
 from prony.kinds.script.samples import EmittedValue, own_rows, series_of, told_frame
 from prony.kinds.script.schema import ScriptSource, ScriptWorkload
 from prony.model.clients import ClientTiming
@@ -30,7 +31,7 @@ from prony.runner.context import RunContext, Stopped, failure_of
 from prony.runner.folder import ResultFolder, TelemetryRow, write_frame
 from prony.runner.observer import Observer
 from prony.runner.turns import wants_replacement
-from prony.runner.watch_machine import MachineWatch
+from prony.runner.watch_machine import EarlierReadings, MachineWatch
 from prony.stats.stopping import tight_enough
 
 _GIVE_UP_AFTER = 2
@@ -38,15 +39,24 @@ _GLANCE_S = 2.0
 _LEAST_FOR_INTERVAL = 6  # runs below which no 95 % interval of a median exists
 
 
+@dataclass(frozen=True)
+class SharedByJobs:
+    """What all script jobs of a runner use: the folder of shims, the probes, the process that starts scripts, and
+    readings of the machine."""
+
+    shims: Path
+    probes: list[Probe]
+    supervisor: SupervisorProcess
+    readings: EarlierReadings
+
+
 class ScriptJobRun:
     """One job. `telemetry` gathers what the probes read beside its executions."""
 
-    def __init__(
-        self, folder: ResultFolder, around: RunContext, *, scratch: Path, shims: Path, probes: list[Probe]
-    ) -> None:
+    def __init__(self, folder: ResultFolder, around: RunContext, *, scratch: Path, shared: SharedByJobs) -> None:
         self.folder, self.job = folder, folder.job
-        self._around, self._scratch, self._probes = around, scratch, probes
-        self._stage = ScriptStage(folder.job, around, scratch=scratch, shims=shims)
+        self._around, self._scratch, self._shared = around, scratch, shared
+        self._stage = ScriptStage(folder.job, around, scratch=scratch, shims=shared.shims)
         self._facts = ScriptFacts(command=())
         self._headlines: list[float] = []
         self._nodes: Nodes | None = None
@@ -135,7 +145,9 @@ class ScriptJobRun:
         place = self._place(f"run-{index:04d}")
         place.emit_folder.touch()
         reading = Reading(self.job.work(ScriptWorkload).metrics)
-        observer = Observer(self._probes, index, MachineWatch(blind=self._stage.blind))
+        observer = Observer(
+            self._shared.probes, index, MachineWatch(blind=self._stage.blind, earlier=self._shared.readings)
+        )
         before = read_canary()
         try:
             outcome = self._execute_staged(place, reading, observer)
@@ -153,6 +165,7 @@ class ScriptJobRun:
             noise=observer.noise, energy_j=observer.energy_j, vram_peak_mib=observer.vram_peak_mib,
             contamination=observer.contamination if kind == "measure" else (),
             refused=reading.refusals(), ends=tuple(outcome.ends), strays=outcome.strays,
+            empty_start_ms=None if outcome.empty_ns is None else outcome.empty_ns / 1e6,
             timing=self._timing(index, outcome), canary_before=before, canary_after=after,
         )  # fmt: skip
         self.telemetry += observer.rows
@@ -197,7 +210,7 @@ class ScriptJobRun:
 
         watch = ExecutionWatch(self.job.limits, self._around.stop_asked, tick, served.trouble)
         observer.ready()
-        outcome = Execution(plan, [*tails, *served.tails], watch).run()
+        outcome = Execution(plan, [*tails, *served.tails], watch, self._shared.supervisor).run()
         observer.note_measurement({"event": "measured", "cpu_ns": outcome.cpu_ns})
         return outcome
 
