@@ -41,6 +41,10 @@ class Phase(Noun):
     rss_file_kib: int | None = None
 
 
+# Other programs that use more of the CPU than this while most runs are measured make the result void.
+FOREIGN_CPU_VOIDS = 0.20
+
+
 class Noise(Noun):
     """What else the machine did while the measured phase ran; None where the system does not tell."""
 
