@@ -97,7 +97,8 @@ def busiest_processes(
             used += max(0.0, one.waited_s - earlier.waited_s - gone_s.get(pid, 0.0))
         shares[one.name] = shares.get(one.name, 0.0) + used / window_s
     ordered = sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))
-    return {name: round(share, 3) for name, share in ordered[:_NAMED] if share >= _LEAST_SHARE}
+    # Over a short window the kernel's ticks can say more than there is.
+    return {name: round(min(1.0, share), 3) for name, share in ordered[:_NAMED] if share >= _LEAST_SHARE}
 
 
 def sample_busiest(seconds: float = 0.1) -> dict[str, float]:

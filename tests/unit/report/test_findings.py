@@ -96,7 +96,7 @@ def test_missing_percentiles_of_unlike_jobs_are_told_once_with_the_key_to_change
 
 
 def test_samples_before_the_steady_state_are_why_a_percentile_lacks_some(full: ExperimentData) -> None:
-    first, *others = full.entries
+    first = full.entries[0]
     few = Missing(metric="inference_ms.p90", at_least=None, count=20, needed=36)
     asked = first.job.model_copy(update={"measure": first.job.measure.model_copy(update={"runs": 100})})
     changes = {"job": asked, "summary": first.summary.model_copy(update={"missing": (few,)})}

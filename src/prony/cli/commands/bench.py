@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prony.cli.arguments import RunOutput, add_json, add_report
+from prony.cli.arguments import RunOutput, add_busy, add_json, add_report, wait_quiet_s
 from prony.cli.bench_options import add_bench_options, request_of
 
 if TYPE_CHECKING:
@@ -31,15 +31,18 @@ def arguments(parser: ArgumentParser) -> None:
         help="also write .json, .csv, .md, .html or .xml (JUnit); repeatable",
     )  # fmt: skip
     parser.add_argument("--no-save", action="store_true", help="keep nothing: no experiment, no report")
+    add_busy(parser)
     add_json(parser)
     add_report(parser)
 
 
 def command(options: Namespace) -> int:
+    from prony.cli.busy_machine import heed_others, watch_others
     from prony.cli.run_here import pause_garbage_collection
 
     request, output = request_of(options), RunOutput.of(options)
-    formats = _formats_of(options.export)
+    formats, waits_s = _formats_of(options.export), wait_quiet_s(options)
+    watch = watch_others()
     with pause_garbage_collection():
         from prony.app.bench import Bench
         from prony.app.plan_bench import plan_bench
@@ -47,6 +50,7 @@ def command(options: Namespace) -> int:
     with Bench.open() as bench, _discarding(bench, is_wanted=options.no_save) as started:
         quick, loaded = plan_bench(bench, request, base=Path.cwd(), overrides=options.set)
         _tell_assumptions(quick)
+        heed_others(watch, waits_s)
         with following() as follower:
 
             def start(experiment: Experiment, jobs: Sequence[Any]) -> None:
@@ -114,11 +118,15 @@ def _finish(bench: Bench, data: ExperimentData, quick: QuickRecipe, output: RunO
         "comparisons": [one.model_dump(mode="json") for one in found],
         "winner": sentences,
     }
-    code = finish(data, output, write_report=bench.experiments.write_report, beside=beside)
-    if not output.as_json:
-        for sentence in sentences:
+
+    def print_winner(code: int) -> int:
+        for sentence in () if output.as_json else sentences:
             print_text(sentence)
-    return code
+        return code
+
+    return finish(
+        data, output, write_report=bench.experiments.write_report, beside=beside, closing=print_winner
+    )  # fmt: skip
 
 
 def _compare(bench: Bench, data: ExperimentData) -> tuple[list[Comparison], list[str]]:
