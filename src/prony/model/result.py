@@ -161,6 +161,12 @@ class InputFacts(Noun):
         rules = (text.removeprefix("rule: ") for text in self.shape_source.split("; ") if text.startswith("rule: "))
         return tuple(text.replace(" -> ", " = ") for text in rules)
 
+    @property
+    def read_beside(self) -> tuple[str, ...]:
+        """The files beside the model, or its metadata, that sizes were read from: `preprocessor_config.json, size`."""
+        parts = self.shape_source.split("; ")
+        return tuple(part.removeprefix("beside: ") for part in parts if part.startswith("beside: "))
+
 
 class Effective(Noun):
     """What the engine says it does, asked after loading."""

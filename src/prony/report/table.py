@@ -122,9 +122,9 @@ def table(data: ExperimentData) -> Table:
     return Table(tuple(columns), tuple(rows))
 
 
-def _list_metrics(data: ExperimentData) -> list[ColumnSpec]:
+def _list_metrics(data: ExperimentData) -> list[tuple[str, str, int]]:
     """Return the columns that may hold numbers, in their order."""
-    found = [*_kind_columns(data), *_MEASURED]
+    found: list[tuple[str, str, int]] = [*_kind_columns(data), *_MEASURED]
     if any(entry.summary.verdict.grade is Grade.VOID for entry in data.entries):
         place = next(place for place, (key, _, _) in enumerate(found) if key == HEADLINE)
         found.insert(place + 1, _BESIDE_VOID)
