@@ -76,8 +76,11 @@ def finish(
 
 
 def _end_on_void(data: ExperimentData, code: int, *, fails: bool) -> int:
-    """Say which results are void; return the exit code, which is 1 then where `fails` asks for it."""
-    void = [entry.job.title for entry in data.entries if entry.summary.verdict.grade is Grade.VOID]
+    """Say which results are void; return the exit code, which is 1 then where `fails` asks for it.
+
+    A job that failed has no number to quote, and its failure is told."""
+    measured = [entry for entry in data.entries if entry.result.state is not ResultState.FAILED]
+    void = [entry.job.title for entry in measured if entry.summary.verdict.grade is Grade.VOID]
     if not void:
         return code
     ended = code or (1 if fails else 0)

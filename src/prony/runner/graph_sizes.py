@@ -20,7 +20,7 @@ _FORGETS_PLACE = ("GlobalAveragePool", "GlobalMaxPool", "ReduceMean", "ReduceMax
 
 
 @dataclass(frozen=True)
-class Step:
+class SideChange:
     """How a layer changes the side of a picture: kernel, stride, padding on both ends."""
 
     kernel: int
@@ -29,17 +29,17 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Flow:
+class LayerPath:
     """What is known of a tensor: the layers between the input and it, and its channels."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[SideChange, ...] = ()
     channels: int | None = None
 
 
 @dataclass
 class _Walk:
     constants: Mapping[str, Tensor]
-    flows: dict[str, Flow]
+    flows: dict[str, LayerPath]
     sides: dict[int, int] = field(default_factory=dict)  # by size: how often it was seen
     lengths: dict[int, int] = field(default_factory=dict)
 
@@ -63,7 +63,7 @@ def _walk(graph: OnnxGraph) -> _Walk:
         value = node.attributes.get("value")
         if node.op_type == "Constant" and isinstance(value, Tensor) and node.outputs:
             constants[node.outputs[0]] = value
-    walk = _Walk(constants, {value.name: Flow() for value in graph.inputs})
+    walk = _Walk(constants, {value.name: LayerPath() for value in graph.inputs})
     for node in nodes:
         _visit(walk, node)
     return walk
@@ -85,7 +85,7 @@ def _visit(walk: _Walk, node: Node) -> None:
     walk.flows.update(dict.fromkeys(node.outputs, flow))
 
 
-def _after_layer(flow: Flow, node: Node, fixed: Sequence[Tensor]) -> Flow:
+def _after_layer(flow: LayerPath, node: Node, fixed: Sequence[Tensor]) -> LayerPath:
     weight = next((tensor.dims for tensor in fixed if len(tensor.dims) > 2), ())
     kernel = _first(node, "kernel_shape") or (weight[-1] if weight else 1)
     spread = (kernel - 1) * (_first(node, "dilations") or 1) + 1
@@ -95,7 +95,7 @@ def _after_layer(flow: Flow, node: Node, fixed: Sequence[Tensor]) -> Flow:
     if str(node.attributes.get("auto_pad", "")).startswith("SAME"):
         padding = spread - 1
     channels = weight[0] if node.op_type == "Conv" and weight else flow.channels
-    return Flow((*flow.steps, Step(spread, stride, padding)), channels)
+    return LayerPath((*flow.steps, SideChange(spread, stride, padding)), channels)
 
 
 def _first(node: Node, name: str) -> int | None:
@@ -103,7 +103,7 @@ def _first(node: Node, name: str) -> int | None:
     return int(value[0]) if isinstance(value, tuple) and value else None
 
 
-def _counts(node: Node, flow: Flow, fixed: Sequence[Tensor]) -> Iterator[tuple[int, int]]:
+def _counts(node: Node, flow: LayerPath, fixed: Sequence[Tensor]) -> Iterator[tuple[int, int]]:
     """Yield how many places or elements the constants of a node ask for, and how much each of them says."""
     if node.op_type == "Reshape":
         positive = [size for tensor in fixed for size in tensor.integers if size > 0]
@@ -126,7 +126,7 @@ def _counts(node: Node, flow: Flow, fixed: Sequence[Tensor]) -> Iterator[tuple[i
         yield from ((tensor.dims[0], _WEAK) for tensor in fixed if len(tensor.dims) == 2)
 
 
-def _sides_of(count: int, flow: Flow) -> Iterator[int]:
+def _sides_of(count: int, flow: LayerPath) -> Iterator[int]:
     """Yield the sides of pictures that have so many places where the flow is."""
     if (side := math.isqrt(count)) ** 2 == count and side > 1:
         yield _before_layers(side, flow.steps)
@@ -137,7 +137,7 @@ def _sides_of(count: int, flow: Flow) -> Iterator[int]:
             yield _STRIDES[-1] * across
 
 
-def _before_layers(side: int, steps: Sequence[Step]) -> int:
+def _before_layers(side: int, steps: Sequence[SideChange]) -> int:
     """Return the roundest side of the input that layers make into this one."""
     low = high = side
     for step in reversed(steps):

@@ -43,12 +43,12 @@ def try_model(job: Job, context: RunContext) -> tuple[Assumption, ...]:
 def _run_once(job: Job, context: RunContext) -> Message:
     workload = job.work(ModelWorkload)
     python = interpreter(workload.engine, context.engines, workload.engine_version)
-    files = _fetch(workload, context, python)
     with (
         tempfile.TemporaryDirectory(prefix="prony-") as scratch,
         EngineHost(workload.engine, python, Path(scratch) / "trial.log") as host,
     ):
         check_engine_version(workload.engine, workload.engine_version, host.hello["version"])
+        files = _fetch(workload, context, python)
         order = model_order("load", workload, files, workload.threads or len(os.sched_getaffinity(0)))
         watch = Watch(timeout_ns=job.limits.timeout, memory_bytes=job.limits.memory, stop_asked=context.stop_asked)
         answer = host.perform(order, watch)
