@@ -41,7 +41,7 @@ def printed_flags(said: str) -> list[str]:
     [
         (patterns.save_voice_detector, "--shape input=1x512"),
         (patterns.save_text_detector, "--shape x=1x3x224x224"),
-        (patterns.save_text_recogniser, "--shape x=1x3x48x224"),
+        (patterns.save_text_recogniser, "--shape x=1x3x48x320"),
         (patterns.save_voice, "--shape input=1x128"),
         (patterns.save_waveform, "--shape waveform=1x16000"),
         (patterns.save_digits, "--shape x=1x1x28x28"),
@@ -106,12 +106,12 @@ def test_tokens_and_metadata_suggest_sizes_too(tmp_path: Path) -> None:
 
 def test_a_graph_says_what_it_was_made_for(tmp_path: Path) -> None:
     found = {
-        "digits": suggest_sizes(read_graph(patterns.save_digits(tmp_path / "a.onnx")))[0],
-        "patches": suggest_sizes(read_graph(patterns.save_patches(tmp_path / "b.onnx", 224)))[0],
-        "anchors": suggest_sizes(read_graph(patterns.save_detector(tmp_path / "c.onnx", 640)))[0],
+        "digits": suggest_sizes(read_graph(patterns.save_digits(tmp_path / "a.onnx"))).sides,
+        "patches": suggest_sizes(read_graph(patterns.save_patches(tmp_path / "b.onnx", 224))).sides,
+        "anchors": suggest_sizes(read_graph(patterns.save_detector(tmp_path / "c.onnx", 640))).sides,
     }
     assert {name: sizes[0] for name, sizes in found.items()} == {"digits": 28, "patches": 224, "anchors": 640}
-    assert {256, 512} <= set(suggest_sizes(read_graph(patterns.save_voice_detector(tmp_path / "d.onnx")))[1])
+    assert {256, 512} <= set(suggest_sizes(read_graph(patterns.save_voice_detector(tmp_path / "d.onnx"))).lengths)
 
 
 def test_a_hint_can_be_pasted_whatever_an_input_is_called() -> None:

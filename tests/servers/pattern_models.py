@@ -78,15 +78,17 @@ def save_text_detector(path: Path) -> Path:
 
 
 def save_text_recogniser(path: Path) -> Path:
-    """Takes lines of text 48 pixels high and of any width."""
+    """Takes lines of text of any width, which must be 48 pixels high; a question mark stands for the height."""
     nodes = [
         conv("w1", "x", "half", stride=2),
-        helper.make_node("ReduceMean", ["half"], ["line"], axes=[2], keepdims=0),
+        helper.make_node("AveragePool", ["half"], ["thin"], kernel_shape=[24, 2], strides=[24, 2]),
+        helper.make_node("Squeeze", ["thin", "second"], ["line"]),
         helper.make_node("Transpose", ["line"], ["steps"], perm=[0, 2, 1]),
         helper.make_node("MatMul", ["steps", "w2"], ["y"]),
     ]
-    axes = ("DynamicDimension.0", 3, 48, "DynamicDimension.1")
-    return save_model(path, {"x": (FLOAT, axes)}, nodes, {"w1": weights(4, 3, 3, 3), "w2": weights(4, 20)})
+    axes = ("DynamicDimension.0", 3, "?", "DynamicDimension.1")
+    held = {"w1": weights(4, 3, 3, 3), "w2": weights(4, 20), "second": np.array([2])}
+    return save_model(path, {"x": (FLOAT, axes)}, nodes, held)
 
 
 def save_voice(path: Path) -> Path:

@@ -12,9 +12,10 @@ from prony.runner.onnx_parse import Node, Tensor
 
 # Detectors look at a picture at these strides, and have so many anchors in each place.
 _STRIDES, _ANCHORS = (8, 16, 32), (1, 2, 3, 4, 6, 9)
-_LARGEST_SIDE, _LONGEST = 4096, 1_000_000
+_LARGEST_SIDE, _LONGEST = 2048, 1_000_000
+_LINES = (48, 32, 64)  # heights of lines of text
 _STRONG, _WEAK = 1000, 1
-_MOST = 24  # sizes that are worth a try
+_MOST = 16  # sizes that are worth a try
 _POOLS = ("MaxPool", "AveragePool", "LpPool")
 _FORGETS_PLACE = ("GlobalAveragePool", "GlobalMaxPool", "ReduceMean", "ReduceMax", "Shape", "Size")
 
@@ -42,17 +43,29 @@ class _Walk:
     flows: dict[str, LayerPath]
     sides: dict[int, int] = field(default_factory=dict)  # by size: how often it was seen
     lengths: dict[int, int] = field(default_factory=dict)
+    heights: dict[int, int] = field(default_factory=dict)
 
 
-def suggest_sizes(graph: OnnxGraph) -> tuple[list[int], list[int]]:
-    """Return sides of a square picture, and lengths of a sequence or waveform, that the graph may want; the likeliest
-    first."""
+@dataclass(frozen=True)
+class SuggestedSizes:
+    """What a graph may want, the likeliest first: sides of square pictures, heights of lines, lengths of sequences
+    and waveforms."""
+
+    sides: tuple[int, ...] = ()
+    heights: tuple[int, ...] = ()
+    lengths: tuple[int, ...] = ()
+
+
+def suggest_sizes(graph: OnnxGraph) -> SuggestedSizes:
+    """Return the input sizes that a graph may want."""
     walk = _walk(graph)
-    return _rank(walk.sides, _LARGEST_SIDE), _rank(walk.lengths, _LONGEST)
+    return SuggestedSizes(
+        _rank(walk.sides, _LARGEST_SIDE), _rank(walk.heights, _LARGEST_SIDE), _rank(walk.lengths, _LONGEST)
+    )
 
 
-def _rank(votes: Mapping[int, int], largest: int) -> list[int]:
-    return sorted((size for size in votes if 1 < size <= largest), key=lambda size: -votes[size])[:_MOST]
+def _rank(votes: Mapping[int, int], largest: int) -> tuple[int, ...]:
+    return tuple(sorted((size for size in votes if 1 < size <= largest), key=lambda size: -votes[size])[:_MOST])
 
 
 def _walk(graph: OnnxGraph) -> _Walk:
@@ -77,6 +90,8 @@ def _visit(walk: _Walk, node: Node) -> None:
     fixed = [walk.constants[name] for name in node.inputs if name in walk.constants]
     if node.op_type == "Conv" or node.op_type in _POOLS:
         flow = _after_layer(flow, node, fixed)
+    elif node.op_type == "Squeeze" and flow.steps and _squeezes_height(node, fixed):
+        walk.heights[_before_layers(1, flow.steps, _LINES)] = 1
     else:
         for count, weight in _counts(node, flow, fixed):
             walk.lengths[count] = walk.lengths.get(count, 0) + weight
@@ -96,6 +111,13 @@ def _after_layer(flow: LayerPath, node: Node, fixed: Sequence[Tensor]) -> LayerP
         padding = spread - 1
     channels = weight[0] if node.op_type == "Conv" and weight else flow.channels
     return LayerPath((*flow.steps, SideChange(spread, stride, padding)), channels)
+
+
+def _squeezes_height(node: Node, fixed: Sequence[Tensor]) -> bool:
+    """Does it take a height of one away? What reads lines of text makes their height into one."""
+    axes = node.attributes.get("axes")
+    named = axes if isinstance(axes, tuple) else next((tensor.integers for tensor in fixed), ())
+    return tuple(named) in ((2,), (-2,))
 
 
 def _first(node: Node, name: str) -> int | None:
@@ -137,13 +159,15 @@ def _sides_of(count: int, flow: LayerPath) -> Iterator[int]:
             yield _STRIDES[-1] * across
 
 
-def _before_layers(side: int, steps: Sequence[SideChange]) -> int:
-    """Return the roundest side of the input that layers make into this one."""
+def _before_layers(side: int, steps: Sequence[SideChange], usual: Sequence[int] = ()) -> int:
+    """Return a side of the input that layers make into this one: a usual one, or else the roundest; 0 where none is."""
     low = high = side
     for step in reversed(steps):
         low = (low - 1) * step.stride + step.kernel - step.padding
         high = (high - 1) * step.stride + step.kernel - step.padding + step.stride - 1
-    return max(range(low, high + 1), key=_roundness) if 0 < low <= high <= _LARGEST_SIDE else 0
+    if not 0 < low <= high <= _LARGEST_SIDE:
+        return 0
+    return next((size for size in usual if low <= size <= high), max(range(low, high + 1), key=_roundness))
 
 
 def _roundness(size: int) -> int:

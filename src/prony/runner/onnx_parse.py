@@ -351,12 +351,13 @@ def _tensor_type(data: Bytes, item: Field) -> tuple[str, tuple[int | str | None,
 
 
 def _dim(data: Bytes, item: Field) -> int | str | None:
-    """Read one dimension; old exporters write 0 or -1 where they mean any size."""
+    """Read one dimension; old exporters write 0 or -1 where they mean any size, and others a name that is none."""
     for part in message_fields(data, *span(item)):
         if part[0] == 1:
             return value if (value := read_number(part)) > 0 else None
         if part[0] == 2:
-            return read_string(data, part) or None
+            name = read_string(data, part)
+            return None if name in ("", "?", "-1", "None") else name
     return None
 
 

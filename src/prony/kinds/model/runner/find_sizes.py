@@ -11,7 +11,7 @@ from typing import Any
 from prony.ports.engine import UNKNOWN_RANK, TensorSpec
 from prony.runner.child.sizes import SAMPLES, SEQUENCE, AxisSize, axis_word, outline_sizes
 from prony.runner.child.wire import ChildOrder, Message
-from prony.runner.graph_sizes import suggest_sizes
+from prony.runner.graph_sizes import SuggestedSizes, suggest_sizes
 from prony.runner.host import EngineHost, Watch
 from prony.runner.onnx_file import read_graph
 
@@ -21,6 +21,8 @@ _SIDES = ("height", "width")
 _USUAL = {"height": 224, "width": 224, "channels": 3, SAMPLES: 16000, SEQUENCE: 128, "total": 128, "past": 0}
 # What models are usually made for, the most common first.
 _PICTURES = (320, 640, 256, 416, 512, 384, 299, 448, 336, 160, 128, 112, 96, 64, 48, 32, 28)
+# Heights of lines of text, and a width for them.
+_LINES, _LINE_WIDTH = (48, 32, 64), 320
 _LENGTHS = {
     SEQUENCE: (77, 64, 512, 256, 32, 16, 384, 1, 80, 1500, 3000),
     SAMPLES: (512, 480000, 8000, 32000, 48000, 1024, 400),
@@ -112,8 +114,8 @@ def _list_choices(inputs: OpenInputs, model: str) -> Iterator[tuple[dict[str, in
     # The first shapes of all of them together come first.
     ordered = islice(product(*(enumerate(rank) for rank in ranks)), _MOST_PRODUCTS)
     whole = sorted(ordered, key=lambda one: sum(place for place, _ in one))
-    sides, lengths = suggest_sizes(read_graph(model)) if model.endswith(".onnx") else ([], [])
-    for chosen in _list_sizes(inputs.words, sides, lengths):
+    suggested = suggest_sizes(read_graph(model)) if model.endswith(".onnx") else SuggestedSizes()
+    for chosen in _list_sizes(inputs.words, suggested):
         axes, shapes = inputs.arrange(chosen)
         for several in whole:
             named = {spec.name: shape for spec, (_, shape) in zip(unknown, several, strict=True)}
@@ -124,15 +126,19 @@ def _likely_shapes(spec: TensorSpec) -> Sequence[tuple[int, ...]]:
     return _FLOATS if "float" in spec.dtype else _WHOLE
 
 
-def _list_sizes(words: Collection[str], sides: Sequence[int], lengths: Sequence[int]) -> Iterator[dict[str, int]]:
-    """Yield sizes to try by what an axis is: the usual, then those of the graph, then common ones. Pictures are square,
-    all else varies alone."""
+def _list_sizes(words: Collection[str], suggested: SuggestedSizes) -> Iterator[dict[str, int]]:
+    """Yield sizes to try by what an axis is: the usual, then those of the graph, then common ones. Pictures are square
+    or lines of text, all else varies alone."""
     yield {}
     places = [word for word in _SIDES if word in words]
     varying = [word for word in (SAMPLES, SEQUENCE) if word in words]
-    yield from (dict.fromkeys(places, size) for size in sides if places)
-    yield from ({word: size} for word in varying for size in lengths)
-    yield from (dict.fromkeys(places, size) for size in _PICTURES if places)
+    squares = [dict.fromkeys(places, size) for size in (*suggested.sides, *_PICTURES) if places]
+    lines = [{"height": height, "width": _LINE_WIDTH} for height in (*suggested.heights, *_LINES) if len(places) == 2]
+    known, common = len(suggested.sides) if places else 0, len(suggested.heights) if lines else 0
+    yield from (*squares[:known], *lines[:common])
+    yield from ({word: size} for word in varying for size in suggested.lengths)
+    yield from (*squares[known : known + 5], *lines[common:], *squares[known + 5 :])
     if "channels" in words:
-        yield from ({"channels": 1} | dict.fromkeys(places, size) for size in (224, *sides, *_PICTURES[:3], 28))
-    yield from ({word: size} for word, common in _LENGTHS.items() if word in words for size in common)
+        sides = (224, *suggested.sides, *_PICTURES[:3], 28)
+        yield from ({"channels": 1} | dict.fromkeys(places, size) for size in sides)
+    yield from ({word: size} for word, lengths in _LENGTHS.items() if word in words for size in lengths)
