@@ -90,7 +90,7 @@ class RunOutput(NamedTuple):
     strict: bool = False
     github: bool = False
     is_kept: bool = True
-    fails_if_void: bool = False
+    fails_if_void: bool | None = None  # None: the command has no --strict
 
     @classmethod
     def of(cls, options: Namespace) -> Self:
@@ -108,7 +108,7 @@ class RunOutput(NamedTuple):
             strict=given.get("gates") == "strict",
             github=given.get("github_summary", False),
             is_kept=not given.get("no_save", False),
-            fails_if_void=given.get("strict", False),
+            fails_if_void=given.get("strict"),
         )
         if found.github and not os.environ.get("GITHUB_STEP_SUMMARY"):
             hint = "GitHub sets it in its jobs; elsewhere use prony report --format github"

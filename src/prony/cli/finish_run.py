@@ -75,8 +75,8 @@ def finish(
     return _end_on_void(data, closing(code) if closing else code, fails=output.fails_if_void)
 
 
-def _end_on_void(data: ExperimentData, code: int, *, fails: bool) -> int:
-    """Say which results are void; return the exit code, which is 1 then where `fails` asks for it.
+def _end_on_void(data: ExperimentData, code: int, *, fails: bool | None) -> int:
+    """Say which results are void; return the exit code, which is 1 then where `fails` asks for it (None: cannot ask).
 
     A job that failed has no number to quote, and its failure is told."""
     measured = [entry for entry in data.entries if entry.result.state is not ResultState.FAILED]
@@ -84,7 +84,8 @@ def _end_on_void(data: ExperimentData, code: int, *, fails: bool) -> int:
     if not void:
         return code
     ended = code or (1 if fails else 0)
-    why = f"exit code {ended}" + ("; --strict makes it 1" if not ended else " (--strict)" if not code else "")
+    why = f"exit code {ended}" + (" (--strict)" if ended and not code else "")
+    why += "; --strict makes it 1" if not ended and fails is False else ""
     counted = f" of {len(data.entries)} jobs" if len(data.entries) > 1 else ""
     with suppress(BrokenPipeError):
         print_note(one_line(f"void: {_name_few(void)}{counted}: do not quote these numbers, see ✖ for why; {why}"))
