@@ -87,10 +87,11 @@ def find_working_shapes(host: EngineHost, order: ChildOrder, watch: Watch) -> di
         return None
     inputs = _outline([_spec(one) for one in told["specs"]], order)
     for axes, shapes in islice(_list_choices(inputs, order.model), _MOST_TRIES):
-        if not host.is_alive or time.monotonic() > deadline_s:
+        left_ns = int((deadline_s - time.monotonic()) * 1e9)
+        if not host.is_alive or left_ns <= 0:
             return None
         tried = replace(order, axes=order.axes | axes, shapes=order.shapes | shapes)
-        done = host.perform(tried, watch).done
+        done = host.perform(tried, replace(watch, timeout_ns=min(watch.timeout_ns, left_ns))).done
         if done is not None:
             return {one["name"]: one["shape"] for one in done["inputs"] if one["name"] in inputs.names}
     return None
