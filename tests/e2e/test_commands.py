@@ -38,7 +38,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "onnxruntime" in done.stdout
-    report = Path(done.stderr.rpartition("report: ")[2].strip())
+    report = Path(done.stderr.rpartition("report: ")[2].partition("\n")[0])
     assert report.is_file()
     return folder
 

@@ -108,7 +108,7 @@ def small(lab: Fleet) -> str:
     assert done.returncode == 0, done.stdout + done.stderr
     (lab.folder / "said").write_text(done.stderr)
     assert any(grade in done.stdout for grade in Grade)  # which one is the machine's affair
-    report = Path(done.stderr.rpartition("report: ")[2].strip())
+    report = Path(done.stderr.rpartition("report: ")[2].partition("\n")[0])
     assert report.read_text().lower().startswith("<!doctype html>")
     return done.stderr.partition("experiment ")[2].partition(",")[0]
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from prony.analyse.estimates import across_runs
-from prony.analyse.rules import FOREIGN_CPU_VOIDS, WIDEST_INTERVAL
+from prony.analyse.rules import WIDEST_INTERVAL
 from prony.analyse.verdict import percent, suspect, verdict_of, void
 from prony.instruments.noise import contamination
 from prony.model.estimate import Estimate, Reason, Verdict
+from prony.model.result import FOREIGN_CPU_VOIDS
 from prony.stats.quantiles import Array
 from prony.stats.steady import steady_from
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from prony.analyse.verdict import Evidence, note, percent, runs_text, suspect, void
 from prony.model.estimate import Reason
-from prony.model.result import Repetition, ResultState
+from prony.model.recipe import UNLIMITED_RUNS
+from prony.model.result import FOREIGN_CPU_VOIDS, Repetition, ResultState
 from prony.stats.intervals import rate_interval
 from prony.stats.spread import FEWEST_RUNS, detectable_change, noise_of
 from prony.stats.steady import FEWEST
 from prony.stats.stopping import achieved_precision
 
-FOREIGN_CPU_VOIDS = 0.20
 _BLIND_ABOVE = 0.25
 _THROTTLED_SHARE = 0.01
 _NS_PER_MS = 1e6
@@ -27,7 +27,9 @@ def check_contamination(evidence: Evidence) -> Iterator[Reason]:
         return
     worst = max((repetition.noise for repetition in dirty), key=lambda noise: noise.foreign_cpu or 0.0)
     foreign = worst.foreign_cpu or 0.0
-    text = f"{len(dirty)} of {len(evidence.runs)} runs were disturbed and count all the same, for want of clean ones"
+    text = (
+        f"{len(dirty)} of {len(evidence.runs)} runs were disturbed and kept, because too few undisturbed ones were made"
+    )
     # Where most runs are clean, the others move their median by little, and a comparison judges ranks.
     if foreign > FOREIGN_CPU_VOIDS and 2 * len(dirty) >= len(evidence.runs):
         named = ", ".join(f"{name} {percent(share)}" for name, share in worst.busiest.items())
@@ -245,8 +247,8 @@ def never_warm(evidence: Evidence) -> Iterator[Reason]:
 def stopped_by_time(evidence: Evidence) -> Iterator[Reason]:
     """The cap on time ended the measured phase before the samples asked for were taken."""
     capped = sum(repetition.stopped_by == "time" for repetition in evidence.selection.used)
-    if capped:
-        asked = evidence.job.measure.runs
+    asked = evidence.job.measure.runs
+    if capped and asked < UNLIMITED_RUNS:
         fewest = min(run.taken for run in evidence.runs)
         yield note(
             "stopped_by_time",

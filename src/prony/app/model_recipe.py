@@ -13,6 +13,7 @@ from prony.app.quick_recipe import QuickRecipe, join_as_name, plain_name
 from prony.errors import InputError
 from prony.model.assumption import Assumption
 from prony.model.quantity import duration_text
+from prony.model.recipe import UNLIMITED_RUNS
 from prony.ports import plugins
 from prony.ports.models import FetchOptions, policy_of, scheme_of
 from prony.runner.models import source_of
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 _REPEATS = 5
 _PAIRS = 10
 _RUNS = 100
-_MOST_RUNS = 1_000_000
 _TIME_NS = 30 * 10**9
 # Where a recipe says which of several things a job is about.
 _MODEL, _ENGINE = "workload.model", "workload.engine"
@@ -124,7 +124,7 @@ def _matrix_of(models: Sequence[str], engines: Sequence[Sequence[str]]) -> dict[
 def _measure(request: ModelRequest, repeats: int) -> dict[str, Any]:
     time_ns = request.time_ns or _TIME_NS
     # With a time and no number, as many inferences as fit.
-    runs = request.runs or (_MOST_RUNS if request.time_ns else _RUNS)
+    runs = request.runs or (UNLIMITED_RUNS if request.time_ns else _RUNS)
     most_ns = max(10**6, time_ns // repeats // 10**6 * 10**6)
     return {"runs": runs, "max_time": duration_text(most_ns)}
 

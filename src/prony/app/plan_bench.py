@@ -10,6 +10,7 @@ from prony.app.check_jobs import check_names
 from prony.app.choose_engine import ALL_ENGINES
 from prony.app.command_recipe import CommandRequest, draft_command_recipe
 from prony.app.model_recipe import ModelRequest, draft_model_recipe
+from prony.app.try_jobs import try_jobs
 from prony.errors import PronyError
 from prony.model.assumption import Assumption
 from prony.ports.workload import kind_of
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from prony.app.bench import Bench
     from prony.app.quick_recipe import QuickRecipe
     from prony.model.job import Job
-    from prony.runner.context import RunContext
 
 _ENGINE = "workload.engine"
 _NAME = "the options"
@@ -50,27 +50,15 @@ def plan_bench(
         )
         is_open = ALL_ENGINES in request.engines
     loaded = loads(quick.text, name=_NAME, overrides=overrides)
-    assumed, failures = _try_jobs(bench, loaded, base)
+    prepare = kind_of(loaded.recipe.workload).prepare
+    jobs = [prepare.make_paths_absolute(job, base) for job in loaded.jobs("trial")]
+    check_names(jobs)
+    prepare.check_here(jobs)
+    assumed, failures = try_jobs(bench, jobs, base)
     if failures:
         quick = _without(quick, failures, is_open=is_open)
     quick = quick.having(assumed)
     return quick, loads(quick.text, name=_NAME, overrides=overrides)
-
-
-def _try_jobs(bench: Bench, loaded: LoadedRecipe, base: Path) -> tuple[list[Assumption], list[tuple[Job, PronyError]]]:
-    """Run each job once; return what had to be chosen for them, and which failed."""
-    prepare, context = kind_of(loaded.recipe.workload).prepare, _context(bench, base)
-    jobs = [prepare.make_paths_absolute(job, base) for job in loaded.jobs("trial")]
-    check_names(jobs)
-    prepare.check_here(jobs)
-    found: dict[str, Assumption] = {}
-    failures: list[tuple[Job, PronyError]] = []
-    for job in jobs:
-        try:
-            found |= {one.what: one for one in prepare.try_once(job, context)}
-        except PronyError as exc:
-            failures.append((job, exc))
-    return list(found.values()), failures
 
 
 def _without(quick: QuickRecipe, failures: Sequence[tuple[Job, PronyError]], *, is_open: bool) -> QuickRecipe:
@@ -101,22 +89,3 @@ def _without(quick: QuickRecipe, failures: Sequence[tuple[Job, PronyError]], *, 
 def _shorten(text: str) -> str:
     plain = " ".join(text.split())
     return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 1]}…"
-
-
-def _context(bench: Bench, base: Path) -> RunContext:
-    import os
-
-    from prony.ports.models import policy_of
-    from prony.runner.context import RunContext
-    from prony.runner.environment import look_around
-
-    return RunContext(
-        cache=bench.home.cache,
-        engines=bench.home.engines,
-        base=base,
-        clock=bench.clock,
-        environment=lambda: look_around(bench.home.root, None, bench.home.cache),
-        emit=lambda _: None,
-        stop_asked=lambda: False,
-        policy=policy_of(os.environ),
-    )

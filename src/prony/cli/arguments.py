@@ -75,14 +75,22 @@ def add_gates(parser: ArgumentParser) -> None:
     )
 
 
+def add_busy(parser: ArgumentParser) -> None:
+    """Add what to do on a machine that others use."""
+    parser.add_argument("--wait-quiet", metavar="TIME", help="where the machine is busy: wait so long for it, as 5m")
+    parser.add_argument("--strict", action="store_true", help="exit 1 where a result is void")
+
+
 class RunOutput(NamedTuple):
-    """How the end of a run is shown: what --json, --report, --gates, --github-summary and --no-save say of it."""
+    """How the end of a run is shown: what --json, --report, --gates, --github-summary, --no-save and --strict say of
+    it."""
 
     as_json: bool = False
     report: bool = False
     strict: bool = False
     github: bool = False
     is_kept: bool = True
+    fails_if_void: bool | None = None  # None: the command has no --strict
 
     @classmethod
     def of(cls, options: Namespace) -> Self:
@@ -100,11 +108,19 @@ class RunOutput(NamedTuple):
             strict=given.get("gates") == "strict",
             github=given.get("github_summary", False),
             is_kept=not given.get("no_save", False),
+            fails_if_void=given.get("strict"),
         )
         if found.github and not os.environ.get("GITHUB_STEP_SUMMARY"):
             hint = "GitHub sets it in its jobs; elsewhere use prony report --format github"
             raise InputError("--github-summary: GITHUB_STEP_SUMMARY names no file", hint=hint)
         return found
+
+
+def wait_quiet_s(options: Namespace) -> float:
+    """Return how long to wait for a quiet machine, in seconds."""
+    from prony.model.quantity import read_seconds
+
+    return 0.0 if options.wait_quiet is None else read_seconds(options.wait_quiet, "--wait-quiet", "5m")
 
 
 def add_experiment_argument(parser: ArgumentParser, *, required: bool = False) -> None:

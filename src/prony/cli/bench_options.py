@@ -109,6 +109,8 @@ def _counts(text: str) -> tuple[int, ...]:
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:
     name, equals, sizes = text.rpartition("=")
+    if sizes == "scalar" and name:
+        return name, ()
     if not equals or not name or re.fullmatch(r"\d+([x,]\d+)*", sizes) is None:
-        raise ArgumentTypeError(f"{text!r} is not INPUT=SIZES, as in input=1x3x320x320")
+        raise ArgumentTypeError(f"{text!r} is not INPUT=SIZES, as in input=1x3x320x320 (or =scalar)")
     return name, tuple(int(word) for word in re.split("[x,]", sizes))

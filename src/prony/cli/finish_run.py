@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from prony.cli.output import print_json, print_note, print_text, terminal
 from prony.errors import EXIT_CODES, CapacityError, StoreError
 from prony.model.comparison import percent_text
+from prony.model.estimate import Grade
 from prony.model.experiment import ExperimentState
 from prony.model.experiment_data import ExperimentData
 from prony.model.gate import GateReport
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 
 _STOPPED = 130
+_MOST_NAMED = 3
 _PATIENT = 12  # tries: more than half a minute
 _EARLY = (ExperimentState.PARTIAL, ExperimentState.CANCELLED)
 
@@ -47,13 +49,14 @@ def finish(
     *,
     write_report: Callable[[ExperimentData], Path],
     again: str = "",
-    failed: int = 0,
     beside: Mapping[str, Any] | None = None,
+    closing: Callable[[int], int] | None = None,
 ) -> int:
     """Show what came out; return 0 where every job has its numbers and passes its gates, else 1, 130 where stopped.
 
     `write_report` is called where a report is wanted; `again` is what a command needs to reach the same server;
-    `failed` are the jobs that failed and left no result; `beside` is added to what `--json` prints.
+    `beside` is added to what `--json` prints; `closing` shows what comes below, takes the exit code and may return
+    another. The last line of all says which results are void.
     """
     with suppress(BrokenPipeError):  # a reader who has gone changes nothing about how the run ended
         show(data, as_json=output.as_json, beside=beside)
@@ -68,7 +71,30 @@ def finish(
         from prony.report import render
 
         add_summary(render(data, "github", strict=output.strict))
-    return _exit_code(data, failed, strict=output.strict)
+    code = _exit_code(data, strict=output.strict)
+    return _end_on_void(data, closing(code) if closing else code, fails=output.fails_if_void)
+
+
+def _end_on_void(data: ExperimentData, code: int, *, fails: bool | None) -> int:
+    """Say which results are void; return the exit code, which is 1 then where `fails` asks for it (None: cannot ask).
+
+    A job that failed has no number to quote, and its failure is told."""
+    measured = [entry for entry in data.entries if entry.result.state is not ResultState.FAILED]
+    void = [entry.job.title for entry in measured if entry.summary.verdict.grade is Grade.VOID]
+    if not void:
+        return code
+    ended = code or (1 if fails else 0)
+    why = f"exit code {ended}" + (" (--strict)" if ended and not code else "")
+    why += "; --strict makes it 1" if not ended and fails is False else ""
+    counted = f" of {len(data.entries)} jobs" if len(data.entries) > 1 else ""
+    with suppress(BrokenPipeError):
+        print_note(one_line(f"void: {_name_few(void)}{counted}: do not quote these numbers, see ✖ for why; {why}"))
+    return ended
+
+
+def _name_few(titles: Sequence[str]) -> str:
+    shown = ", ".join(titles[:_MOST_NAMED])
+    return shown if len(titles) <= _MOST_NAMED else f"{shown} and {len(titles) - _MOST_NAMED} more"
 
 
 def _write_report(write_report: Callable[[ExperimentData], Path], data: ExperimentData) -> Path | None:
@@ -125,7 +151,12 @@ def finish_there(
         for job in failed:
             print_note(one_line(f"{job.title}: failed and left no result: {why_ended(job)}"))
 
-    return finish(data, output, write_report=lambda _: kept, again=again(options), failed=len(failed), beside=beside)
+    def fail(code: int) -> int:
+        return code or (1 if failed else 0)
+
+    return finish(
+        data, output, write_report=lambda _: kept, again=again(options), beside=beside, closing=fail
+    )  # fmt: skip
 
 
 def exit_code_there(client: Client, view: ExperimentView) -> int:
@@ -136,12 +167,12 @@ def exit_code_there(client: Client, view: ExperimentView) -> int:
         return _STOPPED
     if view.counts.get(JobState.FAILED) or view.experiment.state is ExperimentState.FAILED:
         return 1
-    return _exit_code(client.experiments.results(view.experiment.id), failed=0)
+    return _exit_code(client.experiments.results(view.experiment.id))
 
 
-def _exit_code(data: ExperimentData, failed: int, *, strict: bool = False) -> int:
+def _exit_code(data: ExperimentData, *, strict: bool = False) -> int:
     """Choose it, and say why it is 1 where the jobs themselves do not: failed requests, gates."""
-    failed += _tell_failed_requests(data)
+    failed = _tell_failed_requests(data)
     if data.experiment.state in _EARLY:
         return _STOPPED
     failed += sum(entry.result.state is ResultState.FAILED for entry in data.entries)

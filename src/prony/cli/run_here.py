@@ -19,8 +19,14 @@ if TYPE_CHECKING:
     from prony.recipe import LoadedRecipe
 
 
-def run_recipe_here(loaded: LoadedRecipe, output: RunOutput, *, base: Path | None = None) -> int:
-    """Run a recipe to its end and show it; relative paths in it are relative to `base`, or else to its own folder."""
+def run_recipe_here(loaded: LoadedRecipe, output: RunOutput, *, base: Path | None = None, waits_s: float = 0.0) -> int:
+    """Run a recipe to its end and show it; relative paths in it are relative to `base`, or else to its own folder.
+
+    Where others use the machine it is said at once, and waited for `waits_s` seconds at most.
+    """
+    from prony.cli.busy_machine import heed_others, watch_others
+
+    watch = watch_others()
     tell_notes(loaded.notes)
     _note_server_only(loaded)
     _note_containers(loaded)
@@ -29,6 +35,7 @@ def run_recipe_here(loaded: LoadedRecipe, output: RunOutput, *, base: Path | Non
             from prony.app.bench import Bench
             from prony.cli.finish_run import finish
             from prony.cli.progress import following
+        heed_others(watch, waits_s)
         with Bench.open() as bench:
             with following() as follower:
 

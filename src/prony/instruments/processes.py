@@ -82,10 +82,11 @@ def busiest_processes(
 ) -> dict[str, float]:
     """Return who used most of the machine's CPU between two readings, by name; processes in `without` are left out."""
     window_s = (after.at_ns - before.at_ns) / 1e9 * cpus
-    gone_s: dict[int, float] = {}  # by parent: what children that ended meanwhile had used before
+    gone_s: dict[int, float] = {}  # by who waited for them: what processes that ended meanwhile had used before
     for pid, one in before.processes.items():
         if pid not in after.processes:
-            gone_s[one.parent] = gone_s.get(one.parent, 0.0) + _all_s(one)
+            heir = _living_ancestor(one, before, after)
+            gone_s[heir] = gone_s.get(heir, 0.0) + _all_s(one)
     shares: dict[str, float] = {}
     for pid, one in after.processes.items():
         if pid in without or window_s <= 0:
@@ -96,7 +97,8 @@ def busiest_processes(
             used += max(0.0, one.waited_s - earlier.waited_s - gone_s.get(pid, 0.0))
         shares[one.name] = shares.get(one.name, 0.0) + used / window_s
     ordered = sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))
-    return {name: round(share, 3) for name, share in ordered[:_NAMED] if share >= _LEAST_SHARE}
+    # Over a short window the kernel's ticks can say more than there is.
+    return {name: round(min(1.0, share), 3) for name, share in ordered[:_NAMED] if share >= _LEAST_SHARE}
 
 
 def sample_busiest(seconds: float = 0.1) -> dict[str, float]:
@@ -105,6 +107,13 @@ def sample_busiest(seconds: float = 0.1) -> dict[str, float]:
     time.sleep(seconds)
     after = ProcessTable.read()
     return busiest_processes(before, after, after.below({os.getpid()}), os.cpu_count() or 1)
+
+
+def _living_ancestor(one: ProcessTimes, before: ProcessTable, after: ProcessTable) -> int:
+    """Return who has the time of a process that ended: its parent, or that one's where the parent has ended too."""
+    while one.parent not in after.processes and one.parent in before.processes:
+        one = before.processes[one.parent]
+    return one.parent
 
 
 def _all_s(one: ProcessTimes) -> float:

@@ -116,6 +116,10 @@ class Until(Noun):
     max_repeats: int = Field(default=30, ge=6, description="give up after so many fresh processes")
 
 
+# From here on `measure.runs` means as many as fit in `max_time`: nobody misses those that did not.
+UNLIMITED_RUNS = 1_000_000
+
+
 class Measure(Noun):
     """How much is measured and what counts as warm."""
 

@@ -41,6 +41,10 @@ class Phase(Noun):
     rss_file_kib: int | None = None
 
 
+# Other programs that use more of the CPU than this while most runs are measured make the result void.
+FOREIGN_CPU_VOIDS = 0.20
+
+
 class Noise(Noun):
     """What else the machine did while the measured phase ran; None where the system does not tell."""
 
@@ -157,6 +161,12 @@ class InputFacts(Noun):
         """The axes whose sizes Prony chose, because neither the model nor the recipe gives one: `height = 224`."""
         rules = (text.removeprefix("rule: ") for text in self.shape_source.split("; ") if text.startswith("rule: "))
         return tuple(text.replace(" -> ", " = ") for text in rules)
+
+    @property
+    def read_beside(self) -> tuple[str, ...]:
+        """The files beside the model, or its metadata, that sizes were read from: `preprocessor_config.json, size`."""
+        parts = self.shape_source.split("; ")
+        return tuple(part.removeprefix("beside: ") for part in parts if part.startswith("beside: "))
 
 
 class Effective(Noun):

@@ -7,6 +7,7 @@ the top, and the vendor's package only inside `preload`, `probe` and `load`.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
@@ -33,6 +34,12 @@ class TensorSpec:
     below_source: str = ""
     # A size that the model itself suggests for its dynamic axes (metadata, presets): axis position -> (size, source).
     suggested: Mapping[int, tuple[int, str]] = field(default_factory=dict)
+
+
+def shape_flag(name: str, shape: Sequence[int]) -> str:
+    """Return a shape as a shell takes it for `prony bench`; one without axes is `scalar`."""
+    sizes = "x".join(map(str, shape)) or "scalar"
+    return f"--shape {shlex.quote(f'{name}={sizes}')}"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, cast
 
-from prony.errors import InputError
+from prony.errors import InputError, PronyError
 from prony.model.section import ColumnSpec, Fact, FigureType, Section
 from prony.model.workload import MissingWorkload, Workload, kind_package, kind_packages, workload_schema
 
@@ -117,6 +117,11 @@ class Prepare:
         """
         del job, context
         return ()
+
+    def key_behind(self, error: PronyError) -> str:
+        """Return the key of the recipe that an error of `check` or `try_once` is about."""
+        del error
+        return "workload"
 
     def expected_seconds(self, job: Job) -> float | None:
         """Return how long a job says that it lasts; None where nobody can say."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from prony.model.calibration import Calibration, describe_disturbance
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry, ExperimentData
+from prony.model.recipe import UNLIMITED_RUNS
 from prony.report import entry_fields, number
 from prony.report.input_shapes import describe_chosen_shapes
 
@@ -83,8 +85,17 @@ def _list_missing(data: ExperimentData) -> list[Note]:
         for metric, parts in needed.items()
     ]
     keys = dict.fromkeys(_COUNTED_BY[entry.job.workload.section] for entry in lacking)
-    text = f"Too few samples in a run for {'; '.join(listed)}: raise {' and '.join(keys)}."
+    text = f"Too few samples in a run for {'; '.join(listed)}{_count_steady(lacking)}: raise {' and '.join(keys)}."
     return [Note(None, text, tuple(dict.fromkeys(entry_fields.label(entry) for entry in lacking)))]
+
+
+def _count_steady(lacking: Sequence[Entry]) -> str:
+    """Say how many samples count where fewer do than were taken: those from the steady state on."""
+    counts = [min(one.count for one in entry.summary.missing) for entry in lacking if entry.summary.steady_from]
+    asked = [entry.job.measure.runs for entry in lacking if entry.summary.steady_from]
+    if not counts or min(counts) >= min(asked) or min(asked) >= UNLIMITED_RUNS:
+        return ""
+    return f", and only {min(counts)} of {min(asked)} count in the shortest run (from its steady state on)"
 
 
 def _list_failures(entry: Entry) -> list[tuple[Grade | None, str]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from prony.model.estimate import Estimate
+from prony.model.estimate import Estimate, Grade
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.metric import key_of
+from prony.model.metric import HEADLINE, key_of
 from prony.model.section import ColumnSpec
 from prony.ports.workload import shown_kind
 from prony.report import compare, entry_fields, number
@@ -35,6 +35,8 @@ _MEASURED: tuple[tuple[str, str, int], ...] = (
     ("memory_mib", "memory", 62),
     ("energy_j", "energy", 40),
 )
+# Shown beside a wall time that is void: what others use of the CPU changes it far less.
+_BESIDE_VOID = ("inference_cpu_ms", "CPU time", 96)
 _INPUT = "input"
 _TOLD = 80  # the importance of what a script tells; each after the first is less important
 _UNITS = ("ns", "us", "ms", "s", "mib", "j", "w")
@@ -54,6 +56,11 @@ class Column:
     unit: str = ""
     is_number: bool = True
     is_headline: bool = False
+
+    @property
+    def keeps_when_void(self) -> bool:
+        """Does it say something although the job's result is void?"""
+        return not self.is_number or self.key == _BESIDE_VOID[0]
 
     @property
     def title(self) -> str:
@@ -90,7 +97,7 @@ def table(data: ExperimentData) -> Table:
     columns = [*_matrix(data), *_input_column(data), Column("verdict", "verdict", 99, is_number=False)]
     cells: dict[str, dict[str, Cell]] = {one.key: _labels(data, one.key) for one in columns}
     headlines = {entry.job.workload.headline for entry in data.entries}
-    for key, heading, importance in (*_kind_columns(data), *_MEASURED):
+    for key, heading, importance in _list_metrics(data):
         scale, made = _measure_column(data, key)
         if made:
             is_headline = key in headlines
@@ -113,6 +120,15 @@ def table(data: ExperimentData) -> Table:
         Row(entry, {one.key: cells[one.key].get(entry.job.id, Cell()) for one in columns}) for entry in data.entries
     ]
     return Table(tuple(columns), tuple(rows))
+
+
+def _list_metrics(data: ExperimentData) -> list[tuple[str, str, int]]:
+    """Return the columns that may hold numbers, in their order."""
+    found: list[tuple[str, str, int]] = [*_kind_columns(data), *_MEASURED]
+    if any(entry.summary.verdict.grade is Grade.VOID for entry in data.entries):
+        place = next(place for place, (key, _, _) in enumerate(found) if key == HEADLINE)
+        found.insert(place + 1, _BESIDE_VOID)
+    return found
 
 
 def _kind_columns(data: ExperimentData) -> tuple[ColumnSpec, ...]:

@@ -26,7 +26,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class OnnxGraph:
     """What an ONNX file declares. `inputs` leaves out those that initializers fill.
 
-    `initializers` include those of nested graphs and the matrices that some exporters keep in Constant nodes.
+    `initializers` include those of nested graphs and the matrices that some exporters keep in Constant nodes;
+    `inner_nodes` are those of nested graphs.
     """
 
     ir_version: int
@@ -38,6 +39,7 @@ class OnnxGraph:
     initializers: tuple[Tensor, ...]
     nodes: tuple[Node, ...]
     external_files: tuple[str, ...] = field(default=())
+    inner_nodes: tuple[Node, ...] = field(default=())
 
     @property
     def parameters(self) -> int:
@@ -107,6 +109,7 @@ def _graph(path: str | Path, model: Model) -> OnnxGraph:
         initializers=tensors,
         nodes=tuple(model.nodes),
         external_files=_external_files(path, tensors),
+        inner_nodes=tuple(model.inner_nodes),
     )
 
 

@@ -119,6 +119,7 @@ _OTHER_KINDS = {4: "sequence", 5: "map", 7: "opaque", 8: "sparse", 9: "optional"
 # Attributes beyond this size (trees of a forest, compiled blobs) say nothing that is asked here.
 _LONG_ATTRIBUTE_BYTES = 2**16
 _DEEPEST_GRAPH = 16
+_LONGEST_LIST = 16  # of whole numbers that may be a shape
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,8 @@ class Value:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A stored tensor. `location` is its external file; `data` is where its raw bytes lie in this one."""
+    """A stored tensor. `location` is its external file; `data` is where its raw bytes lie in this one; `integers` are
+    the contents of a short list of whole numbers, as shapes are."""
 
     name: str
     dtype: str
@@ -140,6 +142,7 @@ class Tensor:
     byte_size: int
     location: str | None = None
     data: tuple[int, int] | None = None
+    integers: tuple[int, ...] = ()
 
 
 Attribute = int | float | str | tuple[int | float, ...] | Tensor | None
@@ -156,7 +159,7 @@ class Node:
 
 @dataclass
 class Model:
-    """What has been read so far. `nested` holds the initializers of graphs inside nodes."""
+    """What has been read so far. `nested` and `inner_nodes` hold the initializers and nodes of graphs inside nodes."""
 
     ir_version: int = 0
     opset: int = 0
@@ -167,6 +170,7 @@ class Model:
     initializers: list[Tensor] = field(default_factory=list)
     nested: list[Tensor] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
+    inner_nodes: list[Node] = field(default_factory=list)
 
 
 def parse_model(data: Bytes) -> Model:
@@ -210,15 +214,14 @@ def _pair(data: Bytes, item: Field) -> tuple[str, str]:
 
 
 def _graph(data: Bytes, item: Field, model: Model, *, depth: int) -> None:
-    """Add a GraphProto to the model; of a nested one, only the initializers."""
+    """Add a GraphProto to the model; of a nested one, only the initializers and nodes."""
     if depth > _DEEPEST_GRAPH:
         raise DamagedError("graphs are nested too deeply")
     initializers = model.initializers if depth == 0 else model.nested
     for part in message_fields(data, *span(item)):
         if part[0] == 1:
             node = _node(data, part, model, depth)
-            if depth == 0:
-                model.nodes.append(node)
+            (model.nodes if depth == 0 else model.inner_nodes).append(node)
         elif part[0] == 5:
             initializers.append(_tensor(data, part))
         elif part[0] == 15:
@@ -271,9 +274,12 @@ def _tensor(data: Bytes, item: Field) -> Tensor:
     external: dict[str, str] = {}
     last: dict[int, Field] = {}
     text_bytes = 0
+    listed: list[int] = []
     for part in message_fields(data, *span(item)):
         if part[0] == 1:
             dims += read_integers(data, part)
+        elif part[0] == 7:
+            listed += read_integers(data, part) if len(listed) < _LONGEST_LIST else ()
         elif part[0] == 6:
             text_bytes += part[2] - part[1]
         elif part[0] == 13:
@@ -291,7 +297,17 @@ def _tensor(data: Bytes, item: Field) -> Tensor:
     # Six-bit types come in groups of four, of which the last may be padded.
     if raw is not None and raw[1] - raw[0] != size and _BITS[dtype] != 6:
         raise DamagedError(f"tensor {name!r} holds {raw[1] - raw[0]} bytes where its shape asks for {size}")
-    return Tensor(name, dtype, tuple(dims), size, data=raw)
+    integers = _short_list(data, raw, listed, math.prod(dims)) if dtype == "int64" and len(dims) < 2 else ()
+    return Tensor(name, dtype, tuple(dims), size, data=raw, integers=integers)
+
+
+def _short_list(data: Bytes, raw: tuple[int, int] | None, listed: list[int], count: int) -> tuple[int, ...]:
+    """Return whole numbers that are few, wherever the tensor keeps them."""
+    if count > _LONGEST_LIST:
+        return ()
+    if raw is not None:
+        return struct.unpack(f"<{count}q", data[raw[0] : raw[1]])
+    return tuple(listed) if len(listed) == count else ()
 
 
 def _sparse_values(data: Bytes, item: Field) -> Tensor:
@@ -335,12 +351,13 @@ def _tensor_type(data: Bytes, item: Field) -> tuple[str, tuple[int | str | None,
 
 
 def _dim(data: Bytes, item: Field) -> int | str | None:
-    """Read one dimension; old exporters write 0 or -1 where they mean any size."""
+    """Read one dimension; old exporters write 0 or -1 where they mean any size, and others a name that is none."""
     for part in message_fields(data, *span(item)):
         if part[0] == 1:
             return value if (value := read_number(part)) > 0 else None
         if part[0] == 2:
-            return read_string(data, part) or None
+            name = read_string(data, part)
+            return None if name in ("", "?", "-1", "None") else name
     return None
 
 

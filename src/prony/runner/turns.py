@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeVar
 
 from prony.model.recipe import Measure
-from prony.model.result import Repetition
+from prony.model.result import FOREIGN_CPU_VOIDS, Repetition
 from prony.stats.spread import FEWEST_RUNS
 from prony.stats.stopping import tight_enough
 
@@ -15,6 +15,8 @@ T = TypeVar("T")
 Op = Literal["measure", "load"]
 _GIVE_UP_AFTER = 2  # failures in a row, from the first repetition on: the rest would say the same
 _LEAST_FOR_INTERVAL = 6  # runs below which no 95 % interval of a median exists
+# So many runs in a row that others disturbed heavily are enough to give up, once they took so long.
+_FEWEST_DISTURBED, _PATIENCE_NS = 3, 60 * 10**9
 
 
 def next_step(measure: Measure, done: Sequence[Repetition], run_medians: Sequence[float]) -> Op | None:
@@ -38,12 +40,30 @@ def _wants_run(measure: Measure, done: Sequence[Repetition], run_medians: Sequen
     tried = [repetition for repetition in done if repetition.kind == "measure"]
     clean = [repetition for repetition in tried if repetition.is_clean]
     failed = sum(1 for repetition in tried if repetition.state != "ok")
+    if is_never_quiet(_fewest(measure), tried):
+        return False
     if measure.until is None:
         # What is not clean is repeated, but a machine that is never quiet must not keep us for ever.
         return len(clean) + failed < measure.repeats and len(tried) < 2 * measure.repeats
     if len(tried) >= 2 * measure.until.max_repeats or len(clean) + failed >= measure.until.max_repeats:
         return False
     return len(clean) < _fewest(measure) or not tight_enough(run_medians, measure.until.ci)
+
+
+def is_never_quiet(planned: int, tried: Sequence[Repetition]) -> bool:
+    """Is no undisturbed run in sight? Each of the latest ones was disturbed: as many as are planned (three at least),
+    or three so heavily that the result is void, where all of them together took a minute."""
+    enough = max(planned, _FEWEST_DISTURBED)
+    latest = tried[-enough:]
+    if len(latest) == enough and all(one.contamination for one in latest):
+        return True
+    heavily = all((one.noise.foreign_cpu or 0.0) > FOREIGN_CPU_VOIDS and one.contamination for one in tried)
+    return heavily and len(tried) >= _FEWEST_DISTURBED and sum(map(_duration_ns, tried)) >= _PATIENCE_NS
+
+
+def _duration_ns(one: Repetition) -> int:
+    phases = one.phases.values()
+    return max((phase.end_ns for phase in phases), default=0) - min((phase.begin_ns for phase in phases), default=0)
 
 
 def wants_replacement(planned: int, tried: Sequence[Repetition]) -> bool:

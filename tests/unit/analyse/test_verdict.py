@@ -205,6 +205,8 @@ def test_runs_too_short_to_judge_and_runs_cut_by_time_are_noted() -> None:
     found = verdict(document=result(repetitions), runs=steady_runs(5, size=8))
     assert reason(found, "steady_unjudged").text.startswith("5 of 5 runs have fewer than 12 samples")
     assert "8 samples in the shortest, 100 were asked for" in reason(found, "stopped_by_time").text
+    found = verdict(job(runs=1_000_000), result(repetitions), steady_runs(5, size=8))  # as many as fit: none is missed
+    assert "stopped_by_time" not in {one.code for one in found.reasons}
 
 
 def test_the_worst_reason_comes_first_and_decides() -> None:

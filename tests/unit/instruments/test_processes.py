@@ -39,6 +39,12 @@ def test_the_busiest_are_named_and_a_child_that_ended_counts_once() -> None:
     assert busiest_processes(before, after, {5}, cpus=1) == {"p9": 0.25}
 
 
+def test_what_a_grandchild_had_used_before_is_nobodys_when_it_ended_with_its_parent() -> None:
+    before = table(0, p5=(1, 0, 0), p6=(5, 0, 0), p7=(6, 80, 0))
+    after = table(2, p5=(1, 0, 81))
+    assert busiest_processes(before, after, (), cpus=1) == {"p5": 0.5}
+
+
 def test_what_our_own_children_used_is_ours_whether_they_still_run_or_not() -> None:
     before, begin = ProcessTable.read(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", BURN], check=True)

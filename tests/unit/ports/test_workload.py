@@ -50,6 +50,7 @@ def test_a_plain_kind_needs_nothing_and_refuses_nothing(job: Job, tmp_path: Path
     plain = Prepare()
     assert plain.needs(job.workload) == {}
     assert plain.refusals_here([job]) == ()
+    assert plain.key_behind(InputError("wrong")) == "workload"
     assert plain.notes([job], "this machine") == ()
     assert plain.expected_seconds(job) is None
     assert plain.engine_version(job.workload) is None

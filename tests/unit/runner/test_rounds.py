@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prony.model.recipe import Measure, Until
-from prony.model.result import Failure, Repetition
+from prony.model.result import Failure, Noise, Phase, Repetition
 from prony.runner.turns import count_repetitions, next_step, shuffle_round, wants_replacement
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -47,6 +47,29 @@ def test_a_load_or_script_makes_a_disturbed_run_again_where_a_comparison_needs_i
 
 def test_a_machine_that_is_never_quiet_does_not_keep_us_for_ever() -> None:
     assert next_step(Measure(repeats=3), [ok(contaminated=True)] * 6, []) is None
+
+
+def test_no_replacements_are_made_while_every_run_is_disturbed() -> None:
+    disturbed, measure = ok(contaminated=True), Measure(repeats=5)
+    assert next_step(measure, [disturbed] * 4, []) == "measure"
+    assert next_step(measure, [disturbed] * 5, []) is None
+    assert next_step(measure, [ok(), *[disturbed] * 4], []) == "measure"  # it is quiet at times
+    assert next_step(measure, [ok(), *[disturbed] * 5], []) is None  # but no longer
+    assert next_step(Measure(until=Until(ci="2%")), [disturbed] * 6, []) is None
+
+
+def test_long_runs_on_a_machine_that_is_never_quiet_stop_after_three() -> None:
+    def long(foreign_cpu: float, minutes: float = 0.5) -> Repetition:
+        phase = Phase(begin_ns=0, end_ns=int(minutes * 60e9), cpu_ns=0)
+        changes = {"noise": Noise(foreign_cpu=foreign_cpu), "phases": {"measure": phase}}
+        return ok(contaminated=True).model_copy(update=changes)
+
+    measure = Measure(repeats=10)
+    assert next_step(measure, [long(0.4)] * 2, []) == "measure"
+    assert next_step(measure, [long(0.4)] * 3, []) is None
+    assert next_step(measure, [long(0.4, minutes=0.1)] * 3, []) == "measure"  # not long enough to give up
+    assert next_step(measure, [long(0.1)] * 3, []) == "measure"  # what comes out is not void
+    assert next_step(measure, [ok(), *[long(0.4)] * 3], []) == "measure"
 
 
 def test_a_crash_counts_as_a_repetition_and_the_rest_go_on() -> None:

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import RunOutput, add_json, add_report
+from prony.cli.arguments import RunOutput, add_busy, add_json, add_report, wait_quiet_s
 from prony.cli.bench_options import add_bench_options, request_of
 
 if TYPE_CHECKING:
@@ -26,16 +26,20 @@ def arguments(parser: ArgumentParser) -> None:
         help="also write .json, .csv, .md, .html or .xml (JUnit); repeatable",
     )  # fmt: skip
     parser.add_argument("--no-save", action="store_true", help="keep nothing: no experiment, no report")
+    add_busy(parser)
     add_json(parser)
     add_report(parser)
 
 
 def command(options: Namespace) -> int:
+    from prony.cli.busy_machine import heed_others, watch_others
     from prony.cli.run_here import pause_garbage_collection
     from prony.report import format_of_path
 
     request, output = request_of(options), RunOutput.of(options)
     formats = {path: format_of_path(path) for path in options.export}
+    waits_s = wait_quiet_s(options)
+    watch = watch_others()
     with pause_garbage_collection():
         from prony.app.bench import Bench
         from prony.app.plan_bench import plan_bench
@@ -44,6 +48,7 @@ def command(options: Namespace) -> int:
     with Bench.open() as bench, delete_afterwards(bench, is_wanted=options.no_save) as note:
         quick, loaded = plan_bench(bench, request, base=Path.cwd(), overrides=options.set)
         _tell_assumptions(quick)
+        heed_others(watch, waits_s)
         with following() as follower:
             data = bench.run(loaded, base=Path.cwd(), on_start=note(follower.start), on_event=follower.event)
         for path, form in formats.items():
@@ -86,8 +91,12 @@ def _finish(bench: Bench, data: ExperimentData, quick: QuickRecipe, output: RunO
         "comparisons": [one.model_dump(mode="json") for one in found],
         "winner": sentences,
     }
-    code = finish(data, output, write_report=bench.experiments.write_report, beside=beside)
-    if not output.as_json:
-        for sentence in sentences:
+
+    def print_winner(code: int) -> int:
+        for sentence in () if output.as_json else sentences:
             print_text(sentence)
-    return code
+        return code
+
+    return finish(
+        data, output, write_report=bench.experiments.write_report, beside=beside, closing=print_winner
+    )  # fmt: skip

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Say what is wrong with a recipe, without running it; of a server also who could run it, and how long that takes.
+    """Say what is wrong with a recipe, without measuring: each job is run once. Of a server also who could run it, and
+    how long that takes.
 
     Exits 2 where it is wrong, 1 where some of its jobs fit no agent of the server.
     """
@@ -21,6 +22,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
     parser.add_argument("--on", metavar="TARGET", help="where its processes would run: local, the only target there is")
     add_no_container(parser)
+    parser.add_argument("--no-trial", action="store_true", help="read the recipe only: load no model, run no job once")
     add_json(parser)
     add_server(parser)
 
@@ -35,10 +37,11 @@ def command(options: Namespace) -> int:
     given = anchor_overrides(options.set, Path.cwd(), here=not is_there)
     options.set = [*given, *([f"place.on={options.on}"] if options.on else [])]
     found = _there(options) if is_there else _here(options)
+    if is_there and not options.json:
+        tell_notes(found.notes)
     if options.json:
         print_json(found.model_dump(mode="json"))
     else:
-        tell_notes(found.notes)
         print_text(f"{found.name}: {found.jobs} {found.kind} job{'' if found.jobs == 1 else 's'}")
         if is_there:
             _show_there(found)
@@ -46,21 +49,29 @@ def command(options: Namespace) -> int:
 
 
 def _here(options: Namespace) -> RecipeCheck:
-    from prony.app.check_jobs import check_names, check_target
+    from prony.app.bench import Bench
+    from prony.app.check_recipe import check_by_trial, check_names_with_lines
+    from prony.cli.run_here import tell_notes
     from prony.model.check import Planned, RecipeCheck
     from prony.ports.workload import kind_of
     from prony.recipe import load
 
     loaded = load(options.recipe, options.set)
     jobs = loaded.jobs("check")
-    check_names(jobs)
-    check_target(loaded)
+    check_names_with_lines(loaded, jobs)
     recipe = loaded.recipe
     kind = kind_of(recipe.workload).prepare
     planned = tuple(Planned(title=job.title, cell=job.cell) for job in jobs)
+    notes: tuple[str, ...] = (*loaded.notes, *kind.notes(jobs, "this machine"), *kind.refusals_here(jobs))
+    tell_notes(() if options.json else notes)
+    if not options.no_trial:
+        with Bench.open() as bench:
+            found = check_by_trial(bench, loaded, jobs)
+        tell_notes(() if options.json else found)
+        notes = (*notes, *found)
     return RecipeCheck(
         name=recipe.name, kind=recipe.workload.kind, dialect=loaded.dialect, jobs=len(jobs), planned=planned,
-        notes=(*loaded.notes, *kind.notes(jobs, "this machine"), *kind.refusals_here(jobs)),
+        notes=notes,
     )  # fmt: skip
 
 

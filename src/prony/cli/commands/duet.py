@@ -129,8 +129,13 @@ def _here(loaded: LoadedRecipe, options: Namespace) -> int:
             data = bench.run(loaded, on_start=follower.start, on_event=follower.event)
         if options.json:
             return _print_comparison(bench.analyses.compare([data.experiment.id], terms), options)
-        code = finish(data, RunOutput.of(options), write_report=bench.experiments.write_report)
-        return code or _print_comparison(bench.analyses.compare([data.experiment.id], terms), options)
+
+        def compare(code: int) -> int:
+            return code or _print_comparison(bench.analyses.compare([data.experiment.id], terms), options)
+
+        return finish(
+            data, RunOutput.of(options), write_report=bench.experiments.write_report, closing=compare
+        )  # fmt: skip
 
 
 def _there(loaded: LoadedRecipe, options: Namespace) -> int:

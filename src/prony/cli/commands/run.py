@@ -6,7 +6,16 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import RunOutput, add_gates, add_json, add_no_container, add_report, add_server
+from prony.cli.arguments import (
+    RunOutput,
+    add_busy,
+    add_gates,
+    add_json,
+    add_no_container,
+    add_report,
+    add_server,
+    wait_quiet_s,
+)
 
 if TYPE_CHECKING:
     from prony.recipe import LoadedRecipe
@@ -28,6 +37,7 @@ def arguments(parser: ArgumentParser) -> None:
     add_json(parser)
     add_report(parser)
     add_gates(parser)
+    add_busy(parser)
     parser.add_argument(
         "--github-summary", action="store_true", help="add a summary to the file that GITHUB_STEP_SUMMARY names"
     )
@@ -40,16 +50,18 @@ def command(options: Namespace) -> int:
     from prony.cli.remote import server_address
     from prony.cli.run_here import run_recipe_here
 
-    output = RunOutput.of(options)
+    output, waits_s = RunOutput.of(options), wait_quiet_s(options)
     is_remote = server_address(options) is not None
-    if not is_remote:
+    if is_remote:
+        _check_there(options)
+    else:
         _check_here(options)
     loaded, overrides = _load(options, here=not is_remote)
     if is_remote:
         from prony.cli.submit import submit
 
         return submit(loaded, overrides, output, options)
-    return run_recipe_here(loaded, output)
+    return run_recipe_here(loaded, output, waits_s=waits_s)
 
 
 def _load(options: Namespace, *, here: bool) -> tuple[LoadedRecipe, list[str]]:
@@ -91,6 +103,15 @@ def _script(path: Path, *, is_named: bool) -> list[str]:
     place = path.expanduser().absolute()
     named = [f"workload.directory_name={json.dumps(place.resolve().name)}"] if is_named and place.is_dir() else []
     return [f"workload.directory={json.dumps(str(place))}", *named]
+
+
+def _check_there(options: Namespace) -> None:
+    from prony.errors import InputError
+
+    if options.wait_quiet is not None:
+        raise InputError(
+            "--wait-quiet watches this machine, and the agents of the server are others", hint="leave it away"
+        )
 
 
 def _check_here(options: Namespace) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prony.errors import PronyError
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.assumption import Assumption
 from prony.model.device import AbilityReport
@@ -19,6 +20,21 @@ from prony.ports.workload import Needs, Prepare
 
 if TYPE_CHECKING:
     from prony.runner.context import RunContext
+
+
+# Which key an error is about, by its code; the others are about the model itself.
+_KEYS = {
+    "unknown_engine": "engine",
+    "engine_missing": "engine",
+    "engine_broken": "engine",
+    "engine_unsupported": "engine",
+    "engine_version": "engine_version",
+    "unit_unavailable": "unit",
+    "precision_unavailable": "precision",
+    "unknown_size": "inputs",
+    "wrong_size": "inputs",
+    "fixed_batch": "batch_size",
+}
 
 
 class ModelPrepare(Prepare):
@@ -62,6 +78,9 @@ class ModelPrepare(Prepare):
         from prony.kinds.model.runner.trial import try_model
 
         return try_model(job, context)
+
+    def key_behind(self, error: PronyError) -> str:
+        return f"workload.{_KEYS.get(error.code, 'model')}"
 
     def engine_version(self, workload: ModelWorkload) -> tuple[str, str] | None:
         return None if workload.engine_version is None else (workload.engine, workload.engine_version)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prony.errors import CapacityError, InputError
+from prony.errors import CapacityError, InputError, PronyError
 from prony.kinds.script.schema import ScriptSource, ScriptWorkload
 from prony.model.assumption import Assumption
 from prony.model.container import WITH_APPTAINER
@@ -17,7 +17,7 @@ from prony.model.job import Job
 from prony.ports.plugins import nearest
 from prony.ports.workload import Needs, Prepare
 from prony.runner.containers import find_engine, no_engine
-from prony.runner.script_folders import directory_of
+from prony.runner.script_folders import REFERENCE, directory_of, files_of
 
 if TYPE_CHECKING:
     from prony.runner.context import RunContext
@@ -117,6 +117,10 @@ def _programs(path: str) -> set[str]:
     return {item.name for folder in folders if folder.is_dir() for item in folder.iterdir()}
 
 
+# Which key an error is about, by its code.
+_KEYS = {"no_script_program": "command", "no_directory": "directory", "large_directory": "directory"}
+
+
 class ScriptPrepare(Prepare):
     """Before a script runs."""
 
@@ -140,8 +144,14 @@ class ScriptPrepare(Prepare):
 
     def try_once(self, job: Job, context: RunContext) -> tuple[Assumption, ...]:
         del context
-        _check_program(job.work(ScriptWorkload))
+        work = job.work(ScriptWorkload)
+        if work.folder is not None and work.copy_files and REFERENCE.fullmatch(work.folder) is None:
+            files_of(Path(work.folder))
+        _check_program(work)
         return ()
+
+    def key_behind(self, error: PronyError) -> str:
+        return f"workload.{_KEYS[error.code]}" if error.code in _KEYS else "workload"
 
     def notes(self, jobs: Sequence[Job], machine: str) -> tuple[str, ...]:
         return _unused_image_notes(jobs, machine)

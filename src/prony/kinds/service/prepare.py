@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from prony.errors import InputError
+from prony.errors import InputError, PronyError
 from prony.kinds.service.schema import Option, ServiceWorkload
 from prony.load.endpoint import make_certificate_absolute
 from prony.model.container import ENGINES
@@ -82,6 +82,10 @@ def _options_of(plugin: Driver | Task | Service, written: Mapping[str, Any], pla
 _WHOLE = (True, "slash", "there")
 
 
+# Which key an error is about, by its code; the others are about the service.
+_KEYS = {"unknown_driver": "driver", "unknown_task": "task"}
+
+
 class ServicePrepare(Prepare):
     """Before a service is loaded."""
 
@@ -143,10 +147,26 @@ class ServicePrepare(Prepare):
     def client_processes(self, recipe: Recipe) -> int:
         return recipe.load.clients.processes or 1
 
+    def refusals_here(self, jobs: Sequence[Job]) -> tuple[str, ...]:
+        """Say of a service that cannot be started here why; a recipe is mostly checked where it is not run."""
+        found = (_unavailable(job.work(ServiceWorkload)) for job in jobs)
+        return tuple(dict.fromkeys(filter(None, found)))
+
+    def key_behind(self, error: PronyError) -> str:
+        return {"unknown_driver": "workload.driver", "unknown_task": "workload.task"}.get(
+            error.code, "workload.service"
+        )
+
     def named_options(self, job: Job) -> Iterator[tuple[str, Any]]:
         picked = chosen(job.work(ServiceWorkload))
         for name in ("settings", "options", "prompts"):
             yield f"workload.{name}", getattr(picked, name)
+
+
+def _unavailable(workload: ServiceWorkload) -> str:
+    picked = chosen(workload)
+    reason = None if picked.service is None else picked.service.available(picked.settings)
+    return "" if reason is None else f"prony run cannot start {workload.service} here: {reason}"
 
 
 def _make_options_absolute(options: dict[str, Option], kind: Any, base: Path) -> dict[str, Option]:

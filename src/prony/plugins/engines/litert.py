@@ -54,7 +54,7 @@ class LiteRt:
         except ValueError as exc:
             raise InputError(f"{path} is not a TFLite model: {exc}", hint="is it whole?", code="model_invalid") from exc
         session = LiteRtSession(interpreter, path, options)
-        session.allocate(options.shapes)
+        session.allocate_if_known(options.shapes)
         return session
 
 
@@ -75,6 +75,16 @@ class LiteRtSession:
         self._interpreter = interpreter
         self._path = path
         self._options = options
+        self._is_allocated = False
+
+    def allocate_if_known(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Allocate while loading. A file holds sizes of one for open axes, at which some models cannot be: these are
+        allocated when their inputs are bound."""
+        try:
+            self.allocate(shapes)
+        except SutError:
+            if all(dim is not None for spec in map(_spec, self._interpreter.get_input_details()) for dim in spec.shape):
+                raise
 
     def allocate(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Give the inputs these shapes and allocate; an input that is not named keeps its own."""
@@ -86,6 +96,7 @@ class LiteRtSession:
             self._interpreter.allocate_tensors()
         except (ValueError, RuntimeError) as exc:
             raise SutError(f"LiteRT cannot prepare {self._path}: {exc}", code="load_failed") from exc
+        self._is_allocated = True
 
     def signature(self) -> list[TensorSpec]:
         self._check_precision()
@@ -133,7 +144,7 @@ class LiteRtSession:
 
     def bind(self, inputs: Mapping[str, Array]) -> Callable[[], Any]:
         details = self._interpreter.get_input_details()
-        if any(tuple(detail["shape"]) != inputs[detail["name"]].shape for detail in details):
+        if not self._is_allocated or any(tuple(detail["shape"]) != inputs[detail["name"]].shape for detail in details):
             self.allocate({name: array.shape for name, array in inputs.items()})
         for detail in details:
             self._interpreter.set_tensor(detail["index"], inputs[detail["name"]])

@@ -11,6 +11,7 @@ import numpy as np
 
 from prony.ports.engine import UNKNOWN_RANK, Array, TensorSpec
 from prony.runner.child.bits import CARRIERS, from_bfloat16
+from prony.runner.child.sizes_beside import add_suggestions, suggest_from_metadata
 from prony.runner.onnx_file import OnnxGraph, value_bounds
 
 
@@ -53,7 +54,7 @@ def complete_inputs(specs: Sequence[TensorSpec], graph: OnnxGraph) -> list[Tenso
             if isinstance(axis, str) and axis in sizes
         }
         done.append(replace(spec, shape=shape, below=below, below_source=source, suggested=suggested))
-    return done
+    return add_suggestions(done, suggest_from_metadata(graph.metadata))
 
 
 # What engines and formats call each type. Integers wider than a byte hold shapes and indices, not weights.

@@ -21,6 +21,7 @@ class FileSource:
         # First of all: what lies outside the allowed folders must not even be known to exist.
         options.policy.check_path(_reference_path(reference, options.base), reference)
         path = _existing_path(reference, options.base)
+        _check_folder(path, options.formats)
         check_ending(path.name, options.formats)
         try:
             files = _inside(path) if path.is_dir() else (path, *_beside(path))
@@ -62,6 +63,16 @@ def _existing_path(reference: str, base: Path) -> Path:
     if not path.is_file() and not path.is_dir():
         raise InputError(f"{path} is a pipe or a device", hint="a model is a file that can be read again")
     return path
+
+
+def _check_folder(path: Path, formats: tuple[str, ...]) -> None:
+    """Refuse a folder that is no model: some formats are folders, and their names say so."""
+    if formats and path.is_dir() and not path.name.lower().endswith(formats):
+        inside = sorted(item.name for item in path.iterdir() if item.name.lower().endswith(formats))[:3]
+        hint = (
+            f"name a model in it: {', '.join(str(path / name) for name in inside)}" if inside else "name a model file"
+        )
+        raise InputError(f"{path} is a folder", hint=hint, code="format_unavailable")
 
 
 def _lost(reference: str, reason: Exception) -> InputError:

@@ -112,7 +112,7 @@ def _align(text: str, head: int, tail: int) -> str:
 
 
 def _style(column: Column, row: Row) -> str:
-    if row.entry.summary.verdict.grade is Grade.VOID and column.is_number:
+    if row.entry.summary.verdict.grade is Grade.VOID and not column.keeps_when_void:
         return "dim"
     return "bold" if column.is_headline else ""
 

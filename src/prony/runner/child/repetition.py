@@ -20,10 +20,11 @@ import numpy as np
 
 from prony.errors import PronyError, StoreError, whose_move
 from prony.instruments.memory import read_memory, reset_peak
-from prony.ports.engine import Engine, LoadOptions, Session
+from prony.ports.engine import Engine, LoadOptions, Session, TensorSpec, shape_flag
 from prony.runner.child import compare as outputs_file
 from prony.runner.child.inputs import MadeInput, make_inputs
 from prony.runner.child.loop import Call, Stamps, Stop, measure, warm_up
+from prony.runner.child.sizes_beside import suggest_from_files
 from prony.runner.child.wire import PHASE_BYTES, ChildOrder, MessageWire
 
 T = TypeVar("T")
@@ -78,6 +79,7 @@ class Child:
     def obey(self) -> dict[str, Any]:
         work: dict[str, Callable[[], dict[str, Any]]] = {
             "probe": self._probe,
+            "signature": self._signature_only,
             "load": self._load_only,
             "outputs": self._outputs_only,
             "measure": self._measure,
@@ -90,7 +92,7 @@ class Child:
         if not guessed or self.phase not in ("prepare", "first"):
             return ""
         fed = ", ".join(f"{item.name} {list(item.array.shape)} ({item.shape_source})" for item in guessed)
-        flags = " ".join(f"--shape {item.name}={'x'.join(map(str, item.array.shape))}" for item in guessed)
+        flags = " ".join(shape_flag(item.name, item.array.shape) for item in guessed)
         return (
             f"it was fed {fed}: where a size is wrong, write it in workload.inputs.axes or .shapes; "
             f"with prony bench: {flags}, with the right sizes"
@@ -99,6 +101,9 @@ class Child:
     def _probe(self) -> dict[str, Any]:
         self.phase = "probe"
         return {"info": asdict(self.engine.probe())}
+
+    def _signature_only(self) -> dict[str, Any]:
+        return {"specs": [asdict(spec) for spec in self._inputs(self._load())]}
 
     def _load_only(self) -> dict[str, Any]:
         _, made, call = self._ready_to_run()
@@ -124,7 +129,7 @@ class Child:
         answer = {"inputs": _facts(made), "warm": warm, "stopped_by": stopped_by, "stopped": self.stop.asked}
         return answer | checked | self._samples()
 
-    def _ready_to_run(self) -> tuple[Session, list[MadeInput], Call]:
+    def _load(self) -> Session:
         order = self.order
         options = LoadOptions(
             unit=order.unit,
@@ -135,14 +140,20 @@ class Child:
             options=order.options,
             profile=order.profile,
         )
-        session = self._during("load", lambda: self.engine.load(order.model, options), stamped=True)
+        return self._during("load", lambda: self.engine.load(order.model, options), stamped=True)
+
+    def _inputs(self, session: Session) -> list[TensorSpec]:
+        return suggest_from_files(session.signature(), self.order.model)
+
+    def _ready_to_run(self) -> tuple[Session, list[MadeInput], Call]:
+        session = self._load()
         made, call = self._during("prepare", lambda: self._prepare(session))
         return session, made, call
 
     def _prepare(self, session: Session) -> tuple[list[MadeInput], Call]:
         order = self.order
         self.made = made = make_inputs(
-            session.signature(),
+            self._inputs(session),
             batch_size=order.batch_size,
             axes=order.axes,
             shapes={name: tuple(shape) for name, shape in order.shapes.items()},

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from prony.errors import InputError
-from prony.ports.engine import UNKNOWN_RANK, TensorSpec
+from prony.ports.engine import UNKNOWN_RANK, TensorSpec, shape_flag
 
 BATCH = "batch"
 TOTAL = "total"
 PAST = "past"
 SEQUENCE = "sequence"
+SAMPLES = "samples"
+USUAL_SEQUENCE = 128
 
 # What the name of an axis says of its size; the first line that matches decides. None: worked out, not looked up.
 AXIS_RULES: tuple[tuple[str, re.Pattern[str], int | None], ...] = (
@@ -24,12 +26,15 @@ AXIS_RULES: tuple[tuple[str, re.Pattern[str], int | None], ...] = (
     ("height", re.compile(r"height|^(img_|image_|in_|input_)?h$"), 224),
     ("width", re.compile(r"width|^(img_|image_|in_|input_)?w$"), 224),
     ("channels", re.compile(r"channel|^c$"), 3),
-    ("samples", re.compile(r"sample|audio|wave"), 16000),
-    (SEQUENCE, re.compile(r"seq|token|len|word|char|byte|frame|time|^[lt]$"), 128),
+    (SAMPLES, re.compile(r"sample|audio|wave"), 16000),
+    (SEQUENCE, re.compile(r"seq|token|len|word|char|byte|frame|time|^[lt]$"), USUAL_SEQUENCE),
 )
 # Names that an exporter made up: they say nothing, so only the place of the axis speaks.
 _MADE_UP = re.compile(r"^$|^\?$|^-1$|unk|^s\d+$|dim_?\d+$|^d\d+$|dynamic|^dyn\d*$|^none$")
+_CHANNELS = (1, 3, 4)
 _EXPRESSION = re.compile(r"\+|\*|//| - ")
+# The state of a recurrent network is [layers, batch, features] by everybody's habit.
+_STATE = re.compile(r"state|hidden|cell|^[hc](_?[0n\d])?$")
 
 
 @dataclass(frozen=True)
@@ -67,16 +72,50 @@ def rule_of_axis(axis: str) -> str | None:
     return next((word for word, pattern, _ in AXIS_RULES if pattern.search(snake)), None)
 
 
+def axis_word(spec: TensorSpec, position: int) -> str | None:
+    """Return what an open axis is, by its name or else by its place; None where it is worked out from others."""
+    name = str(spec.shape[position] or "")
+    if _EXPRESSION.search(name):
+        return None
+    word = rule_of_axis(name) if name and not _MADE_UP.search(name.lower()) else None
+    if word is None and _is_batch(spec, position, name):
+        return BATCH
+    return word or _word_by_place(spec, position)
+
+
+def _word_by_place(spec: TensorSpec, position: int) -> str:
+    shape, last = spec.shape, len(spec.shape) - 1
+    if last == 3:
+        channels = 3 if shape[3] in _CHANNELS and shape[1] not in _CHANNELS else 1
+        sides = [at for at in (1, 2, 3) if at != channels]
+        return "channels" if position == channels else "height" if position == sides[0] else "width"
+    is_wave = "float" in spec.dtype and position == last and (last < 2 or shape[1] == 1)
+    return SAMPLES if is_wave else SEQUENCE
+
+
+def outline_sizes(
+    specs: Sequence[TensorSpec], *, batch_size: int, axes: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, list[AxisSize | None] | None]:
+    """Return the size of each axis as far as it is known, None of one that is not, None of an input of unknown rank."""
+    work = _Open(specs, batch_size, axes)
+    _check_names(work, shapes)
+    return _outline(work, shapes)
+
+
+def _outline(work: _Open, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, list[AxisSize | None] | None]:
+    for spec in work.specs:
+        if spec.name in shapes:
+            _take_shape(work, spec, shapes[spec.name])
+    return {spec.name: _settle_one(work, spec, shapes.get(spec.name)) for spec in work.specs}
+
+
 def settle(
     specs: Sequence[TensorSpec], *, batch_size: int, axes: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]
 ) -> Sizes:
     """Give every axis of every input a size, or say which one the recipe must give."""
     work = _Open(specs, batch_size, axes)
     _check_names(work, shapes)
-    for spec in specs:
-        if spec.name in shapes:
-            _take_shape(work, spec, shapes[spec.name])
-    found = {spec.name: _settle_one(work, spec, shapes.get(spec.name)) for spec in specs}
+    found = _outline(work, shapes)
     if (error := _missing(work, found)) is not None:
         raise error
     settled = {name: [size for size in sizes or () if size is not None] for name, sizes in found.items()}
@@ -177,7 +216,9 @@ def _is_batch(spec: TensorSpec, position: int, name: str) -> bool:
         return True
     # One unnamed axis of floats may as well be a waveform: one sample would be timed as a whole inference.
     roomy = len(spec.shape) > 1 or "float" not in spec.dtype
-    return position == 0 and roomy and bool(_MADE_UP.search(name.lower()))
+    is_first = position == 0 and roomy
+    is_state = position == 1 and len(spec.shape) == 3 and bool(_STATE.search(spec.name.lower()))
+    return (is_first or is_state) and bool(_MADE_UP.search(name.lower()))
 
 
 def _find_by_name(work: _Open, name: str) -> AxisSize | None:
@@ -256,7 +297,7 @@ def _missing(work: _Open, found: Mapping[str, list[AxisSize | None] | None]) -> 
         message = f"input {first.name!r} {_format_shape(first)}: no size is known for axis {position}, {which}"
     lines = _recipe_lines(work, lacking, found)
     hint = f"write it in the recipe, with the size that you mean:\nworkload:\n  inputs:\n{lines}"
-    flags = " ".join(f"--shape {spec.name}={'x'.join(map(str, _example(work, spec, found)))}" for spec in lacking)
+    flags = " ".join(shape_flag(spec.name, _example(work, spec, found)) for spec in lacking)
     return InputError(message, hint=f"{hint}\nor with prony bench: {flags}", code="unknown_size")
 
 

@@ -3,41 +3,29 @@
 from __future__ import annotations
 
 import os
-import re
 import tempfile
-import time
-from collections.abc import Collection, Iterator
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from prony.errors import CapacityError, InputError, PronyError, SutError
+from prony.kinds.model.runner.find_sizes import find_working_shapes
 from prony.kinds.model.runner.job_run import model_order
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.assumption import Assumption
 from prony.model.job import Job
 from prony.model.result import Failure, InputFacts
 from prony.ports import plugins
+from prony.ports.engine import shape_flag
 from prony.ports.models import FetchOptions, ModelFiles
-from prony.runner.child.sizes import rule_of_axis
-from prony.runner.child.wire import ChildOrder, Message
+from prony.runner.child.wire import Message
 from prony.runner.context import RunContext
 from prony.runner.engines import check_engine_version, interpreter
 from prony.runner.host import EngineHost, Watch
 from prony.runner.models import source_of
 
-_SEARCH_S = 60.0
 _ANOTHER = (
     "is the file whole, and of the format that its name says? or try another engine: --engine NAME, --engines all"
 )
-# How the engine's process names an axis whose size it guessed.
-_GUESSED = re.compile(r"rule: (\S+) -> ")
-# What models are usually made for, the most common first.
-_PICTURES = (320, 640, 256, 416, 512, 384, 299, 448, 336, 160, 128, 112, 96, 64, 48, 32, 28)
-_LENGTHS = {
-    "sequence": (77, 64, 512, 256, 32, 16, 384, 1, 80, 1500, 3000),
-    "samples": (512, 480000, 8000, 32000, 48000, 1024, 400),
-    "past": (0, 1, 16),
-}
 
 
 def try_model(job: Job, context: RunContext) -> tuple[Assumption, ...]:
@@ -48,18 +36,19 @@ def try_model(job: Job, context: RunContext) -> tuple[Assumption, ...]:
         CapacityError: its engine is missing here.
         SutError: the engine failed for another reason.
     """
-    return tuple(_describe_choice(one) for one in _inputs_of(_run_once(job, context)) if one.chosen_axes)
+    inputs = [InputFacts.read(item) for item in _run_once(job, context)["inputs"]]
+    return tuple(_describe_choice(one) for one in inputs if one.chosen_axes or one.read_beside)
 
 
 def _run_once(job: Job, context: RunContext) -> Message:
     workload = job.work(ModelWorkload)
     python = interpreter(workload.engine, context.engines, workload.engine_version)
-    files = _fetch(workload, context, python)
     with (
         tempfile.TemporaryDirectory(prefix="prony-") as scratch,
         EngineHost(workload.engine, python, Path(scratch) / "trial.log") as host,
     ):
         check_engine_version(workload.engine, workload.engine_version, host.hello["version"])
+        files = _fetch(workload, context, python)
         order = model_order("load", workload, files, workload.threads or len(os.sched_getaffinity(0)))
         watch = Watch(timeout_ns=job.limits.timeout, memory_bytes=job.limits.memory, stop_asked=context.stop_asked)
         answer = host.perform(order, watch)
@@ -68,37 +57,18 @@ def _run_once(job: Job, context: RunContext) -> Message:
         if answer.failure is None:
             raise SutError(f"{workload.engine} gave no answer", hint="see whether prony engines finds it ready")
         error = _error_of(answer.failure, workload)
-        if error.code == "wrong_size":
-            error.hint = _find_working_sizes(host, order, watch, answer.failure.hint) or error.hint
+        if error.code in ("wrong_size", "unknown_size"):
+            shapes = find_working_shapes(host, order, watch)
+            error.hint = _suggest(shapes) if shapes else f"{error.hint}\nit ran at no other common size either"
         raise error
 
 
-def _find_working_sizes(host: EngineHost, order: ChildOrder, watch: Watch, fed: str) -> str:
-    """Run a model that failed at guessed sizes at others that are common; return a hint with those that work."""
-    deadline = time.monotonic() + _SEARCH_S
-    guessed = {name: rule_of_axis(name) or "" for name in _GUESSED.findall(fed)}
-    for sizes in _other_sizes(set(guessed.values())):
-        if not host.is_alive or time.monotonic() > deadline:
-            return ""
-        axes = {name: sizes[word] for name, word in guessed.items() if word in sizes}
-        done = host.perform(replace(order, axes=order.axes | axes), watch).done
-        if done is not None:
-            inputs = [one for one in _inputs_of(done) if any(name in one.shape_source for name in axes)]
-            flags = " ".join(f"--shape {one.name}={'x'.join(map(str, one.shape))}" for one in inputs)
-            return f"it runs at other sizes: prony bench {flags}, or in a recipe workload.inputs.axes: {axes}"
-    return ""
-
-
-def _other_sizes(words: Collection[str]) -> Iterator[dict[str, int]]:
-    """Yield sizes to try by what an axis is: pictures are square, all else varies alone."""
-    sides = [word for word in ("height", "width") if word in words]
-    if sides:
-        yield from (dict.fromkeys(sides, size) for size in _PICTURES)
-    if "channels" in words:
-        yield from ({"channels": 1} | dict.fromkeys(sides, size) for size in (224, *_PICTURES[:3]))
-    for word, sizes in _LENGTHS.items():
-        if word in words:
-            yield from ({word: size} for size in sizes)
+def _suggest(shapes: Mapping[str, Sequence[int]]) -> str:
+    """Return the hint that gives these shapes, in a recipe and on a command line."""
+    lines = "\n".join(f"      {name}: {list(shape)}" for name, shape in shapes.items())
+    flags = " ".join(shape_flag(name, shape) for name, shape in shapes.items())
+    said = "it runs at these sizes; write them, or those that you mean, in the recipe:"
+    return f"{said}\nworkload:\n  inputs:\n    shapes:\n{lines}\nor with prony bench: {flags}"
 
 
 def _fetch(workload: ModelWorkload, context: RunContext, python: str) -> ModelFiles:
@@ -112,10 +82,6 @@ def _fetch(workload: ModelWorkload, context: RunContext, python: str) -> ModelFi
     )
     options.policy.check_scheme(workload.model)
     return source_of(workload.model).fetch(workload.model, options, lambda *_: None)
-
-
-def _inputs_of(done: Message) -> list[InputFacts]:
-    return [InputFacts.read(item) for item in done["inputs"]]
 
 
 def _error_of(failure: Failure, workload: ModelWorkload) -> PronyError:
@@ -135,10 +101,11 @@ def _error_of(failure: Failure, workload: ModelWorkload) -> PronyError:
 
 
 def _describe_choice(one: InputFacts) -> Assumption:
-    shape = "x".join(map(str, one.shape))
+    reasons = [f"the model leaves {' and '.join(one.chosen_axes)} open"] if one.chosen_axes else []
+    reasons += [f"it is read from {' and '.join(one.read_beside)}"] if one.read_beside else []
     return Assumption(
-        what=f"input {one.name} is {shape}: the model leaves {' and '.join(one.chosen_axes)} open",
-        flag=f"--shape {one.name}={shape}",
+        what=f"input {one.name} is {'x'.join(map(str, one.shape))}: {'; '.join(reasons)}",
+        flag=shape_flag(one.name, one.shape),
         key=f"workload.inputs.shapes.{one.name}: {list(one.shape)}",
-        is_guess=True,
+        is_guess=bool(one.chosen_axes),
     )

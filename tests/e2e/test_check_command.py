@@ -1,0 +1,99 @@
+"""`prony check` looks as far as `prony run` does before the first measurement, and names the line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from servers import pattern_models as patterns
+from servers.commands import call_prony as prony
+
+MODEL = """name: r
+workload:
+  kind: model
+  model: {model}
+  engine: {engine}
+  unit: {unit}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    whole = patterns.save_digits(tmp_path / "whole.onnx").read_bytes()
+    (tmp_path / "empty.onnx").write_bytes(b"")
+    (tmp_path / "cut.onnx").write_bytes(whole[:300])
+    (tmp_path / "page.onnx").write_text("<html>not found</html>")
+    (tmp_path / "models").mkdir()
+    patterns.save_digits(tmp_path / "models" / "net.onnx")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("model", "engine", "unit", "told"),
+    [
+        ("gone.onnx", "onnxruntime", "cpu", ("4: workload.model: no model at", "did you mean")),
+        ("empty.onnx", "onnxruntime", "cpu", ("4: workload.model:", "is empty")),
+        ("cut.onnx", "onnxruntime", "cpu", ("4: workload.model:", "no whole ONNX file")),
+        ("page.onnx", "onnxruntime", "cpu", ("4: workload.model:", "no whole ONNX file")),
+        ("models", "onnxruntime", "cpu", ("4: workload.model:", "is a folder", "name a model in it: ", "net.onnx")),
+        ("zoo:mobilnet", "onnxruntime", "cpu", ("4: workload.model:", "did you mean zoo:mobilenet-v2?")),
+        ("whole.onnx", "litert", "cpu", ("4: workload.model:", "does not load whole.onnx")),
+        ("whole.onnx", "onnxruntim", "cpu", ("5: workload.engine: no engine is called", "did you mean onnxruntime?")),
+        ("zoo:tiny", "onnxruntime", "abacus", ("6: workload.unit:", "no unit 'abacus'")),
+        ("whole.onnx", "onnxruntime", "cpu", ("2: workload.inputs:", "or with prony bench: --shape x=1x1x28x28")),
+    ],
+)
+def test_what_a_model_lacks_is_told_with_its_line(
+    folder: Path, model: str, engine: str, unit: str, told: tuple[str, ...]
+) -> None:
+    recipe = folder / "r.yaml"
+    recipe.write_text(MODEL.format(model=model, engine=engine, unit=unit))
+    said = prony("check", recipe, code=2).stderr
+    assert said.startswith(f"error: {recipe}:{told[0]}")
+    for part in told[1:]:
+        assert part in said
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="needs an engine that cannot be here")
+def test_a_value_of_the_matrix_is_told_where_it_stands(tmp_path: Path) -> None:
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text("""name: r
+workload: {kind: model, model: zoo:tiny}
+matrix:
+  workload.engine:
+    - onnxruntime
+    - coreml
+""")
+    assert f"{recipe}:6: matrix.workload.engine[1]: coreml " in prony("check", recipe, code=2).stderr
+
+
+def test_a_recipe_that_is_right_says_what_was_assumed_and_keeps_nothing(tmp_path: Path) -> None:
+    recipe = tmp_path / "r.yaml"
+    patterns.save_model(
+        tmp_path / "net.onnx", {"x": (patterns.FLOAT, ("batch", 3, "height", "width"))},
+        [patterns.conv("w", "x", "y")], {"w": patterns.weights(4, 3, 3, 3)},
+    )  # fmt: skip
+    recipe.write_text("name: r\nworkload: {kind: model, model: net.onnx, engine: onnxruntime}\n")
+    done = prony("check", recipe)
+    assert done.stdout == "r: 1 model job\n"
+    assert "guess: input x is 1x3x224x224" in done.stderr
+    assert "guess: input x" in json.loads(prony("check", recipe, "--json").stdout)["notes"][0]
+    assert json.loads(prony("list", "--json").stdout) == []
+    recipe.write_text("name: r\nworkload: {kind: model, model: gone.onnx, engine: onnxruntime}\n")
+    prony("check", recipe, "--no-trial")
+
+
+def test_scripts_targets_and_recipes_for_several_machines_are_looked_at_too(tmp_path: Path) -> None:
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text("name: r\nworkload:\n  kind: script\n  command: nosuchprogram\n")
+    assert f"{recipe}:4: workload.command: there is no program nosuchprogram" in prony("check", recipe, code=2).stderr
+    recipe.write_text("name: r\nworkload:\n  kind: script\n  command: python3 x.py\n  directory: gone\n")
+    assert f"{recipe}:5: workload.directory: there is no folder" in prony("check", recipe, code=2).stderr
+    recipe.write_text("name: r\nworkload:\n  kind: script\n  command: 'true'\n  launch: {nodes: 2}\n")
+    assert "without a server there are no agents" in prony("check", recipe, code=2).stderr
+    recipe.write_text("name: r\nworkload:\n  kind: script\n  command: 'true'\n")
+    prony("check", recipe)
+    assert "no target is called 'moon'" in prony("check", recipe, "--on", "moon", code=2).stderr
