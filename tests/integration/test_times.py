@@ -19,7 +19,10 @@ from servers.commands import call_prony
 from servers.ports import free_port
 from servers.receiver import Receiver, receiver
 
-RECIPE = 'name: nightly\nworkload: {kind: model, model: "zoo:noop", engine: "null"}\nmeasure: {runs: 5, repeats: 1, isolation: fork}\n'
+RECIPE = (
+    'name: nightly\nworkload: {kind: model, model: "zoo:noop", engine: "null"}\n'
+    "measure: {runs: 5, repeats: 1, isolation: fork}\n"
+)
 
 
 @pytest.fixture

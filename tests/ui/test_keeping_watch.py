@@ -16,7 +16,10 @@ from servers.receiver import receiver
 from .conftest import api, prony_server
 
 Opened = Callable[[str], Page]
-_RECIPE = 'name: nightly\nworkload: {kind: model, model: "zoo:noop", engine: "null"}\nmeasure: {runs: 5, repeats: 1, isolation: fork}\n'
+_RECIPE = (
+    'name: nightly\nworkload: {kind: model, model: "zoo:noop", engine: "null"}\n'
+    "measure: {runs: 5, repeats: 1, isolation: fork}\n"
+)
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,10 @@ from servers.process import DieWithParent, kill_all
 from .conftest import Opened, owner_token, prony_server
 
 HOSTILE = '<img src=x onerror="window.fooled=1"><script>window.fooled=1</script>'
-RECIPE = 'name: small\nworkload: {kind: model, model: "zoo:noop", engine: "null"}\nmeasure: {runs: 5, repeats: 1, isolation: fork}\n'
+RECIPE = (
+    'name: small\nworkload: {kind: model, model: "zoo:noop", engine: "null"}\n'
+    "measure: {runs: 5, repeats: 1, isolation: fork}\n"
+)
 MISTAKEN = 'name: mine\nworkload:\n  kind: model\n  model: "zoo:tiny"\n  engin: onnxruntime\n'
 
 

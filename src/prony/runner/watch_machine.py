@@ -104,7 +104,7 @@ class MachineWatch:
     @property
     def elapsed_s(self) -> float:
         """How long it has watched."""
-        return 0.0 if self._before is None else (time.perf_counter_ns() - self._before.at_ns) / 1e9
+        return 0.0 if self._before is None else (time.perf_counter_ns() - self._before.counters.at_ns) / 1e9
 
     def tick(self) -> None:
         """Look once more for those who work for the service: some connections are only made under load."""

@@ -23,7 +23,10 @@ from prony.server.listening import listening_at
 from prony.server.protocol import count_connections, protocol_for
 from prony.store.home import Home
 
-RECIPE = 'name: small\nworkload: {kind: model, model: "zoo:noop", engine: "null"}\nmeasure: {runs: 5, repeats: 1, isolation: fork}\n'
+RECIPE = (
+    'name: small\nworkload: {kind: model, model: "zoo:noop", engine: "null"}\n'
+    "measure: {runs: 5, repeats: 1, isolation: fork}\n"
+)
 # What a device tells that could run the recipe above.
 FACTS = {"kinds": "model", "schemes": "zoo", "engine": "null", "engine.null.unit": "cpu"}
 
