@@ -37,7 +37,12 @@ def arguments(parser: ArgumentParser) -> None:
     for face in _faces():
         face.add_options(parser)
     parser.add_argument("--log-format", choices=("console", "json"), default="console", help="how the log is written")
-    parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="(info)")
+    parser.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="info",
+        help="how much the log tells (info)",
+    )
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     link = actions.add_parser(
         "link", help="print a link that logs a browser in at a running server, one time", allow_abbrev=False
