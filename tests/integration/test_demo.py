@@ -45,7 +45,8 @@ def test_a_demo_has_an_agent_and_experiments_and_leaves_nothing_behind(tmp_path:
 
 def start_demo(tmp_path: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "prony", "server", "--demo", "--port", "0"]
-    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    # A token of the user's own is for another server.
+    environment = os.environ | {"TMPDIR": str(tmp_path), "PRONY_TOKEN": "prony_of_another_server"}
     with (tmp_path / "errors.log").open("w") as errors:
         return subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True,

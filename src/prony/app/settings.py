@@ -300,6 +300,9 @@ def _read_environment(
     for setting in catalogue:
         text = environ.get(setting.variable, "")
         if not text:
+            # An empty one of the older names says that nothing counts, as PRONY_SERVER= does for this machine.
+            if setting.variable in environ and "__" not in setting.variable:
+                found[setting.key] = ChosenSetting(setting, None, SettingOrigin("environment", setting.variable))
             continue
         value: SettingValue = text
         if every or "__" in setting.variable:

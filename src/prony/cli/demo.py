@@ -45,10 +45,11 @@ class DemoAgent:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self, url: str) -> None:
-        """Offer this machine to the server that runs in this process."""
+    def start(self, url: str, token_file: Path | None) -> None:
+        """Offer this machine to the server that runs in this process; where it asks for a token, no other counts."""
         command = [
             sys.executable, "-P", "-m", "prony", "agent", "start", "--server", url, "--name", AGENT_NAME,
+            *(("--token-file", str(token_file)) if token_file else ()),
             "--kinds", "model,service,script", "--drain-timeout", "1s", "--log-level", "error",
         ]  # fmt: skip
         self._process = subprocess.Popen(

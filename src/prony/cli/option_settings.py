@@ -107,7 +107,7 @@ def _is_replaced(key: str, arguments: Sequence[str]) -> bool:
 
 def _choose(name: str) -> dict[str, ChosenSetting] | None:
     """Return what counts; None where there is nothing but today's variables, which are looked for where they count."""
-    if name == "settings":  # it tells what counts for the others, and where each value stands
+    if name in ("settings", "menu"):  # one tells what counts for the others, one starts them: each reads for itself
         return None
     try:
         files = settings_files(name)

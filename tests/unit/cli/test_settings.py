@@ -174,6 +174,16 @@ def test_a_token_is_not_sent_to_a_server_that_only_a_project_names(
     assert os.environ["PRONY_TOKEN"] == "secret"
 
 
+def test_an_empty_variable_of_an_older_name_means_that_nothing_counts(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_project(place, '[cli]\nserver = "http://127.0.0.1:1"\n')
+    monkeypatch.setenv("PRONY_SERVER", "")
+    found = show("cli.server")["cli.server"]
+    assert (found["value"], found["place"]) == ("", "PRONY_SERVER")
+    call_prony("list")
+
+
 def test_a_secret_is_not_shown(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_user(place, '[server]\ndatabase = "postgresql://prony:hidden@db/prony"\n')
     monkeypatch.setenv("PRONY_TOKEN", "hidden")

@@ -67,6 +67,8 @@ def command(options: Namespace) -> int:
 
 def _serve_demo(options: Namespace) -> int:
     from prony.cli.demo import DemoAgent, open_demo_home
+    from prony.store.home import Home
+    from prony.store.owner_token import owner_token_file
 
     if options.database:
         raise InputError("--demo has a database of its own", hint="leave --database away, or say --database ''")
@@ -74,7 +76,7 @@ def _serve_demo(options: Namespace) -> int:
 
     def begin(serving: Serving) -> None:
         _say(serving)
-        agent.start(serving.url)
+        agent.start(serving.url, None if serving.is_open else owner_token_file(Home(serving.home)))
 
     with open_demo_home(options.demo_home):
         try:
