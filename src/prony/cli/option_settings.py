@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # A table of prony.toml, and the words of the command whose options are its keys.
 TABLES = {"server": ("server",), "agent": ("agent", "start"), "load": ("load",)}
+# Commands with an option that must mean what it means to another one: tokens are made in the server's database.
+_USES_TABLE_OF = {"tokens": "server"}
 # Options that are about one call, or that have a setting for all commands.
 _NOT_HERE = frozenset({
     "help", "json", "action", "server", "token_file", "report", "gates", "threshold", "demo", "demo_home",
@@ -183,7 +185,7 @@ def _show_default(action: argparse.Action) -> str:
 
 def _set_defaults(name: str, parser: ArgumentParser, chosen: Mapping[str, ChosenSetting]) -> None:
     """Let the options of a command begin with what is set for them."""
-    tables = {"cli", *(table for table, words in TABLES.items() if words[0] == name)}
+    tables = {"cli", _USES_TABLE_OF.get(name, ""), *(table for table, words in TABLES.items() if words[0] == name)}
     given = [
         one
         for one in chosen.values()

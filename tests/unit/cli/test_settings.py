@@ -164,6 +164,12 @@ def test_options_of_commands_begin_with_what_is_set(place: Path) -> None:
     assert options_of("run", "x.yaml", "--gates", "lenient", "--report")["report"] is True
 
 
+def test_tokens_are_made_in_the_database_that_is_set_for_the_server(place: Path) -> None:
+    write_project(place, '[server]\ndatabase = "postgresql://db/prony"\n')
+    assert options_of("tokens", "list")["database"] == "postgresql://db/prony"
+    assert options_of("tokens", "list", "--database", "postgresql://other/prony")["database"] != "postgresql://db/prony"
+
+
 def test_a_token_is_not_sent_to_a_server_that_only_a_project_names(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
