@@ -84,7 +84,7 @@ class SettingsFile:
 
     @property
     def is_there(self) -> bool:
-        return self.path.is_file()
+        return _is_file(self.path)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def find_settings_files(
     folder: Path, environ: Mapping[str, str] = os.environ, platform: str = sys.platform
 ) -> list[SettingsFile]:
     """Return the files that may hold settings, the weakest first, whether they are there or not."""
-    above = next((at / FILE_NAME for at in (folder, *folder.parents) if (at / FILE_NAME).is_file()), folder / FILE_NAME)
+    above = next((at / FILE_NAME for at in (folder, *folder.parents) if _is_file(at / FILE_NAME)), folder / FILE_NAME)
     system, user = _folders(environ, platform)
     found = [
         SettingsFile(system / FILE_NAME, "system"),
@@ -141,6 +141,11 @@ def find_settings_files(
     ]
     seen = {file.path for file in found[:2]}
     return found[:2] + [_with_refusal(file) for file in found[2:] if file.path not in seen]
+
+
+def _is_file(path: Path) -> bool:
+    """Tell whether a file is there, as far as this user can see: who has no way into a folder has no file in it."""
+    return os.path.isfile(path)  # noqa: PTH113 - that of pathlib raises where a folder is closed
 
 
 def _folders(environ: Mapping[str, str], platform: str) -> tuple[Path, Path]:
@@ -214,6 +219,8 @@ def _read_text(path: Path) -> str:
         if len(content) > _LARGEST_BYTES:
             raise InputError(f"{path} is larger than {_LARGEST_BYTES} bytes", hint="is it a file of settings?")
         return content.decode("utf-8")
+    except OSError as exc:
+        raise InputError(f"cannot read {path}: {exc.strerror}", hint="may you read it?", code="settings") from exc
     except UnicodeDecodeError as exc:
         raise InputError(f"{path} is not UTF-8 text", hint="save it as UTF-8", code="settings") from exc
 

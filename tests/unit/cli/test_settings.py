@@ -190,6 +190,20 @@ def test_an_empty_variable_of_an_older_name_means_that_nothing_counts(
     call_prony("list")
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
+def test_what_another_user_laid_in_the_way_is_passed_over_with_a_note(place: Path) -> None:
+    path = write_project(place, "nonsense\n")
+    os.chown(path, 4321, 4321)
+    assert f"{path} is not read: it belongs to another user" in call_prony("list").stderr
+    listed = json.loads(call_prony("settings", "--json").stdout)["files"]
+    assert {"path": str(path), "level": "project", "state": "it belongs to another user"} in listed
+
+
+def test_a_folder_that_cannot_be_looked_into_holds_no_settings() -> None:
+    unseen = Path("/", "x" * 300)  # the system refuses the name itself, to root too
+    assert not any(file.is_there for file in find_settings_files(unseen, {"HOME": str(unseen)}, "linux")[1:])
+
+
 def test_a_secret_is_not_shown(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_user(place, '[server]\ndatabase = "postgresql://prony:hidden@db/prony"\n')
     monkeypatch.setenv("PRONY_TOKEN", "hidden")
