@@ -157,15 +157,41 @@ def test_the_page_about_commands_shows_the_zoo_as_it_is() -> None:
 # Settings
 
 
-def test_every_environment_variable_that_is_read_is_told() -> None:
+def told_variables() -> set[str]:
+    own = {row[1].strip("`") for row in rows(section(page("settings"), "## Every setting"))[1:]}
+    return own | first_cells(section(page("settings"), "## Environment variables"))
+
+
+def test_the_page_has_every_setting_with_its_variable_option_and_default() -> None:
+    from prony.cli.option_settings import list_settings
+
+    told = [
+        tuple(cell.strip("`") for cell in row[:5]) for row in rows(section(page("settings"), "## Every setting"))[1:]
+    ]
+    made = [
+        (one.key, one.variable, one.option, " or ".join(one.choices) or one.kind, one.default)
+        for one in list_settings()
+    ]
+    assert [(*row[:3], row[3].replace("`", ""), row[4]) for row in told] == made
+
+
+def test_every_variable_with_a_name_of_its_own_is_told_twice() -> None:
+    from prony.app.settings import SHARED_SETTINGS
+
     told = first_cells(section(page("settings"), "## Environment variables"))
+    assert {one.variable for one in SHARED_SETTINGS if "__" not in one.variable} - told == set()
+
+
+def test_every_environment_variable_that_is_read_is_told() -> None:
+    told = told_variables()
     assert variables_read() - told == set()
 
 
 def test_every_variable_of_prony_that_is_told_is_used_somewhere() -> None:
-    told = first_cells(section(page("settings"), "## Environment variables"))
+    told = told_variables()
     used = {name for path in files() if path.suffix != ".md" for name in _named(path.read_text(errors="replace"))}
-    assert {name for name in told if name.startswith("PRONY_")} - used == set()
+    # Those with two underscores are made of the options of commands.
+    assert {name for name in told if name.startswith("PRONY_") and "__" not in name} - used == set()
     assert used - told == set()
 
 

@@ -80,9 +80,11 @@ def _with_files(schemes: tuple[str, ...] | None) -> tuple[str, ...] | None:
 
 
 def token_from(file: Path | None, environment: Mapping[str, str] = os.environ) -> str | None:
-    """Return the token that was given in a file, or else in the environment."""
-    if file is None:
+    """Return the token of the file that was given, else that of the environment, else that of the file it names."""
+    named = environment.get("PRONY_TOKEN_FILE")
+    if file is None and (environment.get("PRONY_TOKEN") or not named):
         return environment.get("PRONY_TOKEN") or None
+    file = file or Path(named or "")
     try:
         text = file.read_text().strip()
     except OSError as exc:

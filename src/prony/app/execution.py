@@ -19,7 +19,7 @@ from prony.store.home import Home
 
 _STDERR_TAIL = 3000
 _ENDING_S = 10
-_SECRETS = ("PRONY_TOKEN",)
+_SECRETS = ("PRONY_TOKEN", "PRONY_TOKEN_FILE")
 
 
 class RunnerLostError(PronyError):

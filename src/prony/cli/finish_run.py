@@ -59,7 +59,7 @@ def finish(
     another. The last line of all says which results are void.
     """
     with suppress(BrokenPipeError):  # a reader who has gone changes nothing about how the run ended
-        show(data, as_json=output.as_json, beside=beside)
+        show(data, as_json=output.as_json, beside=beside, is_kept=output.is_kept)
     written = _write_report(write_report, data) if output.report and data.entries else None
     with suppress(BrokenPipeError):
         if written is not None:
@@ -181,7 +181,15 @@ def _exit_code(data: ExperimentData, *, strict: bool = False) -> int:
     return 0 if _gates_pass(data, strict=strict) else 1
 
 
-def show(data: ExperimentData, *, as_json: bool, beside: Mapping[str, Any] | None = None) -> None:
+def show(
+    data: ExperimentData,
+    *,
+    as_json: bool,
+    beside: Mapping[str, Any] | None = None,
+    is_wide: bool = False,
+    is_kept: bool = True,
+) -> None:
+    """Print an experiment; `beside` is added to its JSON, `is_wide` and `is_kept` are about its table."""
     if as_json:
         from prony.report import render
 
@@ -193,7 +201,7 @@ def show(data: ExperimentData, *, as_json: bool, beside: Mapping[str, Any] | Non
         return
     from prony.report.terminal.experiment import print_experiment
 
-    print_experiment(data, terminal())
+    print_experiment(data, terminal(), is_wide=is_wide, is_kept=is_kept)
 
 
 def report_damages(damages: Sequence[Damage]) -> int:

@@ -62,6 +62,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "examples": ("examples", "list the recipes that come with Prony, or print one"),
     "schema": ("schema", "print the recipe's JSON Schema"),
     "server": ("server", "serve experiments to agents and people"),
+    "settings": ("settings", "show each setting, its value and where it comes from"),
     "tokens": ("tokens", "make, list and revoke tokens, and tell who did what"),
     "exec": ("exec", "run job files into result folders; what executors call"),
 }
@@ -138,7 +139,14 @@ def _dispatch(name: str, arguments: list[str]) -> int:
     module = brought[name].load() if name in brought else importlib.import_module(f"{_PACKAGE}.{COMMANDS[name][0]}")
     parser = ArgumentParser(prog=f"prony {name}", description=module.arguments.__doc__, allow_abbrev=False)
     module.arguments(parser)
-    return int(module.command(parser.parse_args(arguments)))
+    if {"-h", "--help"} & set(arguments):  # help must work where a file of settings is wrong
+        return int(module.command(parser.parse_args(arguments)))
+    from prony.cli.option_settings import apply_settings
+
+    with apply_settings(name, parser, arguments) as guard:
+        options = parser.parse_args(arguments)
+        guard.check(options)
+        return int(module.command(options))
 
 
 def _brought_commands() -> dict[str, EntryPoint]:

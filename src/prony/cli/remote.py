@@ -88,9 +88,10 @@ def again(options: Namespace) -> str:
 
 
 def _token(options: Namespace) -> str | None:
-    if options.token_file is None:
+    named = os.environ.get("PRONY_TOKEN_FILE", "")
+    if options.token_file is None and (os.environ.get("PRONY_TOKEN") or not named):
         return os.environ.get("PRONY_TOKEN") or None
-    path: Path = options.token_file
+    path: Path = options.token_file or Path(named)
     try:
         token = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as exc:

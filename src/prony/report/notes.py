@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,10 @@ from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.recipe import UNLIMITED_RUNS
 from prony.report import entry_fields, number
 from prony.report.input_shapes import describe_chosen_shapes
+
+# A number that stands alone, not one within a word as in fp16, p99 or 224x224.
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w|\.\d)")
+_BRACKETS = re.compile(r" \([^()]*\)")
 
 
 @dataclass(frozen=True)
@@ -24,21 +29,49 @@ class Note:
 
 def notes(data: ExperimentData) -> list[Note]:
     """Return the worst first: what holds for several jobs is said once, the rest in one note a job."""
-    found: dict[tuple[Grade | None, str], list[str]] = {}
+    found: dict[tuple[Grade | None, str], list[tuple[str, str]]] = {}
     for entry in data.entries:
         for grade, text in _of_entry(entry):
-            found.setdefault((grade, text), []).append(entry_fields.label(entry))
+            found.setdefault((grade, _pattern(text)), []).append((text, entry_fields.label(entry)))
     shared: list[Note] = []
     alone: dict[tuple[Grade | None, str], list[str]] = {}
-    for (grade, text), jobs in found.items():
-        if len(jobs) > 1:
-            shared.append(Note(grade, text, tuple(dict.fromkeys(jobs))))
+    for (grade, _), said in found.items():
+        if len(said) > 1:
+            jobs = tuple(dict.fromkeys(job for _, job in said))
+            shared.append(Note(grade, merge_texts([text for text, _ in said]), jobs))
         else:
-            alone.setdefault((grade, jobs[0]), []).append(text)
+            alone.setdefault((grade, said[0][1]), []).append(said[0][0])
     listed = shared + [Note(grade, " ".join(texts), (job,)) for (grade, job), texts in alone.items()]
     order = {grade: place for place, grade in enumerate((*entry_fields.WORST_FIRST, None))}
-    judged = sorted(listed, key=lambda note: order[note.grade])
+    # Within a grade what concerns most jobs comes first.
+    judged = sorted(listed, key=lambda note: (order[note.grade], -len(note.jobs)))
     return judged + _list_missing(data) + [Note(None, text, ()) for text in data.experiment.notes]
+
+
+def merge_texts(texts: Sequence[str]) -> str:
+    """Return one sentence for texts that differ only in numbers, and in what stands in brackets.
+
+    Numbers become ranges; brackets are those of the text that has the largest number in them.
+    """
+    numbers = zip(*(_NUMBER.findall(_BRACKETS.sub("", text)) for text in texts), strict=True)
+    ranges = iter([_number_range(one) for one in numbers])
+    worst = max(texts, key=_largest_in_brackets)
+    parts = re.split(f"({_BRACKETS.pattern})", worst)
+    return "".join(part if place % 2 else _NUMBER.sub(lambda _: next(ranges), part) for place, part in enumerate(parts))
+
+
+def _largest_in_brackets(text: str) -> float:
+    return max((float(one) for part in _BRACKETS.findall(text) for one in _NUMBER.findall(part)), default=0.0)
+
+
+def _pattern(text: str) -> str:
+    """Return a text without its numbers and brackets: what is alike there says the same of other jobs."""
+    return _NUMBER.sub("#", _BRACKETS.sub("", text))
+
+
+def _number_range(written: Sequence[str]) -> str:
+    low, high = min(written, key=float), max(written, key=float)
+    return low if float(low) == float(high) else f"{low} to {high}"
 
 
 def jobs_named(note: Note, job_count: int, most: int | None = None) -> str:
@@ -48,7 +81,8 @@ def jobs_named(note: Note, job_count: int, most: int | None = None) -> str:
     if len(note.jobs) == job_count:
         return "all jobs"
     more = f" and {len(note.jobs) - most} more" if most is not None and len(note.jobs) > most else ""
-    return ", ".join(note.jobs[:most]) + more
+    named = ", ".join(note.jobs[:most]) + more
+    return f"{len(note.jobs)} of {job_count} jobs ({named})" if len(note.jobs) > 1 else named
 
 
 def _of_entry(entry: Entry) -> list[tuple[Grade | None, str]]:

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from prony.analyse.compare.compare import compare_entries
 from prony.model.comparison import Comparison, Terms
+from prony.report.comparison import HEADINGS
 from prony.report.html import comparison as comparison_html
 from prony.report.markdown import comparison as comparison_markdown
 from prony.report.terminal import comparison as comparison_terminal
@@ -55,6 +56,15 @@ class TestTerminal:
         row = next(line for line in text.splitlines() if line.startswith("inference_ms.p50"))
         assert "[" in row
         assert all(len(line) <= 80 for line in text.splitlines())
+
+    def test_a_narrow_terminal_names_the_columns_that_it_has_no_room_for(self) -> None:
+        text = printed(made(), 80)
+        (told,) = [line for line in text.splitlines() if "more column" in line]
+        header = next(line for line in text.splitlines() if line.startswith("metric"))
+        names = told.partition("(")[2].partition(")")[0].split(", ")
+        assert told.startswith(f"{len(names)} more column")
+        assert set(names) | set(header.split()) == set(HEADINGS)
+        assert "more column" not in printed(made(), 160)
 
     def test_a_terminal_without_unicode_gets_marks_that_it_has(self) -> None:
         assert "v regression" in printed(made(), 160, "ascii")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,14 @@ def test_a_browser_prints_the_page(partial: ExperimentData) -> None:
     document = print_pdf(page.encode())
     assert document.startswith(b"%PDF-")
     assert b"/Type /Page" in document
+
+
+@pytest.mark.skipif(not _has_browser(), reason="no Chromium, Chrome or Edge is on PATH, nor named by PRONY_BROWSER")
+def test_one_job_is_printed_on_a_few_pages(full: ExperimentData) -> None:
+    page = render(full.model_copy(update={"entries": full.entries[:1]}), "html")
+    assert isinstance(page, str)
+    pages = re.findall(rb"/Type /Page\b(?!s)", print_pdf(page.encode()))
+    assert 2 <= len(pages) <= 4
 
 
 def test_a_browser_that_is_not_there_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

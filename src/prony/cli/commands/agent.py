@@ -108,7 +108,9 @@ def _add_policy(parser: ArgumentParser) -> None:
 
 
 def _add_logs(parser: ArgumentParser) -> None:
-    parser.add_argument("--log-level", type=str.lower, choices=_LEVELS, default="info", help="(info)")
+    parser.add_argument(
+        "--log-level", type=str.lower, choices=_LEVELS, default="info", help="how much the log tells (info)"
+    )
     parser.add_argument("--log-format", choices=("console", "json"), default="console", help="how the log is written")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.arguments import add_json, add_server
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
 def arguments(parser: ArgumentParser) -> None:
     """Serve experiments to agents and people; on this machine alone, unless --host says otherwise."""
+    parser.add_argument(
+        "--demo", action="store_true",
+        help="a look around: recorded experiments and an agent of this machine, in a home that is deleted at the end",
+    )  # fmt: skip
+    parser.add_argument("--demo-home", metavar="FOLDER", type=Path, help="of --demo: a home that is kept")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")
     parser.add_argument("--port", type=int, default=7337, help="the port (7337); 0 takes any that is free")
     parser.add_argument("--database", metavar="URL", default="", help="a PostgreSQL database, not the home's SQLite")
@@ -37,7 +43,12 @@ def arguments(parser: ArgumentParser) -> None:
     for face in _faces():
         face.add_options(parser)
     parser.add_argument("--log-format", choices=("console", "json"), default="console", help="how the log is written")
-    parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="(info)")
+    parser.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="info",
+        help="how much the log tells (info)",
+    )
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     link = actions.add_parser(
         "link", help="print a link that logs a browser in at a running server, one time", allow_abbrev=False
@@ -47,7 +58,31 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    return _link(options) if options.action == "link" else _serve(options)
+    if options.action == "link":
+        return _link(options)
+    if options.demo_home and not options.demo:
+        raise InputError("--demo-home goes with --demo", hint="add --demo, or leave it away")
+    return _serve_demo(options) if options.demo else _serve(options, _say)
+
+
+def _serve_demo(options: Namespace) -> int:
+    from prony.cli.demo import DemoAgent, open_demo_home
+    from prony.store.home import Home
+    from prony.store.owner_token import owner_token_file
+
+    if options.database:
+        raise InputError("--demo has a database of its own", hint="leave --database away, or say --database ''")
+    agent = DemoAgent()
+
+    def begin(serving: Serving) -> None:
+        _say(serving)
+        agent.start(serving.url, None if serving.is_open else owner_token_file(Home(serving.home)))
+
+    with open_demo_home(options.demo_home):
+        try:
+            return _serve(options, begin)
+        finally:
+            agent.stop()
 
 
 def _link(options: Namespace) -> int:
@@ -64,7 +99,7 @@ def _link(options: Namespace) -> int:
     return 0
 
 
-def _serve(options: Namespace) -> int:
+def _serve(options: Namespace, say: Callable[[Serving], None]) -> int:
     from prony.model.quantity import read_seconds
 
     if not 0 <= options.port <= 65535:
@@ -95,7 +130,7 @@ def _serve(options: Namespace) -> int:
         prometheus=_page("PRONY_PROMETHEUS_URL"),
         grafana=_page("PRONY_GRAFANA_URL"),
     )
-    return serve.serve(asked, _say)
+    return serve.serve(asked, say)
 
 
 def _faces() -> list[Face]:

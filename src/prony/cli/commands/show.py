@@ -10,6 +10,7 @@ from prony.cli.arguments import add_experiment_argument, add_json, add_server
 def arguments(parser: ArgumentParser) -> None:
     """Show one experiment's numbers, each with its interval and verdict. Exits 3 where samples are damaged."""
     add_experiment_argument(parser)
+    parser.add_argument("--wide", action="store_true", help="show every column, however wide the table gets")
     add_json(parser)
     add_server(parser)
 
@@ -20,5 +21,5 @@ def command(options: Namespace) -> int:
 
     with open_bench(options) as bench:
         data = bench.experiments.results(bench.experiments.find(options.experiment), verify=True)
-        show(data, as_json=options.json)
+        show(data, as_json=options.json, is_wide=options.wide)
         return report_damages(data.damages)

@@ -76,7 +76,9 @@ def render(data: ExperimentData) -> str:
     ]
     links = [tag("a", name, href=f"#{anchor}") for anchor, name, part in parts if part is not None]
     foot = tag("footer", "Written by Prony from the stored samples of this experiment. ",
-               "Every number can be computed again from its result folder.")  # fmt: skip
+               "Every number can be computed again from its result folder.",
+               tag("span", "The tables of every run, and what else is folded, are on the page itself: prony report "
+                   f"{data.experiment.id} --format html", class_="on-paper"))  # fmt: skip
     body = join_html((_top(data, links), tag("main", *(part for _, _, part in parts)), foot))
     return whole_page(f"{data.experiment.name}: Prony report", body)
 

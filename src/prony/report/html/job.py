@@ -152,7 +152,8 @@ def articles(data: ExperimentData, drawn: Mapping[str, Html]) -> list[Html]:
     made = []
     for place, entry in enumerate(data.entries):
         plots = drawn.get(entry.job.id) if place < MOST_DRAWN else _not_drawn()
-        made.append(_article(entry, place, plots or _telemetry_plot(entry)))
+        reasons = None if len(data.entries) == 1 else _reasons(entry)  # those of a single job stand under the table
+        made.append(_article(entry, place, reasons, plots or _telemetry_plot(entry)))
     return made
 
 
@@ -167,14 +168,18 @@ def _not_drawn() -> Html:
     return tag("p", f"Only the first {MOST_DRAWN} jobs are drawn one by one, to keep this page light.", class_="muted")
 
 
-def _article(entry: Entry, place: int, drawn: Html) -> Html:
+def _reasons(entry: Entry) -> Html | None:
+    """Return why a job has its verdict, folded: the notes under the table tell it of all jobs."""
+    reasons = [tag("li", _mark(one.grade), one.text) for one in entry.summary.verdict.reasons]
+    return fold("Why this verdict", tag("ul", *reasons, class_="notes")) if reasons else None
+
+
+def _article(entry: Entry, place: int, reasons: Html | None, drawn: Html) -> Html:
     verdict = entry.summary.verdict
     said = entry_fields.verdict_text(verdict.grade, entry.ended_early)
     badge = tag("span", said, class_=f"verdict {verdict.grade}")
     head = tag("header", tag("h3", entry_fields.label(entry)), badge, tag("span", entry.job.id, class_="muted"))
-    reasons = [tag("li", _mark(one.grade), one.text) for one in verdict.reasons]
-    listed = tag("ul", *reasons, class_="notes") if reasons else None
-    return tag("article", head, listed, _failures(entry), _figures(entry), drawn, _behind(entry), id=f"job-{place}")
+    return tag("article", head, reasons, _failures(entry), _figures(entry), drawn, _behind(entry), id=f"job-{place}")
 
 
 def _mark(grade: Grade) -> Html:

@@ -37,11 +37,17 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     console.print()
     for sentence in shown.heads(comparison):
         console.print(Text(f"· {one_line(sentence)}"))
+    left_out: tuple[str, ...] = ()
     for match in comparison.matches:
         console.print()
         console.print(Text(one_line(match.title), style="bold"))
-        console.print(_fitting(match, console))
+        lacking = _find_left_out(match, console)
+        console.print(_grid(match, console, lacking))
+        left_out = max(left_out, lacking, key=len)
     console.print()
+    if left_out:
+        count = f"{len(left_out)} more column{'' if len(left_out) == 1 else 's'} ({', '.join(left_out)})"
+        console.print(Text(f"{count}: a wider terminal shows them", style="dim"))
     for note in (*_software(comparison), *comparison.unmatched, *comparison.notes):
         console.print(Text(f"· {one_line(note)}", style="dim"))
 
@@ -54,16 +60,16 @@ def _software(comparison: Comparison) -> list[str]:
     return [*(f"differs, {text}" for text in found[:_MOST_SOFTWARE]), *more]
 
 
-def _fitting(match: Match, console: Console) -> Grid:
-    """Return as many columns as this width has room for; the sentences tell what is left out."""
+def _find_left_out(match: Match, console: Console) -> tuple[str, ...]:
+    """Return the columns that this width has no room for."""
     from rich.measure import Measurement
 
     wide = console.options.update(max_width=10_000)
-    for count in range(len(_SPARED) + 1):
+    for count in range(len(_SPARED)):
         grid = _grid(match, console, _SPARED[:count])
         if Measurement.get(console, wide, grid).maximum <= console.width:
-            break
-    return grid
+            return _SPARED[:count]
+    return _SPARED
 
 
 def _grid(match: Match, console: Console, left_out: Sequence[str]) -> Grid:

@@ -25,8 +25,11 @@ _GATES = {GateState.PASSED: "bold #009e73", GateState.CANNOT_TELL: "bold #e69f00
 _MOST_NAMED = 3
 
 
-def print_experiment(data: ExperimentData, console: Console) -> None:
-    """Print the table, its notes and one line on the instrument, for whatever width the console has."""
+def print_experiment(data: ExperimentData, console: Console, *, is_wide: bool = False, is_kept: bool = True) -> None:
+    """Print the table, its notes and one line on the instrument, for whatever width the console has.
+
+    `is_wide` prints every column of the table, however wide that is; `is_kept`: the experiment can be shown again.
+    """
     from rich.text import Text
 
     experiment = data.experiment
@@ -35,7 +38,10 @@ def print_experiment(data: ExperimentData, console: Console) -> None:
         console.print(Text(f"runs that confirm change {one_line(experiment.confirms)}; in no history", "dim"))
     console.print()
     shown = table(data)
-    console.print(_fitting(shown, console) if shown.rows else "No job has a result yet.")
+    if shown.rows:
+        _print_table(shown, console, data.experiment.id if is_kept else "", is_wide=is_wide)
+    else:
+        console.print("No job has a result yet.")
     console.print()
     if data.gates:
         print_gates(data.gates, console)
@@ -57,20 +63,43 @@ def print_gates(outcomes: Sequence[GateOutcome], console: Console) -> None:
     console.print()
 
 
-def _fitting(shown: Table, console: Console) -> Grid:
+def _print_table(shown: Table, console: Console, experiment_id: str, *, is_wide: bool) -> None:
+    """Print the table and say which columns there was no room for."""
+    from rich.text import Text
+
+    if is_wide:
+        grid, usual = _grid(shown, {one.key for one in shown.columns}, console), console.width
+        console.width = max(usual, _width_of(grid, console))
+        console.print(grid)
+        console.width = usual
+        return
+    kept = _find_fitting(shown, console)
+    console.print(_grid(shown, kept, console))
+    left_out = [one.heading for one in shown.columns if one.key not in kept]
+    if left_out:
+        count = f"{len(left_out)} more column{'' if len(left_out) == 1 else 's'}"
+        how = f"prony show {experiment_id} --wide" if experiment_id else "use a wider terminal"
+        named = f"{count} ({', '.join(left_out)}): {how}"  # only where it stays one line
+        console.print(Text(one_line(named if len(named) <= console.width else f"{count}: {how}"), style="dim"))
+
+
+def _find_fitting(shown: Table, console: Console) -> set[str]:
     """Return as many columns as this width has room for, the most important first.
 
     Intervals are never dropped to make room: a number without its interval is not worth the space.
     """
-    from rich.measure import Measurement
-
     kept: set[str] = set()
     for column in sorted(shown.columns, key=lambda one: -one.importance):
         tried = _grid(shown, kept | {column.key}, console)
-        wide = console.options.update(max_width=10_000)
-        if column.importance > 90 or Measurement.get(console, wide, tried).maximum <= console.width:
+        if column.importance > 90 or _width_of(tried, console) <= console.width:
             kept.add(column.key)
-    return _grid(shown, kept, console)
+    return kept
+
+
+def _width_of(grid: Grid, console: Console) -> int:
+    from rich.measure import Measurement
+
+    return Measurement.get(console, console.options.update(max_width=10_000), grid).maximum
 
 
 def _grid(shown: Table, keys: set[str], console: Console) -> Grid:
