@@ -12,7 +12,7 @@ import numpy as np
 
 from prony.errors import CapacityError, InputError
 from prony.plugins.engines.tensors import of_weights
-from prony.plugins.engines.torch_calls import PreparedRun, TorchDeviceCall, Work, card_id
+from prony.plugins.engines.torch_calls import PreparedRun, TorchDeviceCall, TorchWork, card_id
 from prony.plugins.engines.torch_options import TorchOptions, apply_torch_options, read_options
 from prony.plugins.engines.torch_programs import Program, dtype_name, read_program
 from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
@@ -213,7 +213,7 @@ class TorchSession:
         if not self._torch.is_inference_mode_enabled():
             # For the life of this process, as around a user's own loop: entering it costs 9 us at every call.
             self._torch.inference_mode().__enter__()
-        work = Work(self._torch, module, args, kwargs, self._chosen.mode, self._device)
+        work = TorchWork(self._torch, module, args, kwargs, self._chosen.mode, self._device)
         if self._device != "cpu":
             options = self._options
             return TorchDeviceCall(work, feeds, inputs_at=options.inputs_at, outputs_at=options.outputs_at)

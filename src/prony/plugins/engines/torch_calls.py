@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ _CAPTURE_WARM_UPS = 3
 
 
 @dataclass
-class Work:
+class TorchWork:
     """A module with its arguments, and how it is to be run."""
 
     torch: Any
@@ -41,7 +42,7 @@ class Work:
 class PreparedRun:
     """Runs the module; the first run compiles or captures it as its mode says."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: TorchWork) -> None:
         self._work = work
         self._stages: dict[str, tuple[int, int]] = {}
         first = {"graph": self._capture, "compile": self._compile, "max-autotune": self._compile}
@@ -68,6 +69,10 @@ class PreparedRun:
         answer = module(*work.args, **work.kwargs)
         work.wait()
         self._stages["compile"] = begin_ns, time.perf_counter_ns()
+        with suppress(ImportError):  # its helpers would go on beside what is timed
+            from torch._inductor.async_compile import shutdown_compile_workers
+
+            shutdown_compile_workers()
         self.run = lambda: module(*work.args, **work.kwargs)
         return answer
 
@@ -87,7 +92,7 @@ class PreparedRun:
                 answer = work.run()
         except RuntimeError as exc:
             hint = "use options.mode: eager or compile; a model that asks the host for a value cannot be captured"
-            raise SutError(f"this model cannot be captured as a graph: {exc}", hint=hint, code="engine_error") from exc
+            raise SutError(f"this model cannot be captured as a graph: {exc}", hint=hint, code="load_failed") from exc
         work.wait()
         self._stages["capture"] = begin_ns, time.perf_counter_ns()
 
@@ -102,7 +107,7 @@ class PreparedRun:
 class TorchDeviceCall:
     """One inference on a device: queued, waited for, marked and copied apart."""
 
-    def __init__(self, work: Work, feeds: Sequence[tuple[Any, Any]], *, inputs_at: str, outputs_at: str) -> None:
+    def __init__(self, work: TorchWork, feeds: Sequence[tuple[Any, Any]], *, inputs_at: str, outputs_at: str) -> None:
         """`feeds` has each input on the device with the same on the host."""
         self._work = work
         self._prepared = PreparedRun(work)
@@ -194,7 +199,7 @@ def card_id(torch: Any, device: str | int) -> str:
     return "" if uuid is None else f"GPU-{uuid}"
 
 
-def _allocated(work: Work) -> int:
+def _allocated(work: TorchWork) -> int:
     """Return the bytes of the weights, as they lie on the device."""
     return sum(_size(tensor) for tensor in (*work.module.parameters(), *work.module.buffers()))
 
@@ -203,15 +208,15 @@ def _size(tensor: Any) -> int:
     return int(tensor.numel() * tensor.element_size())
 
 
-def _can_pin(work: Work) -> bool:
+def _can_pin(work: TorchWork) -> bool:
     return work.device.startswith(("cuda", "xpu"))
 
 
-def _pin(work: Work, tensor: Any) -> Any:
+def _pin(work: TorchWork, tensor: Any) -> Any:
     return tensor.pin_memory() if _can_pin(work) and not tensor.is_pinned() else tensor
 
 
-def _empty_on_host(work: Work, tensor: Any) -> Any:
+def _empty_on_host(work: TorchWork, tensor: Any) -> Any:
     return work.torch.empty_like(tensor, device="cpu", pin_memory=_can_pin(work))
 
 
