@@ -260,7 +260,8 @@ def rules_in_source() -> set[tuple[str, str]]:
     """Return (code, grade) of every reason that a rule can give."""
     grades = {"void": str(Grade.VOID), "suspect": str(Grade.SUSPECT), "note": "note"}
     found = set()
-    for name in ("analyse/rules.py", "analyse/canaries.py", "analyse/external_results.py", "kinds/model/rules.py"):
+    of_models = ("kinds/model/rules.py", "kinds/model/device_rules.py")
+    for name in ("analyse/rules.py", "analyse/canaries.py", "analyse/external_results.py", *of_models):
         for node in ast.walk(tree(PACKAGE / name)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in grades:
                 assert isinstance(node.args[0], ast.Constant)

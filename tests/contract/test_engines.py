@@ -415,3 +415,26 @@ class TestTorch:
     )
     def test_what_cannot_be_is_refused(self, torch_saw: dict[str, Any], case: str, code: str) -> None:
         assert torch_saw[case]["code"] == code
+
+    @pytest.mark.parametrize(
+        ("case", "words"),
+        [
+            ("graph", "needs a CUDA device"),
+            ("mode", "one of eager, graph, compile, max-autotune"),
+            ("typo", "did you mean mode?"),
+            ("attention", "on a CUDA device only"),
+            ("switch", "takes true or false"),
+        ],
+    )
+    def test_an_option_that_cannot_be_had_is_refused_with_what_can(
+        self, torch_saw: dict[str, Any], case: str, words: str
+    ) -> None:
+        seen = torch_saw[case]
+        assert words in f"{seen['message']} {seen['hint']}"
+
+    def test_tells_which_options_it_ran_with(self, torch_saw: dict[str, Any]) -> None:
+        assert torch_saw["dense.pt2"]["effect"]["details"]["mode"] == "eager"
+        assert torch_saw["dense.pt2"]["effect"]["outputs_at"] is None
+        seen = torch_saw["chosen"]
+        np.testing.assert_allclose(seen["outputs"]["output"], dense(seen["fed"]["x"]), atol=1e-5)
+        assert seen["effect"]["details"]["deterministic"] == seen["effect"]["details"]["channels_last"] == "True"

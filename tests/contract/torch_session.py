@@ -62,10 +62,18 @@ def export_all(folder: Path) -> None:
     (folder / "broken.pt2").write_bytes((folder / "dense.pt2").read_bytes()[:500])
 
 
-def attempt(path: Path, unit: str, precision: str = "default", batch: int = 3, **given: Any) -> dict[str, Any]:
+def attempt(
+    path: Path,
+    unit: str,
+    precision: str = "default",
+    batch: int = 3,
+    options: dict[str, Any] | None = None,
+    **given: Any,
+) -> dict[str, Any]:
     """Load, feed and run one model; return what was seen, or the error."""
     try:
-        session = Torch().load(str(path), LoadOptions(unit, 1, precision=precision, batch_size=batch))
+        asked = LoadOptions(unit, 1, precision=precision, batch_size=batch, options=options or {})
+        session = Torch().load(str(path), asked)
         specs = session.signature()
         recipe: dict[str, Any] = {"axes": {}, "shapes": {}, "values": {}, "seed": 0} | given
         made = make_inputs(specs, batch_size=batch, **recipe)
@@ -104,6 +112,12 @@ def main(folder: Path, unit: str) -> dict[str, Any]:
         "weights.pt": attempt(folder / "weights.pt", unit),
         "broken.pt2": attempt(folder / "broken.pt2", unit),
         "missing.pt2": attempt(folder / "missing.pt2", unit),
+        "graph": attempt(folder / "dense.pt2", unit, options={"mode": "graph"}),
+        "mode": attempt(folder / "dense.pt2", unit, options={"mode": "fast"}),
+        "typo": attempt(folder / "dense.pt2", unit, options={"moed": "eager"}),
+        "attention": attempt(folder / "dense.pt2", unit, options={"attention": "flash"}),
+        "switch": attempt(folder / "dense.pt2", unit, options={"deterministic": "yes"}),
+        "chosen": attempt(folder / "dense.pt2", unit, options={"channels_last": True, "deterministic": True}),
     }
 
 

@@ -18,7 +18,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prony.errors import CapacityError, InputError
-from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, Session, TensorSpec, Unit
+from prony.ports.engine import (
+    Array,
+    DeviceMemory,
+    Effect,
+    EngineInfo,
+    HostCopies,
+    LoadOptions,
+    Session,
+    TensorSpec,
+    Unit,
+)
 
 
 def _hang() -> None:
@@ -78,10 +88,15 @@ class PlannedClock:
 
 def _keep_pace() -> None:
     """Take as long as FAULTY_PACE_S says, give or take one per cent, by the clock of this process and by no other."""
+    _plan_clock().now_ns += round(1e9 * float(os.environ["FAULTY_PACE_S"]) * random.uniform(0.99, 1.01))
+
+
+def _plan_clock() -> PlannedClock:
+    """Put a planned clock in the place of this process's own, once."""
     if not isinstance(time.perf_counter_ns, PlannedClock):
         setattr(time, "perf_counter_ns", PlannedClock())  # noqa: B010
     assert isinstance(time.perf_counter_ns, PlannedClock)
-    time.perf_counter_ns.now_ns += round(1e9 * float(os.environ["FAULTY_PACE_S"]) * random.uniform(0.99, 1.01))
+    return time.perf_counter_ns
 
 
 def _version() -> str:
@@ -114,6 +129,58 @@ ACTIONS: dict[str, Callable[[], None]] = {
 }
 
 
+class PlannedDevice:
+    """A device that works beside the host for a planned time, after the host took a planned time to queue the work.
+
+    Both by the clock of this process and by no other.
+    """
+
+    device_id = ""
+
+    def __init__(self, plan: str, answer: Mapping[str, Array], *, is_lazy: bool) -> None:
+        self.launch_ns, self.work_ns = (1000 * int(number) for number in plan.split("/"))
+        self.answer = answer
+        self.is_lazy = is_lazy
+        self.free_ns = 0
+        self.clock = _plan_clock()
+
+    def __call__(self) -> Mapping[str, Array]:
+        answer = self.launch()
+        self.wait()
+        return answer
+
+    def launch(self) -> Mapping[str, Array]:
+        self.clock.now_ns += self.launch_ns
+        self._queue(self.work_ns)
+        return self.answer
+
+    def wait(self) -> None:
+        if not self.is_lazy:
+            self.clock.now_ns = max(self.clock.now_ns, self.free_ns)
+
+    def time_on_device(self) -> int | None:
+        self.launch()
+        self.wait()
+        return max(self.launch_ns, self.work_ns)
+
+    def host_copies(self) -> HostCopies:
+        def roundtrip() -> None:
+            self._queue(100_000)
+            self.launch()
+            self._queue(300_000)
+
+        return HostCopies(lambda: self._queue(100_000), lambda: self._queue(300_000), roundtrip, 1_000_000, 3_000_000)
+
+    def reset_memory_peak(self) -> None:
+        return None
+
+    def device_memory(self) -> DeviceMemory | None:
+        return DeviceMemory(weights=2**20, allocated_peak=3 * 2**20, reserved_peak=4 * 2**20)
+
+    def _queue(self, work_ns: int) -> None:
+        self.free_ns = max(self.free_ns, self.clock.now_ns) + work_ns
+
+
 class FaultySession:
     def __init__(self, plan: Mapping[str, str]) -> None:
         self.plan = plan
@@ -124,9 +191,13 @@ class FaultySession:
         return [TensorSpec("x", "float32", ("batch", 4))]
 
     def effect(self) -> Effect:
-        return Effect(device="cpu", precision="fp32", threads=1)
+        outputs_at = "device" if "device" in self.plan else None
+        return Effect(device="cpu", precision="fp32", threads=1, outputs_at=outputs_at)
 
     def bind(self, inputs: Mapping[str, Array]) -> Callable[[], Any]:
+        if "device" in self.plan:
+            return PlannedDevice(self.plan["device"], {"y": np.ones(4)}, is_lazy=self.plan.get("wait") == "never")
+
         def call() -> Any:
             self.calls += 1
             self.act("each")

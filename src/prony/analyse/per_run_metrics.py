@@ -46,8 +46,8 @@ def run_estimates(
     is_stopped: bool = False,
 ) -> EstimateSet:
     """Return throughput, CPU time, memory and energy; a counter that the machine lacks leaves no entry."""
-    rates = [_throughput_per_s(runs[repetition.index], batch_size) for repetition in selection.used]
-    used = [on_cpu(repetition) if unit == "cpu" else repetition for repetition in selection.used]
+    rates = [_throughput_per_s(repetition, runs[repetition.index], batch_size) for repetition in selection.used]
+    used = [on_cpu(repetition) if unit == "cpu" else _on_own_card(repetition) for repetition in selection.used]
     known = [rate for rate in rates if rate is not None]
     found = single_estimates("throughput_per_s", known, "runs", full=True, is_stopped=is_stopped)
     for metric, reading in _READINGS.items():
@@ -60,6 +60,16 @@ def on_cpu(repetition: Repetition) -> Repetition:
     """Return it without what a GPU did beside it: an idle card's joules are none of a CPU's inference."""
     energy = {name: joules for name, joules in repetition.energy_j.items() if not name.startswith("gpu")}
     return repetition.model_copy(update={"energy_j": energy, "vram_peak_mib": None})
+
+
+def _on_own_card(repetition: Repetition) -> Repetition:
+    """Return it without the joules of cards that are not the job's; with several cards and none known, without any."""
+    cards = [name for name in repetition.energy_j if name.startswith("gpu")]
+    own = repetition.gpu.card if repetition.gpu is not None else ""
+    if not own and len(cards) < 2:
+        return repetition
+    energy = {name: joules for name, joules in repetition.energy_j.items() if name == own or name not in cards}
+    return repetition.model_copy(update={"energy_j": energy if own in energy else {}})
 
 
 def energy_j(repetition: Repetition) -> float | None:
@@ -79,7 +89,10 @@ def energy_j(repetition: Repetition) -> float | None:
     return sum(counted) if counted else None
 
 
-def _throughput_per_s(run: MeasuredRun, batch_size: int) -> float | None:
+def _throughput_per_s(repetition: Repetition, run: MeasuredRun, batch_size: int) -> float | None:
+    """Return items by wall time: of a device while it worked back to back, else of the measured window."""
+    if (sustained := repetition.phases.get("sustained")) is not None and sustained.end_ns > sustained.begin_ns:
+        return sustained.count * batch_size / ((sustained.end_ns - sustained.begin_ns) / _NS_PER_S)
     return run.count * batch_size / (run.window_ns / _NS_PER_S) if run.window_ns > 0 else None
 
 
@@ -93,15 +106,26 @@ def _cpu_ms(repetition: Repetition) -> float | None:
 
 
 def _energy_each_j(repetition: Repetition) -> float | None:
+    if repetition.gpu is not None:
+        power, each_s = power_w(repetition), sustained_s(repetition)
+        return power * each_s if power is not None and each_s is not None else None
     energy, count = energy_j(repetition), _measure(repetition).count
     return energy / count if energy is not None and count else None
 
 
 def power_w(repetition: Repetition) -> float | None:
-    """Return the mean power of the measured phase; None without a counter."""
+    """Return the mean power of the measured phase, of a device while it worked back to back; None without a counter."""
+    if (gpu := repetition.gpu) is not None:
+        return gpu.energy_j / gpu.energy_window_s if gpu.energy_j is not None and gpu.energy_window_s else None
     energy, phase = energy_j(repetition), _measure(repetition)
     window_ns = phase.end_ns - phase.begin_ns
     return energy / (window_ns / _NS_PER_S) if energy is not None and window_ns > 0 else None
+
+
+def sustained_s(repetition: Repetition) -> float | None:
+    """Return the time of one inference where they follow each other without waiting; None without such a phase."""
+    phase = repetition.phases.get("sustained", _NO_PHASE)
+    return (phase.end_ns - phase.begin_ns) / phase.count / _NS_PER_S if phase.count else None
 
 
 def _memory_mib(repetition: Repetition) -> float | None:

@@ -38,6 +38,7 @@ class Evidence:
     headline: Estimate | None
     environment: Environment | None = None
     refused: Mapping[str, str] = field(default_factory=dict)
+    estimates: Mapping[str, Estimate] = field(default_factory=dict)
 
     @property
     def numbers(self) -> list[float]:

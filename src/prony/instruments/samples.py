@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 SAMPLES = "samples.parquet"
 TELEMETRY = "telemetry.parquet"
 # The phases whose rows are in samples.parquet, in the order in which a repetition goes through them.
-SAMPLE_PHASES = ("load", "first", "warmup", "measure")
+# Those after `measure` are of devices that work beside the host: `launch` has the same calls as `measure`, each from
+# its begin to when it was queued. The last two are parts of `first`.
+SAMPLE_PHASES = (
+    "load", "first", "warmup", "measure",
+    "launch", "device", "copy_in", "copy_out", "roundtrip", "compile", "capture",
+)  # fmt: skip
 
 
 def sample_frame(rows: Iterable[tuple[int, str, Sequence[int], Sequence[int]]]) -> pl.DataFrame:

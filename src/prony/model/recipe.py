@@ -139,6 +139,9 @@ class Measure(Noun):
     )
     max_time: DurationNs = _lasting(60 * 10**9, "cap on the measured phase of one repetition")
     check: bool = Field(default=True, description="compare outputs with a float32 reference")
+    energy_window: DurationNs = _lasting(
+        2 * 10**9, "how long a GPU works back to back for throughput, power and energy; 2s gives 5 %, 10s 1 %"
+    )
 
     @model_validator(mode="after")
     def _reachable(self) -> Self:

@@ -88,6 +88,36 @@ class RankEnd(Noun):
     end_ns: int | None = None
 
 
+class GpuFacts(Noun):
+    """The card of a job while it was measured. Shares, clock and heat are of the measured and the sustained phase."""
+
+    # As the counters in telemetry.parquet call it, and a digest of its serial number; empty where it was not found.
+    card: str = ""
+    uuid_hash: str = ""
+    # Of its board, while it worked back to back; `energy_note` says why there is none.
+    energy_j: float | None = None
+    energy_window_s: float | None = None
+    energy_note: str = ""
+    # Before the model was loaded.
+    idle_power_w: float | None = None
+    clock_mhz: float | None = None
+    temperature_begin_c: float | None = None
+    temperature_end_c: float | None = None
+    # Share of the time in which the clock was held down, by cause.
+    held_back: dict[str, float] = {}
+    # What other processes used of it, by their numbers: share of its time.
+    others: dict[str, float] = {}
+    # By the engine's allocator; then by the driver: of all that uses the card.
+    weights_mib: float | None = None
+    allocated_peak_mib: float | None = None
+    reserved_peak_mib: float | None = None
+    device_peak_mib: float | None = None
+    # What one inference copies from and to the host, where it does, and between which memory.
+    bytes_in: int | None = None
+    bytes_out: int | None = None
+    host_memory: str = ""
+
+
 class Repetition(Noun):
     """One fresh process. `index` is the run id that outliers and samples refer to."""
 
@@ -106,6 +136,8 @@ class Repetition(Noun):
     noise: Noise = Noise()
     energy_j: dict[str, float] = {}
     vram_peak_mib: float | None = None
+    # Of a job on a device that works beside the host; None of any other, and in older results.
+    gpu: GpuFacts | None = None
     contamination: tuple[str, ...] = ()
     # How fast the machine was right before and right after; None in older results.
     canary_before: CanaryReading | None = None
@@ -180,6 +212,9 @@ class Effective(Noun):
     threads: int | None = None
     provider_coverage: dict[str, float] = {}
     details: dict[str, str] = {}
+    # Where a device leaves the outputs of a timed call: `device`, or `pinned host`. None: in the host's ordinary
+    # memory, as everywhere before version 2 of results.
+    outputs_at: str | None = None
 
 
 class OutputCheck(Noun):
@@ -238,7 +273,8 @@ class ScriptFacts(Noun):
 
 
 class Result(Noun):
-    version: int = 1
+    # 2: on a device the outputs of a timed call stay there; before, they were copied to the host inside the timer.
+    version: int = 2
     prony_version: str
     job_id: str
     experiment_id: str

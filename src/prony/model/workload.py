@@ -60,6 +60,8 @@ class Workload(Noun):
     sample_columns: ClassVar[tuple[str, ...]] = ("begin_ns", "end_ns")
     # Which of its fields hold a name of the catalogue, and of which list there.
     named_fields: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    # Keys that came after series of results were first named, by path, with the values that make no other series.
+    later_keys: ClassVar[Mapping[str, Scalar]] = MappingProxyType({})
     # Where its recipe says how many agents run a job together, and how many processes each has.
     agents_path: ClassVar[str] = "load.clients.agents"
     processes_path: ClassVar[str] = "load.clients.processes"

@@ -55,6 +55,9 @@ class LoadOptions:
     options: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     # Ask for per-node placement: slower, so never set in a repetition that is timed.
     profile: bool = False
+    # Where each timed call finds its inputs and leaves its outputs: `device`, or `host` with a copy in every call.
+    inputs_at: str = "device"
+    outputs_at: str = "device"
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,9 @@ class Effect:
     # Share of nodes by provider (0..1); empty where the engine does not tell.
     coverage: Mapping[str, float] = field(default_factory=dict)
     details: Mapping[str, str] = field(default_factory=dict)
+    # Where the timed call leaves its outputs: `device`, or `pinned host`. None: on the host, in ordinary memory; on a
+    # unit other than the CPU the call then counts the copies.
+    outputs_at: str | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,76 @@ class EngineInfo:
     details: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class HostCopies:
+    """Copies between the host and the device, each queued by its call; the buffers on the host are made once.
+
+    `memory` says what the host's buffers are: `pinned` or `pageable`.
+    """
+
+    copy_in: Callable[[], Any]
+    copy_out: Callable[[], Any]
+    roundtrip: Callable[[], Any]  # inputs in, one inference, outputs out
+    bytes_in: int
+    bytes_out: int
+    memory: str = "pinned"
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """The device's memory by the engine's own allocator, in bytes: of the weights, and the highest since `reset`."""
+
+    weights: int
+    allocated_peak: int
+    reserved_peak: int
+
+
+@runtime_checkable
+class DeviceCall(Protocol):
+    """A bound call on a device that works beside the host. Called plainly it launches, waits and returns the outputs.
+
+    `device_id` is the card's own name, as its driver tells it; empty where it is not known.
+    """
+
+    device_id: str
+
+    def __call__(self) -> Any:
+        """Run one inference to its end."""
+
+    def launch(self) -> Any:
+        """Queue one inference and return what will hold its outputs, without waiting for them."""
+
+    def wait(self) -> None:
+        """Block until the device has done all that was queued."""
+
+    def time_on_device(self) -> int | None:
+        """Run one inference between two marks on the device; return the nanoseconds between them.
+
+        Returns:
+            None where the device cannot mark its time.
+        """
+
+    def host_copies(self) -> HostCopies:
+        """Make the host's buffers and return how inputs and outputs are copied."""
+
+    def reset_memory_peak(self) -> None:
+        """Forget the highest memory so far."""
+
+    def device_memory(self) -> DeviceMemory | None:
+        """Return what the engine's allocator holds; None where the engine does not tell."""
+
+
+@runtime_checkable
+class CompiledCall(Protocol):
+    """A bound call whose first run compiles or captures the model."""
+
+    def stages(self) -> Mapping[str, tuple[int, int]]:
+        """Return begin and end, in monotonic nanoseconds, of `compile` and `capture` as far as they were done."""
+
+    def count_compilations(self) -> int:
+        """Return how often the model was compiled in this process so far."""
+
+
 class Session(Protocol):
     """A loaded model."""
 
@@ -104,8 +180,10 @@ class Session(Protocol):
             inputs: An array for each name of `signature`.
 
         Returns:
-            A call that takes nothing, blocks until the outputs are ready on the host, and returns them in whatever form
-            is cheapest; `outputs` makes arrays of them outside the timer.
+            A call that takes nothing, blocks until the outputs are ready, and returns them in whatever form is
+            cheapest; `outputs` makes arrays of them outside the timer. On a device that works beside the host it is a
+            `DeviceCall`, whose outputs stay on the device unless the recipe asks for them on the host. A call that
+            compiles the model when it first runs is a `CompiledCall` too.
         """
 
     def outputs(self, raw: Any) -> dict[str, Array]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import ClassVar, Protocol
+from collections.abc import Collection, Mapping
+from typing import ClassVar, Protocol, runtime_checkable
 
 
 class Probe(Protocol):
@@ -31,3 +31,31 @@ class Probe(Protocol):
 
     def close(self) -> None:
         """Let go of what it holds open; nothing is read afterwards."""
+
+
+@runtime_checkable
+class CardProbe(Probe, Protocol):
+    """A probe of accelerators. The counters of one card begin with its name: `gpu0_power_w`, `energy_gpu0_uj_total`.
+
+    `<card>_held_<cause>_ns_total` is for how long the card's clock was held down.
+    """
+
+    def find_card(self, device_id: str) -> str | None:
+        """Return what the counters call the card that has this name of its own; None where there is none."""
+
+    def card_digest(self, card: str) -> str:
+        """Return a digest of the card's own name, by which it can be compared and not read."""
+
+    def read_energy_uj(self, card: str) -> float | None:
+        """Read the card's energy counter alone; None where it has none."""
+
+    def read_others(self, card: str, since_us: int) -> Mapping[str, float] | None:
+        """Say who else used the card.
+
+        Args:
+            card: As `find_card` names it.
+            since_us: From when on, in microseconds since 1970.
+
+        Returns:
+            The share of the card's time by process, without those that `watch` named; None where that is not shown.
+        """

@@ -27,6 +27,10 @@ _KNOWN: dict[str, str] = {
     "cold_start_ms.p50": "Cold start",
     "memory_mib.p50": "Memory",
     "energy_j.p50": "Energy",
+    "device_ms.p50": "Device time p50",
+    "launch_ms.p50": "Launch p50",
+    "hot_ms.p50": "Back to back",
+    "vram_run_peak_mib.p50": "GPU memory",
 }
 
 

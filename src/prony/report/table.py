@@ -33,7 +33,14 @@ _MEASURED: tuple[tuple[str, str, int], ...] = (
     ("load_ms", "load", 65),
     ("first_inference_ms", "first", 55),
     ("memory_mib", "memory", 62),
+    ("device_ms", "device time", 54),
+    ("launch_ms", "launch", 48),
+    ("hot_ms", "back to back", 42),
+    ("compile_ms", "compile", 41),
     ("energy_j", "energy", 40),
+    ("power_w", "power", 28),
+    ("vram_run_peak_mib", "GPU memory", 36),
+    ("gpu_clock_mhz", "GPU clock", 18),
 )
 # Shown beside a wall time that is void: what others use of the CPU changes it far less.
 _BESIDE_VOID = ("inference_cpu_ms", "CPU time", 96)

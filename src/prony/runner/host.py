@@ -42,10 +42,13 @@ class Watch:
     memory_bytes: int | None = None
     stop_asked: Callable[[], bool] = lambda: False
     on_phase: Callable[[str], None] = _nothing
-    on_ready: Callable[[], None] = _nothing
+    # Is the machine ready too? Where not, the child goes on warming up and asks again.
+    on_ready: Callable[[Message], bool] = lambda _: True
     on_measured: Callable[[Message], None] = _nothing
     on_tick: Callable[[int], None] = _nothing
     oom_kills: Callable[[], int | None] = lambda: None
+    # How long it may wait between two ticks, where that is shorter than usual.
+    tick_s: Callable[[], float] = lambda: _POLL_S
 
 
 @dataclass
@@ -162,7 +165,7 @@ class EngineHost:
         self._tell(course, "order", order=asdict(replace(order, phase=str(self._phase_note))))
         pause_s = _MEMORY_POLL_S if watch.memory_bytes else _POLL_S
         while not course.exited:
-            ready, _, _ = select.select([self._wire.read_fd], [], [], pause_s)
+            ready, _, _ = select.select([self._wire.read_fd], [], [], min(pause_s, watch.tick_s()))
             if ready:
                 self._take(course, watch)
             self._enforce(course, watch)
@@ -193,8 +196,7 @@ class EngineHost:
                 # Time enough for the inference that runs, the one that is checked, and to hand over all.
                 course.grace_ns = _GRACE_NS + 3 * int(message.get("inference_ns", 0))
                 self._heed_stop(course, watch)  # before it goes: else all may be measured when the stop comes
-                watch.on_ready()
-                self._tell(course, "go")
+                self._tell(course, "go" if watch.on_ready(message) else "more")
             case "measured":
                 watch.on_measured(message)
             case "done":

@@ -14,9 +14,11 @@ from prony.ports import plugins
 from prony.ports.probe import Probe
 from prony.runner.child.wire import Message
 from prony.runner.folder import TelemetryRow
+from prony.runner.watch_gpu import GpuWatch
 from prony.runner.watch_machine import EXACT_READINGS, MachineWatch
 
 _PERIOD_NS = 10**9
+_SHORT_PERIOD_NS = 250_000_000
 _WELL_SEEN_S = 1.0
 
 
@@ -46,18 +48,27 @@ class Observer:
         self.contamination: tuple[str, ...] = ()
         self.energy_j: dict[str, float] = {}
         self.vram_peak_mib: float | None = None
+        self.gpu = GpuWatch(probes)
 
     def phase(self, name: str) -> None:
+        if name == "load":
+            self.gpu.note_idle(self._read())
         if name == "warmup":
             self._at_warmup = HostCounters.read()
+        self.gpu.enter(name, self._read)
 
-    def ready(self) -> None:
+    def ready(self, message: Message | None = None) -> bool:
+        """Read everything before the measured window; False where a GPU must warm up further first."""
+        readings = self._read()
+        if not self.gpu.is_settled(message or {}, self._last_ns, readings):
+            return False
         self._is_measuring = True
-        self._totals = _energy(self._read())
+        self._totals = _energy(readings)
         if self._machine is not None:
             self._machine.begin()
         else:
             self._before = HostCounters.read()
+        return True
 
     def note_measurement(self, message: Message) -> None:
         """Say what else ran meanwhile."""
@@ -89,8 +100,14 @@ class Observer:
             self._pid = pid
             for probe in self._probes:
                 probe.watch({pid})
-        if time.perf_counter_ns() - self._last_ns >= _PERIOD_NS:
+        self.gpu.meter()
+        period_ns = _SHORT_PERIOD_NS if self.gpu.is_metering or self.gpu.is_warming else _PERIOD_NS
+        if time.perf_counter_ns() - self._last_ns >= period_ns:
             self._read()
+
+    def tick_s(self) -> float:
+        """Return how often `tick` wants to be called at least."""
+        return self.gpu.tick_s
 
     def _read(self) -> dict[str, float]:
         self._last_ns = time.perf_counter_ns()
@@ -99,8 +116,9 @@ class Observer:
             values = probe.read()
             self.rows.append((self._repetition, self._last_ns, probe.name, values))
             readings |= values
+        self.gpu.take(self._last_ns, readings)
         used = readings.get("vram_used_mib")
-        if used is not None and self._is_measuring:
+        if used is not None and (self._is_measuring or self.gpu.is_metering):
             self.vram_peak_mib = max(used, self.vram_peak_mib or 0.0)
         return readings
 

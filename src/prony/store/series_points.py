@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 from datetime import datetime
+from functools import reduce
 from typing import Any
 
 from prony.model.estimate import Summary, headline_of, metric_in
@@ -20,6 +21,7 @@ from prony.model.load import Load
 from prony.model.metric import key_of
 from prony.model.recipe import Measure
 from prony.model.result import ResultState
+from prony.model.workload import Workload
 from prony.store.folder import FolderContents
 
 # Of every metric the middle and the tail; all else is in the summary.
@@ -40,7 +42,8 @@ def place_in_history(contents: FolderContents, summary: Summary) -> tuple[Values
     if metric is None or is_apart or result.state is ResultState.FAILED:
         return None
     about, git = metric_in(summary, metric), contents.environment.git
-    trunk = fingerprint(job, device.hardware_id, device.software.os)
+    outputs_at = None if result.effective is None else result.effective.outputs_at
+    trunk = fingerprint(job, device.hardware_id, device.software.os, outputs_at)
     series_id = series_of_branch(trunk, git, branch_apart(git))
     series = {
         "id": series_id, "name": job.name[:128], "title": job.title[:500], "machine": device.name[:128],
@@ -79,6 +82,7 @@ def _point_row(point: dict[str, Any], at: datetime) -> Values:
 _NO_MATTER = {"errors"}
 # Keys that came after series were first named: who leaves them out stays in a series.
 _LATER_KEYS = ("cache", "same_text")
+_LATER_MEASURE_KEYS = ("energy_window",)
 # How often a load was repeated by default when series were first named: who leaves it out stays in a series.
 _FIRST_REPEATS = 3
 
@@ -93,17 +97,32 @@ def _load_settings(load: Load) -> dict[str, Any]:
 def _measure_settings(measure: Measure) -> dict[str, Any]:
     """Return what decides a run. How its process is made is no other benchmark; it was a copy when
     series were named."""
-    return measure.model_dump(mode="json") | {"isolation": "fork"}
+    later = {key for key in _LATER_MEASURE_KEYS if getattr(measure, key) == getattr(Measure(), key)}
+    return measure.model_dump(mode="json", exclude=later) | {"isolation": "fork"}
 
 
-def fingerprint(job: Job, hardware_id: str, system: str) -> str:
+def _workload_settings(workload: Workload) -> dict[str, Any]:
+    found = workload.model_dump(mode="json", exclude=_VERSIONS)
+    for path, usual in workload.later_keys.items():
+        *parents, key = path.split(".")
+        section = reduce(lambda part, name: part.get(name, {}), parents, found)
+        if section.get(key) == usual:
+            del section[key]
+    return found
+
+
+def fingerprint(job: Job, hardware_id: str, system: str, outputs_at: str | None = None) -> str:
     """Return the name of the default branch's series: what must be alike for two results to be of one history, and
-    nothing else."""
-    workload = job.workload.model_dump(mode="json", exclude=_VERSIONS)
+    nothing else.
+
+    `outputs_at` is where a device left its outputs: times that count a copy to the host are of another history.
+    """
+    workload = _workload_settings(job.workload)
     told: dict[str, Any] = {
         "name": job.name, "cell": job.cell, "workload": workload, "measure": _measure_settings(job.measure),
         "load": _load_settings(job.load), "hardware": hardware_id, "os": system,
     }  # fmt: skip
+    told |= {} if outputs_at is None else {"outputs_at": outputs_at}
     return "s" + hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:15]
 
 

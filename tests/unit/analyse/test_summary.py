@@ -16,6 +16,7 @@ from prony.kinds.model.summary import summarise
 from prony.model.comparison import Conclusion, Terms
 from prony.model.estimate import Grade, Summary
 from prony.model.metric import METRICS, STATISTICS
+from prony.model.result import GpuFacts
 from prony.stats.quantiles import Array
 from prony.stats.spread import detectable_change
 
@@ -223,6 +224,31 @@ def test_an_idle_gpu_beside_a_cpu_job_is_not_its_energy() -> None:
     assert "vram_peak_mib.p50" not in found
     only_card = [repetition(i, phases=phases, energy_j={"gpu0": 50.0}) for i in runs]
     assert "energy_j.p50" not in summarise(job(unit="cpu"), result(only_card), samples(runs)).estimates
+
+
+def test_energy_of_a_gpu_is_its_own_cards_while_it_worked_back_to_back() -> None:
+    runs = steady_runs(5)
+    phases = {"measure": phase(), "sustained": phase(begin_ns=0, end_ns=4 * 10**9, count=2000)}
+    gpu = GpuFacts(card="gpu1", energy_j=1200.0, energy_window_s=2.0, idle_power_w=100.0)
+    both = {"gpu0": 500.0, "gpu1": 60.0, "package_0": 20.0}
+    known = [repetition(i, phases=phases, energy_j=both, gpu=gpu) for i in runs]
+    found = summarise(job(unit="cuda", batch_size=2), result(known), samples(runs)).estimates
+    expected = {"power_w": 600, "energy_j": 1.2, "energy_net_j": 1.0, "hot_ms": 2, "throughput_per_s": 1000}
+    assert {name: found[f"{name}.p50"].value for name in expected} == pytest.approx(expected)
+    # Of two cards nobody knows which is the job's: no joule of either is told. One alone is its own.
+    unknown = [repetition(i, phases={"measure": phase()}, energy_j=both) for i in runs]
+    assert "energy_j.p50" not in summarise(job(unit="cuda"), result(unknown), samples(runs)).estimates
+    alone = [repetition(i, phases={"measure": phase()}, energy_j={"gpu0": 50.0}) for i in runs]
+    assert "energy_j.p50" in summarise(job(unit="cuda"), result(alone), samples(runs)).estimates
+
+
+@pytest.mark.parametrize(("shares", "grade"), [((0.9, 1.0), Grade.VALID), ((0.3, 1.0), Grade.SUSPECT)])
+def test_a_power_cap_is_a_note_unless_it_held_some_runs_and_others_not(shares: tuple[float, ...], grade: Grade) -> None:
+    runs = steady_runs(5)
+    gpus = [GpuFacts(card="gpu0", held_back={"power": shares[i % 2]}, energy_j=1, energy_window_s=1) for i in runs]
+    known = [repetition(i, phases={"measure": phase()}, gpu=gpu) for i, gpu in zip(runs, gpus, strict=True)]
+    reasons = {one.code: one for one in summarise(job(unit="cuda"), result(known), samples(runs)).verdict.reasons}
+    assert reasons["power_cap"].grade is grade
 
 
 def test_counters_that_the_machine_lacks_leave_no_entry() -> None:

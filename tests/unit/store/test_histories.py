@@ -350,3 +350,17 @@ def test_a_recipe_that_leaves_a_new_key_out_stays_in_its_series() -> None:
     assert [fingerprint(job, "h", "linux") for job in jobs] == ["s7ebe18d3fa74780", "s04ec19eb62453d9"]
     other = jobs[1].model_copy(update={"load": Load(errors="any")})
     assert fingerprint(other, "h", "linux") == fingerprint(jobs[1], "h", "linux")
+
+
+def test_times_of_a_gpu_that_mean_something_else_are_of_another_series() -> None:
+    work = ModelWorkload(kind="model", model="zoo:mobilenet-v2", engine="onnxruntime", unit="cuda")
+    job = Job(id="x-000", experiment_id="x", name="t", workload=work, measure=Measure())
+    # The name that it had before outputs could stay on the device; results that say nothing of that keep it.
+    assert fingerprint(job, "h", "linux") == "sc9eda1421060242"
+    copied = job.model_copy(update={"workload": work.model_copy(update={"outputs": "host"})})
+    names = [
+        fingerprint(job, "h", "linux"),
+        fingerprint(job, "h", "linux", "device"),
+        fingerprint(copied, "h", "linux", "pinned host"),
+    ]
+    assert len(set(names)) == 3

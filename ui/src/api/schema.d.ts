@@ -3153,6 +3153,8 @@ export interface components {
             engine: string;
             /** Engine Version */
             engine_version: string;
+            /** Outputs At */
+            outputs_at?: string | null;
             /** Precision */
             precision: string;
             /**
@@ -3864,6 +3866,70 @@ export interface components {
             vendor: string;
         };
         /**
+         * GpuFacts
+         * @description The card of a job while it was measured. Shares, clock and heat are of the measured and the sustained phase.
+         */
+        GpuFacts: {
+            /** Allocated Peak Mib */
+            allocated_peak_mib?: number | null;
+            /** Bytes In */
+            bytes_in?: number | null;
+            /** Bytes Out */
+            bytes_out?: number | null;
+            /**
+             * Card
+             * @default
+             */
+            card: string;
+            /** Clock Mhz */
+            clock_mhz?: number | null;
+            /** Device Peak Mib */
+            device_peak_mib?: number | null;
+            /** Energy J */
+            energy_j?: number | null;
+            /**
+             * Energy Note
+             * @default
+             */
+            energy_note: string;
+            /** Energy Window S */
+            energy_window_s?: number | null;
+            /**
+             * Held Back
+             * @default {}
+             */
+            held_back: {
+                [key: string]: number;
+            };
+            /**
+             * Host Memory
+             * @default
+             */
+            host_memory: string;
+            /** Idle Power W */
+            idle_power_w?: number | null;
+            /**
+             * Others
+             * @default {}
+             */
+            others: {
+                [key: string]: number;
+            };
+            /** Reserved Peak Mib */
+            reserved_peak_mib?: number | null;
+            /** Temperature Begin C */
+            temperature_begin_c?: number | null;
+            /** Temperature End C */
+            temperature_end_c?: number | null;
+            /**
+             * Uuid Hash
+             * @default
+             */
+            uuid_hash: string;
+            /** Weights Mib */
+            weights_mib?: number | null;
+        };
+        /**
          * Grade
          * @enum {string}
          */
@@ -4063,6 +4129,13 @@ export interface components {
          */
         Inputs: {
             /**
+             * At
+             * @description where each timed call finds its inputs; host: it copies them to the device
+             * @default device
+             * @enum {string}
+             */
+            at: "device" | "host";
+            /**
              * Axes
              * @description size of a dynamic axis, by its name
              * @default {}
@@ -4146,6 +4219,7 @@ export interface components {
             /**
              * @default {
              *       "check": true,
+             *       "energy_window": "2s",
              *       "isolation": "exec",
              *       "max_time": "1m",
              *       "page_cache": "as-is",
@@ -4897,6 +4971,14 @@ export interface components {
              */
             cold_starts?: number | null;
             /**
+             * Energy Window
+             * @description how long a GPU works back to back for throughput, power and energy; 2s gives 5 %, 10s 1 %
+             * @default 2s
+             * @example 60s
+             * @example 5m
+             */
+            energy_window: string;
+            /**
              * Isolation
              * @description how a repetition gets its process: a fresh interpreter (exec), or a copy of one (fork)
              * @default exec
@@ -5130,6 +5212,7 @@ export interface components {
             /**
              * @description sizes and contents for what the model leaves open
              * @default {
+             *       "at": "device",
              *       "axes": {},
              *       "seed": 0,
              *       "shapes": {},
@@ -5157,6 +5240,13 @@ export interface components {
             options: {
                 [key: string]: string | number | boolean;
             };
+            /**
+             * Outputs
+             * @description where each timed call leaves its outputs; host: it copies them from the device
+             * @default device
+             * @enum {string}
+             */
+            outputs: "device" | "host";
             /**
              * Precision
              * @description precision to compute in; default: whatever the engine chooses, and it is shown
@@ -5990,6 +6080,7 @@ export interface components {
              * @description how much is measured and what counts as warm
              * @default {
              *       "check": true,
+             *       "energy_window": "2s",
              *       "isolation": "exec",
              *       "max_time": "1m",
              *       "page_cache": "as-is",
@@ -6217,6 +6308,7 @@ export interface components {
                 [key: string]: number;
             };
             failure?: components["schemas"]["Failure"] | null;
+            gpu?: components["schemas"]["GpuFacts"] | null;
             /** Import Ns */
             import_ns?: number | null;
             /** Index */
@@ -6377,7 +6469,7 @@ export interface components {
             state: components["schemas"]["ResultState"];
             /**
              * Version
-             * @default 1
+             * @default 2
              */
             version: number;
         };
@@ -7862,6 +7954,7 @@ export type GateState = components['schemas']['GateState'];
 export type Git = components['schemas']['Git'];
 export type Glance = components['schemas']['Glance'];
 export type Gpu = components['schemas']['Gpu'];
+export type GpuFacts = components['schemas']['GpuFacts'];
 export type Grade = components['schemas']['Grade'];
 export type Hardware = components['schemas']['Hardware'];
 export type Headline = components['schemas']['Headline'];

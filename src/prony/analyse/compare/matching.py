@@ -24,10 +24,11 @@ _GROUPS = {"device": "hardware", "hardware": "hardware", "model": "model", "chec
 # Where an engine or a unit may differ, what it says of itself will; another model has other inputs.
 _BROUGHT_ALONG = {
     "workload.model": ("inputs",),
-    "workload.engine": ("effective.engine", "effective.device", "workload.options"),
+    "workload.engine": ("effective.engine", "effective.device", "effective.outputs_at", "workload.options"),
     "workload.batch_size": ("inputs",),
     "workload.inputs": ("inputs",),
-    "workload.unit": ("effective.device",),
+    "workload.unit": ("effective.device", "effective.outputs_at"),
+    "workload.outputs": ("effective.outputs_at",),
     "workload.precision": ("effective.precision",),
     "workload.threads": ("effective.threads",),
     "workload.service": ("workload.settings", "workload.driver", "service.name"),
@@ -40,6 +41,7 @@ _NO_MATTER = (
     "measure.cold_starts",
     "measure.max_time",
     "measure.check",
+    "measure.energy_window",
     "load.repeats",
     "load.drain",
     "load.errors",
@@ -131,6 +133,9 @@ def _settings(entry: Entry) -> Flat:
     if effective is not None:
         told = {"engine": effective.engine, "device": effective.device, "precision": effective.precision}
         found |= {f"effective.{name}": value for name, value in told.items()}
+        if effective.outputs_at is not None:
+            # Results of before version 2 have none: a GPU's times then counted a copy to the host, and are others.
+            found["effective.outputs_at"] = effective.outputs_at
         if effective.threads is not None:
             found["effective.threads"] = str(effective.threads)
     if entry.result.service is not None and entry.result.service.name:

@@ -22,6 +22,8 @@ from prony.store.database import Connection
 from prony.store.series import durations
 from prony.store.series_points import fingerprint
 
+# Where a job may leave its outputs, which only its result tells.
+_OUTPUTS_AT = (None, "device", "pinned host")
 # Kinds of machine: hardware and operating system.
 Machine = tuple[str, str]
 # A recipe of more jobs is estimated by none: to look for all of them would take longer than anybody waits.
@@ -34,7 +36,8 @@ def _estimate_duration(
     """Return how long the jobs take where `shared` devices work on them at the same time."""
     if not jobs or len(jobs) > _MOST_JOBS:
         return Expected(basis="too many jobs to look for what they took before")
-    series = {job.id: [fingerprint(job, *machine) for machine in dict.fromkeys(machines)] for job in jobs}
+    places = [(*machine, outputs_at) for machine in dict.fromkeys(machines) for outputs_at in _OUTPUTS_AT]
+    series = {job.id: [fingerprint(job, *place) for place in places] for job in jobs}
     took = durations(connection, sorted({one for ids in series.values() for one in ids}))
     earlier = {job.id: median(known) for job in jobs if (known := _past_durations(series[job.id], took))}
     seconds = [earlier.get(job.id, kind_of(job.workload).prepare.expected_seconds(job)) for job in jobs]

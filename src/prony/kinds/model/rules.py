@@ -11,6 +11,7 @@ from prony.analyse import rules as steadiness
 from prony.analyse.canaries import check_canary
 from prony.analyse.external_results import reporter_of
 from prony.analyse.verdict import Evidence, Rule, note, percent, suspect, verdict_of, void
+from prony.kinds.model.device_rules import DEVICE_RULES
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.estimate import Reason, Verdict
 from prony.model.result import OutputCheck
@@ -133,6 +134,7 @@ RULES: tuple[Rule, ...] = (
     repetition.until_reached,
     repetition.missing_intervals,
     repetition.blind,
+    *DEVICE_RULES,
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -12,6 +12,8 @@ from prony.model.metric import HEADLINE, INSTRUMENT_METRICS, LOAD_METRICS, METRI
 from prony.model.workload import Finite, Scalar, Workload
 
 Precision = Literal["default", "fp32", "fp16", "bf16", "int8"]
+# The device is the unit that computes; on the CPU both are the same.
+Location = Literal["device", "host"]
 AxisSize = Annotated[int, Field(ge=0)]  # 0 is real: the empty cache of a decoder's first step
 _OF_OTHERS = (*LOAD_METRICS, *INSTRUMENT_METRICS)
 
@@ -45,6 +47,15 @@ class Inputs(Noun):
     shapes: dict[str, tuple[AxisSize, ...]] = Field(default={}, description="whole shape of an input, by its name")
     values: dict[str, Values] = Field(default={}, description="contents of an input, by its name")
     seed: int = Field(default=0, ge=0, description="seed of the random contents")
+    at: Location = Field(
+        default="device", description="where each timed call finds its inputs; host: it copies them to the device"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_location(cls, data: Any) -> Any:
+        """`inputs: host` is short for `inputs: {at: host}`."""
+        return {"at": data} if isinstance(data, str) else data
 
 
 class ModelWorkload(Workload):
@@ -53,14 +64,22 @@ class ModelWorkload(Workload):
     headline: ClassVar[str | None] = HEADLINE
     metric_names: ClassVar[tuple[str, ...] | None] = tuple(name for name in METRICS if name not in _OF_OTHERS)
     families: ClassVar[Mapping[str, tuple[str, tuple[str, ...]]]] = {
-        "inference": ("inference_ms.p50", ("inference_ms", "throughput_per_s", "inference_cpu_ms", "energy_j")),
-        "cold start": ("cold_start_ms.p50", ("cold_start_ms", "load_ms", "first_inference_ms", "import_ms")),
-        "memory": ("rss_peak_mib.p50", ("rss_peak_mib", "memory_mib", "vram_peak_mib")),
+        "inference": (
+            "inference_ms.p50",
+            ("inference_ms", "throughput_per_s", "inference_cpu_ms", "energy_j", "energy_net_j", "device_ms", "hot_ms"),
+        ),
+        "cold start": (
+            "cold_start_ms.p50",
+            ("cold_start_ms", "load_ms", "first_inference_ms", "import_ms", "compile_ms", "capture_ms"),
+        ),
+        "copies": ("roundtrip_ms.p50", ("roundtrip_ms", "copy_in_ms", "copy_out_ms")),
+        "memory": ("rss_peak_mib.p50", ("rss_peak_mib", "memory_mib", "vram_peak_mib", "vram_run_peak_mib")),
     }
     sample_noun: ClassVar[str] = "inference"
     unit_noun: ClassVar[str] = "items"
     is_allowed_by_default: ClassVar[bool] = True
     named_fields: ClassVar[Mapping[str, str]] = {"model": "models", "engine": "engines"}
+    later_keys: ClassVar[Mapping[str, Scalar]] = {"outputs": "device", "inputs.at": "device"}
     wrong_section: ClassVar[str] = "`load` is for services: a model's `measure` says how much is measured"
 
     kind: Literal["model"] = Field(description="which kind of workload this is")
@@ -97,6 +116,9 @@ class ModelWorkload(Workload):
         default="default", description="precision to compute in; default: whatever the engine chooses, and it is shown"
     )
     inputs: Inputs = Field(default=Inputs(), description="sizes and contents for what the model leaves open")
+    outputs: Location = Field(
+        default="device", description="where each timed call leaves its outputs; host: it copies them from the device"
+    )
     options: dict[str, Scalar] = Field(
         default={}, description="handed to the engine as they are", json_schema_extra={"path": "words"}
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from prony.analyse.canaries import canary_medians
+from prony.analyse.device_metrics import device_estimates
 from prony.analyse.estimates import inference_estimates, missing_percentiles, sensitivity_of, spread_of
 from prony.analyse.external_results import reported_figures
 from prony.analyse.outliers import outliers
@@ -55,9 +56,12 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
     figures |= cold_estimates(selection, durations_ms, result.repetitions)
     work = job.work(ModelWorkload)
     figures |= run_estimates(selection, measured, batch_size=work.batch_size, unit=work.unit, is_stopped=is_stopped)
+    figures |= device_estimates(selection, columns, is_stopped=is_stopped)
     figures |= reported_figures(result.reported)
     listed, outlier_count = outliers(runs)
-    evidence = Evidence(job, result, selection, runs, figures.estimates.get(HEADLINE), environment, figures.refused)
+    evidence = Evidence(
+        job, result, selection, runs, figures.estimates.get(HEADLINE), environment, figures.refused, figures.estimates
+    )
     return Summary(
         job_id=job.id, title=job.title, cell=job.cell,
         estimates=figures.estimates, runs=figures.runs, missing=missing_percentiles(runs),

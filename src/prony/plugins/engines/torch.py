@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar
@@ -11,6 +12,8 @@ import numpy as np
 
 from prony.errors import CapacityError, InputError
 from prony.plugins.engines.tensors import of_weights
+from prony.plugins.engines.torch_calls import PreparedRun, TorchDeviceCall, TorchWork, card_id
+from prony.plugins.engines.torch_options import TorchOptions, apply_torch_options, read_options
 from prony.plugins.engines.torch_programs import Program, dtype_name, read_program
 from prony.ports.engine import Array, CpuIndex, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
 
@@ -32,6 +35,8 @@ class Torch:
         return None
 
     def preload(self) -> str:
+        # Cards are numbered as the driver and nvidia-smi number them, unless the user's environment says otherwise.
+        os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
         import torch
 
         # Reading an exported program drags in hundreds of modules by and by. They are the engine's import and not the
@@ -55,6 +60,10 @@ class Torch:
 
         device = _find(torch, options.unit)
         _check(options)
+        chosen = read_options(options, device)
+        apply_torch_options(torch, chosen)
+        if device.startswith("cuda"):
+            torch.cuda.set_device(device)
         torch.set_num_threads(options.threads)
         if torch.get_num_interop_threads() != 1:
             torch.set_num_interop_threads(1)
@@ -65,7 +74,9 @@ class Torch:
         if options.precision in _CASTS:
             program.module.to(getattr(torch, _CASTS[options.precision]))
         _check_device(program, device)
-        return TorchSession(torch, program, device, options.precision)
+        if chosen.channels_last:
+            program.module.to(memory_format=torch.channels_last)
+        return TorchSession(torch, program, device, options, chosen)
 
 
 def _units(torch: Any) -> list[tuple[str, str]]:
@@ -83,7 +94,7 @@ def _units(torch: Any) -> list[tuple[str, str]]:
 
 def _find(torch: Any, unit: str) -> str:
     units = dict(_units(torch))
-    device = units.get(unit) or units.get(f"{unit}-0")
+    device = units.get(unit) or units.get(f"{unit}-0") or _find_card(torch, unit)
     if device is None:
         raise CapacityError(
             f"PyTorch sees no unit {unit!r} on this machine",
@@ -93,9 +104,17 @@ def _find(torch: Any, unit: str) -> str:
     return device
 
 
+def _find_card(torch: Any, unit: str) -> str | None:
+    """Return the device of a unit that names a card by its UUID or the beginning of it: `cuda:GPU-9292ab31`."""
+    kind, _, wanted = unit.partition(":")
+    if kind != "cuda" or not wanted or not torch.cuda.is_available():
+        return None
+    ids = {f"cuda:{index}": card_id(torch, index) for index in range(torch.cuda.device_count())}
+    found = [device for device, uuid in ids.items() if uuid.startswith(f"GPU-{wanted.removeprefix('GPU-')}")]
+    return found[0] if len(found) == 1 else None
+
+
 def _check(options: LoadOptions) -> None:
-    if options.options:
-        raise InputError(f"torch has no option {next(iter(options.options))!r}", hint="it takes none")
     if options.precision == "int8":
         raise InputError(
             "torch cannot turn a model into int8 while loading",
@@ -135,28 +154,33 @@ def _precisions(torch: Any, device: str) -> tuple[str, ...]:
 class TorchSession:
     """A module on its device."""
 
-    def __init__(self, torch: Any, program: Program, device: str, precision: str) -> None:
+    def __init__(self, torch: Any, program: Program, device: str, options: LoadOptions, chosen: TorchOptions) -> None:
         self._torch = torch
         self._program = program
         self._device = device
-        self._cast = getattr(torch, _CASTS[precision]) if precision in _CASTS else None
+        self._options = options
+        self._chosen = chosen
+        self._cast = getattr(torch, _CASTS[options.precision]) if options.precision in _CASTS else None
 
     def signature(self) -> list[TensorSpec]:
         return self._program.specs()
 
     def effect(self) -> Effect:
         torch = self._torch
-        details = {"interop_threads": str(torch.get_num_interop_threads())}
+        details = {"interop_threads": str(torch.get_num_interop_threads())} | self._chosen.details()
         if self._device.startswith("cuda"):
-            peak = torch.cuda.max_memory_allocated(self._device) / 2**20
-            details |= self._tf32() | {"vram_peak_mib": f"{peak:.1f}", "cuda": str(torch.version.cuda)}
+            details |= self._tf32() | {"cuda": str(torch.version.cuda), "cuda_device": self._device}
         return Effect(
             device=_describe_device(torch, self._device),
             precision=self._precision(),
             threads=torch.get_num_threads(),
             coverage={"cpu": 1.0} if self._device == "cpu" else {},
             details=details,
+            outputs_at=None if self._device == "cpu" else self._describe_outputs(),
         )
+
+    def _describe_outputs(self) -> str:
+        return "device" if self._options.outputs_at == "device" else "pinned host"
 
     def _tf32(self) -> dict[str, str]:
         backends = self._torch.backends
@@ -177,28 +201,27 @@ class TorchSession:
 
     def bind(self, inputs: Mapping[str, Array]) -> Callable[[], Any]:
         program, module = self._program, self._program.module
-        values = {
-            spec.name: inputs[spec.name].item()
-            if spec.name in program.numbers
-            else self._tensor(inputs[spec.name], spec.dtype)
-            for spec in program.specs()
-        }
+        feeds: list[tuple[Any, Any]] = []
+        values: dict[str, Any] = {}
+        for spec in program.specs():
+            if spec.name in program.numbers:
+                values[spec.name] = inputs[spec.name].item()
+                continue
+            here = self._tensor(inputs[spec.name], spec.dtype)
+            values[spec.name] = here.to(self._device)
+            feeds.append((values[spec.name], here))
         args, kwargs = program.arrange(values)
         if not self._torch.is_inference_mode_enabled():
             # For the life of this process, as around a user's own loop: entering it costs 9 us at every call.
             self._torch.inference_mode().__enter__()
-        if self._device == "cpu":
-            return lambda: module(*args, **kwargs)
-        synchronize = getattr(self._torch, self._device.split(":", 1)[0]).synchronize
-
-        def call() -> Any:
-            answer = _on_host(self._torch, module(*args, **kwargs))
-            synchronize()
-            return answer
-
-        return call
+        work = TorchWork(self._torch, module, args, kwargs, self._chosen.mode, self._device)
+        if self._device != "cpu":
+            options = self._options
+            return TorchDeviceCall(work, feeds, inputs_at=options.inputs_at, outputs_at=options.outputs_at)
+        return PreparedRun(work) if self._chosen.mode != "eager" else lambda: module(*args, **kwargs)
 
     def _tensor(self, array: Array, dtype: str) -> Any:
+        """Return an input on the host, in the type and the layout in which it is fed."""
         torch = self._torch
         if dtype == "bfloat16":
             tensor = torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
@@ -206,20 +229,12 @@ class TorchSession:
             tensor = torch.from_numpy(array)
         if self._cast is not None and tensor.is_floating_point():
             tensor = tensor.to(self._cast)
-        return tensor.to(self._device)
+        if self._chosen.channels_last and tensor.dim() == 4:
+            tensor = tensor.to(memory_format=torch.channels_last)
+        return tensor
 
     def outputs(self, raw: Any) -> dict[str, Array]:
         return {name: _array(self._torch, value) for name, value in _leaves(raw, "output")}
-
-
-def _on_host(torch: Any, raw: Any) -> Any:
-    if isinstance(raw, torch.Tensor):
-        return raw.cpu()
-    if isinstance(raw, Mapping):
-        return {key: _on_host(torch, value) for key, value in raw.items()}
-    if isinstance(raw, (list, tuple)):
-        return [_on_host(torch, value) for value in raw]
-    return raw
 
 
 def _leaves(raw: Any, name: str) -> list[tuple[str, Any]]:

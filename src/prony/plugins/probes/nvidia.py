@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import os
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 from prony.instruments import kernel
-from prony.instruments.device.nvidia import ask_library, handles, management
+from prony.instruments.device.nvidia import ask_library, handles, hash_serial, management
 
 # The inode of the first PID namespace, the same on every Linux: inside another one the driver's PIDs are not ours.
 _FIRST_NAMESPACE = "pid:[4026531836]"
+
+
+_PREFIX = "gpu"
+# Counters with the name of their field and what makes them of their unit: the power of this instant and of the last
+# second, and for how long something held the clock down.
+_FIELDS: dict[str, tuple[str, float]] = {
+    "power_w": ("NVML_FI_DEV_POWER_INSTANT", 1e-3),
+    "mean_power_w": ("NVML_FI_DEV_POWER_AVERAGE", 1e-3),
+    "held_power_ns_total": ("NVML_FI_DEV_PERF_POLICY_POWER", 1),
+    "held_thermal_ns_total": ("NVML_FI_DEV_PERF_POLICY_THERMAL", 1),
+    "held_sync_boost_ns_total": ("NVML_FI_DEV_PERF_POLICY_SYNC_BOOST", 1),
+    "held_board_limit_ns_total": ("NVML_FI_DEV_PERF_POLICY_BOARD_LIMIT", 1),
+    "held_reliability_ns_total": ("NVML_FI_DEV_PERF_POLICY_RELIABILITY", 1),
+    "held_brake_ns_total": ("NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN", 1),
+}
 
 
 class NvidiaProbe:
@@ -35,13 +51,59 @@ class NvidiaProbe:
     def read(self) -> dict[str, float]:
         """Read every counter of every GPU once."""
         library = management()
-        if self._handles is None:
-            self._handles = handles()
         found: dict[str, float] = {}
-        for index, handle in enumerate(self._handles):
+        for index, handle in enumerate(self._all_handles()):
             found |= _one(library, index, handle)
         used_mib = self._used_mib(library) if self._pids else None
         return found if used_mib is None else {**found, "vram_used_mib": used_mib}
+
+    def find_card(self, device_id: str) -> str | None:
+        """Return the card of this UUID as the counters call it."""
+        found = [index for index, uuid in enumerate(self._uuids()) if device_id and uuid == device_id]
+        return f"{_PREFIX}{found[0]}" if found else None
+
+    def card_digest(self, card: str) -> str:
+        """Return the digest that `environment.json` has of the same card."""
+        return hash_serial(self._uuids()[_index(card)])
+
+    def read_energy_uj(self, card: str) -> float | None:
+        """Read the energy counter of one card."""
+        library, handle = _library(), self._all_handles()[_index(card)]
+        millijoules = ask_library(library.nvmlDeviceGetTotalEnergyConsumption, handle)
+        return None if millijoules is None else millijoules * 1e3
+
+    def read_others(self, card: str, since_us: int) -> Mapping[str, float] | None:
+        """Return the mean share of the card's time by process, over the driver's samples since then."""
+        library, handle = _library(), self._all_handles()[_index(card)]
+        if not _sees_real_pids():
+            return None
+        samples = ask_library(library.nvmlDeviceGetProcessUtilization, handle, since_us)
+        if samples is None:
+            return None
+        shares: dict[str, list[float]] = {}
+        for sample in samples:
+            if sample.timeStamp >= since_us and sample.smUtil and not self._is_watched(sample.pid):
+                shares.setdefault(str(sample.pid), []).append(min(100, sample.smUtil) / 100)
+        return {pid: sum(each) / len(each) for pid, each in shares.items()}
+
+    def _is_watched(self, pid: int) -> bool:
+        """Is it one of the run's processes, or did one of them start it?"""
+        if pid in self._pids:
+            return True
+        try:
+            return os.getpgid(pid) in self._pids
+        except OSError:
+            return False
+
+    def _all_handles(self) -> list[Any]:
+        if self._handles is None:
+            self._handles = handles()
+        return self._handles
+
+    def _uuids(self) -> list[str]:
+        library = _library()
+        found = (ask_library(library.nvmlDeviceGetUUID, handle) for handle in self._all_handles())
+        return [uuid.decode() if isinstance(uuid, bytes) else uuid or "" for uuid in found]
 
     def close(self) -> None:
         """The library stays open for the process: opening it is what costs."""
@@ -63,6 +125,7 @@ def _one(library: Any, index: int, handle: Any) -> dict[str, float]:
     memory = ask_library(library.nvmlDeviceGetMemoryInfo, handle, library.nvmlMemory_v2)
     load = ask_library(library.nvmlDeviceGetUtilizationRates, handle)
     questions: dict[str, tuple[Callable[..., Any], tuple[Any, ...], float]] = {
+        # From Ampere on it is the mean of the last second; the field below, where there is one, is of this instant.
         f"gpu{index}_power_w": (library.nvmlDeviceGetPowerUsage, (), 1e-3),
         f"gpu{index}_temperature_c": (library.nvmlDeviceGetTemperature, (library.NVML_TEMPERATURE_GPU,), 1),
         f"gpu{index}_sm_mhz": (library.nvmlDeviceGetClockInfo, (library.NVML_CLOCK_SM,), 1),
@@ -72,11 +135,36 @@ def _one(library: Any, index: int, handle: Any) -> dict[str, float]:
     }
     answers = {name: (ask_library(ask, handle, *more), scale) for name, (ask, more, scale) in questions.items()}
     found = {name: float(value) * scale for name, (value, scale) in answers.items() if value is not None}
+    found |= _fields(library, index, handle)
     if memory is not None:
         found[f"gpu{index}_memory_used_mib"] = memory.used / 2**20
     if load is not None:
         found[f"gpu{index}_busy"] = load.gpu / 100
     return found
+
+
+def _fields(library: Any, index: int, handle: Any) -> dict[str, float]:
+    """Return what the driver tells by the numbers of fields, in one question; a field that it lacks is left out."""
+    known = {name: getattr(library, constant, None) for name, (constant, _) in _FIELDS.items()}
+    asked = {name: number for name, number in known.items() if number is not None}
+    answers = ask_library(library.nvmlDeviceGetFieldValues, handle, list(asked.values())) or ()
+    found = {}
+    for name, answer in zip(asked, answers, strict=False):
+        if answer.nvmlReturn == library.NVML_SUCCESS:
+            value = (
+                answer.value.uiVal if answer.valueType == library.NVML_VALUE_TYPE_UNSIGNED_INT else answer.value.ullVal
+            )
+            found[f"gpu{index}_{name}"] = float(value) * _FIELDS[name][1]
+    return found
+
+
+def _library() -> Any:
+    """Return the opened library; only a probe that is available is asked."""
+    return management()
+
+
+def _index(card: str) -> int:
+    return int(card.removeprefix(_PREFIX))
 
 
 def _sees_real_pids(root: Path = kernel.ROOT) -> bool:

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from prony.ports.engine import DeviceCall
+
 Call = Callable[[], Any]
 
 _LEAST_WARM_RUNS = 6
@@ -57,6 +59,26 @@ def time_calls(call: Call, stamps: Stamps, count: int, deadline_ns: int, stop: S
     return True
 
 
+def time_launches(
+    call: DeviceCall, stamps: Stamps, queued: array[int], count: int, deadline_ns: int, stop: Stop
+) -> bool:
+    """Time `count` calls of a device; `queued` gets when each was handed to the device, before it was waited for."""
+    clock, launch, wait = time.perf_counter_ns, call.launch, call.wait
+    add_begin, add_queued, add_end = stamps.begins.append, queued.append, stamps.ends.append
+    for _ in range(count):
+        begin = clock()
+        launch()
+        middle = clock()
+        wait()
+        end = clock()
+        add_begin(begin)
+        add_queued(middle)
+        add_end(end)
+        if end >= deadline_ns or stop.asked:
+            return False
+    return True
+
+
 def warm_up(call: Call, stamps: Stamps, count: int | None, stop: Stop, *, most_ns: int = _WARM_CAP_NS) -> bool | None:
     """Run until the last medians agree, for `most_ns` at most, or `count` times; return whether it became steady.
 
@@ -81,16 +103,34 @@ def _agree(stamps: Stamps) -> bool:
     return abs(after - before) <= _WARM_CHANGE * before
 
 
-def measure(call: Call, stamps: Stamps, *, runs: int, max_time_ns: int, ci: float | None, stop: Stop) -> str:
-    """Time up to `runs` calls; return what ended it: `runs`, `ci` or `time`."""
+def measure(  # noqa: PLR0913 - each of them is a limit of the same loop
+    call: Call,
+    stamps: Stamps,
+    *,
+    runs: int,
+    max_time_ns: int,
+    ci: float | None,
+    stop: Stop,
+    queued: array[int] | None = None,
+) -> str:
+    """Time up to `runs` calls; return what ended it: `runs`, `ci` or `time`.
+
+    `queued` is given for a device's call, and gets when each call was queued.
+    """
     deadline_ns = time.perf_counter_ns() + max_time_ns
     while len(stamps) < runs:
         step = runs - len(stamps) if ci is None else min(runs - len(stamps), max(_LEAST_TIGHT_RUNS, len(stamps)))
-        if not time_calls(call, stamps, step, deadline_ns, stop):
+        if not _time_some(call, stamps, queued, step, deadline_ns, stop):
             return "time" if len(stamps) < runs else "runs"
         if ci is not None and half_width_of_median(_as_array(stamps)) <= ci:
             return "ci"
     return "runs"
+
+
+def _time_some(call: Call, stamps: Stamps, queued: array[int] | None, count: int, deadline_ns: int, stop: Stop) -> bool:
+    if queued is not None and isinstance(call, DeviceCall):
+        return time_launches(call, stamps, queued, count, deadline_ns, stop)
+    return time_calls(call, stamps, count, deadline_ns, stop)
 
 
 def half_width_of_median(durations: np.ndarray[Any, np.dtype[np.int64]]) -> float:

@@ -10,24 +10,36 @@ import signal
 import time
 import traceback
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from statistics import median
 from typing import Any, TypeVar
 
 import numpy as np
 
 from prony.errors import PronyError, StoreError, whose_move
 from prony.instruments.memory import read_memory, reset_peak
-from prony.ports.engine import Engine, LoadOptions, Session, TensorSpec, shape_flag
+from prony.ports.engine import (
+    CompiledCall,
+    DeviceCall,
+    Engine,
+    LoadOptions,
+    Session,
+    TensorSpec,
+    shape_flag,
+)
 from prony.runner.child import compare as outputs_file
+from prony.runner.child.device_passes import run_back_to_back, time_by_marks, time_copies
 from prony.runner.child.inputs import MadeInput, make_inputs
-from prony.runner.child.loop import Call, Stamps, Stop, measure, warm_up
+from prony.runner.child.loop import Call, Stamps, Stop, measure, time_calls, warm_up
 from prony.runner.child.sizes_beside import suggest_from_files
 from prony.runner.child.wire import PHASE_BYTES, ChildOrder, MessageWire
 
 T = TypeVar("T")
+_WARM_STEP_NS = 500_000_000
+_NO_LIMIT = 2**62
 
 
 def perform(engine: Engine, order: ChildOrder, wire: MessageWire, *, gate: int) -> int:
@@ -71,6 +83,7 @@ class Child:
         self.stamps: dict[str, Stamps] = {}
         self.made: list[MadeInput] = []
         self.stop = Stop()
+        self.device: dict[str, Any] = {}
         # A polite stop: the inference that runs is finished and everything measured is handed over.
         signal.signal(signal.SIGTERM, lambda *_: setattr(self.stop, "asked", True))
         self.note = os.open(order.phase, os.O_WRONLY | os.O_CREAT, 0o600) if order.phase else None
@@ -108,6 +121,7 @@ class Child:
     def _load_only(self) -> dict[str, Any]:
         _, made, call = self._ready_to_run()
         self._first(call)
+        self._keep_stages(call)
         return self._samples() | {"inputs": _facts(made)}
 
     def _outputs_only(self) -> dict[str, Any]:
@@ -120,14 +134,17 @@ class Child:
         self._first(call)
         warm = self._warm_up(call)
         if not self.stop.asked:
-            self._wait_for_go()
+            self._wait_for_go(call)
         if self.stop.asked:  # a few inferences of a model that is not warm would be a run like any other
             return {"inputs": _facts(made), "warm": warm, "stopped": True} | self._samples()
         stopped_by = self._time_runs(call)
+        if isinstance(call, DeviceCall):
+            self._time_device(call)
+        self._keep_stages(call)
         raw = self._during("check", call)
         checked = self._check_outputs(session, raw)
         answer = {"inputs": _facts(made), "warm": warm, "stopped_by": stopped_by, "stopped": self.stop.asked}
-        return answer | checked | self._samples()
+        return answer | {"device": self.device} | checked | self._samples()
 
     def _load(self) -> Session:
         order = self.order
@@ -139,6 +156,8 @@ class Child:
             shapes={name: tuple(shape) for name, shape in order.shapes.items()},
             options=order.options,
             profile=order.profile,
+            inputs_at=order.inputs_at,
+            outputs_at=order.outputs_at,
         )
         return self._during("load", lambda: self.engine.load(order.model, options), stamped=True)
 
@@ -170,21 +189,38 @@ class Child:
         self.cpu_before_warmup_ns = time.process_time_ns()
         return self._during("warmup", lambda: warm_up(call, stamps, self.order.warmup, self.stop))
 
-    def _wait_for_go(self) -> None:
+    def _wait_for_go(self, call: Call) -> None:
         # Python's collector is none of the engine's business: it works before the window and rests inside it.
         gc.collect()
         gc.disable()
         # The runner reads the machine's counters now, so that they cover the measured window and nothing else.
         before = self.stamps["warmup"] or self.stamps["first"]
-        self.wire.send("ready", inference_ns=before.ends[-1] - before.begins[-1])
-        os.read(self.gate, 1)
+        about = {"device": call.device_id, "settle": self.order.warmup is None} if isinstance(call, DeviceCall) else {}
+        while True:
+            self.wire.send("ready", inference_ns=before.ends[-1] - before.begins[-1], **about)
+            if os.read(self.gate, 1) != b"m" or self.stop.asked:
+                return
+            self._warm_longer(call)
+
+    def _warm_longer(self, call: Call) -> None:
+        """Go on warming up, because the device's clock, power or heat still change."""
+        stamps, phase, cpu_ns = self.stamps["warmup"], self.phases["warmup"], time.process_time_ns()
+        time_calls(call, stamps, _NO_LIMIT, time.perf_counter_ns() + _WARM_STEP_NS, self.stop)
+        added_ns = time.process_time_ns() - cpu_ns
+        phase |= {"end_ns": time.perf_counter_ns(), "count": len(stamps), "cpu_ns": (phase["cpu_ns"] or 0) + added_ns}
 
     def _time_runs(self, call: Call) -> str:
         order = self.order
         stamps = self.stamps.setdefault("measure", Stamps())
+        queued: array[int] | None = array("q") if isinstance(call, DeviceCall) else None
+        compiled = _count_compilations(call)
+        if isinstance(call, DeviceCall):
+            call.reset_memory_peak()
 
         def run() -> str:
-            return measure(call, stamps, runs=order.runs, max_time_ns=order.max_time_ns, ci=order.ci, stop=self.stop)
+            return measure(
+                call, stamps, runs=order.runs, max_time_ns=order.max_time_ns, ci=order.ci, stop=self.stop, queued=queued
+            )
 
         stopped_by = self._during("measure", run)
         gc.enable()
@@ -195,7 +231,45 @@ class Child:
             cpu_since_warmup_ns=since_warmup_ns,
             count=len(stamps),
         )
+        self.device["recompilations"] = _count_compilations(call) - compiled
+        if queued is not None:
+            self._keep("launch", Stamps(stamps.begins, queued))
         return stopped_by
+
+    def _time_device(self, call: DeviceCall) -> None:
+        """Time the same work by the device's own marks, back to back, and with the copies from and to the host."""
+        memory = call.device_memory()
+        if memory is not None:
+            self.device["memory"] = asdict(memory)
+        marked, calls = Stamps(), self.stamps["measure"]
+        self._during("device", lambda: time_by_marks(call, marked, self.order.runs, self.stop))
+        self._keep("device", marked)
+        least, each_ns = min(self.order.runs, len(calls)), int(median(calls.durations()))
+        least_ns = min(self.order.sustained_ns, self.order.max_time_ns)
+        begin_ns, end_ns, count = self._during(
+            "sustained",
+            lambda: run_back_to_back(call, least=least, least_ns=least_ns, each_ns=each_ns, stop=self.stop),
+        )
+        self.phases["sustained"] |= {"begin_ns": begin_ns, "end_ns": end_ns, "count": count}
+        self.wire.send("phase", name="copies")  # nothing is metered any more
+        copies = call.host_copies()
+        self.device |= {"bytes_in": copies.bytes_in, "bytes_out": copies.bytes_out, "host_memory": copies.memory}
+        for name, stamps in time_copies(call, copies, self.stop).items():
+            self._keep(name, stamps)
+
+    def _keep_stages(self, call: Call) -> None:
+        """Keep what compiling and capturing took, inside the first inference."""
+        stages: Mapping[str, tuple[int, int]] = call.stages() if isinstance(call, CompiledCall) else {}
+        for name, (begin_ns, end_ns) in stages.items():
+            self._keep(name, Stamps(array("q", [begin_ns]), array("q", [end_ns])))
+
+    def _keep(self, name: str, stamps: Stamps) -> None:
+        """Keep samples that were not taken as a phase of their own."""
+        if not len(stamps):
+            return
+        self.stamps[name] = stamps
+        told: dict[str, int | None] = {"begin_ns": stamps.begins[0], "end_ns": stamps.ends[-1], "cpu_ns": 0}
+        self.phases[name] = told | self.phases.get(name, {}) | {"count": len(stamps)}
 
     def _check_outputs(self, session: Session, raw: Any) -> dict[str, Any]:
         outputs = session.outputs(raw)
@@ -235,7 +309,7 @@ class Child:
         self.phase = name
         if self.note is not None:
             os.pwrite(self.note, name.encode().ljust(PHASE_BYTES), 0)
-        if name in ("load", "warmup"):
+        if name in ("load", "warmup", "sustained"):
             self.wire.send("phase", name=name)
 
     def _samples(self) -> dict[str, Any]:
@@ -258,6 +332,10 @@ def _write_blocks(path: Path, blocks: Iterable[array[int]]) -> None:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
         raise StoreError(f"cannot write {path}: {exc.strerror}", hint="is the disk full or read-only?") from exc
+
+
+def _count_compilations(call: Call) -> int:
+    return call.count_compilations() if isinstance(call, CompiledCall) else 0
 
 
 def _facts(made: list[MadeInput]) -> list[dict[str, Any]]:

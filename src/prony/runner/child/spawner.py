@@ -31,6 +31,8 @@ from prony.runner.child.wire import ChildOrder, Message, MessageWire, private_wi
 
 _POPULATE_READ = 22  # Linux 5.14; an older kernel refuses it, and the child goes without
 _ENTRY_BYTES = 8
+# What the runner says to a child that is ready: begin, or go on warming up.
+_ANSWERS = {"go": b"g", "more": b"m"}
 
 Stretch = tuple[int, int]  # address and length
 
@@ -165,9 +167,9 @@ class Spawner:
             self.wire.send("exit", pid=os.getpid(), status=0)
 
     def _obey(self, message: Message) -> None:
-        if message["event"] == "go" and self.gate is not None:
+        if message["event"] in _ANSWERS and self.gate is not None:
             with suppress(BrokenPipeError):  # it ended while it waited; how, is told when it is reaped
-                os.write(self.gate, b"g")
+                os.write(self.gate, _ANSWERS[message["event"]])
         elif message["event"] == "order":
             self._fork(ChildOrder.of(message["order"]))
 

@@ -62,6 +62,9 @@ class ChildOrder:
     warmup: int | None = None  # None: until the last medians agree
     max_time_ns: int = 60 * 10**9
     ci: float | None = None
+    inputs_at: str = "device"
+    outputs_at: str = "device"
+    sustained_ns: int = 0  # how long a device works back to back, at least, after the measured calls
     profile: bool = False
     phase: str = ""  # file that always names the phase this child is in: a write there wakes nobody up
     samples: str = ""  # file for the samples, as native int64

@@ -90,11 +90,15 @@ def side(name: str, *entries: Entry) -> Side:
     return Side(name, entries)
 
 
-def changed(one: Entry, *, precision: str = "", sha256: str = "", hardware_id: str = "", kernel: str = "") -> Entry:
+def changed(
+    one: Entry, *, precision: str = "", outputs_at: str = "", sha256: str = "", hardware_id: str = "", kernel: str = ""
+) -> Entry:
     """Return the entry with something else behind it."""
     told = one.result
     if precision:
         told = told.model_copy(update={"effective": effective(precision)})
+    if outputs_at:
+        told = told.model_copy(update={"effective": effective("fp32").model_copy(update={"outputs_at": outputs_at})})
     if sha256:
         told = told.model_copy(update={"model": model_facts({}).model_copy(update={"sha256": sha256})})
     device = one.environment.device

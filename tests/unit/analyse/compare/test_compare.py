@@ -472,6 +472,8 @@ class TestComparable:
             (changed(after, hardware_id="h2"), "hardware: hardware_id is h and h2"),
             (changed(after, sha256="1" * 64), f"model: model.sha256 is 0 and {'1' * 64}"),
             (changed(after, precision="fp16"), "settings: effective.precision is fp32 and fp16"),
+            # A GPU's result of before version 2, whose times count a copy to the host, says nothing of its outputs.
+            (changed(after, outputs_at="device"), "settings: effective.outputs_at is nothing and device"),
             (entry({P50: [1.0]}, experiment="e2", threads=3), "settings: workload.threads is nothing and 3"),
         ],
     )
@@ -486,6 +488,10 @@ class TestComparable:
             [side("A", self.before), side("B", changed(self.after, hardware_id="h2"))], Terms(anyway=True)
         )
         assert [one.allowed for one in found.matches[0].differences] == [False]
+
+    def test_a_gpu_is_compared_with_the_cpu_wherever_its_outputs_are(self) -> None:
+        other = changed(entry({P50: noisy(10, 8)}, experiment="e2", unit="cuda"), outputs_at="device")
+        assert compare_entries([side("A", self.before), side("B", other)], Terms(across=("unit",))).matches
 
     def test_across_lets_one_setting_differ_and_no_other(self) -> None:
         other = entry({P50: noisy(10, 8)}, experiment="e2", threads=2)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from prony.instruments.samples import SAMPLE_PHASES
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.job import Job
 from prony.model.result import Effective, InputFacts, Noise, Phase, Repetition
@@ -18,6 +19,9 @@ from prony.runner.folder import ResultFolder, TelemetryRow
 from prony.runner.host import EngineAnswer, EngineHost
 from prony.runner.observer import Observer
 from prony.stats.steady import steady_from
+
+# A counter of energy moves every 100 ms: so much longer than the window that is asked for, at its two ends.
+_ENDS_NS = 400_000_000
 
 
 @dataclass
@@ -42,6 +46,7 @@ class JobRun:
             warmup=None if measure.warmup == "auto" else int(measure.warmup),
             max_time_ns=measure.max_time,
             ci=measure.until.ci if measure.until else None,
+            sustained_ns=measure.energy_window + _ENDS_NS,
             samples=str(self.folder.part(index)),
             outputs=str(outputs) if outputs else "",
         )
@@ -76,6 +81,8 @@ def model_order(op: str, workload: ModelWorkload, files: ModelFiles, threads: in
         shapes={name: list(shape) for name, shape in workload.inputs.shapes.items()},
         values={name: spec.model_dump() for name, spec in workload.inputs.values.items()},
         seed=workload.inputs.seed,
+        inputs_at=workload.inputs.at,
+        outputs_at=workload.outputs,
     )
 
 
@@ -89,6 +96,7 @@ def effective(host: EngineHost, effect: Message) -> Effective:
         threads=effect["threads"],
         provider_coverage=effect["coverage"],
         details=effect["details"],
+        outputs_at=effect.get("outputs_at"),
     )
 
 
@@ -113,14 +121,24 @@ def repetition_of(
             "noise": observer.noise if answer.done else Noise(),
             "energy_j": observer.energy_j,
             "vram_peak_mib": observer.vram_peak_mib,
-            "contamination": observer.contamination,
+            "gpu": observer.gpu.describe(done) if done else None,
+            "contamination": (*observer.contamination, *_device_contamination(done, observer)),
             "failure": answer.failure,
         }
     )
 
 
+def _device_contamination(done: Message, observer: Observer) -> tuple[str, ...]:
+    """Return what disturbed the device while it was measured, as `code: sentence`."""
+    again = done.get("device", {}).get("recompilations", 0)
+    told = (f"recompiled: the model was compiled again {again} times while it was measured",) if again else ()
+    return (*told, *observer.gpu.contamination()) if done else ()
+
+
 def _durations_ns(part: Path, repetition: Repetition) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the measured samples, which come last in the part."""
-    count = repetition.phases["measure"].count
-    stamps = np.fromfile(part, dtype=np.int64)[-2 * count :]
-    return stamps[count:] - stamps[:count]
+    """Return the measured samples; those of earlier phases come before them in the part."""
+    counts = {name: phase.count for name, phase in repetition.phases.items()}
+    before = sum(counts.get(name, 0) for name in SAMPLE_PHASES[: SAMPLE_PHASES.index("measure")])
+    stamps = np.fromfile(part, dtype=np.int64)[2 * before :]
+    count = counts["measure"]
+    return stamps[count : 2 * count] - stamps[:count]

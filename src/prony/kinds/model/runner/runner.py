@@ -212,6 +212,7 @@ class Runner:
             on_ready=observer.ready,
             on_measured=observer.note_measurement,
             on_tick=observer.tick,
+            tick_s=observer.tick_s,
             oom_kills=oom_kills,
         )
 

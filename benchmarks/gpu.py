@@ -1,0 +1,254 @@
+"""Hold what Prony says of a GPU against loops written by hand, in the same minutes on the same card.
+
+    python benchmarks/gpu.py [CHECK ...]
+
+Needs a CUDA device and PyTorch. The checks, by name: `mlp` (four layers of 8192 x 8192 in bf16: inference, device time
+and energy against a loop with events and a loop with a wait after each call), `small` (twenty narrow layers at batch 1:
+launch-bound, and how much a graph saves), `copies` (outputs on the host in pinned memory), `foreign` (a second process
+on the card is noticed), `same` (two runs one after the other agree). Without names all of them are run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+_LAYERS, _WIDTH = 4, 8192
+_CALLS = 200
+
+
+def main() -> int:
+    """Run the checks that are named; return 1 where one of them failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checks", nargs="*", choices=[*CHECKS, []], metavar="CHECK", help=", ".join(CHECKS))
+    parser.add_argument("--folder", type=Path, help="where the models are kept for another time; else nowhere")
+    options = parser.parse_args()
+    names: list[str] = options.checks
+    if find_spec("torch") is None:
+        print("no PyTorch here: nothing to check")
+        return 0
+    import torch
+
+    if not torch.cuda.is_available():
+        print("no CUDA device here: nothing to check")
+        return 0
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}")
+    with tempfile.TemporaryDirectory(prefix="prony-gpu-") as scratch:
+        folder = options.folder or Path(scratch)
+        os.environ.setdefault("PRONY_HOME", str(Path(scratch) / "home"))
+        outcomes = [CHECKS[name](torch, folder) for name in names or CHECKS]
+    return 0 if all(outcomes) else 1
+
+
+def _export(torch: Any, folder: Path, width: int, layers: int, batch: int, *, relu: bool) -> Path:
+    """Write a chain of linear layers as an exported program."""
+    torch.manual_seed(7)
+    parts = [part for _ in range(layers) for part in (torch.nn.Linear(width, width), torch.nn.ReLU())]
+    module = torch.nn.Sequential(*(part for part in parts if relu or not isinstance(part, torch.nn.ReLU))).eval()
+    path = folder / f"chain-{width}-{layers}-{batch}.pt2"
+    if not path.exists():
+        torch.export.save(torch.export.export(module, (torch.randn(batch, width),)), path)
+    return path
+
+
+def _run_prony(recipe: dict[str, Any], folder: Path) -> dict[str, dict[str, Any]]:
+    """Run a recipe as a person does; return by job title what its report says."""
+    path = folder / f"{recipe['name']}.json"
+    path.write_text(json.dumps(recipe))
+    prony = [sys.executable, "-m", "prony"]
+    done = subprocess.run([*prony, "run", str(path), "--no-report"], check=False)
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"prony run ended with {done.returncode}")
+    shown = subprocess.run([*prony, "show", "last", "--json"], capture_output=True, text=True, check=True)
+    return {job["title"]: job for job in json.loads(shown.stdout)["jobs"]}
+
+
+def _recipe(name: str, model: Path, **more: Any) -> dict[str, Any]:
+    workload = {"kind": "model", "model": str(model), "engine": "torch", "unit": "cuda", "precision": "bf16"}
+    measure = {"runs": _CALLS, "repeats": 5, "check": False}
+    return {
+        "name": name, "workload": workload | more.pop("workload", {}), "measure": measure | more.pop("measure", {}),
+    } | more  # fmt: skip
+
+
+def _value(job: dict[str, Any], key: str) -> float:
+    return float(job["estimates"][key]["value"])
+
+
+def _read_input(torch: Any, shape: tuple[int, ...]) -> Any:
+    return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
+
+
+def _load_by_hand(torch: Any, path: Path) -> Any:
+    from torch.export.passes import move_to_device_pass
+
+    return move_to_device_pass(torch.export.load(path), "cuda:0").module().to(torch.bfloat16)
+
+
+def _time_by_hand(torch: Any, run: Callable[[], Any], calls: int = _CALLS) -> tuple[float, float]:
+    """Return the median of a loop with a wait after each call, and of one with events around each call, in ms."""
+    end = time.perf_counter() + 3
+    while time.perf_counter() < end:
+        for _ in range(20):
+            run()
+        torch.cuda.synchronize()
+    walls, spans = [], []
+    for _ in range(calls):
+        begin = time.perf_counter_ns()
+        run()
+        torch.cuda.synchronize()
+        walls.append((time.perf_counter_ns() - begin) / 1e6)
+    for _ in range(calls):
+        first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        first.record()
+        run()
+        last.record()
+        torch.cuda.synchronize()
+        spans.append(first.elapsed_time(last))
+    return statistics.median(walls), statistics.median(spans)
+
+
+def _hand_loops(model: Path, shape: tuple[int, ...]) -> tuple[float, float]:
+    """Time by hand in a fresh process, as Prony does."""
+    code = (
+        "import json, sys; sys.path.insert(0, sys.argv[1]); import gpu, torch; from pathlib import Path;"
+        "torch.inference_mode().__enter__();"
+        "module = gpu._load_by_hand(torch, Path(sys.argv[2]));"
+        "x = gpu._read_input(torch, tuple(json.loads(sys.argv[3])));"
+        "print(json.dumps(gpu._time_by_hand(torch, lambda: module(x))))"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", code, str(Path(__file__).parent), str(model), json.dumps(shape)]
+    wall, device = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return wall, device
+
+
+def _say(what: str, *, is_good: bool) -> bool:
+    print(f"{'PASS' if is_good else 'FAIL'}  {what}", flush=True)
+    return is_good
+
+
+def _near(name: str, ours: float, truth: float, most: float) -> bool:
+    off = ours / truth - 1
+    return _say(
+        f"{name}: {ours:.4f} against {truth:.4f} by hand, {off:+.2%} (at most {most:.0%})", is_good=abs(off) <= most
+    )
+
+
+def check_mlp(torch: Any, folder: Path) -> bool:
+    """Inference, device time and energy of a model that is bound by the device."""
+    model, shape = _export(torch, folder, _WIDTH, _LAYERS, _WIDTH, relu=False), (_WIDTH, _WIDTH)
+    before = _hand_loops(model, shape)
+    (job,) = _run_prony(_recipe("mlp", model, measure={"energy_window": "10s"}), folder).values()
+    after = _hand_loops(model, shape)
+    wall, device = ((one + other) / 2 for one, other in zip(before, after, strict=True))
+    print(f"by hand before and after: wall {before[0]:.4f} {after[0]:.4f} ms, events {before[1]:.4f} {after[1]:.4f} ms")
+    found = job["estimates"]["inference_ms.p50"]
+    width = (found["high"] - found["low"]) / 2 / found["value"]
+    joules, reasons = _value(job, "energy_j.p50"), {one["code"]: one["text"] for one in job["verdict"]["reasons"]}
+    for name in ("launch_ms", "hot_ms", "copy_in_ms", "copy_out_ms", "copy_out_gb_s", "roundtrip_ms", "power_w",
+                 "idle_power_w", "energy_net_j", "gpu_clock_mhz", "gpu_temperature_c", "gpu_held_power",
+                 "gpu_held_thermal", "vram_weights_mib", "vram_run_peak_mib", "vram_reserved_mib", "vram_peak_mib",
+                 "vram_device_mib"):  # fmt: skip
+        print(
+            f"      {name} {_value(job, f'{name}.p50'):.4f}" if f"{name}.p50" in job["estimates"] else f"      {name} -"
+        )
+    print("\n".join(f"      {code}: {text}" for code, text in reasons.items()))
+    apart = _value(job, "vram_peak_mib.p50") - _value(job, "vram_reserved_mib.p50")
+    return all([
+        _near("inference_ms", found["value"], wall, 0.01),
+        _near("device_ms", _value(job, "device_ms.p50"), device, 0.01),
+        _say(f"interval of five runs +-{width:.2%} (at most 2 %)", is_good=width <= 0.02),
+        _say(f"energy {joules:.3f} J an inference (3 to 5)", is_good=3 <= joules <= 5),
+        _say("called device-bound", is_good="device_bound" in reasons),
+        _say(f"verdict {job['verdict']['grade']}", is_good=job["verdict"]["grade"] == "valid"),
+        _say(f"roundtrip {_value(job, 'roundtrip_ms.p50'):.2f} ms (at most 12)",
+             is_good=_value(job, "roundtrip_ms.p50") <= 12),
+        _say(f"process less allocator {apart:.0f} MiB (300 to 900)", is_good=300 <= apart <= 900),
+    ])  # fmt: skip
+
+
+def check_small(torch: Any, folder: Path) -> bool:
+    """A model that is bound by its launches, eager and captured."""
+    model = _export(torch, folder, 256, 20, 1, relu=True)
+    wall, _ = _hand_loops(model, (1, 256))
+    modes = ["eager", "graph", "compile", "max-autotune"]
+    jobs = _run_prony(_recipe("small", model, matrix={"workload.options.mode": modes}, measure={"repeats": 2}), folder)
+    by_mode = {job["cell"]["workload.options.mode"]: job for job in jobs.values()}
+    for mode, job in by_mode.items():
+        keys = [
+            f"{name}.p50" for name in ("inference_ms", "launch_ms", "device_ms", "hot_ms", "compile_ms", "capture_ms")
+        ]
+        print(f"      {mode}", {key: round(_value(job, key), 4) for key in keys if key in job["estimates"]})
+    reasons = {one["code"] for one in by_mode["eager"]["verdict"]["reasons"]}
+    gain = _value(by_mode["eager"], "inference_ms.p50") / _value(by_mode["graph"], "inference_ms.p50")
+    return all([
+        _near("inference_ms of small calls", _value(by_mode["eager"], "inference_ms.p50"), wall, 0.10),
+        _say("called launch-bound", is_good="launch_bound" in reasons),
+        _say(f"a graph is {gain:.1f} times as fast (at least 3)", is_good=gain >= 3),
+    ])  # fmt: skip
+
+
+def check_copies(torch: Any, folder: Path) -> bool:
+    """Outputs and inputs on the host, in pinned memory."""
+    model = _export(torch, folder, _WIDTH, _LAYERS, _WIDTH, relu=False)
+    recipe = _recipe(
+        "copies", model, workload={"inputs": "host", "outputs": "host"}, measure={"repeats": 3, "runs": 50}
+    )
+    (job,) = _run_prony(recipe, folder).values()
+    took, roundtrip = _value(job, "inference_ms.p50"), _value(job, "roundtrip_ms.p50")
+    rate = _value(job, "copy_out_gb_s.p50")
+    return all([
+        _say(f"host to host {took:.2f} ms, roundtrip {roundtrip:.2f} ms (at most 12)",
+             is_good=max(took, roundtrip) <= 12),
+        _say(f"copy out {rate:.1f} GB/s (at least 20)", is_good=rate >= 20),
+    ])  # fmt: skip
+
+
+_BUSY = (
+    "import torch; x = torch.randn(4096, 4096, device='cuda', dtype=torch.bfloat16)\n"
+    "while True:\n for _ in range(50): x @ x\n torch.cuda.synchronize()\n"
+)
+
+
+def check_foreign(torch: Any, folder: Path) -> bool:
+    """A second process on the card is noticed."""
+    model = _export(torch, folder, _WIDTH, _LAYERS, _WIDTH, relu=False)
+    other = subprocess.Popen([sys.executable, "-c", _BUSY])
+    try:
+        recipe = _recipe("foreign", model, measure={"repeats": 4, "runs": 50, "warmup": 20})
+        (job,) = _run_prony(recipe, folder).values()
+    finally:
+        other.kill()
+        other.wait()
+    repetitions = job["result"]["repetitions"]
+    disturbed = [one for one in repetitions if any(text.startswith("foreign_gpu") for text in one["contamination"])]
+    made = len(repetitions)
+    return _say(
+        f"{len(disturbed)} of {made} repetitions were called disturbed (9 of 10)", is_good=len(disturbed) >= 0.9 * made
+    )
+
+
+def check_same(torch: Any, folder: Path) -> bool:
+    """Two runs one after the other agree."""
+    model = _export(torch, folder, _WIDTH, _LAYERS, _WIDTH, relu=False)
+    jobs = [next(iter(_run_prony(_recipe(f"same-{turn}", model), folder).values())) for turn in (1, 2)]
+    first, second = (_value(job, "inference_ms.p50") for job in jobs)
+    return _near("the same again", second, first, 0.015)
+
+
+CHECKS: dict[str, Callable[[Any, Path], bool]] = {
+    "mlp": check_mlp, "small": check_small, "copies": check_copies, "foreign": check_foreign, "same": check_same,
+}  # fmt: skip
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""Rules of a model on a device that works beside the host: what bounds it, which copies are counted, and its state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prony.analyse.verdict import Evidence, Rule, note, percent, suspect, void
+from prony.kinds.model.schema import ModelWorkload
+from prony.model.estimate import Reason
+from prony.model.result import GpuFacts
+
+# Of the median of a call: above the first the host is what takes the time, below the second it is not.
+_LAUNCH_BOUND, _DEVICE_BOUND = 0.7, 0.5
+_DEVICE_WORKS = 0.8
+_UNWAITED = 1.1
+_CAPPED, _CAPPED_UNEVENLY = 0.2, 0.2
+
+
+def check_waited(evidence: Evidence) -> Iterator[Reason]:
+    """A call that returns before the device is done was not timed to its end."""
+    device, call = _value(evidence, "device_ms.p50"), _value(evidence, "inference_ms.p50")
+    if device is not None and call is not None and device > _UNWAITED * call:
+        yield void(
+            "not_waited",
+            f"A call returned after {call:.4g} ms, but the device's own marks say that it worked for {device:.4g} ms: "
+            "the engine did not wait for it.",
+        )
+
+
+def describe_bound(evidence: Evidence) -> Iterator[Reason]:
+    """Say in words whether the host or the device decides."""
+    names = ("inference_ms.p50", "launch_ms.p50", "device_ms.p50")
+    call, launch, device = (_value(evidence, name) for name in names)
+    if call is None or launch is None:
+        return
+    share = launch / call
+    times = f"of {call:.4g} ms, the host takes {launch:.4g} ms to queue the work"
+    if device is not None:
+        times += f", and the device works for {device:.4g} ms"
+    if share >= _LAUNCH_BOUND:
+        yield note("launch_bound", f"Launch-bound: {times}. {_advise(evidence)}")
+    elif share <= _DEVICE_BOUND and (device is None or device >= _DEVICE_WORKS * call):
+        yield note("device_bound", f"Device-bound: {times}.")
+    else:
+        yield note("mixed_bound", f"Neither launch-bound nor device-bound: {times}.")
+
+
+def _advise(evidence: Evidence) -> str:
+    if evidence.job.work(ModelWorkload).options.get("mode", "eager") == "eager":
+        return "A larger batch, or options.mode: graph or compile of the torch engine, saves launches."
+    return "A larger batch saves launches."
+
+
+def describe_copies(evidence: Evidence) -> Iterator[Reason]:
+    """Say which copies a timed call holds."""
+    work, effective = evidence.job.work(ModelWorkload), evidence.result.effective
+    if work.unit == "cpu" or effective is None or not evidence.runs:
+        return
+    if effective.outputs_at is None:
+        if evidence.result.version >= 2:
+            yield note(
+                "host_copies",
+                f"{effective.engine} on {work.unit} leaves its outputs on the host, so the times count the copies.",
+            )
+        return
+    told = [name for name, where in (("inputs", work.inputs.at), ("outputs", work.outputs)) if where == "host"]
+    if told:
+        yield note(
+            "host_copies", f"Every timed call copies its {' and '.join(told)} between host and device, as asked."
+        )
+
+
+def describe_energy(evidence: Evidence) -> Iterator[Reason]:
+    """Say why a device has no energy."""
+    notes = {gpu.energy_note for gpu in _cards(evidence) if gpu.energy_note}
+    for text in sorted(notes):
+        yield note("no_energy", f"There is no energy of the GPU: {text}.")
+
+
+def check_power_cap(evidence: Evidence) -> Iterator[Reason]:
+    """A power cap is the usual state at hard work, unless it holds some runs back and others not."""
+    shares = [gpu.held_back["power"] for gpu in _cards(evidence) if "power" in gpu.held_back]
+    if not shares or max(shares) < _CAPPED:
+        return
+    if max(shares) - min(shares) > _CAPPED_UNEVENLY:
+        yield suspect(
+            "power_cap",
+            f"The power cap held the GPU's clock down for {percent(min(shares))} to {percent(max(shares))} of the "
+            "time: the runs were not made under the same conditions.",
+        )
+    else:
+        clock = _value(evidence, "gpu_clock_mhz.p50")
+        at = "" if clock is None else f", at {clock:.0f} MHz"
+        yield note(
+            "power_cap",
+            f"The power cap held the GPU's clock down for {percent(max(shares))} of the time{at}; usual at hard work.",
+        )
+
+
+def _cards(evidence: Evidence) -> list[GpuFacts]:
+    return [one.gpu for one in evidence.selection.used if one.gpu is not None]
+
+
+def _value(evidence: Evidence, key: str) -> float | None:
+    found = evidence.estimates.get(key)
+    return None if found is None else found.value
+
+
+DEVICE_RULES: tuple[Rule, ...] = (
+    check_waited, describe_bound, describe_copies, describe_energy, check_power_cap,
+)  # fmt: skip

@@ -1,0 +1,194 @@
+"""Watch the card of one repetition: whether it is warm, its energy, clock and heat, and who else uses it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from prony.model.result import GpuFacts
+from prony.ports.probe import CardProbe, Probe
+from prony.runner.child.wire import Message
+
+# A counter of energy moves ten times a second: less than this cannot be resolved.
+LEAST_ENERGY_S = 2.0
+_METER_S = 0.02
+_SELDOM_S = 0.25
+_SETTLE_NS = 10**9
+_SETTLE_MOST_NS = 30 * 10**9
+# How much the medians of two seconds may differ; a clock under a power cap swings by a per cent for ever.
+_CLOCK_CHANGE, _POWER_CHANGE, _POWER_CHANGE_W, _HEAT_CHANGE_C = 0.02, 0.02, 10.0, 1.0
+_FOREIGN_SHARE = 0.05
+_HELD_SHARE = 0.001
+# What no workload does to itself: a power cap is the usual state of a card at hard work, heat and the brake are not.
+_FAULTS = {"thermal": "heat", "brake": "the power brake of the host"}
+_MIB = 2**20
+
+Gauges = tuple[int, dict[str, float]]
+
+
+class GpuWatch:
+    """Follows the card that the engine names, among those that the probes show; without one it does nothing."""
+
+    def __init__(self, probes: Sequence[Probe]) -> None:
+        self._probes = [probe for probe in probes if isinstance(probe, CardProbe)]
+        self._probe: CardProbe | None = None
+        self._has_device = False
+        self._idle: Mapping[str, float] = {}
+        self._gauges: list[Gauges] = []
+        self._steps: list[tuple[int, float]] = []
+        self._begin: Gauges | None = None
+        self._end: Gauges | None = None
+        self._begin_us = 0
+        self._others: Mapping[str, float] = {}
+        self.card = ""
+        self.is_metering = False
+        self.is_warming = False
+
+    @property
+    def tick_s(self) -> float:
+        return _METER_S if self.is_metering and self.card else _SELDOM_S
+
+    def note_idle(self, readings: Mapping[str, float]) -> None:
+        """Keep what the cards did before the model was loaded."""
+        self._idle = readings
+
+    def enter(self, phase: str, read: Callable[[], Any]) -> None:
+        """Begin or end metering with the phase in which the card works back to back."""
+        if phase == "sustained":
+            self.is_metering = True
+        elif self.is_metering:
+            self.is_metering = False
+            read()
+            self._end = self._gauges[-1] if self._gauges else None
+            if self._probe is not None:
+                self._others = self._probe.read_others(self.card, self._begin_us) or {}
+
+    def take(self, at_ns: int, readings: Mapping[str, float]) -> None:
+        """Keep the own card's counters of one reading."""
+        if self.card:
+            own = {name: value for name, value in readings.items() if name.startswith(f"{self.card}_")}
+            self._gauges.append((at_ns, {name.removeprefix(f"{self.card}_"): value for name, value in own.items()}))
+
+    def meter(self) -> None:
+        """Note the energy counter where it moved."""
+        if not self.is_metering or self._probe is None:
+            return
+        value, at_ns = self._probe.read_energy_uj(self.card), time.perf_counter_ns()
+        if value is not None and (not self._steps or value != self._steps[-1][1]):
+            self._steps.append((at_ns, value))
+
+    def is_settled(self, message: Message, at_ns: int, readings: Mapping[str, float]) -> bool:
+        """Say whether clock, power and heat of the card have stopped to change, or will not within the time for it."""
+        self._find(message)
+        if not self.card:
+            return True
+        if not self._gauges:
+            self.take(at_ns, readings)
+        if message.get("settle") and not _is_steady(self._gauges):
+            self.is_warming = True
+            return False
+        self.is_warming = False
+        self._begin = self._gauges[-1]
+        self._begin_us = time.time_ns() // 1000
+        return True
+
+    def _find(self, message: Message) -> None:
+        self._has_device = self._has_device or "device" in message
+        if self.card or not message.get("device"):
+            return
+        for probe in self._probes:
+            card = probe.find_card(message["device"])
+            if card is not None:
+                self._probe, self.card = probe, card
+
+    def contamination(self) -> tuple[str, ...]:
+        """Return what disturbed the card, as `code: sentence`."""
+        others = {pid: share for pid, share in self._others.items() if share > _FOREIGN_SHARE}
+        told = [f"process {pid} {share:.0%}" for pid, share in others.items()]
+        found = [f"foreign_gpu: other processes used the same GPU: {', '.join(told)} of its time"] if told else []
+        for cause, share in self._held_back().items():
+            if cause in _FAULTS and share > _HELD_SHARE:
+                found.append(f"gpu_{cause}: {_FAULTS[cause]} held the GPU's clock down for {share:.1%} of the time")
+        return tuple(found)
+
+    def describe(self, done: Message) -> GpuFacts | None:
+        """Return what is known of the card, with what the engine's own process told; None of a job without one."""
+        if not self._has_device:
+            return None
+        about: dict[str, Any] = done.get("device", {})
+        memory = about.get("memory", {})
+        mib = {f"{name}_mib": size / _MIB for name, size in memory.items()}
+        copied = {name: about[name] for name in ("bytes_in", "bytes_out", "host_memory") if name in about}
+        return GpuFacts.read(
+            {"card": self.card, "uuid_hash": "" if self._probe is None else self._probe.card_digest(self.card)}
+            | self._energy(done) | self._state() | mib | copied
+        )  # fmt: skip
+
+    def _state(self) -> dict[str, Any]:
+        if self._begin is None:
+            return {}
+        last = self._end or self._gauges[-1]
+        during = [values for at_ns, values in self._gauges if self._begin[0] < at_ns <= last[0]] or [self._begin[1]]
+        clocks = [values["sm_mhz"] for values in during if "sm_mhz" in values]
+        used = [values["memory_used_mib"] for values in during if "memory_used_mib" in values]
+        return {
+            "clock_mhz": median(clocks) if clocks else None,
+            "temperature_begin_c": self._begin[1].get("temperature_c"),
+            "temperature_end_c": last[1].get("temperature_c"),
+            "idle_power_w": self._idle.get(f"{self.card}_power_w"),
+            "held_back": self._held_back(),
+            "others": dict(self._others),
+            "device_peak_mib": max(used) if used else None,
+        }
+
+    def _held_back(self) -> dict[str, float]:
+        """Return the share of the window in which each cause held the clock down."""
+        if self._begin is None or self._end is None or self._end[0] <= self._begin[0]:
+            return {}
+        (begin_ns, before), (end_ns, after) = self._begin, self._end
+        totals = [name for name in before if name.startswith("held_") and name in after]
+        return {
+            name.removeprefix("held_").removesuffix("_ns_total"): min(
+                1.0, max(0.0, (after[name] - before[name]) / (end_ns - begin_ns))
+            )
+            for name in totals
+        }
+
+    def _energy(self, done: Message) -> dict[str, Any]:
+        phase = done.get("phases", {}).get("sustained")
+        if not self.card:
+            return {"energy_note": "the driver does not show the card that the engine used"}
+        if phase is None:
+            return {"energy_note": "it did not work back to back"}
+        inside = [step for step in self._steps if phase["begin_ns"] < step[0] <= phase["end_ns"]]
+        if not self._steps:
+            return {"energy_note": "this card shows no energy counter; a part of a card (MIG) never does"}
+        window_s = (inside[-1][0] - inside[0][0]) / 1e9 if inside else 0.0
+        if window_s < LEAST_ENERGY_S:
+            told = f"its counter was read over {window_s:.1f} s, and {LEAST_ENERGY_S:g} s are needed"
+            return {"energy_note": f"{told}: raise measure.energy_window"}
+        return {"energy_j": (inside[-1][1] - inside[0][1]) / 1e6, "energy_window_s": window_s}
+
+
+def _is_steady(gauges: Sequence[Gauges]) -> bool:
+    """Compare the last second with the one before it; after half a minute a card is as steady as it gets."""
+    now_ns, now = gauges[-1]
+    if now_ns - gauges[0][0] >= _SETTLE_MOST_NS:
+        return True
+    recent = [values for at_ns, values in gauges if now_ns - at_ns < _SETTLE_NS]
+    earlier = [values for at_ns, values in gauges if _SETTLE_NS <= now_ns - at_ns < 2 * _SETTLE_NS]
+    if not earlier or now_ns - gauges[0][0] < 2 * _SETTLE_NS:
+        return False
+    limits = {
+        "sm_mhz": _CLOCK_CHANGE * now.get("sm_mhz", 0.0),
+        "mean_power_w": max(_POWER_CHANGE_W, _POWER_CHANGE * now.get("mean_power_w", 0.0)),
+        "temperature_c": _HEAT_CHANGE_C,
+    }
+    return all(_change(earlier, recent, name) <= most for name, most in limits.items())
+
+
+def _change(before: Sequence[Mapping[str, float]], after: Sequence[Mapping[str, float]], name: str) -> float:
+    sides = [[values[name] for values in side if name in values] for side in (before, after)]
+    return abs(median(sides[0]) - median(sides[1])) if all(sides) else 0.0
