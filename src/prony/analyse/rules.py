@@ -247,7 +247,7 @@ def never_warm(evidence: Evidence) -> Iterator[Reason]:
 def stopped_by_time(evidence: Evidence) -> Iterator[Reason]:
     """The cap on time ended the measured phase before the samples asked for were taken."""
     capped = sum(repetition.stopped_by == "time" for repetition in evidence.selection.used)
-    asked = evidence.job.measure.runs
+    asked = evidence.job.measure.least_runs
     if capped and asked < UNLIMITED_RUNS:
         fewest = min(run.taken for run in evidence.runs)
         yield note(

@@ -13,7 +13,7 @@ from prony.app.quick_recipe import QuickRecipe, join_as_name, plain_name
 from prony.errors import InputError
 from prony.model.assumption import Assumption
 from prony.model.quantity import duration_text
-from prony.model.recipe import UNLIMITED_RUNS
+from prony.model.recipe import UNLIMITED_RUNS, Measure
 from prony.ports import plugins
 from prony.ports.models import FetchOptions, policy_of, scheme_of
 from prony.runner.models import source_of
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _REPEATS = 5
 _PAIRS = 10
-_RUNS = 100
 _TIME_NS = 30 * 10**9
 # Where a recipe says which of several things a job is about.
 _MODEL, _ENGINE = "workload.model", "workload.engine"
@@ -124,7 +123,7 @@ def _matrix_of(models: Sequence[str], engines: Sequence[Sequence[str]]) -> dict[
 def _measure(request: ModelRequest, repeats: int) -> dict[str, Any]:
     time_ns = request.time_ns or _TIME_NS
     # With a time and no number, as many inferences as fit.
-    runs = request.runs or (UNLIMITED_RUNS if request.time_ns else _RUNS)
+    runs = request.runs or (UNLIMITED_RUNS if request.time_ns else "auto")
     most_ns = max(10**6, time_ns // repeats // 10**6 * 10**6)
     return {"runs": runs, "max_time": duration_text(most_ns)}
 
@@ -142,7 +141,8 @@ def _assume_settings(request: ModelRequest, repeats: int) -> list[Assumption]:
             Assumption(what="precision: what the engine chooses", flag="--precision fp32", key="workload.precision")
         )
     if request.runs is None and request.time_ns is None:
-        what = f"{repeats} fresh processes of up to {_RUNS} inferences, {duration_text(_TIME_NS)} of measuring at most"
+        counted = f"{Measure().least_runs} to {Measure().most_runs} inferences"
+        what = f"{repeats} fresh processes of {counted}, {duration_text(_TIME_NS)} of measuring at most"
         found.append(Assumption(what=what, flag="--runs N, --time 60s", key="measure.runs, measure.max_time"))
     return found
 

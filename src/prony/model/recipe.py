@@ -120,10 +120,17 @@ class Until(Noun):
 UNLIMITED_RUNS = 1_000_000
 
 
+# The first stands for a median, and 368 are needed for a p99 with an interval.
+_LEAST_RUNS, _MOST_RUNS = 100, 400
+
+
 class Measure(Noun):
     """How much is measured and what counts as warm."""
 
-    runs: int = Field(default=100, ge=1, description="warm inferences in each repetition")
+    runs: Literal["auto"] | Annotated[int, Field(ge=1)] = Field(
+        default="auto",
+        description="warm inferences in each repetition; auto: 100, and on to 400 for 2s at most",
+    )
     warmup: Literal["auto"] | Annotated[int, Field(ge=0)] = Field(
         default="auto", description="inferences before the measured ones; auto: until the last medians agree"
     )
@@ -143,6 +150,16 @@ class Measure(Noun):
         2 * 10**9, "how long a GPU works back to back for throughput, power and energy; 2s gives 5 %, 10s 1 %"
     )
 
+    @property
+    def least_runs(self) -> int:
+        """How many inferences a repetition has, where its time allows."""
+        return _LEAST_RUNS if self.runs == "auto" else self.runs
+
+    @property
+    def most_runs(self) -> int:
+        """How many inferences a repetition has where they are quick enough."""
+        return _MOST_RUNS if self.runs == "auto" else self.runs
+
     @model_validator(mode="after")
     def _reachable(self) -> Self:
         if self.until is not None and self.until.max_repeats < self.repeats:
@@ -160,7 +177,7 @@ class Limits(Noun):
 
 
 # What a key was where it was left out, before its default was another: stored recipes hold every key.
-_FORMER_DEFAULTS = ((Load, "repeats", 3), (Measure, "isolation", "fork"))
+_FORMER_DEFAULTS = ((Load, "repeats", 3), (Measure, "isolation", "fork"), (Measure, "runs", 100))
 
 
 def _keys_said(section: Measure | Load) -> list[str]:

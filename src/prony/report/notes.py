@@ -126,7 +126,7 @@ def _list_missing(data: ExperimentData) -> list[Note]:
 def _count_steady(lacking: Sequence[Entry]) -> str:
     """Say how many samples count where fewer do than were taken: those from the steady state on."""
     counts = [min(one.count for one in entry.summary.missing) for entry in lacking if entry.summary.steady_from]
-    asked = [entry.job.measure.runs for entry in lacking if entry.summary.steady_from]
+    asked = [entry.job.measure.least_runs for entry in lacking if entry.summary.steady_from]
     if not counts or min(counts) >= min(asked) or min(asked) >= UNLIMITED_RUNS:
         return ""
     return f", and only {min(counts)} of {min(asked)} count in the shortest run (from its steady state on)"

@@ -95,10 +95,10 @@ def _load_settings(load: Load) -> dict[str, Any]:
 
 
 def _measure_settings(measure: Measure) -> dict[str, Any]:
-    """Return what decides a run. How its process is made is no other benchmark; it was a copy when
-    series were named."""
+    """Return what decides a run. How its process is made, and whether quick inferences go on, is no other benchmark:
+    it was a copy when series were named, of 100 inferences."""
     later = {key for key in _LATER_MEASURE_KEYS if getattr(measure, key) == getattr(Measure(), key)}
-    return measure.model_dump(mode="json", exclude=later) | {"isolation": "fork"}
+    return measure.model_dump(mode="json", exclude=later) | {"isolation": "fork", "runs": measure.least_runs}
 
 
 def _workload_settings(workload: Workload) -> dict[str, Any]:

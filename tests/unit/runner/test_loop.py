@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -74,6 +75,15 @@ def test_measuring_ends_by_runs() -> None:
     stamps = Stamps()
     assert measure(lambda: None, stamps, runs=40, max_time_ns=LATER // 2, ci=None, stop=Stop()) == "runs"
     assert len(stamps) == 40
+
+
+def test_quick_calls_go_on_and_slow_ones_do_not() -> None:
+    quick, slow = Stamps(), Stamps()
+    assert measure(lambda: None, quick, runs=40, most_runs=90, max_time_ns=LATER // 2, ci=None, stop=Stop()) == "runs"
+    assert len(quick) == 90
+    nap = partial(time.sleep, 0.7)
+    assert measure(nap, slow, runs=3, most_runs=90, max_time_ns=LATER // 2, ci=None, stop=Stop()) == "runs"
+    assert len(slow) == 3
 
 
 def test_measuring_ends_by_time() -> None:

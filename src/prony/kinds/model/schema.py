@@ -40,11 +40,15 @@ class Values(Noun):
         return self
 
 
+# What a validator saw before is no longer JSON, whose lists would be taken for tuples.
+_Shape = Annotated[tuple[AxisSize, ...], Field(strict=False)]
+
+
 class Inputs(Noun):
     """Sizes and contents for what the model leaves open."""
 
     axes: dict[str, AxisSize] = Field(default={}, description="size of a dynamic axis, by its name")
-    shapes: dict[str, tuple[AxisSize, ...]] = Field(default={}, description="whole shape of an input, by its name")
+    shapes: dict[str, _Shape] = Field(default={}, description="whole shape of an input, by its name")
     values: dict[str, Values] = Field(default={}, description="contents of an input, by its name")
     seed: int = Field(default=0, ge=0, description="seed of the random contents")
     at: Location = Field(

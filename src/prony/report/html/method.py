@@ -70,8 +70,9 @@ def _protocol(data: ExperimentData) -> Html:
         if measure.until is None
         else f"interval within ±{number.format_share(measure.until.ci)}, at most {measure.until.max_repeats} runs"
     )
+    counted = str(measure.runs) if measure.runs != "auto" else f"{measure.least_runs}, quick ones {measure.most_runs}"
     return pairs([
-        ("repetitions (fresh processes)", str(measure.repeats)), ("warm inferences in each", str(measure.runs)),
+        ("repetitions (fresh processes)", str(measure.repeats)), ("warm inferences in each", counted),
         ("warm-up", str(measure.warmup)), ("cold starts", str(measure.cold_starts or measure.repeats)),
         ("until", until), ("page cache", measure.page_cache), ("isolation", measure.isolation),
         ("cap on measuring", duration_text(measure.max_time)), ("time-out", duration_text(limits.timeout)),

@@ -219,7 +219,14 @@ class Child:
 
         def run() -> str:
             return measure(
-                call, stamps, runs=order.runs, max_time_ns=order.max_time_ns, ci=order.ci, stop=self.stop, queued=queued
+                call,
+                stamps,
+                runs=order.runs,
+                most_runs=order.most_runs,
+                max_time_ns=order.max_time_ns,
+                ci=order.ci,
+                stop=self.stop,
+                queued=queued,
             )
 
         stopped_by = self._during("measure", run)

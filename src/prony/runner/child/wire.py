@@ -59,6 +59,7 @@ class ChildOrder:
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
     seed: int = 0
     runs: int = 1
+    most_runs: int = 0
     warmup: int | None = None  # None: until the last medians agree
     max_time_ns: int = 60 * 10**9
     ci: float | None = None

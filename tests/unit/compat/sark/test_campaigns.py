@@ -22,7 +22,7 @@ def plan(*jobs: dict[str, Any], url: str = URL) -> SubmissionPlan:
     return plan_campaign(campaign_of({"model_url": url, "jobs": list(jobs)}, job_s=3600), "campaign-7", now=NOW)
 
 
-def settings(made: SubmissionPlan) -> list[tuple[str, str, int]]:
+def settings(made: SubmissionPlan) -> list[tuple[str, str, int | str]]:
     return [(job.work(ModelWorkload).engine, job.work(ModelWorkload).unit, job.measure.runs) for job in made.jobs]
 
 

@@ -42,7 +42,8 @@ class JobRun:
         measure = self.job.measure
         return replace(
             model_order(op, self.job.work(ModelWorkload), self.files, self.threads),
-            runs=measure.runs,
+            runs=measure.least_runs,
+            most_runs=measure.most_runs,
             warmup=None if measure.warmup == "auto" else int(measure.warmup),
             max_time_ns=measure.max_time,
             ci=measure.until.ci if measure.until else None,
