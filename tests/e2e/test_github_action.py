@@ -114,3 +114,18 @@ def test_neither_a_recipe_nor_tests_is_told(repository: Repository, tmp_path: Pa
     code, said, _ = act(repository, repository.head, tmp_path, {})
     assert code == 2
     assert "give one of the inputs recipe and pytest" in said
+
+
+def test_a_base_that_a_shallow_clone_lacks_is_fetched(repository: Repository, tmp_path: Path) -> None:
+    base = repository.head
+    repository.commit("src/pipeline.py", STEP.format(seconds=0.02))
+    shallow = repository.clone(tmp_path / "shallow", "--depth=1")
+    _, said, _ = act(shallow, base, tmp_path, {})
+    assert f"comparing {repository.head} with {base}" in said
+
+
+def test_a_new_branch_is_compared_with_the_commit_before(repository: Repository, tmp_path: Path) -> None:
+    before = repository.head
+    repository.commit("src/pipeline.py", STEP.format(seconds=0.02))
+    _, said, _ = act(repository, "0" * 40, tmp_path, {})
+    assert f"comparing {repository.head} with {before}" in said

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from prony.api.pytest_session import BenchSession
 
 FIXTURE = "prony_bench"
+_NOTE = "prony"
 _SESSION: pytest.StashKey[BenchSession] = pytest.StashKey()
 # Of a fresh process: the tests that are measured on whichever side has them.
 _WANTED: pytest.StashKey[tuple[str, ...]] = pytest.StashKey()
@@ -129,7 +130,8 @@ def prony_bench(request: pytest.FixtureRequest) -> Callable[..., Any]:
 
     if _SESSION not in config.stash:
         config.stash[_SESSION] = BenchSession(read_time_ns(config))
-    return TestBench(config.stash[_SESSION], nodeid)
+    # Kept with the report of the test, which also comes from the workers of xdist.
+    return TestBench(config.stash[_SESSION], nodeid, lambda text: request.node.user_properties.append((_NOTE, text)))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -143,7 +145,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Show the numbers, the comparison and the gates."""
-    if _SESSION in config.stash and not config.option.prony_child:
+    if config.option.prony_child:
+        return
+    reports = [one for state in ("passed", "failed") for one in terminalreporter.getreports(state)]
+    noted = [text for one in reports for name, text in getattr(one, "user_properties", ()) if name == _NOTE]
+    lines = [line for text in noted for line in text.splitlines()]
+    lines += config.stash[_SESSION].lines() if _SESSION in config.stash else []
+    if lines:
         terminalreporter.section("prony")
-        for line in config.stash[_SESSION].lines():
-            terminalreporter.write_line(line)
+    for line in lines:
+        terminalreporter.write_line(line)

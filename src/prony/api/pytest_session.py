@@ -36,7 +36,7 @@ _ACROSS = ("workload.command", "workload.metrics", "workload.directory")
 
 @dataclass
 class BenchSession:
-    """The numbers of a session: of fresh processes in `data`, or of this process alone in `here`.
+    """The numbers of a session that fresh processes gave; without `data`, tests are measured where they run.
 
     `names` has the metric of each test that was measured in fresh processes.
     """
@@ -46,7 +46,6 @@ class BenchSession:
     data: ExperimentData | None = None
     comparison: Comparison | None = None
     kept: str = ""
-    here: dict[str, FunctionResult] = field(default_factory=dict)
 
     @property
     def entry(self) -> Entry | None:
@@ -73,7 +72,7 @@ class BenchSession:
     def lines(self) -> list[str]:
         """Return what the end of the session says."""
         if self.data is None:
-            return [line for nodeid, one in self.here.items() for line in _describe_here(nodeid, one)]
+            return []
         found = [line for nodeid in self.names for line in self._describe(nodeid)]
         if self.entry is not None:
             verdict = self.entry.summary.verdict
@@ -114,8 +113,8 @@ class TestBench:
 
     __test__ = False  # pytest would look for tests in it
 
-    def __init__(self, session: BenchSession, nodeid: str) -> None:
-        self._session, self._nodeid = session, nodeid
+    def __init__(self, session: BenchSession, nodeid: str, note: Callable[[str], None]) -> None:
+        self._session, self._nodeid, self._note = session, nodeid, note
         self._is_called = False
 
     def __call__(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -135,7 +134,7 @@ class TestBench:
         watch = MachineWatch()
         watch.begin()
         times = time_function(call, runs=None, time_ns=self._session.time_ns)
-        self._session.here[self._nodeid] = FunctionResult.of(self._nodeid, times, watch.end())
+        self._note("\n".join(_describe_here(FunctionResult.of(self._nodeid, times, watch.end()))))
         return times.first_result
 
 
@@ -215,8 +214,8 @@ def _describe_kept(data: ExperimentData, *, is_kept: bool) -> str:
     return f"kept: prony show {one.id}; {history}; pytest --prony-compare={one.name}"
 
 
-def _describe_here(nodeid: str, one: FunctionResult) -> list[str]:
-    text = f"{nodeid}: {format_number(one.p50)} a call in one process, {one.verdict.grade}"
+def _describe_here(one: FunctionResult) -> list[str]:
+    text = f"{one.name}: {format_number(one.p50)} a call in one process, {one.verdict.grade}"
     return [text, *(f"  · {reason.text}" for reason in one.verdict.reasons if reason.code != "one_run")]
 
 
