@@ -49,7 +49,7 @@ def sizes_mb(python: Path) -> dict[str, float]:
 
 def import_ms(python: Path, module: str) -> float:
     """Return the median CPU time of an import in fresh interpreters, after one that wrote its bytecode."""
-    command = [python, "-P", "-c", _TIME.format(module=module)]
+    command = [str(python), "-P", "-c", _TIME.format(module=module)]
     taken = [
         float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(TURNS + 1)
     ]

@@ -178,7 +178,7 @@ def _cpu_builds(engine: Engine, requirements: Sequence[str], say: Callable[[str]
             f"build is installed. {engine.cpu_index.variable} names another index")  # fmt: skip
         return []
     say(f"no NVIDIA GPU is here: the build for the CPU, from {index}")
-    return ["--no-deps", "--index-url", index, requirements[0]]
+    return ["--no-deps", "-i", index, requirements[0]]
 
 
 def _new_environment(
