@@ -36,7 +36,7 @@ $(STAMP): pyproject.toml
 		echo "Prony needs Python 3.11 or newer; found: $$found. Try: make demo PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "Step 1 of 2: a virtual environment in $(VENV)"
 	@"$(PYTHON)" -m venv $(VENV)
-	@echo "Step 2 of 2: Prony with two engines, the reports and the server: about 170 MB to fetch, 600 MB on the disk"
+	@echo "Step 2 of 2: Prony with two engines, the reports and the server: about 170 MB to fetch, 700 MB on the disk"
 	$(BIN)/python -m pip install --disable-pip-version-check --editable '$(PRODUCT)'
 	@touch $(STAMP)
 

@@ -34,7 +34,7 @@ _DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 @dataclass(frozen=True)
-class Program:
+class PreparedProcess:
     """A process that is about to be started: all that takes time is done."""
 
     path: bytes
@@ -86,7 +86,7 @@ class ScriptSupervisor(Supervisor):
             self.forget_children()
         return is_unwanted
 
-    def _prepare(self, processes: list[dict[str, Any]], block: ExitStack) -> list[Program] | None:
+    def _prepare(self, processes: list[dict[str, Any]], block: ExitStack) -> list[PreparedProcess] | None:
         """Open the files of all processes; None, and the reason is told, where one cannot be started."""
         found = []
         for rank, process in enumerate(processes):
@@ -98,10 +98,10 @@ class ScriptSupervisor(Supervisor):
                 return None
         return found
 
-    def _program(self, process: dict[str, Any], logs: tuple[int, int]) -> Program:
+    def _program(self, process: dict[str, Any], logs: tuple[int, int]) -> PreparedProcess:
         environment = process["environment"] | {process_tree.TOKEN: self.order["token"]}
         os.chdir(process["folder"])
-        return Program(
+        return PreparedProcess(
             path=_find_program(process["argv"][0], environment),
             argv=[os.fsencode(word) for word in process["argv"]],
             environment={os.fsencode(name): os.fsencode(text) for name, text in environment.items()},
@@ -109,7 +109,7 @@ class ScriptSupervisor(Supervisor):
             descriptors=(self._null, *logs),
         )
 
-    def _start(self, programs: list[Program]) -> int:
+    def _start(self, programs: list[PreparedProcess]) -> int:
         """Start all; return when the first was begun."""
         begin_ns = 0
         for rank, program in enumerate(programs):
@@ -192,10 +192,10 @@ def _find_program(name: str, environment: dict[str, str]) -> bytes:
     return os.fsencode(found or name)
 
 
-def _empty_program(null: int) -> Program | None:
+def _empty_program(null: int) -> PreparedProcess | None:
     """Return the program `true`, which does nothing."""
     path = shutil.which("true")
-    return None if path is None else Program(os.fsencode(path), [b"true"], {}, "/", (null, null, null))
+    return None if path is None else PreparedProcess(os.fsencode(path), [b"true"], {}, "/", (null, null, null))
 
 
 def guard(supervisor: int, token: str) -> int:
