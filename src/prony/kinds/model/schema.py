@@ -40,15 +40,11 @@ class Values(Noun):
         return self
 
 
-# What a validator saw before is no longer JSON, whose lists would be taken for tuples.
-_Shape = Annotated[tuple[AxisSize, ...], Field(strict=False)]
-
-
 class Inputs(Noun):
     """Sizes and contents for what the model leaves open."""
 
     axes: dict[str, AxisSize] = Field(default={}, description="size of a dynamic axis, by its name")
-    shapes: dict[str, _Shape] = Field(default={}, description="whole shape of an input, by its name")
+    shapes: dict[str, tuple[AxisSize, ...]] = Field(default={}, description="whole shape of an input, by its name")
     values: dict[str, Values] = Field(default={}, description="contents of an input, by its name")
     seed: int = Field(default=0, ge=0, description="seed of the random contents")
     at: Location = Field(
@@ -59,7 +55,15 @@ class Inputs(Noun):
     @classmethod
     def _take_location(cls, data: Any) -> Any:
         """`inputs: host` is short for `inputs: {at: host}`."""
-        return {"at": data} if isinstance(data, str) else data
+        if isinstance(data, str):
+            return {"at": data}
+        shapes = data.get("shapes") if isinstance(data, dict) else None
+        if not isinstance(shapes, dict):
+            return data
+        # What came here is no longer JSON, whose lists are taken for tuples.
+        return data | {
+            "shapes": {name: tuple(sizes) if isinstance(sizes, list) else sizes for name, sizes in shapes.items()}
+        }
 
 
 class ModelWorkload(Workload):
