@@ -13,7 +13,7 @@ from prony.instruments.device.nvidia import hash_serial
 from prony.plugins.probes import nvidia
 from prony.plugins.probes.nvidia import NvidiaProbe
 
-IDS = [b"GPU-first", "GPU-second"]
+IDS: list[bytes | str] = [b"GPU-first", "GPU-second"]
 
 
 def field(number: int, value: int, *, is_known: bool = True) -> SimpleNamespace:
