@@ -127,7 +127,9 @@ class EngineChooser:
     def _lacking(self, name: str) -> InputError | None:
         """Return what an engine lacks of what was asked for: a unit, or a precision on it."""
         report, wanted = self._reports[name], self._wish.unit or "cpu"
-        unit = next((one for one in report.units if one.unit == wanted), None)
+        # Which card it is by its own name (`cuda:GPU-...`), the engine finds out when it loads.
+        names = (wanted, wanted.partition(":")[0])
+        unit = next((one for one in report.units if one.unit in names), None)
         if unit is None:
             there = ", ".join(one.unit for one in report.units)
             return InputError(f"{name} has no unit {wanted!r} here", hint=f"it has {there}", code="unit_unavailable")

@@ -127,6 +127,7 @@ export function fakeRecipe(over: Partial<Recipe> = {}): Recipe {
     },
     measure: {
       check: true,
+      energy_window: "2s",
       isolation: "exec",
       max_time: "10m",
       page_cache: "as-is",
@@ -142,6 +143,7 @@ export function fakeRecipe(over: Partial<Recipe> = {}): Recipe {
       unit: "cpu",
       precision: "default",
       batch_size: 1,
+      outputs: "device",
       options: {},
       inputs: {} as Extract<Recipe["workload"], { kind: "model" }>["inputs"],
     },

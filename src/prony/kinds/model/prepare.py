@@ -48,7 +48,7 @@ class ModelPrepare(Prepare):
     def needs(self, workload: ModelWorkload) -> Needs:
         return {
             "engine": workload.engine,
-            "unit": workload.unit,
+            "unit": workload.unit.partition(":")[0],  # a card's own name behind it is found where the job runs
             "precision": None if workload.precision == "default" else workload.precision,
             "scheme": scheme_of(workload.model),
         }
