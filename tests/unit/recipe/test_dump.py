@@ -52,7 +52,7 @@ def test_a_label_that_looks_like_something_else_stays_text_for_readers_of_either
 
 def test_quantities_are_written_with_their_units_and_defaults_not_at_all() -> None:
     text = "name: a\nworkload: {kind: model, model: m, engine: e}\n"
-    text += "measure: {max_time: 90s, until: {ci: 2.5%}, runs: 100}\nlimits: {memory: 2048MiB}\n"
+    text += "measure: {max_time: 90s, until: {ci: 2.5%}, runs: auto}\nlimits: {memory: 2048MiB}\n"
     assert dump(loads(text).recipe) == (
         "name: a\n"
         "workload:\n  kind: model\n  model: m\n  engine: e\n"

@@ -4224,7 +4224,7 @@ export interface components {
              *       "max_time": "1m",
              *       "page_cache": "as-is",
              *       "repeats": 5,
-             *       "runs": 100,
+             *       "runs": "auto",
              *       "warmup": "auto"
              *     }
              */
@@ -5008,10 +5008,10 @@ export interface components {
             repeats: number;
             /**
              * Runs
-             * @description warm inferences in each repetition
-             * @default 100
+             * @description warm inferences in each repetition; auto: 100, and on to 400 for 2s at most
+             * @default auto
              */
-            runs: number;
+            runs: "auto" | number;
             /** @description go on past `repeats` until the interval is tight enough */
             until?: components["schemas"]["Until"] | null;
             /**
@@ -6085,7 +6085,7 @@ export interface components {
              *       "max_time": "1m",
              *       "page_cache": "as-is",
              *       "repeats": 5,
-             *       "runs": 100,
+             *       "runs": "auto",
              *       "warmup": "auto"
              *     }
              */
