@@ -127,8 +127,8 @@ def _turn(item: pytest.Item) -> int:
 
 @pytest.fixture(scope="session", autouse=True)
 def forked_commands() -> Iterator[None]:
-    """Fork the `prony` commands that tests start from a process that has imported what they need, where it is asked."""
-    with fork_commands() if os.environ.get("PRONY_TEST_FORKED") else nullcontext():
+    """Fork the commands that tests start from a process that has imported what they need, unless it is refused."""
+    with fork_commands() if os.environ.get("PRONY_TEST_FORKED") != "0" else nullcontext():
         yield
 
 

@@ -5,7 +5,7 @@ start thousands. `fork_commands` puts a subclass in the place of `subprocess.Pop
 programs in `tests/chaos` become real processes, children of whoever starts them, with their own streams, folder,
 environment, session and line in /proc, but their imports are done. Everything else starts as ever.
 
-PRONY_TEST_FORKED=1 asks for it. Other systems than Linux and a measurement of coverage get new interpreters all the
+PRONY_TEST_FORKED=0 refuses it. Other systems than Linux and a measurement of coverage get new interpreters all the
 same, and so does `plain_processes`, for a test whose subject is the start itself.
 """
 
