@@ -5219,7 +5219,7 @@ export interface components {
              *       "values": {}
              *     }
              */
-            inputs: components["schemas"]["Inputs"];
+            inputs: components["schemas"]["Inputs"] | ("device" | "host");
             /**
              * @description which kind of workload this is (enum property replaced by openapi-typescript)
              * @enum {string}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -66,6 +66,11 @@ class Inputs(Noun):
         }
 
 
+def _allow_location(schema: dict[str, Any]) -> None:
+    """Tell editors of the short form too."""
+    schema["anyOf"] = [{"$ref": schema.pop("$ref")}, {"enum": list(get_args(Location))}]
+
+
 class ModelWorkload(Workload):
     """A model file on an engine in a process of its own (white box)."""
 
@@ -123,7 +128,11 @@ class ModelWorkload(Workload):
     precision: Precision = Field(
         default="default", description="precision to compute in; default: whatever the engine chooses, and it is shown"
     )
-    inputs: Inputs = Field(default=Inputs(), description="sizes and contents for what the model leaves open")
+    inputs: Inputs = Field(
+        default=Inputs(),
+        description="sizes and contents for what the model leaves open",
+        json_schema_extra=_allow_location,
+    )
     outputs: Location = Field(
         default="device", description="where each timed call leaves its outputs; host: it copies them from the device"
     )
