@@ -120,8 +120,8 @@ class Until(Noun):
 UNLIMITED_RUNS = 1_000_000
 
 
-# The first stands for a median, and 368 are needed for a p99 with an interval.
-_LEAST_RUNS, _MOST_RUNS = 100, 400
+# The first is enough for a median. A p99 with an interval needs 368, and not all of them are of the steady state.
+_LEAST_RUNS, _MOST_RUNS = 100, 500
 
 
 class Measure(Noun):
@@ -129,7 +129,7 @@ class Measure(Noun):
 
     runs: Literal["auto"] | Annotated[int, Field(ge=1)] = Field(
         default="auto",
-        description="warm inferences in each repetition; auto: 100, and on to 400 for 2s at most",
+        description="warm inferences in each repetition; auto: 100, and on to 500 for 2s at most",
     )
     warmup: Literal["auto"] | Annotated[int, Field(ge=0)] = Field(
         default="auto", description="inferences before the measured ones; auto: until the last medians agree"

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from prony.model.calibration import Calibration, describe_disturbance
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.recipe import UNLIMITED_RUNS
 from prony.report import entry_fields, number
 from prony.report.input_shapes import describe_chosen_shapes
 
@@ -125,11 +124,20 @@ def _list_missing(data: ExperimentData) -> list[Note]:
 
 def _count_steady(lacking: Sequence[Entry]) -> str:
     """Say how many samples count where fewer do than were taken: those from the steady state on."""
-    counts = [min(one.count for one in entry.summary.missing) for entry in lacking if entry.summary.steady_from]
-    asked = [entry.job.measure.least_runs for entry in lacking if entry.summary.steady_from]
-    if not counts or min(counts) >= min(asked) or min(asked) >= UNLIMITED_RUNS:
+    counts = [(_fewest(entry), _most_taken(entry)) for entry in lacking if entry.summary.steady_from]
+    count, taken = min(counts, default=(0, 0))
+    if count >= taken:
         return ""
-    return f", and only {min(counts)} of {min(asked)} count in the shortest run (from its steady state on)"
+    return f", and only {count} of {taken} count in the shortest run (from its steady state on)"
+
+
+def _fewest(entry: Entry) -> int:
+    return min(one.count for one in entry.summary.missing)
+
+
+def _most_taken(entry: Entry) -> int:
+    used = (one for one in entry.result.repetitions if one.index in entry.summary.used and "measure" in one.phases)
+    return max((one.phases["measure"].count for one in used), default=0)
 
 
 def _list_failures(entry: Entry) -> list[tuple[Grade | None, str]]:

@@ -98,8 +98,7 @@ def test_missing_percentiles_of_unlike_jobs_are_told_once_with_the_key_to_change
 def test_samples_before_the_steady_state_are_why_a_percentile_lacks_some(full: ExperimentData) -> None:
     first = full.entries[0]
     few = Missing(metric="inference_ms.p90", at_least=None, count=20, needed=36)
-    asked = first.job.model_copy(update={"measure": first.job.measure.model_copy(update={"runs": 100})})
-    changes = {"job": asked, "summary": first.summary.model_copy(update={"missing": (few,)})}
+    changes = {"summary": first.summary.model_copy(update={"missing": (few,)})}
     told = notes(full.model_copy(update={"entries": (first.model_copy(update=changes),)}))
     assert [one.text for one in told if "Too few" in one.text] == [
         "Too few samples in a run for inference_ms p90 (needs 36), and only 20 of 100 count in the shortest run (from "
