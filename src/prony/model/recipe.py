@@ -121,7 +121,7 @@ UNLIMITED_RUNS = 1_000_000
 
 
 # The first is enough for a median. A p99 with an interval needs 368, and not all of them are of the steady state.
-_LEAST_RUNS, _MOST_RUNS = 100, 500
+_LEAST_RUNS, _MOST_RUNS = 100, 2000
 
 
 class Measure(Noun):
@@ -129,7 +129,7 @@ class Measure(Noun):
 
     runs: Literal["auto"] | Annotated[int, Field(ge=1)] = Field(
         default="auto",
-        description="warm inferences in each repetition; auto: 100, and on to 500 for 2s at most",
+        description="warm inferences in each repetition; auto: 100, and on to 2000 for 2s at most",
     )
     warmup: Literal["auto"] | Annotated[int, Field(ge=0)] = Field(
         default="auto", description="inferences before the measured ones; auto: until the last medians agree"

@@ -5008,7 +5008,7 @@ export interface components {
             repeats: number;
             /**
              * Runs
-             * @description warm inferences in each repetition; auto: 100, and on to 500 for 2s at most
+             * @description warm inferences in each repetition; auto: 100, and on to 2000 for 2s at most
              * @default auto
              */
             runs: "auto" | number;
