@@ -248,7 +248,7 @@ def _read_toml_file(
             try:
                 value = value_from_toml(setting, written, file.path.parent)
             except ValueError:
-                problems.append(_Problem(file.path, keys, f"{key} cannot be {_show(written)}", setting.expected))
+                problems.append(_Problem(file.path, keys, f"{key} cannot be {_show(written)}", setting.how_to_write))
             else:
                 found[key] = ChosenSetting(setting, value, SettingOrigin(file.level, str(file.path), keys=keys))
     return found
@@ -288,7 +288,7 @@ def _read_env_file(
                 value = value_from_text(setting, text)
             except ValueError:
                 said = f"{name} cannot be {text[:40]!r}"
-                problems.append(_Problem(file.path, (), said, setting.expected, number))
+                problems.append(_Problem(file.path, (), said, setting.how_to_write, number))
             else:
                 found[setting.key] = ChosenSetting(setting, value, SettingOrigin(file.level, str(file.path), number))
     return found
@@ -317,7 +317,7 @@ def _read_environment(
                 value = value_from_text(setting, text)
             except ValueError:
                 said = f"{setting.variable} cannot be {text[:40]!r}"
-                problems.append(_Problem(None, (), said, setting.expected))
+                problems.append(_Problem(None, (), said, setting.how_to_write))
                 continue
         found[setting.key] = ChosenSetting(setting, value, SettingOrigin("environment", setting.variable))
     known = {setting.variable for setting in catalogue}

@@ -55,7 +55,7 @@ class Setting:
     in_files: bool = True
 
     @property
-    def expected(self) -> str:
+    def how_to_write(self) -> str:
         """Say how a value is written."""
         return f"write {' or '.join(self.choices)}" if self.choices else f"write {_EXAMPLES[self.kind]}"
 

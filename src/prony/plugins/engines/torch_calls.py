@@ -123,7 +123,7 @@ class TorchDeviceCall:
             ("device", "host"): self._run_fetched,
         }
         self.launch: Callable[[], Any] = ways.get((inputs_at, outputs_at), self._run_fed_and_fetched)
-        self._weights = _allocated(work)
+        self._weights = _weight_bytes(work)
 
     def __call__(self) -> Any:
         answer = self.launch()
@@ -199,7 +199,7 @@ def card_id(torch: Any, device: str | int) -> str:
     return "" if uuid is None else f"GPU-{uuid}"
 
 
-def _allocated(work: TorchWork) -> int:
+def _weight_bytes(work: TorchWork) -> int:
     """Return the bytes of the weights, as they lie on the device."""
     return sum(_size(tensor) for tensor in (*work.module.parameters(), *work.module.buffers()))
 

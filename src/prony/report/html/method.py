@@ -70,7 +70,9 @@ def _protocol(data: ExperimentData) -> Html:
         if measure.until is None
         else f"interval within ±{number.format_share(measure.until.ci)}, at most {measure.until.max_repeats} runs"
     )
-    counted = str(measure.runs) if measure.runs != "auto" else f"{measure.least_runs}, quick ones {measure.most_runs}"
+    counted = str(measure.least_runs)
+    if measure.most_runs > measure.least_runs:
+        counted += f", quick ones up to {measure.most_runs}"
     return pairs([
         ("repetitions (fresh processes)", str(measure.repeats)), ("warm inferences in each", counted),
         ("warm-up", str(measure.warmup)), ("cold starts", str(measure.cold_starts or measure.repeats)),
