@@ -11,6 +11,7 @@ same, and so does `plain_processes`, for a test whose subject is the start itsel
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import json
 import multiprocessing
@@ -119,6 +120,7 @@ class Starter:
 
 
 _Plain = subprocess.Popen
+_plain_start_by_loop = asyncio.create_subprocess_exec
 _starter: Starter | None = None
 
 
@@ -140,11 +142,62 @@ class ForkedPopen(subprocess.Popen):  # type: ignore[type-arg]
             self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
 
 
+class ForkedProcess:
+    """A forked process as `asyncio.subprocess` shows one, for a loop that starts processes without `Popen`."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader
+    ) -> None:
+        self._process = process
+        self.pid, self.stdin, self.stdout = process.pid, stdin, stdout
+        self.kill = process.kill
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.poll()
+
+    async def wait(self) -> int:
+        """Wait until it has ended: its end makes a descriptor of it readable."""
+        if self._process.poll() is None:
+            loop, has_ended = asyncio.get_running_loop(), asyncio.Event()
+            watched = os.pidfd_open(self.pid)
+            loop.add_reader(watched, has_ended.set)
+            try:
+                await has_ended.wait()
+            finally:
+                loop.remove_reader(watched)
+                os.close(watched)
+        return self._process.wait()
+
+
+async def start_by_loop(*command: Any, **options: Any) -> Any:
+    """Start a process as `asyncio.create_subprocess_exec` does, and ours by the starter whatever the loop is."""
+    pipe = asyncio.subprocess.PIPE
+    given = (options.get("stdin"), options.get("stdout"), options.get("stderr"))
+    if _starter is None or given != (pipe, pipe, None) or not _is_ours(list(command)):
+        return await _plain_start_by_loop(*command, **options)
+    process = ForkedPopen(command, **options)
+    try:
+        return await _show_process(process)
+    except BaseException:  # whoever asked for it is cancelled: nobody will ever end it
+        process.kill()
+        process.wait()
+        raise
+
+
+async def _show_process(process: subprocess.Popen[bytes]) -> ForkedProcess:
+    loop, stdout = asyncio.get_running_loop(), asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stdout), process.stdout)
+    writing, flow = await loop.connect_write_pipe(lambda: asyncio.streams.FlowControlMixin(loop), process.stdin)
+    return ForkedProcess(process, asyncio.StreamWriter(writing, flow, None, loop), stdout)
+
+
 def use_starter(starter: Starter | None) -> None:
     """Have this process start its `prony` commands by that one from now on; None: as new interpreters."""
     global _starter  # noqa: PLW0603 - there is one for each process, as there is one `subprocess.Popen`
     _starter = starter
     subprocess.Popen = ForkedPopen if starter is not None else _Plain  # type: ignore[misc]
+    asyncio.create_subprocess_exec = start_by_loop if starter is not None else _plain_start_by_loop
 
 
 @contextmanager
@@ -166,11 +219,12 @@ def fork_commands() -> Iterator[None]:
 @contextmanager
 def plain_processes() -> Iterator[None]:
     """Start new interpreters within the block, whatever they run."""
-    subprocess.Popen, before = _Plain, subprocess.Popen  # type: ignore[misc]
+    before = _starter
+    use_starter(None)
     try:
         yield
     finally:
-        subprocess.Popen = before  # type: ignore[misc]
+        use_starter(before)
 
 
 def process_context() -> ForkServerContext | SpawnContext:

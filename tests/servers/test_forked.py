@@ -103,6 +103,29 @@ def test_a_loop_of_asyncio_waits_for_it() -> None:
     assert json.loads(said)["is_forked"]
 
 
+def test_a_loop_that_starts_processes_by_itself_gets_them_forked_too() -> None:
+    uvloop = pytest.importorskip("uvloop")
+
+    async def call() -> tuple[list[int | None], bytes]:
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, PROGRAM, "read", "exit", "3", stdin=pipe, stdout=pipe
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        before = process.returncode
+        process.stdin.write(b"a line\n")
+        await process.stdin.drain()
+        said = await process.stdout.readline()
+        process.stdin.close()
+        return [before, await process.wait(), process.returncode], said
+
+    codes, said = uvloop.run(call())
+    assert codes == [None, 3, 3]
+    told = json.loads(said)
+    assert (told["is_forked"], told["heard"]) == (True, "a line\n")
+
+
 def test_variables_that_are_read_at_the_start_get_a_new_interpreter(tmp_path: Path) -> None:
     told = tell(env=os.environ | {"PYTHONPATH": str(tmp_path)})
     assert not told["is_forked"]
