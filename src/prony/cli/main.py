@@ -80,8 +80,10 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         code = _answer(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader of our output has gone, as in `prony list | head`
-        pass
+    except BrokenPipeError:
+        if not _has_lost_reader():
+            lost = PronyError("a process that this command talks to has ended", hint="was it killed? Try again")
+            code = _complain(lost, as_json="--json" in arguments)
     except KeyboardInterrupt:
         code = 130
         _write("stopped", sys.stderr)
@@ -105,6 +107,18 @@ def _complete_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a letter that the terminal lacks is no reason to lose the answer
             stream.reconfigure(errors="replace")
+
+
+def _has_lost_reader() -> bool:
+    """Has whoever read our output gone, as in `prony list | head`? Else a pipe to another process was meant."""
+    import select
+
+    if not hasattr(select, "poll"):
+        return True
+    poll = select.poll()
+    for number in (1, 2):
+        poll.register(number, 0)  # errors are told in any case
+    return bool(poll.poll(0))
 
 
 def _let_go() -> None:

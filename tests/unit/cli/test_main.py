@@ -43,3 +43,11 @@ def test_an_error_is_json_where_the_answer_would_be(
     broken(RuntimeError("surprise"), monkeypatch)
     assert main.main(["list", "--json"]) == 3
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "error"
+
+
+def test_a_pipe_that_breaks_to_another_process_is_no_success(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken(BrokenPipeError(32, "Broken pipe"), monkeypatch)
+    assert main.main(["run"]) == 3
+    assert "error: a process that this command talks to has ended" in capsys.readouterr().err
