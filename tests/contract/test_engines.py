@@ -323,13 +323,14 @@ class TestOpenVino:
         path = str(dense_onnx(tmp_path / "dense.onnx"))
         for precision in ("fp16", "bf16"):
             options = LoadOptions("cpu", 1, precision=precision)
-            if precision in cpu.precisions:
-                session = engine.load(path, options)
-                assert session.effect().details["inference_precision_hint"] == precision.replace("fp", "f")
-            else:
-                with pytest.raises(CapacityError) as caught:
-                    engine.load(path, options)
-                assert caught.value.code == "precision_unavailable"
+            refused = ""
+            try:
+                used = engine.load(path, options).effect().details["inference_precision_hint"]
+            except CapacityError as error:
+                refused, used = error.code, ""
+            # A CPU may also compute in one that it does not list as fast.
+            assert used == precision.replace("fp", "f") or refused == "precision_unavailable"
+            assert used or precision not in cpu.precisions
 
     @pytest.mark.skipif("litert" not in HERE, reason="needs litert")
     def test_reads_tflite_as_litert_does(self, tmp_path: Path) -> None:
