@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from prony.load.mock.start import MockOptions, serve_mock
+from servers.process import DieWithParent
 
-_BURN = "import time\nend = time.monotonic() + 120\nwhile time.monotonic() < end: pass"
+_BURN = "while True: pass"
+_PRIORITY = -5
 _LOAD = {"closed": {"concurrency": 2}, "duration": "1s", "repeats": 1}
 
 
 @pytest.fixture
 def burner(tmp_path: Path) -> Iterator[str]:
-    """Give the name of a program that uses all of the CPU it gets, on every core."""
+    """Give the name of a program that uses all of the CPU it gets, on every core, whoever else is busy here."""
     path = tmp_path / "busy-stranger"
     path.symlink_to(Path(sys.executable).resolve())
-    processes = [subprocess.Popen([path, "-I", "-c", _BURN]) for _ in range(4)]
+    stop = DieWithParent(signal.SIGKILL)
+    processes = [subprocess.Popen([path, "-I", "-c", _BURN], preexec_fn=stop) for _ in range(4)]  # noqa: PLW1509 - a system call only
+    with suppress(PermissionError):  # only root may
+        for one in processes:
+            os.setpriority(os.PRIO_PROCESS, one.pid, _PRIORITY)
     yield path.name
     for one in processes:
         one.kill()

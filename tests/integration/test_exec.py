@@ -23,7 +23,7 @@ from prony.kinds.model.schema import ModelWorkload
 from prony.model.job import Job
 from prony.model.recipe import Limits, Measure
 from prony.model.result import Result, ResultState
-from servers.process import wait_all_gone
+from servers.process import is_of_an_engine, wait_all_gone
 
 Model = Callable[[str], Path]
 
@@ -254,7 +254,7 @@ def test_the_spawner_killed_in_the_middle_is_a_recorded_failure(faulty: Model, t
     for line in runner.stdout:
         if json.loads(line).get("phase") == "warmup":
             break
-    spawner = psutil.Process(runner.pid).children()[0]
+    (spawner,) = [one for one in psutil.Process(runner.pid).children() if is_of_an_engine(one)]
     spawner.kill()
     runner.communicate(timeout=180)
     assert runner.returncode == 1

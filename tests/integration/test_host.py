@@ -14,7 +14,8 @@ import pytest
 from chaos.fleet import wait_for
 from prony.errors import CapacityError
 from prony.runner.child.wire import ChildOrder
-from prony.runner.host import _CHILD_ENTRY, EngineAnswer, EngineHost, Watch
+from prony.runner.host import EngineAnswer, EngineHost, Watch
+from servers.process import is_of_an_engine
 
 Model = Callable[[str], Path]
 SECOND = 10**9
@@ -37,13 +38,6 @@ def spawner_of_a_new_host(log: Path) -> Iterator[tuple[EngineHost, psutil.Proces
     with EngineHost("faulty", sys.executable, log) as host:
         (spawner,) = [one for one in set(psutil.Process().children()) - before if is_of_an_engine(one)]
         yield host, spawner
-
-
-def is_of_an_engine(process: psutil.Process) -> bool:
-    try:
-        return str(_CHILD_ENTRY) in process.cmdline()
-    except psutil.NoSuchProcess:
-        return False
 
 
 def engines_below() -> set[int]:

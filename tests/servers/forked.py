@@ -30,14 +30,14 @@ from multiprocessing.context import ForkServerContext, SpawnContext
 from pathlib import Path
 from typing import Any
 
-from servers.process import DieWithParent
+from servers.process import ENGINE_HOST, DieWithParent
 
 SIZE, NUMBER = struct.Struct("!I"), struct.Struct("!i")
 _TESTS = Path(__file__).parents[1]
 _PROGRAMS = _TESTS / "chaos"
 # A folder of plug-ins that a command may have on its path: nothing of them was imported before they were asked for.
 _PLUGINS = str(_TESTS / "faulty")
-_MODULES = ("prony", "prony.app.worker")
+_MODULES = ("prony", "prony.app.worker", "prony.load.client", "prony.load.mock.server")
 _PR_SET_CHILD_SUBREAPER = 36
 # What a store imports when it is opened; not polars, whose threads a fork would cut off.
 _STORE = (
@@ -45,6 +45,7 @@ _STORE = (
     "sqlalchemy.dialects.sqlite", "sqlalchemy.dialects.postgresql.psycopg",
 )  # fmt: skip
 _SPACE = 4000
+_THREADS = "OPENBLAS_NUM_THREADS"
 _VARIABLES_SPACE = 32000
 # What an interpreter or a library that the starter has loaded reads then, and never again.
 _READ_AT_START = re.compile(r"(PYTHON|LD_|LC_|LANG|TZ|OPENBLAS|MALLOC|COVERAGE|OTEL_|GLIBC|MPL)")
@@ -65,11 +66,10 @@ class Order:
 
 
 class Starter:
-    """The process that forks, as its owner sees it; started with the first command, where it is not there yet."""
+    """The process that forks, as its owner sees it; it lives as long as the thread that made it."""
 
     def __init__(self, channel: socket.socket | None = None, pid: int = 0) -> None:
-        self._channel = channel
-        self._pid = pid
+        self._channel, self._pid = (channel, pid) if channel is not None else _start_starter()
         self._lock = threading.Lock()
         self._variables = _read_at_start(os.environ)
         self._prctl = ctypes.CDLL(None).prctl
@@ -85,13 +85,12 @@ class Starter:
         """Start a process, a child of this one; return its number."""
         text = json.dumps(asdict(order)).encode()
         with self._lock:
-            channel = self._channel or self._open()
             # Until it is ours: whoever else loses its parent meanwhile becomes ours too, which harms nobody.
             self._prctl(_PR_SET_CHILD_SUBREAPER, 1)
             try:
-                socket.send_fds(channel, [SIZE.pack(len(text))], files)
-                channel.sendall(text)
-                answer = channel.recv(NUMBER.size, socket.MSG_WAITALL)
+                socket.send_fds(self._channel, [SIZE.pack(len(text))], files)
+                self._channel.sendall(text)
+                answer = self._channel.recv(NUMBER.size, socket.MSG_WAITALL)
             finally:
                 self._prctl(_PR_SET_CHILD_SUBREAPER, 0)
         if len(answer) < NUMBER.size:
@@ -100,28 +99,29 @@ class Starter:
 
     def end(self) -> None:
         """Have it end, and wait until it has."""
-        if self._channel is None or self._owner != os.getpid():
+        if self._owner != os.getpid():
             return
         self._channel.close()
         with suppress(ChildProcessError):
             os.waitpid(self._pid, 0)
 
-    def _open(self) -> socket.socket:
-        self._channel, other = socket.socketpair()
-        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "SPACE": "x" * _VARIABLES_SPACE}
-        command = [sys.executable, "-m", "servers.starter", str(other.fileno()), "x" * _SPACE]
-        with other:
-            process = _Plain(
-                command, env=environment, pass_fds=[other.fileno()], cwd=_TESTS, stdin=subprocess.DEVNULL,
-                preexec_fn=DieWithParent(signal.SIGKILL),
-            )  # fmt: skip
-        self._pid, process.returncode = process.pid, 0  # whoever ends it waits for it, not the object
-        return self._channel
-
 
 _Plain = subprocess.Popen
 _plain_start_by_loop = asyncio.create_subprocess_exec
 _starter: Starter | None = None
+
+
+def _start_starter() -> tuple[socket.socket, int]:
+    channel, other = socket.socketpair()
+    environment = os.environ | {_THREADS: "1", "SPACE": "x" * _VARIABLES_SPACE}
+    command = [sys.executable, "-m", "servers.starter", str(other.fileno()), "x" * _SPACE]
+    with other:
+        process = _Plain(
+            command, env=environment, pass_fds=[other.fileno()], cwd=_TESTS, stdin=subprocess.DEVNULL,
+            preexec_fn=DieWithParent(signal.SIGKILL),
+        )  # fmt: skip
+    process.returncode = 0  # whoever ends it waits for it, not the object
+    return channel, process.pid
 
 
 class ForkedPopen(subprocess.Popen):  # type: ignore[type-arg]
@@ -273,7 +273,11 @@ def _is_ours(words: list[Any]) -> bool:
     if not words or words[0] != sys.executable or not all(isinstance(word, str) for word in words):
         return False
     rest = words[2:] if words[1:2] == ["-P"] else words[1:]
-    return (rest[:1] == ["-m"] and rest[1] in _MODULES) or (bool(rest) and Path(rest[0]).parent == _PROGRAMS)
+    return (rest[:1] == ["-m"] and rest[1] in _MODULES) or (bool(rest) and _is_program(Path(rest[0])))
+
+
+def _is_program(path: Path) -> bool:
+    return path.parent == _PROGRAMS or path == ENGINE_HOST  # of this Python; one of another is a new interpreter
 
 
 def _flat(environment: Mapping[Any, Any]) -> list[Any]:
@@ -282,6 +286,8 @@ def _flat(environment: Mapping[Any, Any]) -> list[Any]:
 
 def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
     found = {name: value for name, value in environment.items() if _READ_AT_START.match(name)}
+    if found.get(_THREADS) == "1":  # as the starter has it
+        del found[_THREADS]
     path = [entry for entry in found.pop("PYTHONPATH", "").split(os.pathsep) if entry not in ("", _PLUGINS)]
     return found | {"PYTHONPATH": os.pathsep.join(path)}
 

@@ -9,9 +9,11 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
+ENGINE_HOST = Path(__file__).parents[2] / "src" / "prony" / "runner" / "child" / "__main__.py"
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 
@@ -63,5 +65,13 @@ def is_alive(pid: int) -> bool:
     """Return whether it runs; a zombie has ended."""
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def is_of_an_engine(process: psutil.Process) -> bool:
+    """Does this process host an engine, or was it forked by one that does?"""
+    try:
+        return str(ENGINE_HOST) in process.cmdline()
     except psutil.NoSuchProcess:
         return False

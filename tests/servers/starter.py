@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 from prony.cli.main import COMMANDS
 from prony.ports.plugins import find_plugins
 from servers.forked import NUMBER, SIZE, Order, Starter, use_starter
-from servers.process import DieWithParent
+from servers.process import ENGINE_HOST, DieWithParent
 
 # What a command imports when it begins its work. Polars makes its threads when it is first used, which is never here.
 _RUNNER = (
@@ -40,6 +40,7 @@ _RUN = (
     "prony.app.bench", "prony.cli.run_here", "prony.recipe", "prony.report.html", "prony.report.terminal",
     "prony.analyse.history", "matplotlib.figure", "matplotlib.backends.backend_agg", "yaml", *_CLIENT, *_RUNNER,
 )  # fmt: skip
+_HOST = ("numpy", "onnxruntime", "prony.runner.child.spawner", "prony.plugins.engines.onnxruntime")
 _NEEDS = {
     "server": (
         "polars", "prony.server.serve", "alembic.command", "sqlalchemy.dialects.sqlite", "uvloop",
@@ -48,10 +49,16 @@ _NEEDS = {
     "agent": ("prony.agent.agent", *_CLIENT, *_RUNNER),
     **dict.fromkeys(("run", "bench", "duet", "rerun", "load"), _RUN),
     "exec": _RUNNER,
+    "host": _HOST,
+    "prony.load.client": (
+        "prony.load.closed_loop", "prony.load.open_loop", "prony.load.poll", "prony.load.salts",
+        "prony.plugins.drivers.http", "prony.plugins.drivers.openai",
+    ),
+    "prony.load.mock.server": ("prony.load.mock.connection", "prony.load.mock.routes"),
     "prony.app.worker": ("polars", "prony.app.fleet.reading", "prony.app.fleet.unpack_result"),
 }  # fmt: skip
 # The commands that start others of Prony's.
-_PARENTS = {"server", "agent", "run", "bench", "duet", "rerun", "load"}
+_PARENTS = {"server", "agent", "run", "bench", "duet", "rerun", "load", "exec", "mock"}
 # Numbers of files from here on are free while those that came with an order are put in their places.
 _ABOVE = 512
 _FAR_ABOVE = 900
@@ -148,6 +155,8 @@ def _name(words: list[str]) -> str:
     """Return which command or module this is, for what it needs; empty: nothing in particular."""
     if Path(words[0]).name == "recorded_agent.py":
         return "agent"
+    if Path(words[0]) == ENGINE_HOST:
+        return "host"
     return next((word for word in words if word in COMMANDS or word in _NEEDS), "")
 
 
