@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from prony.model.result import GpuFacts
@@ -130,7 +130,7 @@ class GpuWatch:
         if self._begin is None:
             return {}
         last = self._end or self._gauges[-1]
-        during = [values for at_ns, values in self._gauges if self._begin[0] < at_ns <= last[0]] or [self._begin[1]]
+        during = self._during() or [self._begin[1]]
         clocks = [values["sm_mhz"] for values in during if "sm_mhz" in values]
         used = [values["memory_used_mib"] for values in during if "memory_used_mib" in values]
         return {
@@ -142,6 +142,17 @@ class GpuWatch:
             "others": dict(self._others),
             "device_peak_mib": max(used) if used else None,
         }
+
+    def average_use(self) -> dict[str, float]:
+        """Return how busy the own card was from the first measured inference to the last; nothing without a card."""
+        readings = [{f"{self.card}_{name}": value for name, value in one.items()} for one in self._during()]
+        return average_card_use(readings, self.card) if self.card else {}
+
+    def _during(self) -> list[dict[str, float]]:
+        if self._begin is None:
+            return []
+        last_ns = (self._end or self._gauges[-1])[0]
+        return [values for at_ns, values in self._gauges if self._begin[0] < at_ns <= last_ns]
 
     def _held_back(self) -> dict[str, float]:
         """Return the share of the window in which each cause held the clock down."""
@@ -170,6 +181,20 @@ class GpuWatch:
             told = f"its counter was read over {window_s:.1f} s, and {LEAST_ENERGY_S:g} s are needed"
             return {"energy_note": f"{told}: raise measure.energy_window"}
         return {"energy_j": (inside[-1][1] - inside[0][1]) / 1e6, "energy_window_s": window_s}
+
+
+def average_card_use(readings: Sequence[Mapping[str, float]], card: str = "") -> dict[str, float]:
+    """Return how busy a card and its memory were in the mean over these readings; without a name, the busiest card."""
+    names = {name.removesuffix("_busy") for values in readings for name in values if name.endswith("_busy")}
+    cards = [card] if card else [name for name in names if not name.endswith("_memory")]
+    uses = [_average_use(readings, name) for name in sorted(cards)]
+    return max(uses, key=lambda use: use.get("gpu", 0.0), default={})
+
+
+def _average_use(readings: Sequence[Mapping[str, float]], card: str) -> dict[str, float]:
+    counters = {"gpu": f"{card}_busy", "gpu_memory": f"{card}_memory_busy"}
+    series = {field: [values[name] for values in readings if name in values] for field, name in counters.items()}
+    return {field: fmean(values) for field, values in series.items() if values}
 
 
 def _is_steady(gauges: Sequence[Gauges]) -> bool:

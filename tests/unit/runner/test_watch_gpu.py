@@ -149,6 +149,12 @@ def test_who_else_uses_the_card_disturbs_and_a_power_cap_does_not(probe: TwoCard
     assert facts.held_back["power"] == pytest.approx(0.5, rel=0.01)
 
 
+def test_how_busy_the_own_card_was_is_the_mean_from_the_first_inference_on(probe: TwoCards, clock: list[int]) -> None:
+    watch, _ = worked(probe, clock, at_end=gauges(busy=0.75, memory_busy=0.5))
+    assert watch.average_use() == {"gpu": 0.75, "gpu_memory": 0.5}
+    assert GpuWatch([probe]).average_use() == {}
+
+
 def test_heat_that_holds_the_clock_down_disturbs(probe: TwoCards, clock: list[int]) -> None:
     watch = GpuWatch([probe])
     watch.is_settled({"device": OWN, "settle": False}, 0, gauges(held_thermal_ns_total=0.0))

@@ -140,6 +140,7 @@ def _one(library: Any, index: int, handle: Any) -> dict[str, float]:
         found[f"gpu{index}_memory_used_mib"] = memory.used / 2**20
     if load is not None:
         found[f"gpu{index}_busy"] = load.gpu / 100
+        found[f"gpu{index}_memory_busy"] = load.memory / 100
     return found
 
 
