@@ -23,6 +23,7 @@ from prony.model.device import EngineReport
 from prony.model.event import Event
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import ExperimentData
+from prony.model.gpu_detection import GpuDetection
 from prony.model.job import Job
 from prony.model.states import outcome_of_results
 from prony.ports.clock import SystemClock
@@ -217,6 +218,12 @@ class Bench:
         from prony.app.abilities import inspect_engines
 
         return inspect_engines(self.home, names)
+
+    def gpus(self, *, tries_products: bool = False) -> GpuDetection:
+        """Ask every layer what GPUs there are, and where they disagree; `tries_products` multiplies on each."""
+        from prony.app.abilities import detect_gpus
+
+        return detect_gpus(self.home, tries_products=tries_products)
 
     def add_engine(
         self,

@@ -205,6 +205,22 @@ class HasCpuBuilds(Protocol):
 
 
 @runtime_checkable
+class SeesCards(Protocol):
+    """An engine that tells of each GPU what it sees of it, for holding it against what the driver says."""
+
+    def describe_cards(self, *, tries_products: bool) -> dict[str, Any]:
+        """Look at the devices; runs in a child of its own.
+
+        Args:
+            tries_products: Multiply two small matrices on each device in each number format too.
+
+        Returns:
+            `about`: facts of the engine; `cards`: a dictionary of plain values for each GPU; `trials`: by the UUID or
+            name of a card, and of `cpu`, a list of `format`, `worked` and `text`.
+        """
+
+
+@runtime_checkable
 class Engine(Protocol):
     """An in-process model runtime."""
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from prony.errors import CapacityError, InputError
 from prony.instruments.device.nvidia import management
 from prony.model.device import EngineReport, EngineUnit
+from prony.model.gpu_detection import LayerAnswer, ProductTrial
 from prony.ports import plugins
 from prony.ports.engine import Engine, HasCpuBuilds
 from prony.runner.child.wire import ChildOrder, Message
@@ -92,6 +93,25 @@ def inspect(name: str, engines: Path, log: Path, version: str | None = None) -> 
         reason = answer.failure.message if answer.failure else "no answer"
         return EngineReport(name=name, python=python, state="broken", reason=reason, formats=engine.formats)
     return _report(name, python, engine.formats, host.hello, answer.done["info"])
+
+
+def ask_engine_cards(
+    name: str, engines: Path, log: Path, *, tries_products: bool
+) -> tuple[LayerAnswer, dict[str, tuple[ProductTrial, ...]]]:
+    """Ask an engine, in a process of its own, what GPUs it sees, and what it computed on each where it was to try."""
+    try:
+        with EngineHost(name, interpreter(name, engines), log) as host:
+            order = ChildOrder(op="cards", profile=tries_products)
+            answer = host.perform(order, Watch(timeout_ns=_PROBE_TIMEOUT_NS))
+    except CapacityError as exc:
+        return LayerAnswer(layer=name, state="absent", note=exc.message), {}
+    seen = (answer.done or {}).get("seen")
+    if seen is None:
+        note = answer.failure.message if answer.failure else "it does not tell"
+        return LayerAnswer(layer=name, state="failed", note=note), {}
+    trials = {key: tuple(map(ProductTrial.read, each)) for key, each in seen["trials"].items()}
+    note = "" if seen["cards"] else "it sees no GPU"
+    return LayerAnswer(layer=name, state="asked", cards=seen["cards"], about=seen["about"], note=note), trials
 
 
 def _report(name: str, python: str, formats: tuple[str, ...], hello: Message, info: Message) -> EngineReport:

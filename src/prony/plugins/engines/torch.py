@@ -13,6 +13,7 @@ import numpy as np
 from prony.errors import CapacityError, InputError
 from prony.plugins.engines.tensors import of_weights
 from prony.plugins.engines.torch_calls import PreparedRun, TorchDeviceCall, TorchWork, card_id
+from prony.plugins.engines.torch_devices import describe_devices, try_products
 from prony.plugins.engines.torch_options import TorchOptions, apply_torch_options, read_options
 from prony.plugins.engines.torch_programs import Program, dtype_name, read_program
 from prony.ports.engine import Array, CpuIndex, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
@@ -54,6 +55,14 @@ class Torch:
             Unit(name, _describe_device(torch, device), _precisions(torch, device)) for name, device in _units(torch)
         ]
         return EngineInfo(str(torch.__version__), units, details)
+
+    def describe_cards(self, *, tries_products: bool) -> dict[str, Any]:
+        import torch
+
+        found = describe_devices(torch)
+        places = {one.get("uuid") or one["name"]: one["device"] for one in found["cards"]}
+        tried = places | {"cpu": "cpu"} if tries_products else {}
+        return found | {"trials": {key: try_products(torch, device) for key, device in tried.items()}}
 
     def load(self, path: str, options: LoadOptions) -> TorchSession:
         import torch
