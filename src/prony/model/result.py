@@ -118,6 +118,11 @@ class GpuFacts(Noun):
     temperature_end_c: float | None = None
     # Share of the time in which the clock was held down, by cause.
     held_back: dict[str, float] = {}
+    # The link to the host at the end, under load; `errors` are those of memory and link that came while measuring.
+    link_generation: int | None = None
+    link_width: int | None = None
+    link_width_max: int | None = None
+    errors: dict[str, int] = {}
     # What other processes used of it, by their numbers: share of its time.
     others: dict[str, float] = {}
     # By the engine's allocator; then by the driver: of all that uses the card.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean, median
 from typing import Any
 
@@ -42,6 +42,7 @@ class GpuWatch:
         self._end: Gauges | None = None
         self._begin_us = 0
         self._others: Mapping[str, float] = {}
+        self._health: tuple[Mapping[str, float], Mapping[str, float]] = ({}, {})
         self.card = ""
         self.is_metering = False
         self.is_warming = False
@@ -64,6 +65,7 @@ class GpuWatch:
             self._end = self._gauges[-1] if self._gauges else None
             if self._probe is not None:
                 self._others = self._probe.read_others(self.card, self._begin_us) or {}
+                self._health = (self._health[0], self._probe.read_health(self.card))
 
     def take(self, at_ns: int, readings: Mapping[str, float]) -> None:
         """Keep the own card's counters of one reading."""
@@ -90,6 +92,8 @@ class GpuWatch:
             self.is_warming = True
             return False
         self.is_warming = False
+        if self._probe is not None:
+            self._health = (self._probe.read_health(self.card), {})
         self._begin = self._gauges[-1]
         self._begin_us = time.time_ns() // 1000
         return True
@@ -111,7 +115,21 @@ class GpuWatch:
         for cause, share in self._held_back().items():
             if cause in _FAULTS and share > _HELD_SHARE:
                 found.append(f"gpu_{cause}: {_FAULTS[cause]} held the GPU's clock down for {share:.1%} of the time")
-        return tuple(found)
+        return (*found, *self._troubles())
+
+    def _troubles(self) -> Iterator[str]:
+        """Return what went wrong in the card's memory or with its link to the host."""
+        if errors := self._errors().get("ecc_uncorrected"):
+            yield f"gpu_ecc: {errors} errors of the GPU's memory could not be corrected"
+        before, after = (side.get("link_width") for side in self._health)
+        if before is not None and after is not None and before != after:
+            yield f"gpu_link: the GPU's link to the host went from {before:.0f} to {after:.0f} lanes"
+
+    def _errors(self) -> dict[str, int]:
+        before, after = self._health
+        both = [name for name in before if name.endswith("_total") and name in after]
+        grown = {name.removesuffix("_total"): int(after[name] - before[name]) for name in both}
+        return {name: count for name, count in grown.items() if count > 0}
 
     def describe(self, done: Message) -> GpuFacts | None:
         """Return what is known of the card, with what the engine's own process told; None of a job without one."""
@@ -140,6 +158,8 @@ class GpuWatch:
             "idle_power_w": self._idle.get(f"{self.card}_power_w"),
             "held_back": self._held_back(),
             "others": dict(self._others),
+            "errors": self._errors(),
+            **{name: int(value) for name, value in (self._health[1] or self._health[0]).items() if "link_" in name},
             "device_peak_mib": max(used) if used else None,
         }
 

@@ -48,6 +48,13 @@ class Driver:
     def nvmlDeviceGetPowerUsage(self, handle: int) -> int:  # noqa: N802
         return 111_000 + handle
 
+    def nvmlDeviceGetTotalEccErrors(self, handle: int, kind: int, lasts: int) -> int:  # noqa: N802
+        is_asked = (kind, lasts) == (pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, pynvml.NVML_VOLATILE_ECC)
+        return 3 * handle if is_asked else int(self._refuse())
+
+    def nvmlDeviceGetCurrPcieLinkWidth(self, handle: int) -> int:  # noqa: N802
+        return 16 // (handle + 1)
+
     def nvmlDeviceGetFieldValues(self, handle: int, numbers: list[int]) -> list[SimpleNamespace]:  # noqa: N802
         values = {
             pynvml.NVML_FI_DEV_POWER_INSTANT: 500_000 + 1000 * handle,
@@ -94,6 +101,11 @@ def test_power_is_of_the_instant_where_the_driver_tells_it() -> None:
     assert (found["gpu0_power_w"], found["gpu1_power_w"]) == (500.0, 501.0)
     assert found["gpu0_held_power_ns_total"] == 5e9
     assert "gpu0_held_thermal_ns_total" not in found
+
+
+@pytest.mark.usefixtures("driver")
+def test_health_is_what_the_driver_tells_of_it() -> None:
+    assert NvidiaProbe().read_health("gpu1") == {"ecc_uncorrected_total": 3.0, "link_width": 8.0}
 
 
 def test_others_are_those_that_the_run_did_not_start(driver: Driver) -> None:

@@ -97,6 +97,27 @@ def check_power_cap(evidence: Evidence) -> Iterator[Reason]:
         )
 
 
+def describe_link(evidence: Evidence) -> Iterator[Reason]:
+    """Say that the link to the host is narrower than it could be, and that memory errors were corrected."""
+    narrow = {
+        (gpu.link_width, gpu.link_width_max)
+        for gpu in _cards(evidence)
+        if gpu.link_width is not None and gpu.link_width_max is not None and gpu.link_width < gpu.link_width_max
+    }
+    for width, most in sorted(narrow):
+        yield note("narrow_link", f"The GPU's link to the host has {width} lanes of {most}: copies are slower for it.")
+    counts = {name: sum(gpu.errors.get(name, 0) for gpu in _cards(evidence)) for name in _MENDED}
+    for name, count in counts.items():
+        if count:
+            yield note(name, f"{count} {_MENDED[name]} while it was measured.")
+
+
+_MENDED = {
+    "ecc_corrected": "errors of the GPU's memory were corrected",
+    "pcie_replay": "packets between the host and the GPU were sent again",
+}
+
+
 def _cards(evidence: Evidence) -> list[GpuFacts]:
     return [one.gpu for one in evidence.selection.used if one.gpu is not None]
 
@@ -107,5 +128,5 @@ def _value(evidence: Evidence, key: str) -> float | None:
 
 
 DEVICE_RULES: tuple[Rule, ...] = (
-    check_waited, describe_bound, describe_copies, describe_energy, check_power_cap,
+    check_waited, describe_bound, describe_copies, describe_energy, check_power_cap, describe_link,
 )  # fmt: skip

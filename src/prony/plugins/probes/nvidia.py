@@ -72,6 +72,21 @@ class NvidiaProbe:
         millijoules = ask_library(library.nvmlDeviceGetTotalEnergyConsumption, handle)
         return None if millijoules is None else millijoules * 1e3
 
+    def read_health(self, card: str) -> Mapping[str, float]:
+        """Read errors of memory and link, and how wide the link to the host is now."""
+        library, handle = _library(), self._all_handles()[_index(card)]
+        volatile = library.NVML_VOLATILE_ECC
+        errors = library.nvmlDeviceGetTotalEccErrors
+        answers = {
+            "ecc_uncorrected_total": ask_library(errors, handle, library.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, volatile),
+            "ecc_corrected_total": ask_library(errors, handle, library.NVML_MEMORY_ERROR_TYPE_CORRECTED, volatile),
+            "pcie_replay_total": ask_library(library.nvmlDeviceGetPcieReplayCounter, handle),
+            "link_generation": ask_library(library.nvmlDeviceGetCurrPcieLinkGeneration, handle),
+            "link_width": ask_library(library.nvmlDeviceGetCurrPcieLinkWidth, handle),
+            "link_width_max": ask_library(library.nvmlDeviceGetMaxPcieLinkWidth, handle),
+        }
+        return {name: float(value) for name, value in answers.items() if value is not None}
+
     def read_others(self, card: str, since_us: int) -> Mapping[str, float] | None:
         """Return the mean share of the card's time by process, over the driver's samples since then."""
         library, handle = _library(), self._all_handles()[_index(card)]
