@@ -236,9 +236,10 @@ class Bench:
     ) -> EngineReport:
         """Give an engine, or one version of it, an environment of its own, and report what it can do there."""
         from prony.app.abilities import inspect_version
-        from prony.runner.engines import add_engine
+        from prony.runner.engines import add_engine, find_build
 
         add_engine(name, self.home.engines, version=version, python=python, requirements=requirements, say=say)
+        name, _ = find_build(name)
         return self.engines([name])[0] if version is None else inspect_version(self.home, name, version)
 
     def engine_versions(self) -> list[EngineReport]:

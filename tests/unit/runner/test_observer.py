@@ -59,9 +59,10 @@ def test_a_script_may_use_any_card_so_the_busiest_is_told() -> None:
         {"gpu0_busy": first, "gpu0_memory_busy": 0.1, "gpu1_busy": second, "gpu1_memory_busy": 0.6}
         for first, second in ((1.0, 1.0), (0.9, 0.9), (0.2, 0.8), (0.0, 0.0))
     ]
-    gauge, watch = Gauge(), MachineWatch()
-    observer = Observer([gauge], 0, watch)
-    for step, says in zip((observer.ready, partial(observer.note_measurement, {})), cards[1:], strict=False):
+    gauge = Gauge()
+    observer = Observer([gauge], 0, MachineWatch())
+    steps: list[Callable[[], object]] = [observer.ready, partial(observer.note_measurement, {})]
+    for step, says in zip(steps, cards[1:3], strict=True):
         gauge.says = says  # type: ignore[misc]
         step()
     assert (observer.use.gpu, observer.use.gpu_memory) == (0.8, 0.6)

@@ -130,7 +130,7 @@ def _why_unseen(answer: LayerAnswer, facts: GpuFields) -> str:
     if answer.state != "asked":
         return answer.note or "it could not be asked"
     if not answer.about.get("runtime"):
-        return "this build has no support for GPUs; prony engines add torch installs one that has"
+        return "this build has no support for GPUs; one that has: prony engines add torch-cuda"
     if "visible_devices" in answer.about:
         return f"CUDA_VISIBLE_DEVICES is {answer.about['visible_devices']!r}"
     if "cuda" in facts and _version(facts["cuda"]) < _version(answer.about["runtime"]):

@@ -60,6 +60,13 @@ def management() -> Any | None:
     return pynvml
 
 
+def driver_cuda() -> str | None:
+    """Return the version of CUDA that the driver is for; None without a driver."""
+    library = management()
+    version = None if library is None else ask_library(library.nvmlSystemGetCudaDriverVersion_v2)
+    return None if version is None else f"{version // 1000}.{version % 1000 // 10}"
+
+
 def describe_absence() -> str:
     """Return why NVML shows no GPU here."""
     if management() is not None:

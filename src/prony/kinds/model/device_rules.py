@@ -106,16 +106,16 @@ def describe_link(evidence: Evidence) -> Iterator[Reason]:
     }
     for width, most in sorted(narrow):
         yield note("narrow_link", f"The GPU's link to the host has {width} lanes of {most}: copies are slower for it.")
-    counts = {name: sum(gpu.errors.get(name, 0) for gpu in _cards(evidence)) for name in _MENDED}
-    for name, count in counts.items():
-        if count:
-            yield note(name, f"{count} {_MENDED[name]} while it was measured.")
+    if corrected := _count_errors(evidence, "ecc_corrected"):
+        yield note("ecc_corrected", f"{corrected} errors of the GPU's memory were corrected while it was measured.")
+    if again := _count_errors(evidence, "pcie_replay"):
+        yield note(
+            "pcie_replay", f"{again} packets between the host and the GPU were sent again while it was measured."
+        )
 
 
-_MENDED = {
-    "ecc_corrected": "errors of the GPU's memory were corrected",
-    "pcie_replay": "packets between the host and the GPU were sent again",
-}
+def _count_errors(evidence: Evidence, name: str) -> int:
+    return sum(gpu.errors.get(name, 0) for gpu in _cards(evidence))
 
 
 def _cards(evidence: Evidence) -> list[GpuFacts]:
