@@ -47,7 +47,7 @@ def _card_lines(card: DetectedGpu) -> Iterator[str]:
         yield f"  unit           cuda:{one_line(str(facts['uuid']))[:12]}"
     shown = {name: value for name, value in facts.items() if name not in ("name", "uuid", "device")}
     for name, value in shown.items():
-        layers = ", ".join(card.seen_by.get(name, {})) or next(iter(card.layers))
+        layers = ", ".join(card.seen_by.get(name, {}))
         yield f"  {name.replace('_', ' '):<20} {one_line(str(value)):<24} {layers}"
     if card.tensor_generation is not None:
         has = " ".join(card.tensor_formats) or "none"

@@ -30,7 +30,7 @@ class ProductTrial(Noun):
 
 
 class DetectedGpu(Noun):
-    """One card. `facts` has the word of the first layer that tells; `seen_by` that of each, where two tell."""
+    """One card. `facts` has the word of the first layer that tells; `seen_by` that of each."""
 
     facts: GpuFields
     layers: tuple[str, ...]

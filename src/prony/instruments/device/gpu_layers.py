@@ -33,6 +33,7 @@ CAPABILITIES: dict[str, tuple[str, int, tuple[str, ...]]] = {
     "12.0": ("Blackwell", 5, _SMALL_BLACKWELL),
     "12.1": ("Blackwell", 5, _SMALL_BLACKWELL),
 }
+TABLE = "table"  # where a fact comes from this table, and no layer tells it
 # Turing cards that were sold without tensor cores, at the same compute capability.
 _WITHOUT_TENSOR_CORES = re.compile(r"\bGTX 16\d\d|\bMX4\d\d|\bT[456]00\b|\bT1000\b")
 # What two layers must agree about; clocks, link and power change by themselves. A share is the tolerance.
@@ -88,9 +89,10 @@ def _join(group: Mapping[str, GpuFields], answers: Sequence[LayerAnswer]) -> Det
         generation, formats = 0, ()
     if architecture and "architecture" not in facts:
         facts["architecture"] = architecture
+        told["architecture"] = {TABLE: architecture}
     return DetectedGpu(
         facts=facts, layers=tuple(group),
-        seen_by={name: values for name, values in told.items() if len(values) > 1},
+        seen_by=told,
         disagreements=tuple(_disagreements(told)),
         tensor_generation=generation, tensor_formats=tuple(sorted(formats)),
         notes=tuple(_explain_absence(group, facts, answers)),
