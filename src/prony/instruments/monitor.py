@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 
 from prony.instruments import counters
 from prony.instruments.counters import HostCounters, busy_share
-from prony.instruments.device.nvidia import describe_absence, read_cards
+from prony.instruments.device.nvidia import describe_absence, read_cards, sees_real_pids
 from prony.instruments.processes import ProcessTable, grown_cpu_s
 from prony.model.monitor import CardMoment, MachineMoment, ProcessMoment
 
@@ -86,16 +87,18 @@ def _resident_mib(pid: int) -> float | None:
 
 
 def _name_users(card: CardMoment) -> CardMoment:
-    """Return a card whose users have names, where this process may know them."""
+    """Return a card whose users have names; in a container their numbers are those of other processes."""
     import psutil
 
+    if not card.processes or not (sees_real_pids() or sys.platform == "win32"):
+        return card
     named = []
-    for one in card.processes or ():
+    for one in card.processes:
         name = one.name
         with suppress(psutil.Error):
             name = psutil.Process(one.pid).name()
         named.append(one.model_copy(update={"name": name}))
-    return card if card.processes is None else card.model_copy(update={"processes": tuple(named)})
+    return card.model_copy(update={"processes": tuple(named)})
 
 
 def _memory() -> dict[str, float]:

@@ -72,7 +72,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
     made = Driver()
     monkeypatch.setattr(nvidia, "management", lambda: made)
     monkeypatch.setattr(nvidia, "handles", lambda: [0, 1])
-    monkeypatch.setattr(nvidia, "_sees_real_pids", lambda: True)
+    monkeypatch.setattr(nvidia, "sees_real_pids", lambda: True)
     return made
 
 
@@ -125,5 +125,5 @@ def test_where_the_numbers_of_processes_are_not_real_nobody_is_accused(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     driver.samples = [SimpleNamespace(pid=1, timeStamp=200, smUtil=90)]
-    monkeypatch.setattr(nvidia, "_sees_real_pids", lambda: False)
+    monkeypatch.setattr(nvidia, "sees_real_pids", lambda: False)
     assert NvidiaProbe().read_others("gpu0", 100) is None

@@ -7,8 +7,10 @@ import hashlib
 import sys
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+from prony.instruments import kernel
 from prony.model.device import Gpu
 from prony.model.monitor import CardMoment, ProcessMoment
 
@@ -38,6 +40,8 @@ THROTTLES: dict[int, str] = {
     0x200: "board limit",
     0x400: "reliability",
 }
+# The inode of the first PID namespace, the same on every Linux: inside another one the driver's PIDs are not ours.
+_FIRST_NAMESPACE = "pid:[4026531836]"
 _LIBRARIES = {"win32": "nvml.dll"}
 
 
@@ -141,6 +145,14 @@ def _read_card(index: int, handle: Any, library: Any) -> CardMoment:
         memory_total_mib=None if memory is None else memory.total / 2**20,
         held_by=() if mask is None else throttles(mask), processes=card_processes(handle, library),
     )  # fmt: skip
+
+
+def sees_real_pids(root: Path = kernel.ROOT) -> bool:
+    """Are the numbers of processes that the driver tells those that this process knows?"""
+    try:
+        return str((root / "proc/self/ns/pid").readlink()) == _FIRST_NAMESPACE
+    except OSError:
+        return False
 
 
 def card_processes(handle: Any, library: Any) -> tuple[ProcessMoment, ...] | None:

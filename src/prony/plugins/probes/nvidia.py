@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
-from prony.instruments import kernel
-from prony.instruments.device.nvidia import ask_library, handles, hash_serial, management
-
-# The inode of the first PID namespace, the same on every Linux: inside another one the driver's PIDs are not ours.
-_FIRST_NAMESPACE = "pid:[4026531836]"
-
+from prony.instruments.device.nvidia import ask_library, handles, hash_serial, management, sees_real_pids
 
 _PREFIX = "gpu"
 # Counters with the name of their field and what makes them of their unit: the power of this instant and of the last
@@ -90,7 +84,7 @@ class NvidiaProbe:
     def read_others(self, card: str, since_us: int) -> Mapping[str, float] | None:
         """Return the mean share of the card's time by process, over the driver's samples since then."""
         library, handle = _library(), self._all_handles()[_index(card)]
-        if not _sees_real_pids():
+        if not sees_real_pids():
             return None
         samples = ask_library(library.nvmlDeviceGetProcessUtilization, handle, since_us)
         if samples is None:
@@ -130,7 +124,7 @@ class NvidiaProbe:
         sizes = [process.usedGpuMemory for process in ours]
         if any(size is None for size in sizes) or all(each is None for each in lists):
             return None
-        if not ours and not _sees_real_pids():
+        if not ours and not sees_real_pids():
             return None
         return float(sum(sizes)) / 2**20
 
@@ -181,10 +175,3 @@ def _library() -> Any:
 
 def _index(card: str) -> int:
     return int(card.removeprefix(_PREFIX))
-
-
-def _sees_real_pids(root: Path = kernel.ROOT) -> bool:
-    try:
-        return str((root / "proc/self/ns/pid").readlink()) == _FIRST_NAMESPACE
-    except OSError:
-        return False
