@@ -17,7 +17,9 @@ from prony.errors import CapacityError
 from prony.model.base import Noun
 from prony.model.container import ENGINES, WITH_APPTAINER
 from prony.model.device import AbilityReport, EngineReport
+from prony.model.gpu_detection import GpuDetection
 from prony.ports import plugins
+from prony.ports.engine import SeesCards
 from prony.ports.probe import Probe
 from prony.ports.service import Installation, Service, starting_option
 from prony.runner.services.site import with_own_programs
@@ -214,6 +216,31 @@ def inspect_version(home: Home, name: str, version: str) -> EngineReport:
         except CapacityError as exc:
             report = report.model_copy(update={"state": "broken", "reason": exc.message, "hint": exc.hint})
     return report.model_copy(update={"name": f"{name}@{version}"})
+
+
+def detect_gpus(home: Home, *, tries_products: bool = False) -> GpuDetection:
+    """Ask the driver's library, its program, other vendors' tools and the engines what GPUs there are, each by itself.
+
+    Engines are started only where something else shows a GPU, or where products are to be tried.
+    """
+    from prony.instruments.device.gpu_layers import add_trials, join_layers
+    from prony.instruments.device.nvidia_layers import ask_nvidia_smi, ask_nvml
+    from prony.instruments.device.other_layers import ask_other_vendors
+    from prony.runner.engines import ask_engine_cards
+
+    layers = [ask_nvml(), ask_nvidia_smi(), *ask_other_vendors()]
+    if not tries_products and not any(one.cards for one in layers):
+        return join_layers(layers)
+    answers = {}
+    with tempfile.TemporaryDirectory(prefix="prony-") as scratch:
+        for name in plugins.find_plugins(plugins.ENGINES):
+            if isinstance(plugins.load_plugin(plugins.ENGINES, name)(), SeesCards):
+                log = Path(scratch) / f"{name}.log"
+                answers[name] = ask_engine_cards(name, home.engines, log, tries_products=tries_products)
+    detection = join_layers([*layers, *(answer for answer, _ in answers.values())])
+    for name, (_, trials) in answers.items():
+        detection = add_trials(detection, name, trials)
+    return detection
 
 
 class Plug(Noun):

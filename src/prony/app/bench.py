@@ -23,6 +23,7 @@ from prony.model.device import EngineReport
 from prony.model.event import Event
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import ExperimentData
+from prony.model.gpu_detection import GpuDetection
 from prony.model.job import Job
 from prony.model.states import outcome_of_results
 from prony.ports.clock import SystemClock
@@ -218,6 +219,12 @@ class Bench:
 
         return inspect_engines(self.home, names)
 
+    def gpus(self, *, tries_products: bool = False) -> GpuDetection:
+        """Ask every layer what GPUs there are, and where they disagree; `tries_products` multiplies on each."""
+        from prony.app.abilities import detect_gpus
+
+        return detect_gpus(self.home, tries_products=tries_products)
+
     def add_engine(
         self,
         name: str,
@@ -229,9 +236,10 @@ class Bench:
     ) -> EngineReport:
         """Give an engine, or one version of it, an environment of its own, and report what it can do there."""
         from prony.app.abilities import inspect_version
-        from prony.runner.engines import add_engine
+        from prony.runner.engines import add_engine, find_build
 
         add_engine(name, self.home.engines, version=version, python=python, requirements=requirements, say=say)
+        name, _ = find_build(name)
         return self.engines([name])[0] if version is None else inspect_version(self.home, name, version)
 
     def engine_versions(self) -> list[EngineReport]:

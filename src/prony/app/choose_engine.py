@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from prony.errors import InputError
 from prony.model.assumption import Assumption
 from prony.ports import plugins
+from prony.ports.engine import gpu_build_command
 from prony.recipe.formats import SUFFIXES
 
 if TYPE_CHECKING:
@@ -128,11 +129,14 @@ class EngineChooser:
         """Return what an engine lacks of what was asked for: a unit, or a precision on it."""
         report, wanted = self._reports[name], self._wish.unit or "cpu"
         # Which card it is by its own name (`cuda:GPU-...`), the engine finds out when it loads.
-        names = (wanted, wanted.partition(":")[0])
+        kind, _, card = wanted.partition(":")
+        names = {wanted, kind, f"{kind}-0"} if card else {wanted, f"{wanted}-0"}
         unit = next((one for one in report.units if one.unit in names), None)
         if unit is None:
             there = ", ".join(one.unit for one in report.units)
-            return InputError(f"{name} has no unit {wanted!r} here", hint=f"it has {there}", code="unit_unavailable")
+            command = gpu_build_command(plugins.load_plugin(plugins.ENGINES, name), wanted)
+            hint = f"it has {there}" + (f"; another build of it: {command}" if command else "")
+            return InputError(f"{name} has no unit {wanted!r} here", hint=hint, code="unit_unavailable")
         precision = self._wish.precision
         if precision in (None, "default") or precision in unit.precisions:
             return None

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from prony.cli.output import print_columns, print_text
 from prony.model.agent import Fact
 from prony.model.device import AbilityReport, Device, EngineUnit, Gpu
+from prony.model.gpu_detection import DetectedGpu, GpuDetection, ProductTrial
 from prony.ports import plugins
 from prony.ports.agent_link import AgentLink
 from prony.report.escaping import one_line
@@ -22,6 +23,46 @@ def show_device(device: Device, units: Sequence[EngineUnit], home: str) -> None:
     for unit in units:
         known_as = "".join(f"  ({named})" for link in links if (named := link.describe_unit(unit)))
         print_text(f"- {unit.engine} on {unit.unit}: {', '.join(unit.precisions)}{known_as}")
+
+
+def show_detection(detection: GpuDetection) -> None:
+    """Print what each layer saw, each card with the layer behind each fact, and what they disagree about."""
+    print_text("\nGPUs, by each way of asking:")
+    for layer in detection.layers:
+        seen = f"{len(layer.cards)} card{'' if len(layer.cards) == 1 else 's'}" if layer.cards else layer.state
+        note = f": {one_line(layer.note)}" if layer.note else ""
+        print_text(f"- {layer.layer}: {seen}{note}")
+    for card in detection.cards:
+        for line in _card_lines(card):
+            print_text(line)
+    if detection.cpu_trials:
+        print_text(f"\nproducts on the CPU: {_trials(detection.cpu_trials)}")
+
+
+def _card_lines(card: DetectedGpu) -> Iterator[str]:
+    facts = card.facts
+    yield ""
+    yield f"{one_line(str(facts.get('name', 'GPU')))}  (told by {', '.join(card.layers)})"
+    if "uuid" in facts:
+        yield f"  unit           cuda:{one_line(str(facts['uuid']))[:12]}"
+    shown = {name: value for name, value in facts.items() if name not in ("name", "uuid", "device")}
+    for name, value in shown.items():
+        layers = ", ".join(card.seen_by.get(name, {}))
+        yield f"  {name.replace('_', ' '):<20} {one_line(str(value)):<24} {layers}"
+    if card.tensor_generation is not None:
+        has = " ".join(card.tensor_formats) or "none"
+        generation = f"generation {card.tensor_generation}" if card.tensor_generation else "none"
+        yield f"  {'tensor cores':<20} {generation}, by its compute capability: {has}"
+    if card.trials:
+        yield f"  {'products':<20} {_trials(card.trials)}"
+    yield from (f"  disagreement: {one_line(text)}" for text in card.disagreements)
+    yield from (f"  note: {one_line(text)}" for text in card.notes)
+
+
+def _trials(trials: Sequence[ProductTrial]) -> str:
+    good = " ".join(one.format for one in trials if one.worked) or "none"
+    bad = "; ".join(f"{one.format}: {one_line(one.text)}" for one in trials if not one.worked)
+    return f"{good} computed" + (f"; not {bad}" if bad else "")
 
 
 def _hardware(device: Device) -> Iterator[tuple[str, str]]:

@@ -57,6 +57,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "drivers": ("drivers", "list what speaks to a server, and what an LLM is asked"),
     "zoo": ("zoo", "list the models that need no download"),
     "info": ("info", "describe this device and its compute units"),
+    "monitor": ("monitor", "show live what this machine and its GPUs do"),
     "doctor": ("doctor", "say what can run here, what is missing and what would disturb"),
     "calibrate": ("calibrate", "measure the instrument itself on this machine"),
     "examples": ("examples", "list the recipes that come with Prony, or print one"),
@@ -70,6 +71,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 ELSEWHERE = {
     "stop": "cancel", "collect": "export", "metrics": "report ID --format csv", "summary": "show", "web": "server",
     "ui": "menu", "interactive": "menu", "submit": "run", "status": "watch", "results": "show", "worker": "agent",
+    "top": "monitor",
 }  # fmt: skip
 
 

@@ -61,6 +61,14 @@ class HostCounters:
         )
 
 
+def busy_share(before: HostCounters, after: HostCounters) -> float | None:
+    """Return the share of the time of all CPUs that anybody used between two readings; None where it is not shown."""
+    both = before.cpus.keys() & after.cpus.keys()
+    window_s = (after.at_ns - before.at_ns) / 1e9 * len(both)
+    used_s = sum(after.cpus[cpu].busy_s - before.cpus[cpu].busy_s for cpu in both)
+    return min(1.0, max(0.0, used_s / window_s)) if window_s > 0 else None
+
+
 def oom_kills(root: Path = kernel.ROOT) -> int | None:
     """Return how many processes the kernel has killed for want of memory since boot."""
     return kernel.read_some_lines(root / "proc/vmstat", "oom_kill").get("oom_kill")

@@ -73,7 +73,7 @@ def tree_cpu_s(before: ProcessTable, after: ProcessTable, roots: Collection[int]
     used = sum(_all_s(after.processes[pid]) for pid in now)
     used -= sum(_all_s(before.processes[pid]) for pid in then - lost)
     for pid in set(alone) - now:
-        used += _grown_s(before.processes.get(pid), after.processes.get(pid))
+        used += grown_cpu_s(before.processes.get(pid), after.processes.get(pid))
     return max(0.0, used)
 
 
@@ -92,7 +92,7 @@ def busiest_processes(
         if pid in without or window_s <= 0:
             continue
         earlier = before.processes.get(pid)
-        used = _grown_s(earlier, one)
+        used = grown_cpu_s(earlier, one)
         if earlier is not None and earlier.begun == one.begun:
             used += max(0.0, one.waited_s - earlier.waited_s - gone_s.get(pid, 0.0))
         shares[one.name] = shares.get(one.name, 0.0) + used / window_s
@@ -120,7 +120,7 @@ def _all_s(one: ProcessTimes) -> float:
     return one.own_s + one.waited_s
 
 
-def _grown_s(earlier: ProcessTimes | None, later: ProcessTimes | None) -> float:
+def grown_cpu_s(earlier: ProcessTimes | None, later: ProcessTimes | None) -> float:
     """Return a process's own CPU time between two readings; a new process has the number of an old one at times."""
     if later is None:
         return 0.0

@@ -65,6 +65,19 @@ class Noise(Noun):
     unwatched: str = ""
 
 
+class MachineUse(Noun):
+    """What was in use while the measured phase ran; None where the system does not tell."""
+
+    # Of a load: how many cores the service's processes used, where they run on this machine.
+    service_cores: float | None = None
+    # Share of the time of all cores, whoever used it.
+    machine_cpu: float | None = None
+    # Of the job's own card, or of the busiest where none is known to be its own: the share of the time in which it
+    # computed, and in which its memory was read or written.
+    gpu: float | None = None
+    gpu_memory: float | None = None
+
+
 class CanaryReading(Noun):
     """How long two fixed pieces of work took on this machine just then: one of the processor, one of memory."""
 
@@ -105,6 +118,11 @@ class GpuFacts(Noun):
     temperature_end_c: float | None = None
     # Share of the time in which the clock was held down, by cause.
     held_back: dict[str, float] = {}
+    # The link to the host at the end, under load; `errors` are those of memory and link that came while measuring.
+    link_generation: int | None = None
+    link_width: int | None = None
+    link_width_max: int | None = None
+    errors: dict[str, int] = {}
     # What other processes used of it, by their numbers: share of its time.
     others: dict[str, float] = {}
     # By the engine's allocator; then by the driver: of all that uses the card.
@@ -134,6 +152,7 @@ class Repetition(Noun):
     steady: bool | None = None
     stopped_by: Literal["runs", "ci", "time", "stop"] | None = None
     noise: Noise = Noise()
+    use: MachineUse = MachineUse()
     energy_j: dict[str, float] = {}
     vram_peak_mib: float | None = None
     # Of a job on a device that works beside the host; None of any other, and in older results.

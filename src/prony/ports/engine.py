@@ -204,6 +204,52 @@ class HasCpuBuilds(Protocol):
     cpu_index: ClassVar[CpuIndex]
 
 
+class GpuBuild(NamedTuple):
+    """Packages of an engine for GPUs, which `prony engines add NAME` installs instead of the usual ones.
+
+    `systems` are names of `sys.platform`, `machines` of processors. `cuda` is the least version that the NVIDIA driver
+    must be for, and empty where none is needed. `windows_index` is where the packages for Windows are, if elsewhere.
+    """
+
+    name: str
+    units: tuple[str, ...]
+    requirements: tuple[str, ...]
+    systems: tuple[str, ...] = ("linux", "win32")
+    machines: tuple[str, ...] = ("x86_64",)
+    cuda: str = ""
+    windows_index: str = ""
+
+
+@runtime_checkable
+class HasGpuBuilds(Protocol):
+    """An engine whose usual package reaches no GPU, or not every kind of them."""
+
+    gpu_builds: ClassVar[tuple[GpuBuild, ...]]
+
+
+def gpu_build_command(engine: Any, unit: str) -> str:
+    """Return the command that adds the build of an engine which has this unit; empty where there is none."""
+    kind = unit.partition(":")[0].partition("-")[0]
+    builds = engine.gpu_builds if isinstance(engine, HasGpuBuilds) else ()
+    return next((f"prony engines add {one.name}" for one in builds if kind in one.units), "")
+
+
+@runtime_checkable
+class SeesCards(Protocol):
+    """An engine that tells of each GPU what it sees of it, for holding it against what the driver says."""
+
+    def describe_cards(self, *, tries_products: bool) -> dict[str, Any]:
+        """Look at the devices; runs in a child of its own.
+
+        Args:
+            tries_products: Multiply two small matrices on each device in each number format too.
+
+        Returns:
+            `about`: facts of the engine; `cards`: a dictionary of plain values for each GPU; `trials`: by the UUID or
+            name of a card, and of `cpu`, a list of `format`, `worked` and `text`.
+        """
+
+
 @runtime_checkable
 class Engine(Protocol):
     """An in-process model runtime."""

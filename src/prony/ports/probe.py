@@ -49,6 +49,17 @@ class CardProbe(Probe, Protocol):
     def read_energy_uj(self, card: str) -> float | None:
         """Read the card's energy counter alone; None where it has none."""
 
+    def read_health(self, card: str) -> Mapping[str, float]:
+        """Read what changes seldom and tells of trouble; takes longer than `read`, so only before and after.
+
+        Args:
+            card: As `find_card` names it.
+
+        Returns:
+            As far as the driver tells: `ecc_uncorrected_total`, `ecc_corrected_total` and `pcie_replay_total`, which
+            only grow, and `link_generation`, `link_width` and `link_width_max` of the link to the host, now.
+        """
+
     def read_others(self, card: str, since_us: int) -> Mapping[str, float] | None:
         """Say who else used the card.
 

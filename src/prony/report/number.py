@@ -14,6 +14,7 @@ _FAMILIES: tuple[dict[str, float], ...] = (
     {"B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40},
     {"µJ": 1.0, "mJ": 1e3, "J": 1e6, "kJ": 1e9},
     {"mW": 1.0, "W": 1e3, "kW": 1e6},
+    {"%": 1.0},  # of one core: a hundred cores are 10,000 %, and no prefix reads well before the sign
     {"B/s": 1.0, "KiB/s": 2.0**10, "MiB/s": 2.0**20, "GiB/s": 2.0**30},
 )
 # Every other unit (counts, rates, money, what one gets for it) has these before it.

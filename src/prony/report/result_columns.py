@@ -32,6 +32,13 @@ _KNOWN: dict[str, str] = {
     "hot_ms.p50": "Back to back",
     "vram_run_peak_mib.p50": "GPU memory",
 }
+# What jobs of every kind have.
+_USE: dict[str, str] = {
+    "cpu_percent.p50": "CPU",
+    "machine_cpu_percent.p50": "Machine CPU",
+    "gpu_percent.p50": "GPU",
+    "gpu_memory_percent.p50": "GPU memory busy",
+}
 
 
 def result_columns(data: ExperimentData) -> tuple[ResultColumn, ...]:
@@ -40,11 +47,13 @@ def result_columns(data: ExperimentData) -> tuple[ResultColumn, ...]:
     for entry in data.entries:
         for key, label in _own_columns(entry).items():
             own.setdefault(key, label)
-    labels = own or {
-        key: label for key, label in _KNOWN.items() if any(key in one.summary.estimates for one in data.entries)
-    }
+    labels = (own or _present(data, _KNOWN)) | _present(data, _USE)
     headlines = {headline_of(one.summary, one.job.workload.kind) for one in data.entries}
     return tuple(_column(data, key, label, is_headline=key in headlines) for key, label in labels.items())
+
+
+def _present(data: ExperimentData, labels: dict[str, str]) -> dict[str, str]:
+    return {key: label for key, label in labels.items() if any(key in one.summary.estimates for one in data.entries)}
 
 
 def _own_columns(entry: Entry) -> dict[str, str]:

@@ -39,6 +39,11 @@ _MEASURED: tuple[tuple[str, str, int], ...] = (
     ("compile_ms", "compile", 41),
     ("energy_j", "energy", 40),
     ("power_w", "power", 28),
+    ("cpu_percent", "CPU", 27),
+    ("client_cpu_percent", "client CPU", 12),
+    ("machine_cpu_percent", "machine CPU", 26),
+    ("gpu_percent", "GPU", 29),
+    ("gpu_memory_percent", "GPU memory busy", 14),
     ("vram_run_peak_mib", "GPU memory", 36),
     ("gpu_clock_mhz", "GPU clock", 18),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import shutil
 import sys
@@ -12,10 +13,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from prony.errors import CapacityError, InputError
-from prony.instruments.device.nvidia import management
+from prony.instruments.device.nvidia import describe_absence, driver_cuda, management
 from prony.model.device import EngineReport, EngineUnit
+from prony.model.gpu_detection import LayerAnswer, ProductTrial
 from prony.ports import plugins
-from prony.ports.engine import Engine, HasCpuBuilds
+from prony.ports.engine import Engine, GpuBuild, HasCpuBuilds, HasGpuBuilds
 from prony.runner.child.wire import ChildOrder, Message
 from prony.runner.host import EngineHost, Watch
 from prony.runner.install_packages import install_packages, is_reached, run_command
@@ -23,6 +25,7 @@ from prony.runner.install_packages import install_packages, is_reached, run_comm
 _PROBE_TIMEOUT_NS = 120 * 10**9
 _RECORD = "interpreter.json"
 _AT = "@"
+_SYSTEMS = {"linux": "Linux", "win32": "Windows", "darwin": "macOS"}
 _STATES = {"engine_missing": "missing", "engine_unsupported": "unsupported"}
 
 
@@ -94,6 +97,25 @@ def inspect(name: str, engines: Path, log: Path, version: str | None = None) -> 
     return _report(name, python, engine.formats, host.hello, answer.done["info"])
 
 
+def ask_engine_cards(
+    name: str, engines: Path, log: Path, *, tries_products: bool
+) -> tuple[LayerAnswer, dict[str, tuple[ProductTrial, ...]]]:
+    """Ask an engine, in a process of its own, what GPUs it sees, and what it computed on each where it was to try."""
+    try:
+        with EngineHost(name, interpreter(name, engines), log) as host:
+            order = ChildOrder(op="cards", profile=tries_products)
+            answer = host.perform(order, Watch(timeout_ns=_PROBE_TIMEOUT_NS))
+    except CapacityError as exc:
+        return LayerAnswer(layer=name, state="absent", note=exc.message), {}
+    seen = (answer.done or {}).get("seen")
+    if seen is None:
+        note = answer.failure.message if answer.failure else "it does not tell"
+        return LayerAnswer(layer=name, state="failed", note=note), {}
+    trials = {key: tuple(map(ProductTrial.read, each)) for key, each in seen["trials"].items()}
+    note = "" if seen["cards"] else "it sees no GPU"
+    return LayerAnswer(layer=name, state="asked", cards=seen["cards"], about=seen["about"], note=note), trials
+
+
 def _report(name: str, python: str, formats: tuple[str, ...], hello: Message, info: Message) -> EngineReport:
     units = tuple(
         EngineUnit(
@@ -130,6 +152,11 @@ def add_engine(
 
     With a version it stands beside the usual one, for the jobs that ask for that version.
     """
+    engine_name, build = find_build(name)
+    if build is not None:
+        check_build(build, driver_cuda())
+        requirements = requirements or _pin_version(build.requirements, version)
+    name = engine_name
     engine = plugins.load_plugin(plugins.ENGINES, name)()
     reason = engine.unsupported()
     if reason is not None:
@@ -141,7 +168,8 @@ def add_engine(
     earlier = list(folder.glob("environment*"))
     if python is None:
         wanted = requirements or _pin_version(engine.requirements, version)
-        python = _new_environment(folder, ["numpy", *wanted], _cpu_builds(engine, wanted, say), say)
+        first = _cpu_builds(engine, wanted, say) if build is None else _gpu_index(build)
+        python = _new_environment(folder, ["numpy", *wanted], first, say)
     python = str(Path(python).absolute())  # never resolved: the link itself is what makes it that environment's
     record = folder / f".{_RECORD}.tmp"
     record.write_text(json.dumps({"python": python}))
@@ -152,13 +180,58 @@ def add_engine(
     return python
 
 
+def find_build(name: str) -> tuple[str, GpuBuild | None]:
+    """Return the engine that is meant by a name, and its build for GPUs where the name is that of one."""
+    for engine_name in plugins.find_plugins(plugins.ENGINES):
+        engine = plugins.load_plugin(plugins.ENGINES, engine_name)
+        if isinstance(engine, HasGpuBuilds):
+            for build in engine.gpu_builds:
+                if build.name == name:
+                    return engine_name, build
+    return name, None
+
+
+def check_build(build: GpuBuild, cuda: str | None, system: str = sys.platform, machine: str = "") -> None:
+    """Refuse a build that cannot work here: another system, another processor, no NVIDIA driver or an old one.
+
+    Raises:
+        CapacityError: It says what is needed and what is here.
+    """
+    here = {"amd64": "x86_64", "arm64": "aarch64"}.get(found := (machine or platform.machine()).lower(), found)
+    lacks = ""
+    if system not in build.systems:
+        systems = " and ".join(_SYSTEMS[one] for one in build.systems)
+        lacks = f"runs on {systems}, and this is {_SYSTEMS.get(system, system)}"
+    elif here not in build.machines:
+        lacks = f"is built for {' and '.join(build.machines)}, and this is {here}"
+    elif build.cuda and cuda is None:
+        lacks = f"needs NVIDIA's driver for CUDA {build.cuda} or newer, and there is none here ({describe_absence()})"
+    elif build.cuda and cuda is not None and _numbers(cuda) < _numbers(build.cuda):
+        lacks = f"needs an NVIDIA driver for CUDA {build.cuda} or newer, and the one here is for CUDA {cuda}"
+    if lacks:
+        raise CapacityError(
+            f"{build.name} {lacks}", hint="prony info says what is seen of GPUs here", code="engine_unsupported"
+        )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def _gpu_index(build: GpuBuild) -> list[str]:
+    """Return pip's words for a build that lies in an index of its own; only on Windows."""
+    is_apart = build.windows_index and sys.platform == "win32"
+    return ["--no-deps", "-i", build.windows_index, build.requirements[0]] if is_apart else []
+
+
 def _pin_version(requirements: Sequence[str], version: str | None) -> list[str]:
     """Return what an engine needs, the engine itself, which stands first, in the version that is wanted."""
     if version is None:
         return list(requirements)
     if not requirements:
         raise InputError("this engine is part of Prony and has no versions of its own", hint="leave --version away")
-    return [f"{_plain_name(requirements[0])}=={version}.*", *requirements[1:]]
+    extras = "".join(re.findall(r"\[.*?\]", requirements[0]))
+    return [f"{_plain_name(requirements[0])}{extras}=={version}.*", *requirements[1:]]
 
 
 def _plain_name(requirement: str) -> str:

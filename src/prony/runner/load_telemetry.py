@@ -10,9 +10,10 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
 
 from prony.instruments.noise import contamination
-from prony.model.result import Noise, Repetition
+from prony.model.result import MachineUse, Noise, Repetition
 from prony.ports.probe import Probe
 from prony.runner.folder import TelemetryRow
+from prony.runner.watch_gpu import average_card_use
 from prony.runner.watch_machine import MachineWatch
 
 _PERIOD_S = 1.0
@@ -99,12 +100,17 @@ class LoadTelemetry:
         self._rows: list[tuple[int, str, dict[str, float]]] = []
         self._last_ns = 0
         self._energy: dict[str, float] = {}
+        self._seen: list[dict[str, float]] = []
+        self._service_s: tuple[float, int] | None = None
         self.noise = Noise()
+        self.use = MachineUse()
         self.energy_j: dict[str, float] = {}
 
     def begin(self) -> None:
         self._energy = _energy(self._read())
+        self._seen.clear()
         self._machine.begin()
+        self._service_s = self._read_service_s()
 
     def tick(self) -> None:
         if time.perf_counter_ns() - self._last_ns >= _PERIOD_NS:
@@ -112,17 +118,36 @@ class LoadTelemetry:
             self._read()
 
     def end(self) -> None:
+        cores = self._service_cores()
         self.noise = self._machine.end()
         now = _energy(self._read())
+        own = {} if cores is None else {"service_cores": cores}
+        self.use = self._machine.use.model_copy(update=own | average_card_use(self._seen))
         self.energy_j = {name: (now[name] - begin) / 1e6 for name, begin in self._energy.items() if name in now}
 
     def add_telemetry(self, repetition: Repetition) -> Repetition:
         """Return the repetition with what was seen beside it."""
-        changes = {"noise": self.noise, "contamination": contamination(self.noise), "energy_j": self.energy_j}
+        changes = {
+            "noise": self.noise,
+            "use": self.use,
+            "contamination": contamination(self.noise),
+            "energy_j": self.energy_j,
+        }
         return repetition.model_copy(update=changes)
 
     def rows(self, repetition: int) -> list[TelemetryRow]:
         return [(repetition, at_ns, name, values) for at_ns, name, values in self._rows]
+
+    def _read_service_s(self) -> tuple[float, int] | None:
+        """Return the CPU seconds of a service that was started here so far, and when that was."""
+        used = self._service_cpu_s() if self._service_cpu_s is not None else None
+        return None if used is None else (used, time.perf_counter_ns())
+
+    def _service_cores(self) -> float | None:
+        before, after = self._service_s, self._read_service_s()
+        if before is None or after is None or after[1] <= before[1]:
+            return None
+        return max(0.0, after[0] - before[0]) / ((after[1] - before[1]) / 1e9)
 
     def _own(self) -> dict[str, float]:
         """Return what the service's own processes use; nothing where they are not ours to ask."""
@@ -137,6 +162,7 @@ class LoadTelemetry:
             values = probe.read()
             self._rows.append((self._last_ns, probe.name, values))
             readings |= values
+        self._seen.append(readings)
         own = self._own()
         if own:
             self._rows.append((self._last_ns, "process", own))

@@ -6,15 +6,15 @@ import os
 import time
 from collections.abc import Collection, Mapping
 
-from prony.instruments.counters import HostCounters
+from prony.instruments.counters import HostCounters, busy_share
 from prony.instruments.noise import contamination, noise_between
 from prony.instruments.processes import sample_busiest
-from prony.model.result import Noise
+from prony.model.result import MachineUse, Noise
 from prony.ports import plugins
 from prony.ports.probe import Probe
 from prony.runner.child.wire import Message
 from prony.runner.folder import TelemetryRow
-from prony.runner.watch_gpu import GpuWatch
+from prony.runner.watch_gpu import GpuWatch, average_card_use
 from prony.runner.watch_machine import EXACT_READINGS, MachineWatch
 
 _PERIOD_NS = 10**9
@@ -44,7 +44,9 @@ class Observer:
         self._totals: dict[str, float] = {}
         self._is_measuring = False
         self.rows: list[TelemetryRow] = []
+        self._seen: list[dict[str, float]] = []
         self.noise = Noise()
+        self._use = MachineUse()
         self.contamination: tuple[str, ...] = ()
         self.energy_j: dict[str, float] = {}
         self.vram_peak_mib: float | None = None
@@ -73,7 +75,7 @@ class Observer:
     def note_measurement(self, message: Message) -> None:
         """Say what else ran meanwhile."""
         if self._machine is not None:
-            self.noise = self._machine.end()
+            self.noise, self._use = self._machine.end(), self._machine.use
         elif self._before is not None:
             self.noise = self._noise_of(self._before, message)
         else:
@@ -88,12 +90,19 @@ class Observer:
 
     def _noise_of(self, before: HostCounters, message: Message) -> Noise:
         after = HostCounters.read()
+        self._use = MachineUse(machine_cpu=busy_share(before, after))
         noise = _noise(before, after, message["cpu_ns"])
         if self._at_warmup is not None and (noise.window_s or 0.0) < _WELL_SEEN_S:
             # The CPU's counters move in ticks: over so short a window they see nothing. With the warm-up they do.
             longer = _noise(self._at_warmup, after, message["cpu_since_warmup_ns"])
             noise = longer.model_copy(update={name: getattr(noise, name) for name in EXACT_READINGS})
         return noise
+
+    @property
+    def use(self) -> MachineUse:
+        """What was in use while it measured: of the cards, the job's own, and the busiest where it may use any."""
+        gpu = average_card_use(self._seen) if self._machine is not None else self.gpu.average_use()
+        return self._use.model_copy(update=gpu)
 
     def tick(self, pid: int) -> None:
         if pid != self._pid:
@@ -117,6 +126,8 @@ class Observer:
             self.rows.append((self._repetition, self._last_ns, probe.name, values))
             readings |= values
         self.gpu.take(self._last_ns, readings)
+        if self._is_measuring:
+            self._seen.append(readings)
         used = readings.get("vram_used_mib")
         if used is not None and (self._is_measuring or self.gpu.is_metering):
             self.vram_peak_mib = max(used, self.vram_peak_mib or 0.0)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from statistics import median
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import fmean, median
 from typing import Any
 
 from prony.model.result import GpuFacts
@@ -42,6 +42,7 @@ class GpuWatch:
         self._end: Gauges | None = None
         self._begin_us = 0
         self._others: Mapping[str, float] = {}
+        self._health: tuple[Mapping[str, float], Mapping[str, float]] = ({}, {})
         self.card = ""
         self.is_metering = False
         self.is_warming = False
@@ -64,6 +65,7 @@ class GpuWatch:
             self._end = self._gauges[-1] if self._gauges else None
             if self._probe is not None:
                 self._others = self._probe.read_others(self.card, self._begin_us) or {}
+                self._health = (self._health[0], self._probe.read_health(self.card))
 
     def take(self, at_ns: int, readings: Mapping[str, float]) -> None:
         """Keep the own card's counters of one reading."""
@@ -90,6 +92,8 @@ class GpuWatch:
             self.is_warming = True
             return False
         self.is_warming = False
+        if self._probe is not None:
+            self._health = (self._probe.read_health(self.card), {})
         self._begin = self._gauges[-1]
         self._begin_us = time.time_ns() // 1000
         return True
@@ -111,7 +115,21 @@ class GpuWatch:
         for cause, share in self._held_back().items():
             if cause in _FAULTS and share > _HELD_SHARE:
                 found.append(f"gpu_{cause}: {_FAULTS[cause]} held the GPU's clock down for {share:.1%} of the time")
-        return tuple(found)
+        return (*found, *self._troubles())
+
+    def _troubles(self) -> Iterator[str]:
+        """Return what went wrong in the card's memory or with its link to the host."""
+        if errors := self._errors().get("ecc_uncorrected"):
+            yield f"gpu_ecc: {errors} errors of the GPU's memory could not be corrected"
+        before, after = (side.get("link_width") for side in self._health)
+        if before is not None and after is not None and before != after:
+            yield f"gpu_link: the GPU's link to the host went from {before:.0f} to {after:.0f} lanes"
+
+    def _errors(self) -> dict[str, int]:
+        before, after = self._health
+        both = [name for name in before if name.endswith("_total") and name in after]
+        grown = {name.removesuffix("_total"): int(after[name] - before[name]) for name in both}
+        return {name: count for name, count in grown.items() if count > 0}
 
     def describe(self, done: Message) -> GpuFacts | None:
         """Return what is known of the card, with what the engine's own process told; None of a job without one."""
@@ -130,7 +148,7 @@ class GpuWatch:
         if self._begin is None:
             return {}
         last = self._end or self._gauges[-1]
-        during = [values for at_ns, values in self._gauges if self._begin[0] < at_ns <= last[0]] or [self._begin[1]]
+        during = self._during() or [self._begin[1]]
         clocks = [values["sm_mhz"] for values in during if "sm_mhz" in values]
         used = [values["memory_used_mib"] for values in during if "memory_used_mib" in values]
         return {
@@ -140,8 +158,21 @@ class GpuWatch:
             "idle_power_w": self._idle.get(f"{self.card}_power_w"),
             "held_back": self._held_back(),
             "others": dict(self._others),
+            "errors": self._errors(),
+            **{name: int(value) for name, value in (self._health[1] or self._health[0]).items() if "link_" in name},
             "device_peak_mib": max(used) if used else None,
         }
+
+    def average_use(self) -> dict[str, float]:
+        """Return how busy the own card was from the first measured inference to the last; nothing without a card."""
+        readings = [{f"{self.card}_{name}": value for name, value in one.items()} for one in self._during()]
+        return average_card_use(readings, self.card) if self.card else {}
+
+    def _during(self) -> list[dict[str, float]]:
+        if self._begin is None:
+            return []
+        last_ns = (self._end or self._gauges[-1])[0]
+        return [values for at_ns, values in self._gauges if self._begin[0] < at_ns <= last_ns]
 
     def _held_back(self) -> dict[str, float]:
         """Return the share of the window in which each cause held the clock down."""
@@ -170,6 +201,20 @@ class GpuWatch:
             told = f"its counter was read over {window_s:.1f} s, and {LEAST_ENERGY_S:g} s are needed"
             return {"energy_note": f"{told}: raise measure.energy_window"}
         return {"energy_j": (inside[-1][1] - inside[0][1]) / 1e6, "energy_window_s": window_s}
+
+
+def average_card_use(readings: Sequence[Mapping[str, float]], card: str = "") -> dict[str, float]:
+    """Return how busy a card and its memory were in the mean over these readings; without a name, the busiest card."""
+    names = {name.removesuffix("_busy") for values in readings for name in values if name.endswith("_busy")}
+    cards = [card] if card else [name for name in names if not name.endswith("_memory")]
+    uses = [_average_use(readings, name) for name in sorted(cards)]
+    return max(uses, key=lambda use: use.get("gpu", 0.0), default={})
+
+
+def _average_use(readings: Sequence[Mapping[str, float]], card: str) -> dict[str, float]:
+    counters = {"gpu": f"{card}_busy", "gpu_memory": f"{card}_memory_busy"}
+    series = {field: [values[name] for values in readings if name in values] for field, name in counters.items()}
+    return {field: fmean(values) for field, values in series.items() if values}
 
 
 def _is_steady(gauges: Sequence[Gauges]) -> bool:

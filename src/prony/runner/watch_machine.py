@@ -17,11 +17,11 @@ from typing import Any
 
 import psutil
 
-from prony.instruments.counters import HostCounters
+from prony.instruments.counters import HostCounters, busy_share
 from prony.instruments.noise import noise_between
 from prony.instruments.processes import ProcessTable, busiest_processes, tree_cpu_s
 from prony.load.endpoint import is_local
-from prony.model.result import Noise
+from prony.model.result import MachineUse, Noise
 from prony.ports.driver import Endpoint
 
 ELSEWHERE = "the machine of the service was not watched, because it is not this one"
@@ -91,6 +91,7 @@ class MachineWatch:
         self._service = FoundService()
         self._before: MachineReading | None = None
         self._look_at = float("inf")
+        self.use = MachineUse()
 
     def begin(self) -> None:
         """Read everything; the counters last, so that what reading costs is in no window."""
@@ -120,6 +121,7 @@ class MachineWatch:
         after = HostCounters.read()
         before = self._before if self._earlier is None else self._earlier.long_before(self._before, after.at_ns)
         table = ProcessTable.read()
+        self.use = self._measure_use(self._before, after, table)
         service, own = self._service, {os.getpid()}
         own_s = tree_cpu_s(before.table, table, own | service.trees, service.alone)
         noise = noise_between(before.counters, after, own_s, _our_cpus())
@@ -132,6 +134,14 @@ class MachineWatch:
         busiest = busiest_processes(before.table, table, without, os.cpu_count() or 1)
         unwatched = ELSEWHERE if service.is_elsewhere else ""
         return noise.model_copy(update={"busiest": busiest, "unwatched": unwatched})
+
+    def _measure_use(self, before: MachineReading, after: HostCounters, table: ProcessTable) -> MachineUse:
+        """Return how much of the CPU was in use, and by the service where it was found."""
+        service, window_s = self._service, (after.at_ns - before.counters.at_ns) / 1e9
+        cores = None
+        if (service.trees or service.alone) and window_s > 0:
+            cores = tree_cpu_s(before.table, table, service.trees, service.alone) / window_s
+        return MachineUse(service_cores=cores, machine_cpu=busy_share(before.counters, after))
 
     def _add(self, found: FoundService) -> None:
         self._service.trees |= found.trees

@@ -251,6 +251,16 @@ def test_a_power_cap_is_a_note_unless_it_held_some_runs_and_others_not(shares: t
     assert reasons["power_cap"].grade is grade
 
 
+def test_a_narrow_link_and_corrected_errors_of_a_card_are_notes() -> None:
+    runs = steady_runs(5)
+    gpu = GpuFacts(card="gpu0", link_width=8, link_width_max=16, errors={"ecc_corrected": 2}, energy_note="none")
+    known = [repetition(i, phases={"measure": phase()}, gpu=gpu) for i in runs]
+    reasons = {one.code: one for one in summarise(job(unit="cuda"), result(known), samples(runs)).verdict.reasons}
+    assert "8 lanes of 16" in reasons["narrow_link"].text
+    assert reasons["ecc_corrected"].text.startswith("10 errors")
+    assert {reasons[code].grade for code in ("narrow_link", "ecc_corrected")} == {Grade.VALID}
+
+
 def test_counters_that_the_machine_lacks_leave_no_entry() -> None:
     found = summary_of(steady_runs(5)).estimates
     assert {key.split(".")[0] for key in found} == {

@@ -9,7 +9,7 @@ import pytest
 
 from prony.instruments import counters
 from prony.instruments.preflight import AT_ONCE, WATCHED, judge_machine, look, quick_state
-from prony.instruments.preflight.checks import judge_gpus
+from prony.instruments.preflight.checks import Value, judge_gpus
 from prony.instruments.preflight.machine_state import disk_free_mib, see
 from prony.model.device import Condition
 
@@ -100,7 +100,17 @@ def test_a_shared_and_throttled_gpu_is_told() -> None:
     told = by_code(tuple(judge_gpus(values)))
     assert {code: condition.status for code, condition in told.items()} == {
         "gpu0_processes": "warn", "gpu0_throttling": "warn", "gpu0_persistence": "warn", "gpu0_clocks": "unknown",
+        "gpu0_sharing": "pass",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("seen", "value"),
+    [({"gpu0_mig": "on"}, "split into slices (MIG)"), ({"gpu0_mps_clients": 2}, "shared by MPS, 2 clients")],
+)
+def test_a_card_that_is_not_whole_is_warned_of(seen: dict[str, Value], value: str) -> None:
+    told = by_code(tuple(judge_gpus({"gpu0_strangers": 0} | seen)))["gpu0_sharing"]
+    assert (told.status, told.value) == ("warn", value)
 
 
 class TestThisMachine:

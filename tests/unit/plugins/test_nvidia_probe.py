@@ -48,6 +48,13 @@ class Driver:
     def nvmlDeviceGetPowerUsage(self, handle: int) -> int:  # noqa: N802
         return 111_000 + handle
 
+    def nvmlDeviceGetTotalEccErrors(self, handle: int, kind: int, lasts: int) -> int:  # noqa: N802
+        is_asked = (kind, lasts) == (pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, pynvml.NVML_VOLATILE_ECC)
+        return 3 * handle if is_asked else int(self._refuse())
+
+    def nvmlDeviceGetCurrPcieLinkWidth(self, handle: int) -> int:  # noqa: N802
+        return 16 // (handle + 1)
+
     def nvmlDeviceGetFieldValues(self, handle: int, numbers: list[int]) -> list[SimpleNamespace]:  # noqa: N802
         values = {
             pynvml.NVML_FI_DEV_POWER_INSTANT: 500_000 + 1000 * handle,
@@ -65,7 +72,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
     made = Driver()
     monkeypatch.setattr(nvidia, "management", lambda: made)
     monkeypatch.setattr(nvidia, "handles", lambda: [0, 1])
-    monkeypatch.setattr(nvidia, "_sees_real_pids", lambda: True)
+    monkeypatch.setattr(nvidia, "sees_real_pids", lambda: True)
     return made
 
 
@@ -96,6 +103,11 @@ def test_power_is_of_the_instant_where_the_driver_tells_it() -> None:
     assert "gpu0_held_thermal_ns_total" not in found
 
 
+@pytest.mark.usefixtures("driver")
+def test_health_is_what_the_driver_tells_of_it() -> None:
+    assert NvidiaProbe().read_health("gpu1") == {"ecc_uncorrected_total": 3.0, "link_width": 8.0}
+
+
 def test_others_are_those_that_the_run_did_not_start(driver: Driver) -> None:
     own, group = os.getpid(), os.getpgid(0)
     driver.samples = [
@@ -113,5 +125,5 @@ def test_where_the_numbers_of_processes_are_not_real_nobody_is_accused(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     driver.samples = [SimpleNamespace(pid=1, timeStamp=200, smUtil=90)]
-    monkeypatch.setattr(nvidia, "_sees_real_pids", lambda: False)
+    monkeypatch.setattr(nvidia, "sees_real_pids", lambda: False)
     assert NvidiaProbe().read_others("gpu0", 100) is None

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from prony.errors import CapacityError, InputError
+from prony.ports import plugins
+from prony.ports.engine import gpu_build_command
 from prony.runner import engines
 from prony.runner.host import EngineHost
 
@@ -47,6 +49,58 @@ def test_a_new_environment_replaces_the_earlier_one(monkeypatch: pytest.MonkeyPa
     second = engines.add_engine("null", tmp_path)
     assert not Path(first).exists()
     assert engines.interpreter("null", tmp_path) == second
+
+
+def test_a_build_for_gpus_is_installed_for_its_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made = calls(monkeypatch)
+    monkeypatch.setattr(engines, "check_build", lambda *_: None)
+    python = engines.add_engine("tensorrt", tmp_path)
+    assert engines.interpreter("onnxruntime", tmp_path) == python
+    assert made[1][-3:] == ["numpy", "onnxruntime-gpu[cuda,cudnn]", "tensorrt-cu12>=10,<11"]
+    engines.add_engine("onnxruntime-gpu", tmp_path, version="1.20")
+    assert made[-1][-1] == "onnxruntime-gpu[cuda,cudnn]==1.20.*"
+
+
+@pytest.mark.parametrize(
+    ("name", "cuda", "system", "machine", "words"),
+    [
+        ("onnxruntime-gpu", "12.4", "linux", "x86_64", ""),
+        ("onnxruntime-gpu", "12.4", "win32", "AMD64", ""),
+        ("torch-cuda", "13.0", "linux", "aarch64", ""),
+        ("onnxruntime-directml", None, "win32", "AMD64", ""),
+        ("torch-cuda", None, "linux", "x86_64", "needs NVIDIA's driver for CUDA 12.0 or newer, and there is none here"),
+        ("tensorrt", "11.8", "linux", "x86_64", "and the one here is for CUDA 11.8"),
+        ("onnxruntime-gpu", "12.4", "linux", "arm64", "is built for x86_64, and this is aarch64"),
+        ("onnxruntime-directml", None, "linux", "x86_64", "runs on Windows, and this is Linux"),
+        ("torch-cuda", None, "darwin", "arm64", "runs on Linux and Windows, and this is macOS"),
+    ],
+)
+def test_what_a_build_needs_is_checked_before(
+    name: str, cuda: str | None, system: str, machine: str, words: str
+) -> None:
+    _, build = engines.find_build(name)
+    assert build is not None
+    if not words:
+        engines.check_build(build, cuda, system, machine)
+        return
+    with pytest.raises(CapacityError, match=words) as caught:
+        engines.check_build(build, cuda, system, machine)
+    assert caught.value.code == "engine_unsupported"
+
+
+@pytest.mark.parametrize(
+    ("engine", "unit", "command"),
+    [
+        ("torch", "cuda:GPU-1", "prony engines add torch-cuda"),
+        ("onnxruntime", "cuda-1", "prony engines add onnxruntime-gpu"),
+        ("onnxruntime", "tensorrt", "prony engines add tensorrt"),
+        ("onnxruntime", "directml", "prony engines add onnxruntime-directml"),
+        ("torch", "mps", ""),
+        ("litert", "cuda", ""),
+    ],
+)
+def test_the_hint_for_a_missing_unit_is_the_command_that_adds_it(engine: str, unit: str, command: str) -> None:
+    assert gpu_build_command(plugins.load_plugin(plugins.ENGINES, engine), unit) == command
 
 
 @pytest.mark.parametrize("step", ["venv", "pip"])

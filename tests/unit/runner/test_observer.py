@@ -10,6 +10,7 @@ import pytest
 
 from prony.instruments.counters import CpuTimes, HostCounters
 from prony.runner.observer import Observer
+from prony.runner.watch_machine import MachineWatch
 
 
 class Gauge:
@@ -53,6 +54,26 @@ def test_energy_is_the_counters_growth_over_the_measured_phase() -> None:
     assert observed(*totals).energy_j == {"package_0": 2.0}
 
 
+def test_a_script_may_use_any_card_so_the_busiest_is_told() -> None:
+    cards = [
+        {"gpu0_busy": first, "gpu0_memory_busy": 0.1, "gpu1_busy": second, "gpu1_memory_busy": 0.6}
+        for first, second in ((1.0, 1.0), (0.9, 0.9), (0.2, 0.8), (0.0, 0.0))
+    ]
+    gauge = Gauge()
+    observer = Observer([gauge], 0, MachineWatch())
+    steps: list[Callable[[], object]] = [observer.ready, partial(observer.note_measurement, {})]
+    for step, says in zip(steps, cards[1:3], strict=True):
+        gauge.says = says  # type: ignore[misc]
+        step()
+    assert (observer.use.gpu, observer.use.gpu_memory) == (0.8, 0.6)
+    assert observer.use.machine_cpu is None or 0 <= observer.use.machine_cpu <= 1
+
+
+def test_a_model_on_the_cpu_used_no_card() -> None:
+    busy = [{"gpu0_busy": 1.0}] * 4
+    assert observed(*busy).use.gpu is None
+
+
 def counters(at_s: float, busy_s: float, swapped_pages: int = 0) -> HostCounters:
     return HostCounters(
         at_ns=int(at_s * 1e9), cpus={0: CpuTimes(busy_s, 0.0, 0.0, 0.0)}, pressure_us={}, throttled_us=None,
@@ -74,4 +95,5 @@ def test_a_short_window_is_stretched_back_to_the_warm_up(
     observer.note_measurement({"cpu_ns": 10_000_000, "cpu_since_warmup_ns": int(child_s * 1e9)})
     assert observer.noise.window_s == pytest.approx(0.5)
     assert observer.noise.swapped_pages == 0
+    assert observer.use.machine_cpu == pytest.approx(1.0)
     assert [reason.partition(":")[0] for reason in observer.contamination] == codes

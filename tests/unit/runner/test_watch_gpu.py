@@ -23,6 +23,7 @@ class TwoCards:
     def __init__(self) -> None:
         self.energy_uj: float | None = 0.0
         self.others: dict[str, float] | None = {}
+        self.health: dict[str, float] = {"ecc_uncorrected_total": 2.0, "link_width": 16.0, "link_width_max": 16.0}
 
     def available(self) -> str | None:
         return None
@@ -45,6 +46,10 @@ class TwoCards:
     def read_energy_uj(self, card: str) -> float | None:
         assert card == "gpu1"
         return self.energy_uj
+
+    def read_health(self, card: str) -> Mapping[str, float]:
+        assert card == "gpu1"
+        return dict(self.health)
 
     def read_others(self, card: str, since_us: int) -> Mapping[str, float] | None:
         assert card == "gpu1"
@@ -147,6 +152,28 @@ def test_who_else_uses_the_card_disturbs_and_a_power_cap_does_not(probe: TwoCard
     watch, facts = worked(probe, clock, at_end=gauges(held_power_ns_total=2.0 * S))
     assert watch.contamination() == ("foreign_gpu: other processes used the same GPU: process 77 60% of its time",)
     assert facts.held_back["power"] == pytest.approx(0.5, rel=0.01)
+
+
+def test_how_busy_the_own_card_was_is_the_mean_from_the_first_inference_on(probe: TwoCards, clock: list[int]) -> None:
+    watch, _ = worked(probe, clock, at_end=gauges(busy=0.75, memory_busy=0.5))
+    assert watch.average_use() == {"gpu": 0.75, "gpu_memory": 0.5}
+    assert GpuWatch([probe]).average_use() == {}
+
+
+def test_errors_of_memory_and_a_link_that_narrows_disturb(probe: TwoCards, clock: list[int]) -> None:
+    assert worked(probe, clock)[0].contamination() == ()
+    watch = GpuWatch([probe])
+    watch.is_settled({"device": OWN, "settle": False}, 0, gauges())
+    probe.health = {"ecc_uncorrected_total": 5.0, "pcie_replay_total": 1.0, "link_width": 8.0, "link_width_max": 16.0}
+    watch.enter("sustained", lambda: None)
+    watch.enter("copies", lambda: watch.take(4 * S, gauges()))
+    assert watch.contamination() == (
+        "gpu_ecc: 3 errors of the GPU's memory could not be corrected",
+        "gpu_link: the GPU's link to the host went from 16 to 8 lanes",
+    )
+    facts = watch.describe({"phases": {}})
+    assert facts is not None
+    assert (facts.errors, facts.link_width, facts.link_width_max) == ({"ecc_uncorrected": 3}, 8, 16)
 
 
 def test_heat_that_holds_the_clock_down_disturbs(probe: TwoCards, clock: list[int]) -> None:

@@ -3895,6 +3895,13 @@ export interface components {
             /** Energy Window S */
             energy_window_s?: number | null;
             /**
+             * Errors
+             * @default {}
+             */
+            errors: {
+                [key: string]: number;
+            };
+            /**
              * Held Back
              * @default {}
              */
@@ -3908,6 +3915,12 @@ export interface components {
             host_memory: string;
             /** Idle Power W */
             idle_power_w?: number | null;
+            /** Link Generation */
+            link_generation?: number | null;
+            /** Link Width */
+            link_width?: number | null;
+            /** Link Width Max */
+            link_width_max?: number | null;
             /**
              * Others
              * @default {}
@@ -4786,6 +4799,20 @@ export interface components {
              * @default
              */
             sentence: string;
+        };
+        /**
+         * MachineUse
+         * @description What was in use while the measured phase ran; None where the system does not tell.
+         */
+        MachineUse: {
+            /** Gpu */
+            gpu?: number | null;
+            /** Gpu Memory */
+            gpu_memory?: number | null;
+            /** Machine Cpu */
+            machine_cpu?: number | null;
+            /** Service Cores */
+            service_cores?: number | null;
         };
         /**
          * MadeAlarm
@@ -6368,6 +6395,8 @@ export interface components {
              */
             strays: number;
             timing?: components["schemas"]["ClientTiming"] | null;
+            /** @default {} */
+            use: components["schemas"]["MachineUse"];
             /** Vram Peak Mib */
             vram_peak_mib?: number | null;
             /** Warm */
@@ -7992,6 +8021,7 @@ export type Lot = components['schemas']['Lot'];
 export type LotFit = components['schemas']['LotFit'];
 export type LotView = components['schemas']['LotView'];
 export type MachineChange = components['schemas']['MachineChange'];
+export type MachineUse = components['schemas']['MachineUse'];
 export type MadeAlarm = components['schemas']['MadeAlarm'];
 export type MadeToken = components['schemas']['MadeToken'];
 export type Match = components['schemas']['Match'];

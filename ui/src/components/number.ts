@@ -48,6 +48,8 @@ const FAMILIES: readonly (readonly (readonly [string, number])[])[] = [
     ["W", 1e3],
     ["kW", 1e6],
   ],
+  // Of one core: a hundred cores are 10,000 %, and no prefix reads well before the sign.
+  [["%", 1]],
   [
     ["B/s", 1],
     ["KiB/s", KI],

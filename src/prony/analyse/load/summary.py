@@ -29,6 +29,7 @@ from prony.analyse.load.latency import RequestValues, by_operation, latencies, t
 from prony.analyse.load.rates import goodput_counts, operation_rate, rates
 from prony.analyse.load.verdict import judge_load
 from prony.analyse.load.window import runs_of
+from prony.analyse.machine_use import service_cores, use_estimates
 from prony.analyse.outliers import outliers
 from prony.analyse.percentiles import PercentileOfRuns, RunSamples
 from prony.analyse.runs import PERCENTILES, MeasuredRun
@@ -212,6 +213,7 @@ def summarise_runs(
     unanswered = () if searched is not None else _unanswered(repetitions, runs)
     figures |= _error_estimate((*judged, *unanswered)) | (searched.figures if searched is not None else EstimateSet())
     figures |= reported_figures(result.reported) | _hit_shares(selection.used)
+    figures |= use_estimates(selection.used, service_cores)
     measured = tuple(_build_run(run) for run in used)
     listed, outlier_count = outliers(measured, _METRIC)
     evidence = LoadEvidence(

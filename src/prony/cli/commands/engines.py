@@ -18,7 +18,7 @@ def arguments(parser: ArgumentParser) -> None:
     add_json(parser)
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     adding = actions.add_parser("add", help="give an engine an environment of its own")
-    adding.add_argument("name", help="an engine, as prony engines lists it")
+    adding.add_argument("name", help="an engine, as prony engines lists it, or a build of one for GPUs")
     adding.add_argument("--python", metavar="PATH", help="use this interpreter instead of a new environment")
     adding.add_argument(
         "--version", metavar="V", help="beside the usual one, for jobs with engine_version: 1.20, 1.20.1"

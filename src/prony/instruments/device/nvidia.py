@@ -7,9 +7,12 @@ import hashlib
 import sys
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+from prony.instruments import kernel
 from prony.model.device import Gpu
+from prony.model.monitor import CardMoment, ProcessMoment
 
 # From this compute capability on, these precisions are added (and the ones in `_DROPPED` go again).
 _PRECISIONS: tuple[tuple[tuple[int, int], tuple[str, ...]], ...] = (
@@ -33,7 +36,13 @@ THROTTLES: dict[int, str] = {
     0x20: "thermal (software)",
     0x40: "thermal (hardware)",
     0x80: "power brake (hardware)",
+    0x100: "display clock",
+    0x200: "board limit",
+    0x400: "reliability",
 }
+# The inode of the first PID namespace, the same on every Linux: inside another one the driver's PIDs are not ours.
+_FIRST_NAMESPACE = "pid:[4026531836]"
+_LIBRARIES = {"win32": "nvml.dll"}
 
 
 @cache
@@ -43,10 +52,7 @@ def management() -> Any | None:
     The library is looked for before the package is imported: failing inside it is slow.
     """
     try:
-        if sys.platform == "win32":
-            ctypes.CDLL("nvml.dll")
-        else:
-            ctypes.CDLL("libnvidia-ml.so.1")
+        ctypes.CDLL(_LIBRARIES.get(sys.platform, "libnvidia-ml.so.1"))
     except OSError:
         return None
     import pynvml
@@ -56,6 +62,20 @@ def management() -> Any | None:
     except pynvml.NVMLError:
         return None
     return pynvml
+
+
+def driver_cuda() -> str | None:
+    """Return the version of CUDA that the driver is for; None without a driver."""
+    library = management()
+    version = None if library is None else ask_library(library.nvmlSystemGetCudaDriverVersion_v2)
+    return None if version is None else f"{version // 1000}.{version % 1000 // 10}"
+
+
+def describe_absence() -> str:
+    """Return why NVML shows no GPU here."""
+    if management() is not None:
+        return "no GPU: the NVIDIA driver is loaded and shows none to this process"
+    return f"no GPU: there is no NVML here ({_LIBRARIES.get(sys.platform, 'libnvidia-ml.so.1')}, of NVIDIA's driver)"
 
 
 def ask_library(question: Callable[..., Any], *about: Any) -> Any | None:
@@ -95,6 +115,57 @@ def precisions(capability: tuple[int, int]) -> tuple[str, ...]:
 def throttles(mask: int) -> tuple[str, ...]:
     """Return the reasons in a mask that hold a GPU below the clock it could run at."""
     return tuple(words for bit, words in THROTTLES.items() if mask & bit)
+
+
+def read_cards() -> tuple[CardMoment, ...]:
+    """Return what every GPU does now."""
+    library = management()
+    return tuple(_read_card(index, handle, library) for index, handle in enumerate(handles()))
+
+
+def _read_card(index: int, handle: Any, library: Any) -> CardMoment:
+    def ask(question: str, *more: Any) -> Any | None:
+        return ask_library(getattr(library, question), handle, *more)
+
+    def scale(value: float | None, factor: float) -> float | None:
+        return None if value is None else value * factor
+
+    memory, load = ask("nvmlDeviceGetMemoryInfo", library.nvmlMemory_v2), ask("nvmlDeviceGetUtilizationRates")
+    mask = ask("nvmlDeviceGetCurrentClocksThrottleReasons")
+    return CardMoment(
+        index=index, name=_word(ask("nvmlDeviceGetName")) or "NVIDIA GPU",
+        clock_mhz=ask("nvmlDeviceGetClockInfo", library.NVML_CLOCK_SM),
+        max_clock_mhz=ask("nvmlDeviceGetMaxClockInfo", library.NVML_CLOCK_SM),
+        memory_clock_mhz=ask("nvmlDeviceGetClockInfo", library.NVML_CLOCK_MEM),
+        power_w=scale(ask("nvmlDeviceGetPowerUsage"), 1e-3),
+        power_limit_w=scale(ask("nvmlDeviceGetEnforcedPowerLimit"), 1e-3),
+        temperature_c=ask("nvmlDeviceGetTemperature", library.NVML_TEMPERATURE_GPU),
+        busy_percent=None if load is None else load.gpu, memory_busy_percent=None if load is None else load.memory,
+        memory_used_mib=None if memory is None else memory.used / 2**20,
+        memory_total_mib=None if memory is None else memory.total / 2**20,
+        held_by=() if mask is None else throttles(mask), processes=card_processes(handle, library),
+    )  # fmt: skip
+
+
+def sees_real_pids(root: Path = kernel.ROOT) -> bool:
+    """Are the numbers of processes that the driver tells those that this process knows?"""
+    try:
+        return str((root / "proc/self/ns/pid").readlink()) == _FIRST_NAMESPACE
+    except OSError:
+        return False
+
+
+def card_processes(handle: Any, library: Any) -> tuple[ProcessMoment, ...] | None:
+    """Return who computes or draws on a card, each once; None where the driver does not list them."""
+    questions = ("Compute", "Graphics", "MPSCompute")
+    lists = [ask_library(getattr(library, f"nvmlDeviceGet{kind}RunningProcesses"), handle) for kind in questions]
+    if all(one is None for one in lists):
+        return None
+    used = {process.pid: process.usedGpuMemory for listed in lists for process in listed or ()}
+    return tuple(
+        ProcessMoment(pid=pid, name="?", memory_mib=None if size is None else size / 2**20)
+        for pid, size in sorted(used.items())
+    )
 
 
 def _gpu(index: int, handle: Any, library: Any) -> Gpu:

@@ -198,6 +198,8 @@ def judge_gpus(values: Mapping[str, Value]) -> list[Condition]:
 def _one(library: Any, handle: Any) -> dict[str, Value]:
     running = ask_library(library.nvmlDeviceGetComputeRunningProcesses, handle)
     persistence = ask_library(library.nvmlDeviceGetPersistenceMode, handle)
+    mig = ask_library(library.nvmlDeviceGetMigMode, handle)
+    clients = ask_library(library.nvmlDeviceGetMPSComputeRunningProcesses, handle)
     return {
         "strangers": None if running is None else sum(process.pid != os.getpid() for process in running),
         "temperature_c": ask_library(library.nvmlDeviceGetTemperature, handle, library.NVML_TEMPERATURE_GPU),
@@ -205,6 +207,8 @@ def _one(library: Any, handle: Any) -> dict[str, Value]:
         "sm_max_mhz": ask_library(library.nvmlDeviceGetMaxClockInfo, handle, library.NVML_CLOCK_SM),
         "throttle_reasons": ask_library(library.nvmlDeviceGetCurrentClocksThrottleReasons, handle),
         "persistence": None if persistence is None else ("on" if persistence else "off"),
+        "mig": "on" if mig is not None and mig[0] else "off",
+        "mps_clients": 0 if clients is None else len(clients),
     }
 
 
@@ -214,6 +218,7 @@ def _judge(index: int, values: Mapping[str, Value]) -> list[Condition]:
         _strangers(index, seen["strangers"]),
         _check_throttling(index, values.get(f"gpu{index}_throttle_reasons")),
         _persistence(index, seen["persistence"]),
+        _check_sharing(index, values.get(f"gpu{index}_mig"), values.get(f"gpu{index}_mps_clients")),
         Condition(
             code=f"gpu{index}_clocks",
             title=f"GPU {index} clocks",
@@ -240,6 +245,18 @@ def _check_throttling(index: int, mask: Value) -> Condition:
     hint = "let it cool down, or raise the limit: nvidia-smi -q -d PERFORMANCE,POWER" if reasons else ""
     status = "warn" if reasons else "pass"
     return Condition(code=code, title=title, status=status, value=", ".join(reasons) or "none", hint=hint)
+
+
+def _check_sharing(index: int, mig: Value, clients: Value) -> Condition:
+    """A slice of a card, or a card that others share by MPS, is another device than the whole card."""
+    code, title = f"gpu{index}_sharing", f"GPU {index} whole"
+    if mig == "on":
+        hint = "a slice has a part of the multiprocessors and of the bandwidth: compare it with its like alone"
+        return Condition(code=code, title=title, status="warn", value="split into slices (MIG)", hint=hint)
+    if clients:
+        hint = "see who: nvidia-smi; to end it for all: echo quit | nvidia-cuda-mps-control"
+        return Condition(code=code, title=title, status="warn", value=f"shared by MPS, {clients} clients", hint=hint)
+    return Condition(code=code, title=title, status="pass", value="neither MIG nor MPS is seen")
 
 
 def _persistence(index: int, mode: Value) -> Condition:

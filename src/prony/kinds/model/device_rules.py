@@ -97,6 +97,27 @@ def check_power_cap(evidence: Evidence) -> Iterator[Reason]:
         )
 
 
+def describe_link(evidence: Evidence) -> Iterator[Reason]:
+    """Say that the link to the host is narrower than it could be, and that memory errors were corrected."""
+    narrow = {
+        (gpu.link_width, gpu.link_width_max)
+        for gpu in _cards(evidence)
+        if gpu.link_width is not None and gpu.link_width_max is not None and gpu.link_width < gpu.link_width_max
+    }
+    for width, most in sorted(narrow):
+        yield note("narrow_link", f"The GPU's link to the host has {width} lanes of {most}: copies are slower for it.")
+    if corrected := _count_errors(evidence, "ecc_corrected"):
+        yield note("ecc_corrected", f"{corrected} errors of the GPU's memory were corrected while it was measured.")
+    if again := _count_errors(evidence, "pcie_replay"):
+        yield note(
+            "pcie_replay", f"{again} packets between the host and the GPU were sent again while it was measured."
+        )
+
+
+def _count_errors(evidence: Evidence, name: str) -> int:
+    return sum(gpu.errors.get(name, 0) for gpu in _cards(evidence))
+
+
 def _cards(evidence: Evidence) -> list[GpuFacts]:
     return [one.gpu for one in evidence.selection.used if one.gpu is not None]
 
@@ -107,5 +128,5 @@ def _value(evidence: Evidence, key: str) -> float | None:
 
 
 DEVICE_RULES: tuple[Rule, ...] = (
-    check_waited, describe_bound, describe_copies, describe_energy, check_power_cap,
+    check_waited, describe_bound, describe_copies, describe_energy, check_power_cap, describe_link,
 )  # fmt: skip

@@ -10,6 +10,7 @@ from prony.analyse.canaries import canary_medians
 from prony.analyse.device_metrics import device_estimates
 from prony.analyse.estimates import inference_estimates, missing_percentiles, sensitivity_of, spread_of
 from prony.analyse.external_results import reported_figures
+from prony.analyse.machine_use import own_cores, use_estimates
 from prony.analyse.outliers import outliers
 from prony.analyse.per_run_metrics import cold_estimates, run_estimates
 from prony.analyse.pictures import Track, sampled_metrics
@@ -57,6 +58,7 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
     work = job.work(ModelWorkload)
     figures |= run_estimates(selection, measured, batch_size=work.batch_size, unit=work.unit, is_stopped=is_stopped)
     figures |= device_estimates(selection, columns, is_stopped=is_stopped)
+    figures |= use_estimates(selection.used, own_cores, is_stopped=is_stopped)
     figures |= reported_figures(result.reported)
     listed, outlier_count = outliers(runs)
     evidence = Evidence(

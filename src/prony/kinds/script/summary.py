@@ -11,6 +11,7 @@ from prony.analyse import rules as machine
 from prony.analyse import rules as repetition
 from prony.analyse.canaries import canary_medians, check_canary
 from prony.analyse.estimates import EstimateSet, sensitivity_of, single_estimates
+from prony.analyse.machine_use import own_cores, use_estimates
 from prony.analyse.per_run_metrics import energy_j
 from prony.analyse.pictures import Track
 from prony.analyse.runs import MeasuredRun
@@ -126,7 +127,7 @@ def _beside(selection: Selection, told: set[str]) -> EstimateSet:
     for name, values in (("rss_peak_mib", known), ("energy_j", joules)):
         if name not in told:
             found |= single_estimates(name, values, "runs", full=False)
-    return found
+    return found | use_estimates(selection.used, own_cores, without=told)
 
 
 def _run(repetition: Repetition) -> MeasuredRun:

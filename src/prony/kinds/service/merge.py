@@ -13,7 +13,7 @@ from prony.instruments.samples import SAMPLES
 from prony.instruments.window import Sent, find_window
 from prony.model.clients import ClientSide, Member
 from prony.model.job import Job
-from prony.model.result import Repetition
+from prony.model.result import MachineUse, Repetition
 from prony.runner.clients import merged_side
 from prony.runner.parts import PartFolder, gang_state, phase_of, worst_noise
 
@@ -99,6 +99,7 @@ def _repetition(index: int, parts: Sequence[PartFolder], rows: pl.DataFrame, job
         "failure": failures[0] if failures else None,
         # What a machine used says nothing of the others.
         "energy_j": {},
+        "use": MachineUse(),
         "phases": {},
         "client": None,
     }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,7 +13,16 @@ from typing import Any, ClassVar
 from prony.errors import CapacityError, InputError, NotFoundError, PronyError, SutError
 from prony.plugins.engines.onnxruntime_providers import CPU, ProviderUnit, apply_options, coverage, units_of
 from prony.plugins.engines.tensors import complete_inputs, flatten_output, from_memory, of_weights, plain
-from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
+from prony.ports.engine import (
+    Array,
+    Effect,
+    EngineInfo,
+    GpuBuild,
+    LoadOptions,
+    TensorSpec,
+    Unit,
+    gpu_build_command,
+)
 from prony.runner.child.bits import CARRIERS
 from prony.runner.onnx_file import OnnxGraph, read_graph
 
@@ -39,6 +50,11 @@ class OnnxRuntime:
     reference_formats: ClassVar[tuple[str, ...]] = (".onnx",)
     requirements: ClassVar[tuple[str, ...]] = ("onnxruntime",)
     extra: ClassVar[str] = "onnx"
+    gpu_builds: ClassVar[tuple[GpuBuild, ...]] = (
+        GpuBuild("onnxruntime-gpu", ("cuda",), ("onnxruntime-gpu[cuda,cudnn]",), cuda="12.0"),
+        GpuBuild("tensorrt", ("tensorrt",), ("onnxruntime-gpu[cuda,cudnn]", "tensorrt-cu12>=10,<11"), cuda="12.0"),
+        GpuBuild("onnxruntime-directml", ("directml",), ("onnxruntime-directml",), systems=("win32",)),
+    )
 
     def unsupported(self) -> str | None:
         return None
@@ -87,9 +103,11 @@ def _find(ort: Any, name: str) -> ProviderUnit:
     for unit in offered:
         if unit.name == name:
             return unit
+    command = gpu_build_command(OnnxRuntime, name)
+    names = ", ".join(unit.name for unit in offered)
     raise CapacityError(
         f"this build of onnxruntime offers no unit {name!r}",
-        hint=f"it offers: {', '.join(unit.name for unit in offered)}; a GPU needs another build, as onnxruntime-gpu",
+        hint=f"it offers: {names}" + (f"; another build: {command}" if command else ""),
         code="unit_unavailable",
     )
 
@@ -98,6 +116,9 @@ def _open(ort: Any, model: str | bytes, session_options: Any, unit: ProviderUnit
     """Create a session whose first provider is the asked one; the CPU takes only the nodes that it cannot."""
     if unit.tensors == "cuda" and hasattr(ort, "preload_dlls"):
         ort.preload_dlls()
+    if unit.name == "tensorrt":
+        with suppress(ImportError):  # its package brings the libraries into this process, where it is installed
+            importlib.import_module("tensorrt")
     providers: list[Any] = [(unit.provider, options)] + ([] if unit.provider == CPU else [CPU])
     try:
         session = ort.InferenceSession(model, session_options, providers=providers, enable_fallback=0)

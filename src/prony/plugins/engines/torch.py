@@ -13,9 +13,20 @@ import numpy as np
 from prony.errors import CapacityError, InputError
 from prony.plugins.engines.tensors import of_weights
 from prony.plugins.engines.torch_calls import PreparedRun, TorchDeviceCall, TorchWork, card_id
+from prony.plugins.engines.torch_devices import describe_devices, try_products
 from prony.plugins.engines.torch_options import TorchOptions, apply_torch_options, read_options
 from prony.plugins.engines.torch_programs import Program, dtype_name, read_program
-from prony.ports.engine import Array, CpuIndex, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
+from prony.ports.engine import (
+    Array,
+    CpuIndex,
+    Effect,
+    EngineInfo,
+    GpuBuild,
+    LoadOptions,
+    TensorSpec,
+    Unit,
+    gpu_build_command,
+)
 
 _CASTS = {"fp16": "float16", "bf16": "bfloat16"}
 _LATE_IMPORTS = ("torch._dynamo", "torch.export.pt2_archive._package", "torch.export._unlift")
@@ -29,6 +40,13 @@ class Torch:
     reference_formats: ClassVar[tuple[str, ...]] = (".pt2", ".pt")
     requirements: ClassVar[tuple[str, ...]] = ("torch",)
     extra: ClassVar[str] = "torch"
+    # On Linux the usual package is the one for CUDA; on Windows that lies in an index of its own.
+    gpu_builds: ClassVar[tuple[GpuBuild, ...]] = (
+        GpuBuild(
+            "torch-cuda", ("cuda",), ("torch",), machines=("x86_64", "aarch64"), cuda="12.0",
+            windows_index="https://download.pytorch.org/whl/cu126",
+        ),
+    )  # fmt: skip
     cpu_index: ClassVar[CpuIndex] = CpuIndex("PRONY_TORCH_CPU_INDEX", "https://download.pytorch.org/whl/cpu")
 
     def unsupported(self) -> str | None:
@@ -54,6 +72,14 @@ class Torch:
             Unit(name, _describe_device(torch, device), _precisions(torch, device)) for name, device in _units(torch)
         ]
         return EngineInfo(str(torch.__version__), units, details)
+
+    def describe_cards(self, *, tries_products: bool) -> dict[str, Any]:
+        import torch
+
+        found = describe_devices(torch)
+        places = {one.get("uuid") or one["name"]: one["device"] for one in found["cards"]}
+        tried = places | {"cpu": "cpu"} if tries_products else {}
+        return found | {"trials": {key: try_products(torch, device) for key, device in tried.items()}}
 
     def load(self, path: str, options: LoadOptions) -> TorchSession:
         import torch
@@ -98,10 +124,16 @@ def _find(torch: Any, unit: str) -> str:
     if device is None:
         raise CapacityError(
             f"PyTorch sees no unit {unit!r} on this machine",
-            hint=f"it sees: {', '.join(units)}; this is the build {torch.__version__}",
+            hint=f"it sees: {', '.join(units)}; this is the build {torch.__version__}{_advise_build(torch, unit)}",
             code="unit_unavailable",
         )
     return device
+
+
+def _advise_build(torch: Any, unit: str) -> str:
+    """Return what adds a build that has this kind of unit, where this one has no support for it at all."""
+    command = gpu_build_command(Torch, unit)
+    return f"; a build for CUDA: {command}" if command and not torch.version.cuda else ""
 
 
 def _find_card(torch: Any, unit: str) -> str | None:

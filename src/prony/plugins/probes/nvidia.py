@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
-from prony.instruments import kernel
-from prony.instruments.device.nvidia import ask_library, handles, hash_serial, management
-
-# The inode of the first PID namespace, the same on every Linux: inside another one the driver's PIDs are not ours.
-_FIRST_NAMESPACE = "pid:[4026531836]"
-
+from prony.instruments.device.nvidia import ask_library, handles, hash_serial, management, sees_real_pids
 
 _PREFIX = "gpu"
 # Counters with the name of their field and what makes them of their unit: the power of this instant and of the last
@@ -72,10 +66,25 @@ class NvidiaProbe:
         millijoules = ask_library(library.nvmlDeviceGetTotalEnergyConsumption, handle)
         return None if millijoules is None else millijoules * 1e3
 
+    def read_health(self, card: str) -> Mapping[str, float]:
+        """Read errors of memory and link, and how wide the link to the host is now."""
+        library, handle = _library(), self._all_handles()[_index(card)]
+        volatile = library.NVML_VOLATILE_ECC
+        errors = library.nvmlDeviceGetTotalEccErrors
+        answers = {
+            "ecc_uncorrected_total": ask_library(errors, handle, library.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, volatile),
+            "ecc_corrected_total": ask_library(errors, handle, library.NVML_MEMORY_ERROR_TYPE_CORRECTED, volatile),
+            "pcie_replay_total": ask_library(library.nvmlDeviceGetPcieReplayCounter, handle),
+            "link_generation": ask_library(library.nvmlDeviceGetCurrPcieLinkGeneration, handle),
+            "link_width": ask_library(library.nvmlDeviceGetCurrPcieLinkWidth, handle),
+            "link_width_max": ask_library(library.nvmlDeviceGetMaxPcieLinkWidth, handle),
+        }
+        return {name: float(value) for name, value in answers.items() if value is not None}
+
     def read_others(self, card: str, since_us: int) -> Mapping[str, float] | None:
         """Return the mean share of the card's time by process, over the driver's samples since then."""
         library, handle = _library(), self._all_handles()[_index(card)]
-        if not _sees_real_pids():
+        if not sees_real_pids():
             return None
         samples = ask_library(library.nvmlDeviceGetProcessUtilization, handle, since_us)
         if samples is None:
@@ -115,7 +124,7 @@ class NvidiaProbe:
         sizes = [process.usedGpuMemory for process in ours]
         if any(size is None for size in sizes) or all(each is None for each in lists):
             return None
-        if not ours and not _sees_real_pids():
+        if not ours and not sees_real_pids():
             return None
         return float(sum(sizes)) / 2**20
 
@@ -140,6 +149,7 @@ def _one(library: Any, index: int, handle: Any) -> dict[str, float]:
         found[f"gpu{index}_memory_used_mib"] = memory.used / 2**20
     if load is not None:
         found[f"gpu{index}_busy"] = load.gpu / 100
+        found[f"gpu{index}_memory_busy"] = load.memory / 100
     return found
 
 
@@ -165,10 +175,3 @@ def _library() -> Any:
 
 def _index(card: str) -> int:
     return int(card.removeprefix(_PREFIX))
-
-
-def _sees_real_pids(root: Path = kernel.ROOT) -> bool:
-    try:
-        return str((root / "proc/self/ns/pid").readlink()) == _FIRST_NAMESPACE
-    except OSError:
-        return False

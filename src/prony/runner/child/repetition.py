@@ -26,6 +26,7 @@ from prony.ports.engine import (
     DeviceCall,
     Engine,
     LoadOptions,
+    SeesCards,
     Session,
     TensorSpec,
     shape_flag,
@@ -92,6 +93,7 @@ class Child:
     def obey(self) -> dict[str, Any]:
         work: dict[str, Callable[[], dict[str, Any]]] = {
             "probe": self._probe,
+            "cards": self._describe_cards,
             "signature": self._signature_only,
             "load": self._load_only,
             "outputs": self._outputs_only,
@@ -114,6 +116,11 @@ class Child:
     def _probe(self) -> dict[str, Any]:
         self.phase = "probe"
         return {"info": asdict(self.engine.probe())}
+
+    def _describe_cards(self) -> dict[str, Any]:
+        self.phase = "cards"
+        seeing = self.engine if isinstance(self.engine, SeesCards) else None
+        return {"seen": None if seeing is None else seeing.describe_cards(tries_products=self.order.profile)}
 
     def _signature_only(self) -> dict[str, Any]:
         return {"specs": [asdict(spec) for spec in self._inputs(self._load())]}

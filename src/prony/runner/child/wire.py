@@ -47,7 +47,7 @@ def private_wire() -> MessageWire:
 class ChildOrder:
     """What one child has to do. Everything is a plain value, because it travels as JSON."""
 
-    op: str  # measure | load | signature | outputs | probe
+    op: str  # measure | load | signature | outputs | probe | cards
     model: str = ""
     unit: str = "cpu"
     threads: int = 1

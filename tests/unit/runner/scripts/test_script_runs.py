@@ -53,6 +53,21 @@ def test_everything_that_is_told_is_kept_with_its_unit_step_labels_and_time(tmp_
     assert (done.path / "logs" / "run-0000.err").read_text() == "epoch 3 took 0.25 s\n"
 
 
+def test_a_script_that_spins_uses_a_core_and_one_that_sleeps_does_not(tmp_path: Path) -> None:
+    """How long it waits for a core is the machine's affair: what holds is CPU time by wall time."""
+    spin = "import time\nend = time.process_time() + 0.4\nwhile time.process_time() < end: pass\n"
+    found = {}
+    for name, text in {"spin": spin, "sleep": "import time; time.sleep(0.4)\n"}.items():
+        (tmp_path / name).mkdir()
+        done = executed(job_of(tmp_path / name, text), tmp_path / name / "out")
+        found[name] = {key: one.value for key, one in summary_of(done.path).estimates.items()}
+    spun = found["spin"]
+    assert spun["cpu_percent.p50"] == pytest.approx(100 * spun["cpu_s.p50"] / spun["wall_s.p50"])
+    assert spun["cpu_s.p50"] >= 0.4
+    assert spun["cpu_percent.p50"] > found["sleep"]["cpu_percent.p50"]
+    assert spun["machine_cpu_percent.p50"] > 0
+
+
 def test_each_run_is_a_whole_execution_in_a_fresh_copy_and_warm_ups_do_not_count(tmp_path: Path) -> None:
     text = "import os, prony\nprony.emit({'files': len(os.listdir('.'))})\nopen('left', 'w').close()\n"
     done = executed(job_of(tmp_path, text, {"repeats": 3, "warmup": 2}), tmp_path / "out")

@@ -12,7 +12,7 @@ import numpy as np
 from prony.instruments.samples import SAMPLE_PHASES
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.job import Job
-from prony.model.result import Effective, InputFacts, Noise, Phase, Repetition
+from prony.model.result import Effective, InputFacts, MachineUse, Noise, Phase, Repetition
 from prony.ports.models import ModelFiles
 from prony.runner.child.wire import ChildOrder, Message
 from prony.runner.folder import ResultFolder, TelemetryRow
@@ -120,6 +120,7 @@ def repetition_of(
             "warm": done.get("warm"),
             "stopped_by": "stop" if done.get("stopped") else done.get("stopped_by"),
             "noise": observer.noise if answer.done else Noise(),
+            "use": observer.use if answer.done else MachineUse(),
             "energy_j": observer.energy_j,
             "vram_peak_mib": observer.vram_peak_mib,
             "gpu": observer.gpu.describe(done) if done else None,

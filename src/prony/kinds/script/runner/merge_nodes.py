@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from prony.instruments.samples import SAMPLES, read_frame
 from prony.kinds.script.samples import own_rows, told_frame
 from prony.model.job import Job
-from prony.model.result import Failure, RankEnd, Refusal, Repetition, ScriptFacts
+from prony.model.result import Failure, MachineUse, RankEnd, Refusal, Repetition, ScriptFacts
 from prony.runner.parts import PartFolder, gang_state, phase_of, worst_noise
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def _repetition(index: int, parts: Sequence[PartFolder], job: Job) -> Repetition
             "contamination": tuple(dict.fromkeys(text for one in runs for text in one.contamination)),
             # What a machine used says nothing of the others.
             "energy_j": {},
+            "use": MachineUse(),
             "noise": worst_noise([one.noise for one in runs]),
             "vram_peak_mib": max((one.vram_peak_mib for one in runs if one.vram_peak_mib is not None), default=None),
             "refused": tuple(Refusal(name=name, reason=why, count=n) for (name, why), n in refused.items()),

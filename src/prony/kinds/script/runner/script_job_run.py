@@ -162,7 +162,7 @@ class ScriptJobRun:
             index=index, kind=kind, started_at=started_at, failure=outcome.failure,
             state="ok" if outcome.failure is None else "cancelled" if outcome.failure.code == "cancelled" else "failed",
             phases={"measure": _phase(outcome, len(reading.rows))},
-            noise=observer.noise, energy_j=observer.energy_j, vram_peak_mib=observer.vram_peak_mib,
+            noise=observer.noise, use=observer.use, energy_j=observer.energy_j, vram_peak_mib=observer.vram_peak_mib,
             contamination=observer.contamination if kind == "measure" else (),
             refused=reading.refusals(), ends=tuple(outcome.ends), strays=outcome.strays,
             empty_start_ms=None if outcome.empty_ns is None else outcome.empty_ns / 1e6,
