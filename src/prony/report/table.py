@@ -147,7 +147,8 @@ def _kind_columns(data: ExperimentData) -> tuple[ColumnSpec, ...]:
 def _own_metrics(data: ExperimentData) -> list[str]:
     """Return the metrics that summaries name themselves, by the order of the first that has it."""
     named = {key for key, _, _ in (*_kind_columns(data), *_MEASURED)}
-    keys = dict.fromkeys(key for entry in data.entries for key in entry_fields.own_keys(entry.summary))
+    entries = [one for one in data.entries if not shown_kind(one.job.workload.kind).report.readings]
+    keys = dict.fromkeys(key for entry in entries for key in entry_fields.own_keys(entry.summary))
     return [key for key in keys if key not in named and key.removesuffix(".p50") not in named]
 
 

@@ -55,6 +55,12 @@ class Torch:
         ]
         return EngineInfo(str(torch.__version__), units, details)
 
+    def find_device(self, unit: str) -> tuple[str, str | None]:
+        import torch
+
+        device = _find(torch, unit)
+        return device, card_id(torch, device) if device.startswith("cuda") else None
+
     def load(self, path: str, options: LoadOptions) -> TorchSession:
         import torch
 

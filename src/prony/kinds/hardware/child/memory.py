@@ -1,0 +1,197 @@
+"""Measure the bandwidth of the host's memory: processes pinned to CPUs pass over arrays of their own.
+
+Processes and not threads, because Python's lock would be a part of what many threads take.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from prony.errors import CapacityError, SutError
+from prony.runner.child.readings import SuiteTest, rate_of
+
+_ITEM = 8
+_CHUNK = 16384  # items of triad's intermediate values, which stay in the cache of the CPU
+_SCALE = 3.0
+_BLOCK = 2**17
+_FREE_SHARE = 0.6
+_TIMES_CACHE = 4
+_UNKNOWN_CACHE = 64 * 2**20
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+# Bytes that each item counts for, as STREAM counts them: what is read and what is written.
+_BYTES = {"copy": 2 * _ITEM, "triad": 3 * _ITEM}
+_WORDS = {"copy": b"c", "triad": b"t"}
+_END = b"e"
+Passes = dict[bytes, Callable[[], Any]]
+
+
+class MemorySuite:
+    """Copy and triad with one process, and then with twice as many, up to all CPUs."""
+
+    device_id = None
+    settles = False
+
+    def __init__(self, options: Mapping[str, Any], engine: object) -> None:
+        del engine
+        if not hasattr(os, "fork"):
+            raise CapacityError("the memory test needs an operating system with fork", code="unit_unavailable")
+        self._cpus = usable_cpus()
+        most = int(options.get("threads") or len(self._cpus))
+        self._counts = [count for count in _doubling(len(self._cpus)) if count <= most] or [1]
+        self._bytes = int(options.get("size") or _array_bytes())
+        self._seed = int(options.get("seed", 0))
+        self._team: _Team | None = None
+
+    def tests(self) -> Iterator[SuiteTest]:
+        for count in reversed(self._counts):
+            length = max(_BLOCK // _ITEM, self._bytes // _ITEM // count)
+            self._team = _Team(self._cpus[:count], length, self._seed)
+            for name, each in _BYTES.items():
+                operation = "" if count == self._counts[-1] else f"threads={count}"
+                sample = partial(self._team.sample, name)
+                yield SuiteTest(f"{name}_gb_s", operation, sample, rate_of(each * length * count))
+            self.close()
+
+    def facts(self) -> Mapping[str, str]:
+        return {
+            "device": "host memory", "threads": str(self._counts[-1]), "precision": "fp64", "version": np.__version__,
+            "array": f"{self._bytes / 1e6:.0f} MB", "data": f"seeded normal, seed {self._seed}",
+            "counting": "copy 16 bytes an item, triad 24; what a store reads before it writes is not counted",
+            "processes": "pinned, one to a CPU, each with its own arrays",
+        }  # fmt: skip
+
+    def close(self) -> None:
+        if self._team is not None:
+            self._team.close()
+            self._team = None
+
+
+def usable_cpus() -> list[int]:
+    """Return the CPUs that this process may use."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+
+
+def _doubling(most: int) -> list[int]:
+    counts = [2**power for power in range(most.bit_length()) if 2**power < most]
+    return [*counts, most]
+
+
+def _array_bytes() -> int:
+    """Return four times the last cache, and no more than three arrays have room for in the free memory."""
+    sizes = [read_size(path.read_text()) for path in _CACHES.glob("index*/size")] if _CACHES.is_dir() else []
+    return min(_TIMES_CACHE * max(sizes, default=_UNKNOWN_CACHE), int(_FREE_SHARE * free_bytes() / 3))
+
+
+def read_size(text: str) -> int:
+    """Return the bytes of a size as the kernel writes it: `33792K`."""
+    units = {"K": 2**10, "M": 2**20, "G": 2**30}
+    return int(text.strip().rstrip("KMG")) * units.get(text.strip()[-1:], 1)
+
+
+def free_bytes() -> int:
+    """Return the memory that programs may have now."""
+    for line in _MEMINFO.read_text().splitlines() if _MEMINFO.exists() else ():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return 8 * _UNKNOWN_CACHE
+
+
+_MEMINFO = Path("/proc/meminfo")
+
+
+class _Team:
+    """Processes that wait for a word, pass over their arrays and note when they began and ended."""
+
+    def __init__(self, cpus: Sequence[int], length: int, seed: int) -> None:
+        self._stamps = mmap.mmap(-1, 2 * _ITEM * len(cpus))
+        self._told = np.frombuffer(self._stamps, np.int64)
+        self._answers, answer = os.pipe()
+        self._words: list[int] = []
+        self._pids: list[int] = []
+        for place, cpu in enumerate(cpus):
+            read, write = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                for other in self._words:
+                    os.close(other)
+                os.close(write)
+                _work(cpu, partial(_passes, length, seed + place), self._told[2 * place : 2 * place + 2], read, answer)
+            os.close(read)
+            self._words.append(write)
+            self._pids.append(pid)
+        os.close(answer)
+        self._wait()
+
+    def sample(self, name: str, count: int) -> list[int]:
+        taken = []
+        for _ in range(count):
+            for word in self._words:
+                os.write(word, _WORDS[name])
+            self._wait()
+            taken.append(int(self._told[1::2].max() - self._told[::2].min()))
+        return taken
+
+    def _wait(self) -> None:
+        """Wait until every process has answered."""
+        missing = len(self._words)
+        while missing:
+            told = os.read(self._answers, missing)
+            if not told:
+                raise SutError("a process of the memory test ended", hint="is there memory enough?", code="load_failed")
+            missing -= len(told)
+
+    def close(self) -> None:
+        for word in self._words:
+            os.close(word)
+        for pid in self._pids:
+            os.waitpid(pid, 0)
+        os.close(self._answers)
+        self._words, self._pids = [], []
+
+
+def _work(cpu: int, made: Callable[[], Passes], told: Any, words: int, answer: int) -> None:
+    """Be one process of a team, until its words end."""
+    status = 1
+    try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, {cpu})
+        passes = made()  # here, so that the arrays lie in the memory nearest to this CPU
+        os.write(answer, _END)
+        while word := os.read(words, 1):
+            run = passes[word]
+            begin_ns = time.perf_counter_ns()
+            run()
+            told[:] = begin_ns, time.perf_counter_ns()
+            os.write(answer, word)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _passes(length: int, seed: int) -> Passes:
+    block = np.random.default_rng(seed).standard_normal(_BLOCK)
+    a, b, c = np.zeros(length), np.resize(block, length), np.resize(block[::-1], length)
+    scratch = np.empty(_CHUNK)
+    chunks = [
+        (c[begin : begin + _CHUNK], scratch[: min(_CHUNK, length - begin)], b[begin : begin + _CHUNK],
+         a[begin : begin + _CHUNK])
+        for begin in range(0, length, _CHUNK)
+    ]  # fmt: skip
+
+    def triad() -> None:
+        multiply, add = np.multiply, np.add
+        for source, scaled, other, target in chunks:
+            multiply(source, _SCALE, out=scaled)
+            add(other, scaled, out=target)
+
+    return {_WORDS["copy"]: lambda: np.copyto(a, b), _WORDS["triad"]: triad}
