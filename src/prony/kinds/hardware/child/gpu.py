@@ -54,9 +54,10 @@ class GpuMemorySuite:
             yield SuiteTest("cache_copy_gb_s", "", sample, rate_of(2 * half * _ITEM))
 
     def facts(self) -> Mapping[str, str]:
-        caches = self._bytes / max(1, self._device.cache_bytes())
-        told = f"{self._bytes / 1e6:.0f} MB, {caches:.0f} times the L2 cache"
-        if caches < _LEAST_CACHES:
+        cache, told = self._device.cache_bytes(), f"{self._bytes / 1e6:.0f} MB"
+        if cache:
+            told += f", {self._bytes / cache:.0f} times the L2 cache"
+        if self._bytes < _LEAST_CACHES * cache:
             told += ": too small, the cache helps"
         return self._device.facts() | {
             "array": told, "data": f"seeded normal, seed {self._seed}",

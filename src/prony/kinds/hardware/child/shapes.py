@@ -8,7 +8,8 @@ from typing import Any
 
 Shape = tuple[int, int, int]  # m, n, k: (m x k) times (k x n)
 
-_SQUARES = {"cpu": (512, 1024, 2048), "gpu": (1024, 2048, 4096, 8192, 16384)}
+# The first of a GPU is the one that warms it up: large enough for its full power.
+_SQUARES = {"cpu": (512, 1024, 2048), "gpu": (8192, 4096, 2048, 1024, 16384)}
 # Step and largest size of a search; it ends when so many shapes in a row were no better than the best.
 _SEARCH = {"cpu": (256, 3072), "gpu": (1024, 20480)}
 _SEARCHED = {"cpu": 40, "gpu": 200}

@@ -47,8 +47,8 @@ class TorchDevice:
         return int(self.cuda.mem_get_info()[0])
 
     def cache_bytes(self) -> int:
-        """Return the size of its L2 cache."""
-        return int(self.cuda.get_device_properties(self.name).L2_cache_size)
+        """Return the size of its L2 cache; 0 where this build of PyTorch does not tell."""
+        return int(getattr(self.cuda.get_device_properties(self.name), "L2_cache_size", 0))
 
     def wait(self) -> None:
         if self.is_gpu:

@@ -20,8 +20,8 @@ from prony.runner.child.readings import SuiteTest, rate_of
 
 # By format: the name of torch's type, the bytes of an item, and whether only GPUs are asked.
 _FORMATS: dict[str, tuple[str, int, bool]] = {
-    "fp32": ("float32", 4, False), "tf32": ("float32", 4, True), "fp64": ("float64", 8, False),
     "bf16": ("bfloat16", 2, False), "fp16": ("float16", 2, False), "fp8": ("float8_e4m3fn", 1, True),
+    "tf32": ("float32", 4, True), "fp32": ("float32", 4, False), "fp64": ("float64", 8, False),
     "int8": ("int8", 1, False),
 }  # fmt: skip
 _INT8_SPREAD = 40.0
