@@ -5,8 +5,8 @@
 Needs a CUDA device and PyTorch. The checks, by name: `mlp` (four layers of 8192 x 8192 in bf16: inference, device time
 and energy against a loop with events and a loop with a wait after each call), `small` (twenty narrow layers at batch 1:
 launch-bound, and how much a graph saves), `copies` (outputs on the host in pinned memory), `foreign` (a second process
-on the card is noticed), `same` (two runs one after the other agree), `hardware` (the memory's bandwidth and a product in bf16
-against plain loops of PyTorch). Without names all of them are run.
+on the card is noticed), `same` (two runs one after the other agree), `hardware` (the memory's bandwidth and a bf16
+product against plain loops of PyTorch). Without names all of them are run.
 """
 
 from __future__ import annotations

@@ -3962,13 +3962,6 @@ export interface components {
          */
         HardwareWorkload: {
             /**
-             * Engine
-             * @description of cpu-gemm: what multiplies; torch has bf16, fp16 and int8 too
-             * @default numpy
-             * @enum {string}
-             */
-            engine: "numpy" | "torch";
-            /**
              * @description which kind of workload this is (enum property replaced by openapi-typescript)
              * @enum {string}
              */
@@ -3982,6 +3975,13 @@ export interface components {
              *     ]
              */
             layers: string[];
+            /**
+             * Library
+             * @description of cpu-gemm: what multiplies; torch has bf16, fp16 and int8 too
+             * @default numpy
+             * @enum {string}
+             */
+            library: "numpy" | "torch";
             /**
              * Path
              * @description of disk: the folder in which a file is written; default: that of temporary files
@@ -4331,7 +4331,7 @@ export interface components {
              * Workload
              * @description what is measured, chosen by `kind`
              */
-            workload: components["schemas"]["HardwareWorkload"] | components["schemas"]["ModelWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
+            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["HardwareWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
         };
         /**
          * JobBatch
@@ -6199,7 +6199,7 @@ export interface components {
              * Workload
              * @description what is measured, chosen by `kind`
              */
-            workload: components["schemas"]["HardwareWorkload"] | components["schemas"]["ModelWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
+            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["HardwareWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
         };
         /**
          * RecipeAlarm

@@ -26,7 +26,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--test", action="append", default=[], metavar="NAME", choices=(*_TESTS["cpu"], "disk", *_GPU_TESTS),
         help="only these of the unit's tests; repeatable",
     )  # fmt: skip
-    parser.add_argument("--engine", choices=("numpy", "torch"), help="of cpu-gemm (torch where it is installed)")
+    parser.add_argument("--library", choices=("numpy", "torch"), help="of cpu-gemm (torch where it is installed)")
     parser.add_argument("--shapes", choices=_SHAPES, default="quick", help="of matrix products (quick)")
     parser.add_argument(
         "--layer", action="append", default=[], metavar="MxNxK", help="of matrix products: this one; repeatable"
@@ -54,8 +54,8 @@ def command(options: Namespace) -> int:
     is_remote = server_address(options) is not None
     with pause_garbage_collection():
         from prony.recipe import loads
-    units, engine = _choose_there(options) if is_remote else _choose_here(options)
-    loaded = loads(json.dumps(recipe(options, units, engine)), "json", "the options", options.set)
+    units, library = _choose_there(options) if is_remote else _choose_here(options)
+    loaded = loads(json.dumps(recipe(options, units, library)), "json", "the options", options.set)
     if is_remote:
         from prony.cli.submit import submit
 
@@ -63,7 +63,7 @@ def command(options: Namespace) -> int:
     return run_recipe_here(loaded, RunOutput.of(options), base=Path.cwd(), waits_s=wait_quiet_s(options))
 
 
-def recipe(options: Namespace, units: Sequence[str], engine: str) -> dict[str, Any]:
+def recipe(options: Namespace, units: Sequence[str], library: str) -> dict[str, Any]:
     """Return the recipe that these options mean."""
     from prony.errors import InputError
 
@@ -72,7 +72,7 @@ def recipe(options: Namespace, units: Sequence[str], engine: str) -> dict[str, A
     tests = [test for test in known if not options.test or test in options.test]
     if not tests:
         raise InputError(f"{', '.join(units)} has none of these tests", hint=f"it has {', '.join(known)}")
-    workload: dict[str, Any] = {"kind": "hardware", "engine": engine, "shapes": options.shapes}
+    workload: dict[str, Any] = {"kind": "hardware", "library": library, "shapes": options.shapes}
     workload |= {"shapes": "model", "layers": options.layer} if options.layer else {}
     workload |= {key: value for key in ("size", "path") if (value := getattr(options, key)) is not None}
     workload |= {"unit": gpus[0]} if gpus else {}
@@ -87,7 +87,7 @@ def recipe(options: Namespace, units: Sequence[str], engine: str) -> dict[str, A
 
 def _choose_there(options: Namespace) -> tuple[list[str], str]:
     """Return what the agents of a server are asked for; what they have is not known here."""
-    return options.unit or [*_TESTS], options.engine or "numpy"
+    return options.unit or [*_TESTS], options.library or "numpy"
 
 
 def _choose_here(options: Namespace) -> tuple[list[str], str]:
@@ -97,8 +97,8 @@ def _choose_here(options: Namespace) -> tuple[list[str], str]:
     from prony.errors import CapacityError
 
     units: list[str] = options.unit
-    if units and all(unit in _TESTS for unit in units) and (options.engine or "cpu" not in units):
-        return units, options.engine or "numpy"
+    if units and all(unit in _TESTS for unit in units) and (options.library or "cpu" not in units):
+        return units, options.library or "numpy"
     with Bench.open() as bench:
         (torch,) = bench.engines(["torch"])
     found = [unit.unit for unit in torch.units if unit.unit.startswith("cuda")]
@@ -107,8 +107,8 @@ def _choose_here(options: Namespace) -> tuple[list[str], str]:
         raise CapacityError(reason, hint=torch.hint or "prony info lists what is here", code="unit_unavailable")
     if not units and not found:
         print_note(f"no test of a GPU: {reason}")
-    engine = options.engine or ("torch" if torch.state == "ready" else "numpy")
-    return units or [*_TESTS, *found], engine
+    library = options.library or ("torch" if torch.state == "ready" else "numpy")
+    return units or [*_TESTS, *found], library
 
 
 def _why_no_gpu(has_torch: bool, reason: str) -> str:

@@ -26,7 +26,7 @@ class HardwarePrepare(Prepare):
         return job.model_copy(update={"workload": work.model_copy(update={"path": path})})
 
     def key_behind(self, error: PronyError) -> str:
-        keys = {"no_directory": "path", "disk_full": "path", "unit_unavailable": "unit", "engine_missing": "engine"}
+        keys = {"no_directory": "path", "disk_full": "path", "unit_unavailable": "unit", "engine_missing": "library"}
         return f"workload.{keys.get(error.code, 'test')}"
 
 

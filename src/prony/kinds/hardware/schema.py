@@ -29,7 +29,6 @@ class HardwareWorkload(Workload):
     sample_noun: ClassVar[str] = "sample"
     unit_noun: ClassVar[str] = "samples"
     sample_columns: ClassVar[tuple[str, ...]] = ("at_ns", "name", "value")
-    is_allowed_by_default: ClassVar[bool] = True
 
     kind: Literal["hardware"] = Field(description="which kind of workload this is")
     test: HardwareTest = Field(
@@ -39,7 +38,7 @@ class HardwareWorkload(Workload):
     unit: str = Field(
         default="cuda", min_length=1, description="of the tests of a GPU: which one, as cuda, cuda-1 or cuda:GPU-UUID"
     )
-    engine: Literal["numpy", "torch"] = Field(
+    library: Literal["numpy", "torch"] = Field(
         default="numpy", description="of cpu-gemm: what multiplies; torch has bf16, fp16 and int8 too"
     )
     shapes: Literal["quick", "search", "model"] = Field(
@@ -92,7 +91,7 @@ class HardwareWorkload(Workload):
     @property
     def multiplies_by_torch(self) -> bool:
         """Whether the CPU's products are those of PyTorch."""
-        return self.test == "cpu-gemm" and self.engine == "torch"
+        return self.test == "cpu-gemm" and self.library == "torch"
 
     @property
     def metric_units(self) -> Mapping[str, str]:

@@ -121,7 +121,7 @@ class HardwareRunner:
         """Start what hosts the test; what is wrong with it is this job's failure and no other's."""
         job = folder.job
         work = job.work(HardwareWorkload)
-        engine, suite = _SUITES.get(work.test) or _GEMM[work.engine]
+        engine, suite = _SUITES.get(work.test) or _GEMM[work.library]
         self._say("prepare", job, message=work.test)
         try:
             host = self._host(engine)
