@@ -12,7 +12,7 @@ from chaos.fleet import Fleet, fleet, wait_for
 from servers.commands import call_prony
 
 TINY = (
-    "--library", "numpy", "--layer", "32x32x32", "--size", "1MiB", "--repeats", "2", "--no-report", "--json",
+    "--library", "numpy", "--layer", "32x32x32", "--size", "1MiB", "--repeats", "1", "--no-report", "--json",
     "--set", "measure.warmup=1", "--set", "workload.time=1ms",
 )  # fmt: skip
 WANTED = {

@@ -3977,7 +3977,7 @@ export interface components {
             layers: string[];
             /**
              * Library
-             * @description of cpu-gemm: what multiplies; torch has bf16, fp16 and int8 too
+             * @description of the tests of the CPU: what computes; torch has triad, bf16, fp16 and int8 too
              * @default numpy
              * @enum {string}
              */

@@ -16,7 +16,7 @@ class HardwarePrepare(Prepare):
     def needs(self, workload: HardwareWorkload) -> Needs:
         if workload.is_of_gpu:
             return {"engine": "torch", "unit": workload.unit.partition(":")[0]}
-        return {"engine": "torch", "unit": "cpu"} if workload.multiplies_by_torch else {}
+        return {"engine": "torch", "unit": "cpu"} if workload.needs_torch else {}
 
     def make_paths_absolute(self, job: Job, base: Path) -> Job:
         work = job.work(HardwareWorkload)

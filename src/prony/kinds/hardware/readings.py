@@ -17,6 +17,7 @@ OF_PEAK = "_of_peak"
 _TABLE: tuple[_Row, ...] = (
     ("copy_gb_s", "GB/s", "higher", "memory copied: bytes read and bytes written"),
     ("triad_gb_s", "GB/s", "higher", "a = b + s c over arrays: bytes of two reads and one write"),
+    ("axpy_gb_s", "GB/s", "higher", "a = a + s c over arrays: bytes of two reads and one write"),
     ("read_gb_s", "GB/s", "higher", "memory summed: bytes read"),
     ("write_gb_s", "GB/s", "higher", "memory filled: bytes written"),
     ("cache_copy_gb_s", "GB/s", "higher", "a copy that stays in a GPU's L2 cache: bytes read and bytes written"),

@@ -39,7 +39,7 @@ class HardwareWorkload(Workload):
         default="cuda", min_length=1, description="of the tests of a GPU: which one, as cuda, cuda-1 or cuda:GPU-UUID"
     )
     library: Literal["numpy", "torch"] = Field(
-        default="numpy", description="of cpu-gemm: what multiplies; torch has bf16, fp16 and int8 too"
+        default="numpy", description="of the tests of the CPU: what computes; torch has triad, bf16, fp16 and int8 too"
     )
     shapes: Literal["quick", "search", "model"] = Field(
         default="quick",
@@ -86,12 +86,12 @@ class HardwareWorkload(Workload):
         """By what."""
         if self.test == "disk":
             return ""
-        return "torch" if self.is_of_gpu or self.multiplies_by_torch else "numpy"
+        return "torch" if self.needs_torch else "numpy"
 
     @property
-    def multiplies_by_torch(self) -> bool:
-        """Whether the CPU's products are those of PyTorch."""
-        return self.test == "cpu-gemm" and self.library == "torch"
+    def needs_torch(self) -> bool:
+        """Whether it runs in the interpreter that has PyTorch."""
+        return self.is_of_gpu or (self.test != "disk" and self.library == "torch")
 
     @property
     def metric_units(self) -> Mapping[str, str]:

@@ -78,8 +78,8 @@ def test_memory_is_read_by_all_processes_first_and_then_by_fewer() -> None:
     for one in suite.tests():
         seen.append((one.metric, one.operation))
         assert all(ns > 0 for ns in one.sample(2))
-    assert seen[:2] == [("copy_gb_s", ""), ("triad_gb_s", "")]
-    assert {operation for _, operation in seen[2:]} <= {f"threads={2**power}" for power in range(10)}
+    assert seen[0] == ("copy_gb_s", "")
+    assert {operation for _, operation in seen if operation} <= {f"threads={2**power}" for power in range(10)}
     suite.close()
 
 

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from prony.errors import CapacityError, SutError
+from prony.kinds.hardware.child.blas import Array, find_axpy
 from prony.runner.child.readings import SuiteTest, rate_of
 
 _ITEM = 8
-_CHUNK = 16384  # items of triad's intermediate values, which stay in the cache of the CPU
 _SCALE = 3.0
 _BLOCK = 2**17
 _FREE_SHARE = 0.6
@@ -28,14 +28,18 @@ _TIMES_CACHE = 4
 _UNKNOWN_CACHE = 64 * 2**20
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 # Bytes that each item counts for, as STREAM counts them: what is read and what is written.
-_BYTES = {"copy": 2 * _ITEM, "triad": 3 * _ITEM}
-_WORDS = {"copy": b"c", "triad": b"t"}
+_BYTES = {"copy": 2 * _ITEM, "triad": 3 * _ITEM, "axpy": 3 * _ITEM}
+_WORDS = {"copy": b"c", "triad": b"t", "axpy": b"x"}
 _END = b"e"
 Passes = dict[bytes, Callable[[], Any]]
 
 
 class MemorySuite:
-    """Copy and triad with one process, and then with twice as many, up to all CPUs."""
+    """Copy, and triad or axpy, with all CPUs and then with fewer processes.
+
+    Numpy has no loop that reads two arrays and writes a third one as fast as a compiled one does. PyTorch has: triad.
+    By numpy it is axpy, which adds a multiple of one array to the other.
+    """
 
     device_id = None
     settles = False
@@ -50,22 +54,27 @@ class MemorySuite:
         self._bytes = int(options.get("size") or _array_bytes())
         self._seed = int(options.get("seed", 0))
         self._team: _Team | None = None
+        self._uses_torch = options.get("library") == "torch"
+        self._names = ["copy", "triad"] if self._uses_torch else ["copy", "axpy"]
+        if not self._uses_torch and find_axpy() is None:
+            self._names = ["copy"]
 
     def tests(self) -> Iterator[SuiteTest]:
         for count in reversed(self._counts):
             length = max(_BLOCK // _ITEM, self._bytes // _ITEM // count)
-            self._team = _Team(self._cpus[:count], length, self._seed)
-            for name, each in _BYTES.items():
+            self._team = _Team(self._cpus[:count], partial(_passes, length, uses_torch=self._uses_torch), self._seed)
+            for name in self._names:
                 operation = "" if count == self._counts[-1] else f"threads={count}"
                 sample = partial(self._team.sample, name)
-                yield SuiteTest(f"{name}_gb_s", operation, sample, rate_of(each * length * count))
+                yield SuiteTest(f"{name}_gb_s", operation, sample, rate_of(_BYTES[name] * length * count))
             self.close()
 
     def facts(self) -> Mapping[str, str]:
-        return {
+        left_out = {} if len(self._names) > 1 else {"axpy left out": "needs a numpy with OpenBLAS"}
+        return left_out | {
             "device": "host memory", "threads": str(self._counts[-1]), "precision": "fp64", "version": np.__version__,
             "array": f"{self._bytes / 1e6:.0f} MB", "data": f"seeded normal, seed {self._seed}",
-            "counting": "copy 16 bytes an item, triad 24; what a store reads before it writes is not counted",
+            "counting": "copy 16 bytes an item, triad and axpy 24; what a store reads before it writes is not counted",
             "processes": "pinned, one to a CPU, each with its own arrays",
         }  # fmt: skip
 
@@ -111,7 +120,7 @@ _MEMINFO = Path("/proc/meminfo")
 class _Team:
     """Processes that wait for a word, pass over their arrays and note when they began and ended."""
 
-    def __init__(self, cpus: Sequence[int], length: int, seed: int) -> None:
+    def __init__(self, cpus: Sequence[int], make: Callable[[int], Passes], seed: int) -> None:
         self._stamps = mmap.mmap(-1, 2 * _ITEM * len(cpus))
         self._told = np.frombuffer(self._stamps, np.int64)
         self._answers, answer = os.pipe()
@@ -124,7 +133,7 @@ class _Team:
                 for other in self._words:
                     os.close(other)
                 os.close(write)
-                _work(cpu, partial(_passes, length, seed + place), self._told[2 * place : 2 * place + 2], read, answer)
+                _work(cpu, partial(make, seed + place), self._told[2 * place : 2 * place + 2], read, answer)
             os.close(read)
             self._words.append(write)
             self._pids.append(pid)
@@ -178,20 +187,21 @@ def _work(cpu: int, made: Callable[[], Passes], told: Any, words: int, answer: i
         os._exit(status)
 
 
-def _passes(length: int, seed: int) -> Passes:
+def _passes(length: int, seed: int, *, uses_torch: bool) -> Passes:
     block = np.random.default_rng(seed).standard_normal(_BLOCK)
     a, b, c = np.zeros(length), np.resize(block, length), np.resize(block[::-1], length)
-    scratch = np.empty(_CHUNK)
-    chunks = [
-        (c[begin : begin + _CHUNK], scratch[: min(_CHUNK, length - begin)], b[begin : begin + _CHUNK],
-         a[begin : begin + _CHUNK])
-        for begin in range(0, length, _CHUNK)
-    ]  # fmt: skip
+    return {_WORDS["copy"]: partial(np.copyto, a, b)} | (_triad(a, b, c) if uses_torch else _axpy(a, c))
 
-    def triad() -> None:
-        multiply, add = np.multiply, np.add
-        for source, scaled, other, target in chunks:
-            multiply(source, _SCALE, out=scaled)
-            add(other, scaled, out=target)
 
-    return {_WORDS["copy"]: lambda: np.copyto(a, b), _WORDS["triad"]: triad}
+def _axpy(a: Array, c: Array) -> Passes:
+    # By numbers around one, a thousand passes stay far from the largest float.
+    axpy = find_axpy()
+    return {} if axpy is None else {_WORDS["axpy"]: partial(axpy, _SCALE, c, a)}
+
+
+def _triad(a: Array, b: Array, c: Array) -> Passes:
+    import torch
+
+    torch.set_num_threads(1)
+    target, other, source = (torch.from_numpy(one) for one in (a, b, c))
+    return {_WORDS["triad"]: lambda: torch.add(other, source, alpha=_SCALE, out=target)}

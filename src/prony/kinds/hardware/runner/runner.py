@@ -28,19 +28,19 @@ from prony.runner.host import EngineAnswer, EngineHost, Watch
 from prony.runner.observer import Observer, open_probes
 from prony.runner.turns import count_repetitions, next_step, shuffle_round
 
-# What runs each test: the suite, and the engine whose process it runs in. The null engine is a bare Python with numpy.
+_GIVEN = {"library", "shapes", "layers", "precisions", "threads", "path", "seed"}
+# By test and library: the engine whose process runs it, and the suite. The null engine is a bare Python with numpy.
 _PLAIN, _TORCH = "null", "torch"
 _SUITES = {
-    "cpu-memory": (_PLAIN, "prony.kinds.hardware.child.memory:MemorySuite"),
-    "disk": (_PLAIN, "prony.kinds.hardware.child.disk:DiskSuite"),
-    "gpu-memory": (_TORCH, "prony.kinds.hardware.child.gpu:GpuMemorySuite"),
-    "gpu-gemm": (_TORCH, "prony.kinds.hardware.child.torch_gemm:TorchGemmSuite"),
-    "gpu-transfer": (_TORCH, "prony.kinds.hardware.child.gpu:GpuTransferSuite"),
-    "gpu-launch": (_TORCH, "prony.kinds.hardware.child.gpu:GpuLaunchSuite"),
-}
-_GEMM = {
-    "numpy": (_PLAIN, "prony.kinds.hardware.child.numpy_gemm:NumpyGemmSuite"),
-    "torch": (_TORCH, "prony.kinds.hardware.child.torch_gemm:TorchGemmSuite"),
+    ("cpu-memory", "numpy"): (_PLAIN, "prony.kinds.hardware.child.memory:MemorySuite"),
+    ("cpu-memory", "torch"): (_TORCH, "prony.kinds.hardware.child.memory:MemorySuite"),
+    ("cpu-gemm", "numpy"): (_PLAIN, "prony.kinds.hardware.child.numpy_gemm:NumpyGemmSuite"),
+    ("cpu-gemm", "torch"): (_TORCH, "prony.kinds.hardware.child.torch_gemm:TorchGemmSuite"),
+    ("disk", ""): (_PLAIN, "prony.kinds.hardware.child.disk:DiskSuite"),
+    ("gpu-memory", ""): (_TORCH, "prony.kinds.hardware.child.gpu:GpuMemorySuite"),
+    ("gpu-gemm", ""): (_TORCH, "prony.kinds.hardware.child.torch_gemm:TorchGemmSuite"),
+    ("gpu-transfer", ""): (_TORCH, "prony.kinds.hardware.child.gpu:GpuTransferSuite"),
+    ("gpu-launch", ""): (_TORCH, "prony.kinds.hardware.child.gpu:GpuLaunchSuite"),
 }
 
 
@@ -64,8 +64,10 @@ class HardwareJobRun:
 
     def order(self) -> ChildOrder:
         work, measure = self.job.work(HardwareWorkload), self.job.measure
-        options = work.model_dump(mode="json", include={"shapes", "layers", "precisions", "threads", "path", "seed"})
-        options |= {"unit": work.unit if work.is_of_gpu else "cpu", "size": work.size}
+        options = work.model_dump(
+            mode="json", include={"library", "shapes", "layers", "precisions", "threads", "path", "seed"}
+        )
+        options |= {"unit": work.unit if work.is_of_gpu else "cpu", "size": work.size, "time_ns": work.time}
         warmup = None if measure.warmup == "auto" else int(measure.warmup)
         return ChildOrder(op="tests", suite=self.suite, options=options, warmup=warmup, max_time_ns=work.time)
 
@@ -121,7 +123,7 @@ class HardwareRunner:
         """Start what hosts the test; what is wrong with it is this job's failure and no other's."""
         job = folder.job
         work = job.work(HardwareWorkload)
-        engine, suite = _SUITES.get(work.test) or _GEMM[work.library]
+        engine, suite = _SUITES.get((work.test, work.library)) or _SUITES[work.test, ""]
         self._say("prepare", job, message=work.test)
         try:
             host = self._host(engine)
