@@ -26,9 +26,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--test", action="append", default=[], metavar="NAME", choices=(*_TESTS["cpu"], "disk", *_GPU_TESTS),
         help="only these of the unit's tests; repeatable",
     )  # fmt: skip
-    parser.add_argument(
-        "--library", choices=("numpy", "torch"), help="of the CPU: what computes (torch where it is installed)"
-    )
+    parser.add_argument("--library", choices=("numpy", "torch"), help="of the CPU (torch where it is installed)")
     parser.add_argument("--shapes", choices=_SHAPES, default="quick", help="of matrix products (quick)")
     parser.add_argument(
         "--layer", action="append", default=[], metavar="MxNxK", help="of matrix products: this one; repeatable"

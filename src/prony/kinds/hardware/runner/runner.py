@@ -64,9 +64,7 @@ class HardwareJobRun:
 
     def order(self) -> ChildOrder:
         work, measure = self.job.work(HardwareWorkload), self.job.measure
-        options = work.model_dump(
-            mode="json", include={"library", "shapes", "layers", "precisions", "threads", "path", "seed"}
-        )
+        options = work.model_dump(mode="json", include=_GIVEN)
         options |= {"unit": work.unit if work.is_of_gpu else "cpu", "size": work.size, "time_ns": work.time}
         warmup = None if measure.warmup == "auto" else int(measure.warmup)
         return ChildOrder(op="tests", suite=self.suite, options=options, warmup=warmup, max_time_ns=work.time)
