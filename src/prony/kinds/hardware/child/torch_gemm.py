@@ -25,6 +25,7 @@ _FORMATS: dict[str, tuple[str, int, bool]] = {
     "int8": ("int8", 1, False),
 }  # fmt: skip
 _INT8_SPREAD = 40.0
+_LONGEST_NS = 10**9
 _TRIAL: Shape = (256, 256, 256)
 
 
@@ -48,7 +49,9 @@ class TorchGemmSuite:
             self._since_best = 0
             room = FREE_SHARE * (self._device.free_bytes() if self._device.is_gpu else free_bytes())
             for shape in shapes_of(self._options, place):
-                if fits_in(shape, item, room) and self._since_best < PATIENCE:
+                if self._is_too_slow(precision, shape):
+                    self._left_out[f"{precision} {shape_text(shape)}"] = f"takes over {_LONGEST_NS / 1e9:g} s a product"
+                elif fits_in(shape, item, room) and self._since_best < PATIENCE:
                     yield self._test(precision, shape)
 
     def facts(self) -> Mapping[str, str]:
@@ -69,10 +72,15 @@ class TorchGemmSuite:
             return False
         return True
 
-    def _test(self, precision: str, shape: Shape) -> SuiteTest:
-        operations, word = count_operations(shape), "tops" if precision == "int8" else "tflops"
-        metric = f"gemm_{precision}_{word}"
+    def _is_too_slow(self, precision: str, shape: Shape) -> bool:
+        """Say whether a product would take too long at the best rate so far; one that was asked for never does."""
+        best = self._best.get(_metric(precision))
+        return (
+            not self._options.get("layers") and best is not None and count_operations(shape) / best > _LONGEST_NS * 1e3
+        )
 
+    def _test(self, precision: str, shape: Shape) -> SuiteTest:
+        operations, metric = count_operations(shape), _metric(precision)
         value_of = rate_of(operations / 1e3)
         sample = self._device.sampler(self._product(precision, shape))
 
@@ -105,3 +113,7 @@ class TorchGemmSuite:
         a, b = a.to(dtype), b.to(dtype)
         out = torch.empty(m, n, device=device, dtype=dtype)
         return lambda: torch.mm(a, b, out=out)
+
+
+def _metric(precision: str) -> str:
+    return f"gemm_{precision}_{'tops' if precision == 'int8' else 'tflops'}"
