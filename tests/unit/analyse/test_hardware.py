@@ -18,6 +18,7 @@ from prony.model.experiment_data import Entry
 from prony.model.job import Job
 from prony.model.recipe import Measure
 from prony.model.result import Effective, Result
+from prony.report.table import reading_tables
 
 from .jobs import environment, phase, repetition, result
 
@@ -126,6 +127,12 @@ def test_a_disk_whose_page_cache_was_not_bypassed_is_suspect() -> None:
     assert "refuses O_DIRECT" in found.verdict.reasons[0].text
 
 
+def test_arrays_that_fit_a_cache_are_suspect() -> None:
+    details = {"array": "1 MB, and the last cache 35 MB: too small, the cache helps"}
+    _, found = measured(job_of("cpu-memory"), {"copy_gb_s": [50]}, "host memory", **details)
+    assert codes(found) == {"small_arrays": Grade.SUSPECT}
+
+
 def test_a_format_that_does_not_run_is_named_with_its_reason() -> None:
     details = {"fp8 left out": "does not run here: no such kernel"}
     _, found = measured(job_of("gpu-gemm"), {"gemm_bf16_tflops/64x64x64": [100]}, H200, **details)
@@ -136,11 +143,14 @@ def test_a_format_that_does_not_run_is_named_with_its_reason() -> None:
 def test_a_report_tells_each_reading_with_its_peak_and_where_that_comes_from() -> None:
     job = job_of("gpu-gemm")
     found, summary = measured(job, {"gemm_bf16_tflops/8192x8192x8192": [780], "gemm_fp64_tflops/64x64x64": [50]}, H200)
-    sections = REPORT.sections(Entry(job=job, result=found, summary=summary, environment=environment({}), folder=""))
+    entry = Entry(job=job, result=found, summary=summary, environment=environment({}), folder="")
+    sections = REPORT.sections(entry)
     readings = sections[0].tables[0].rows
     assert readings[0][:2] == ("gpu-gemm cuda", "gemm bf16 8192x8192x8192")
     assert readings[0][3:] == ("TFLOP/s", "79 % of 989")
     assert readings[1][4] == ""
+    (together,) = reading_tables([entry, entry])
+    assert together.rows == (*readings, *readings)
     assert "ml-engineering" in str(sections[0].facts)
 
 

@@ -72,10 +72,6 @@ class HardwareReport(Report):
             return ()
         return ((effective.engine, effective.engine_version),)
 
-    def same_work(self, entry: Entry) -> str:
-        work = entry.job.work(HardwareWorkload)
-        return f"{work.test} {work.shapes} {work.layers} {work.size}"
-
     def settings(self, workload: HardwareWorkload) -> dict[str, str]:
         return {"test": workload.test, "engine": workload.tool, "unit": workload.unit if workload.is_of_gpu else "cpu"}
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.gate import GateOutcome, GateState
-from prony.ports.workload import shown_kind
 from prony.report import entry_fields, gate_tables
 from prony.report.escaping import one_line
 from prony.report.notes import Note, instrument, jobs_named, notes, sensitivity
-from prony.report.table import Column, Row, Table, table
+from prony.report.table import Column, Row, Table, reading_tables, table
 from prony.report.terminal.load import print_loads
 
 if TYPE_CHECKING:
@@ -52,21 +51,15 @@ def print_experiment(data: ExperimentData, console: Console, *, is_wide: bool = 
 
 
 def _print_readings(entries: Sequence[Entry], console: Console) -> None:
-    """Print the tables of jobs whose numbers are too many for columns, those with the same headings together."""
+    """Print the tables of jobs whose numbers are too many for columns."""
     from rich import box
     from rich.table import Table as Grid
     from rich.text import Text
 
-    grids: dict[tuple[str, ...], Grid] = {}
-    for entry in entries:
-        report = shown_kind(entry.job.workload.kind).report
-        sections = report.sections(entry) if report.readings else ()
-        for first in (section.tables[0] for section in sections if section.title == report.readings and section.tables):
-            if first.headings not in grids:
-                grids[first.headings] = Grid(*first.headings, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-            for row in first.rows:
-                grids[first.headings].add_row(*(Text(one_line(text)) for text in row))
-    for grid in grids.values():
+    for readings in reading_tables(entries):
+        grid = Grid(*readings.headings, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        for row in readings.rows:
+            grid.add_row(*(Text(one_line(text)) for text in row))
         console.print(grid)
         console.print()
 

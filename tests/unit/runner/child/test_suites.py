@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 from itertools import count
 from pathlib import Path
 
@@ -79,6 +82,7 @@ def test_memory_is_read_by_all_processes_first_and_then_by_fewer() -> None:
         seen.append((one.metric, one.operation))
         assert all(ns > 0 for ns in one.sample(2))
     assert seen[0] == ("copy_gb_s", "")
+    assert suite.facts()["array"].startswith("1 MB")
     assert {operation for _, operation in seen if operation} <= {f"threads={2**power}" for power in range(10)}
     suite.close()
 
@@ -104,3 +108,29 @@ def test_a_folder_that_is_not_there_or_has_no_room_is_refused(tmp_path: Path) ->
         DiskSuite({"path": str(tmp_path / "gone")}, None)
     with pytest.raises(CapacityError, match="has room for"):
         DiskSuite({"path": str(tmp_path), "size": 2**60}, None)
+
+
+_BY_TORCH = """
+import json
+from prony.kinds.hardware.child.memory import MemorySuite
+from prony.kinds.hardware.child.torch_gemm import TorchGemmSuite
+from prony.plugins.engines.torch import Torch
+made = MemorySuite({"size": 2**20, "threads": 1, "library": "torch"}, Torch())
+read = {one.metric: one.sample(2) for one in made.tests()}
+made.close()
+suite = TorchGemmSuite({"unit": "cpu", "layers": ["32x32x32"]}, Torch())
+read |= {one.metric: one.sample(2) for one in suite.tests()}
+print(json.dumps([read, dict(suite.facts())]))
+"""
+
+
+@pytest.mark.needs_torch
+def test_pytorch_reads_triad_and_products_in_every_format_that_runs_on_the_cpu(torch_python: str) -> None:
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[4] / "src")}
+    command = [torch_python, "-W", "ignore", "-c", _BY_TORCH]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    read, facts = json.loads(done.stdout)
+    assert {"copy_gb_s", "triad_gb_s", "gemm_fp32_tflops", "gemm_fp64_tflops", "gemm_bf16_tflops"} <= set(read)
+    assert not {"gemm_tf32_tflops", "gemm_fp8_tflops"} & set(read)
+    assert all(ns > 0 for taken in read.values() for ns in taken)
+    assert facts["device"] == "CPU"

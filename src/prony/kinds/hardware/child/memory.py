@@ -70,10 +70,13 @@ class MemorySuite:
             self.close()
 
     def facts(self) -> Mapping[str, str]:
+        array = f"{self._bytes / 1e6:.0f} MB"
+        if self._bytes < _TIMES_CACHE * _cache_bytes():
+            array += f", and the last cache {_cache_bytes() / 1e6:.0f} MB: too small, the cache helps"
         left_out = {} if len(self._names) > 1 else {"axpy left out": "needs a numpy with OpenBLAS"}
         return left_out | {
-            "device": "host memory", "threads": str(self._counts[-1]), "precision": "fp64", "version": np.__version__,
-            "array": f"{self._bytes / 1e6:.0f} MB", "data": f"seeded normal, seed {self._seed}",
+            "device": "host memory", "threads": str(self._counts[-1]), "version": np.__version__,
+            "array": array, "data": f"seeded normal, seed {self._seed}",
             "counting": "copy 16 bytes an item, triad and axpy 24; what a store reads before it writes is not counted",
             "processes": "pinned, one to a CPU, each with its own arrays",
         }  # fmt: skip
@@ -96,8 +99,12 @@ def _doubling(most: int) -> list[int]:
 
 def _array_bytes() -> int:
     """Return four times the last cache, and no more than three arrays have room for in the free memory."""
-    sizes = [read_size(path.read_text()) for path in _CACHES.glob("index*/size")] if _CACHES.is_dir() else []
-    return min(_TIMES_CACHE * max(sizes, default=_UNKNOWN_CACHE), int(_FREE_SHARE * free_bytes() / 3))
+    return min(_TIMES_CACHE * (_cache_bytes() or _UNKNOWN_CACHE), int(_FREE_SHARE * free_bytes() / 3))
+
+
+def _cache_bytes() -> int:
+    """Return the size of the last cache; 0 where the system does not tell."""
+    return max((read_size(path.read_text()) for path in _CACHES.glob("index*/size")), default=0)
 
 
 def read_size(text: str) -> int:

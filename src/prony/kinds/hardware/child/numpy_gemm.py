@@ -44,7 +44,7 @@ class NumpyGemmSuite:
     def facts(self) -> Mapping[str, str]:
         skipped = {f"{one} left out": "is no format of numpy's BLAS" for one in self._wanted if one not in _DTYPES}
         return {
-            "device": "CPU", "version": np.__version__, "precision": "several", "threads": str(len(usable_cpus())),
+            "device": "CPU", "version": np.__version__, "threads": str(len(usable_cpus())),
             "counting": "2 m n k operations",
             "data": f"seeded normal, seed {self._options.get('seed', 0)}",
         } | skipped  # fmt: skip

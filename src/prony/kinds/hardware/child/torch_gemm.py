@@ -56,7 +56,7 @@ class TorchGemmSuite:
 
     def facts(self) -> Mapping[str, str]:
         seed = self._options.get("seed", 0)
-        about = {"precision": "several", "counting": "2 m n k operations", "data": f"seeded normal, seed {seed}"}
+        about = {"counting": "2 m n k operations", "data": f"seeded normal, seed {seed}"}
         return self._device.facts() | about | {f"{name} left out": why for name, why in self._left_out.items()}
 
     def close(self) -> None:

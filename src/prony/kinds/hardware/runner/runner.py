@@ -221,7 +221,7 @@ def _effective(job: Job, host: EngineHost, facts: dict[str, str]) -> Effective:
     device, threads = told.pop("device"), told.pop("threads", None)
     return Effective(
         engine=job.work(HardwareWorkload).tool or "none", engine_version=told.pop("version", host.hello["version"]),
-        python=host.hello["python_version"], device=device, precision=told.pop("precision", "none"),
+        python=host.hello["python_version"], device=device, precision="",
         threads=int(threads) if threads else None, details=told,
     )  # fmt: skip
 
