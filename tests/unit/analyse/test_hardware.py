@@ -164,6 +164,7 @@ def test_bf16_stands_for_a_gpus_products_and_fp32_for_a_cpus() -> None:
 def test_the_operation_without_a_name_stands_for_a_metric() -> None:
     assert best_operation({"": {0: 1.0}, "threads=1": {0: 2.0}}) == ""
     assert best_operation({"a": {0: 1.0}, "b": {0: 2.0}}) == "b"
+    assert best_operation({"a": {0: 1.0, 1: 1.0}, "b": {0: 2.0}}) == "a"
 
 
 @pytest.mark.parametrize("more", [{"shapes": "model"}, {"layers": ["1x2x3"]}, {"layers": ["1x2"], "shapes": "model"}])

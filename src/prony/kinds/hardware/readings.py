@@ -95,8 +95,13 @@ def series_of_samples(samples: pl.DataFrame) -> Series:
 
 
 def best_operation(operations: Mapping[str, Mapping[int, float]]) -> str:
-    """Return the operation that stands for a metric: the one without a name, else that with the highest median."""
-    return "" if "" in operations else max(operations, key=lambda name: median(operations[name].values()))
+    """Return the operation that stands for a metric: the one without a name, else that with the highest median.
+
+    One that not all runs have is left aside: in the others it was too slow to be tried.
+    """
+    most = max(map(len, operations.values()))
+    common = [name for name, runs in operations.items() if len(runs) == most]
+    return "" if "" in operations else max(common, key=lambda name: median(operations[name].values()))
 
 
 def headline_metric(metrics: Sequence[str], *, is_of_gpu: bool) -> str | None:
