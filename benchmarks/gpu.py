@@ -5,7 +5,8 @@
 Needs a CUDA device and PyTorch. The checks, by name: `mlp` (four layers of 8192 x 8192 in bf16: inference, device time
 and energy against a loop with events and a loop with a wait after each call), `small` (twenty narrow layers at batch 1:
 launch-bound, and how much a graph saves), `copies` (outputs on the host in pinned memory), `foreign` (a second process
-on the card is noticed), `same` (two runs one after the other agree). Without names all of them are run.
+on the card is noticed), `same` (two runs one after the other agree), `hardware` (the memory's bandwidth and a bf16
+product against plain loops of PyTorch). Without names all of them are run.
 """
 
 from __future__ import annotations
@@ -246,8 +247,55 @@ def check_same(torch: Any, folder: Path) -> bool:
     return _near("the same again", second, first, 0.015)
 
 
+_PLAIN_LOOPS = """
+import json, time, torch
+def rate(run, amount, calls=200):
+    end = time.perf_counter() + 3
+    while time.perf_counter() < end:
+        for _ in range(20): run()
+        torch.cuda.synchronize()
+    first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    first.record()
+    for _ in range(calls): run()
+    last.record()
+    torch.cuda.synchronize()
+    return amount * calls / first.elapsed_time(last) / 1e6
+b = torch.randn(2**29, device="cuda"); a = torch.empty_like(b)
+copy = rate(lambda: a.copy_(b), 8 * 2**29)
+x, y = (torch.randn(8192, 8192, device="cuda").bfloat16() for _ in range(2)); z = torch.empty_like(x)
+print(json.dumps([copy, rate(lambda: torch.mm(x, y, out=z), 2 * 8192**3) / 1e3]))
+"""
+
+
+def check_hardware(torch: Any, folder: Path) -> bool:
+    """Memory and a product without a model, against plain loops in fresh processes before and after."""
+    del torch
+
+    def by_hand() -> list[float]:
+        done = subprocess.run([sys.executable, "-c", _PLAIN_LOOPS], capture_output=True, text=True, check=True)
+        return [float(one) for one in json.loads(done.stdout)]
+
+    before = by_hand()
+    workload = {"kind": "hardware", "shapes": "model", "layers": ["8192x8192x8192"], "precisions": ["bf16"]}
+    recipe = {"name": "hardware", "workload": workload, "matrix": {"workload.test": ["gpu-memory", "gpu-gemm"]}}
+    jobs = {job["cell"]["workload.test"]: job for job in _run_prony(recipe, folder).values()}
+    after = by_hand()
+    print(f"by hand before and after: copy {before[0]:.0f} {after[0]:.0f} GB/s, "
+          f"bf16 {before[1]:.1f} {after[1]:.1f} TFLOP/s")  # fmt: skip
+    copy, product = ((one + other) / 2 for one, other in zip(before, after, strict=True))
+    found_copy = _value(jobs["gpu-memory"], "copy_gb_s.p50")
+    found_product = _value(jobs["gpu-gemm"], "gemm_bf16_tflops.p50")
+    return all([
+        _near("copy_gb_s", found_copy, copy, 0.03),
+        _near("gemm_bf16_tflops", found_product, product, 0.03),
+        _say(f"copy {found_copy:.0f} GB/s (at least 4200)", is_good=found_copy >= 4200),
+        _say(f"bf16 {found_product:.1f} TFLOP/s (at least 750)", is_good=found_product >= 750),
+    ])  # fmt: skip
+
+
 CHECKS: dict[str, Callable[[Any, Path], bool]] = {
     "mlp": check_mlp, "small": check_small, "copies": check_copies, "foreign": check_foreign, "same": check_same,
+    "hardware": check_hardware,
 }  # fmt: skip
 
 if __name__ == "__main__":

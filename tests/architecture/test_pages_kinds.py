@@ -16,7 +16,11 @@ PROGRAMS = ("ai.?factory", "sark", "dumont", "benchmark.?ai")
 NAMED = re.compile(rf"(?<!\.)\b(?:{'|'.join(KINDS)})s?\b|{'|'.join(PROGRAMS)}", re.IGNORECASE)
 # Words that are no kinds, and why.
 ABILITY = "what an agent can start is called so in its reports, beside containers, launchers and probes"
+DEVICE = "the API calls so what a device is made of, beside its software"
 EXCEPTIONS = {
+    ("features/experiment/Environments.tsx", "hardware"): DEVICE,
+    ("features/fleet/abilities.ts", "hardware"): DEVICE,
+    ("features/run/run.test.ts", "hardware"): "a section in another program's format",
     ("features/fleet/abilities.ts", "service"): ABILITY,
     ("features/fleet/AgentDetails.tsx", "services"): ABILITY,
     ("features/fleet/fleet.test.ts", "service"): ABILITY,
@@ -61,4 +65,4 @@ def test_the_test_sees_what_is_named(text: str) -> None:
 
 
 def test_a_field_of_an_answer_is_no_kind() -> None:
-    assert named_in("hardware.cpu.model ?? lot.demand.service; formatSuperscript(describe(text))") == set()
+    assert named_in("device.hardware.cpu.model ?? lot.demand.service; formatSuperscript(describe(text))") == set()

@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("check", "say what is wrong with a recipe, and who could run it"),
     "menu": ("menu", "be guided through the commands, by numbers"),
     "duet": ("duet", "run two sides of a recipe in turns and compare them"),
+    "hardware": ("hardware", "measure this machine: memory, matrix products, disk, GPUs"),
     "load": ("load", "load an address, without a recipe"),
     "mock": ("mock", "serve answers whose timing is known"),
     "list": ("list", "list experiments"),

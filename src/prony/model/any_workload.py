@@ -41,10 +41,12 @@ def _keep_missing(value: Any, handler: ValidatorFunctionWrapHandler, info: Valid
 if TYPE_CHECKING:
     AnyWorkload = Workload
 else:
+    # First what every agent runs: where kinds have a key of one name, a hint is that of the first.
+    _SCHEMAS = sorted(map(workload_schema, kind_packages()), key=lambda one: not one.is_allowed_by_default)
     AnyWorkload = Annotated[
         SerializeAsAny[
             Annotated[
-                Union[tuple(workload_schema(name) for name in kind_packages())],  # noqa: UP007 - known when it runs
+                Union[tuple(_SCHEMAS)],  # noqa: UP007 - known when it runs
                 Field(discriminator="kind"),
             ]
         ],

@@ -251,6 +251,18 @@ class SeesCards(Protocol):
 
 
 @runtime_checkable
+class FindsDevice(Protocol):
+    """An engine whose devices may be used without a model."""
+
+    def find_device(self, unit: str) -> tuple[str, str | None]:
+        """Return what the vendor's package calls the device of a unit, and the card's own name; None of the CPU.
+
+        Raises:
+            CapacityError: The unit is not there, with the code `unit_unavailable`.
+        """
+
+
+@runtime_checkable
 class Engine(Protocol):
     """An in-process model runtime."""
 

@@ -251,6 +251,8 @@ class Report:
 
     # Beside the metrics that a summary names itself, which every table shows.
     columns: tuple[ColumnSpec, ...] = ()
+    # The section whose first table stands below the results, where a job has too many numbers for columns of its own.
+    readings: str = ""
     # The form for a new recipe, and the file of an example to begin with, as the web pages offer them.
     form: KindForm | None = None
     example: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from prony.model.estimate import Estimate, Grade
+from prony.model.estimate import Estimate, Grade, metric_in
 from prony.model.experiment_data import AnalysedExperiment, Entry, ExperimentData
 from prony.model.sweep import SweepReport
 from prony.ports.workload import shown_kind
@@ -164,10 +164,10 @@ def _singles(groups: Sequence[Sequence[Entry]]) -> list[str]:
         if found is not None:
             grade = entry.summary.verdict.grade
             care = "" if grade is Grade.VALID else f" Take it with care: it is {grade}."
-            noun = entry.job.workload.sample_noun
-            told.append(
-                f"{entry_fields.label(entry)} takes {number.format_number(found)} for one {noun} at the median.{care}"
-            )
+            value, noun = number.format_number(found), entry.job.workload.sample_noun
+            is_rate = metric_in(entry.summary, entry_fields.headline(entry) or "").better == "higher"
+            does = f"reaches {value}" if is_rate else f"takes {value} for one {noun}"
+            told.append(f"{entry_fields.label(entry)} {does} at the median.{care}")
     return told
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from prony.model.estimate import Estimate, Grade
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import HEADLINE, key_of
-from prony.model.section import ColumnSpec
+from prony.model.section import ColumnSpec, SectionTable
 from prony.ports.workload import shown_kind
 from prony.report import compare, entry_fields, number
 from prony.report.input_shapes import describe_chosen_shapes, format_chosen_shapes
@@ -152,8 +153,22 @@ def _kind_columns(data: ExperimentData) -> tuple[ColumnSpec, ...]:
 def _own_metrics(data: ExperimentData) -> list[str]:
     """Return the metrics that summaries name themselves, by the order of the first that has it."""
     named = {key for key, _, _ in (*_kind_columns(data), *_MEASURED)}
-    keys = dict.fromkeys(key for entry in data.entries for key in entry_fields.own_keys(entry.summary))
+    entries = [one for one in data.entries if not shown_kind(one.job.workload.kind).report.readings]
+    keys = dict.fromkeys(key for entry in entries for key in entry_fields.own_keys(entry.summary))
     return [key for key in keys if key not in named and key.removesuffix(".p50") not in named]
+
+
+def reading_tables(entries: Sequence[Entry]) -> list[SectionTable]:
+    """Return the tables of jobs whose numbers are too many for columns, those with the same headings as one."""
+    found: dict[tuple[str, ...], SectionTable] = {}
+    for entry in entries:
+        report = shown_kind(entry.job.workload.kind).report
+        sections = report.sections(entry) if report.readings else ()
+        for first in (one.tables[0] for one in sections if one.title == report.readings and one.tables):
+            before = found.get(first.headings)
+            rows = (*(before.rows if before is not None else ()), *first.rows)
+            found[first.headings] = first.model_copy(update={"rows": rows})
+    return list(found.values())
 
 
 def metric_heading(key: str) -> str:
@@ -257,6 +272,6 @@ def _effective(data: ExperimentData, key: str) -> dict[str, Cell]:
     made = {}
     for entry in data.entries:
         value = getattr(entry.result.effective, key, None)
-        if value is not None:
+        if value not in (None, ""):
             made[entry.job.id] = Cell(str(value), note="as the engine told after loading")
     return made

@@ -3970,6 +3970,87 @@ export interface components {
             virtualization?: string | null;
         };
         /**
+         * HardwareWorkload
+         * @description Bare hardware without a model: the speed of memory, of matrix products, of a disk, of the way to a GPU.
+         */
+        HardwareWorkload: {
+            /**
+             * @description which kind of workload this is (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            kind: "hardware";
+            /**
+             * Layers
+             * @description of `shapes: model`: the products of a model's layers as MxNxK
+             * @default []
+             * @example [
+             *       "4096x14336x4096"
+             *     ]
+             */
+            layers: string[];
+            /**
+             * Library
+             * @description of the tests of the CPU: what computes; torch has triad, bf16, fp16 and int8 too
+             * @default numpy
+             * @enum {string}
+             */
+            library: "numpy" | "torch";
+            /**
+             * Path
+             * @description of disk: the folder in which a file is written; default: that of temporary files
+             */
+            path?: string | null;
+            /**
+             * Precisions
+             * @description of products: the formats to compute in; default: all that run
+             * @default []
+             */
+            precisions: ("fp32" | "tf32" | "fp64" | "bf16" | "fp16" | "fp8" | "int8")[];
+            /**
+             * Seed
+             * @description seed of the data and of the search over shapes
+             * @default 0
+             */
+            seed: number;
+            /**
+             * Shapes
+             * @description of products: some squares, a search over shapes, or those that `layers` names
+             * @default quick
+             * @enum {string}
+             */
+            shapes: "quick" | "search" | "model";
+            /**
+             * Size
+             * @description bytes of an array, or of the disk's file; default: what the caches and the free memory ask for
+             */
+            size?: string | null;
+            /**
+             * Test
+             * @description what is measured: the host's memory, matrix products, a disk, or a GPU's memory, products, copies from and to the host, and launches
+             * @enum {string}
+             */
+            test: "cpu-memory" | "cpu-gemm" | "disk" | "gpu-memory" | "gpu-gemm" | "gpu-transfer" | "gpu-launch";
+            /**
+             * Threads
+             * @description of cpu-memory: the most processes at once; default: one for each CPU
+             */
+            threads?: number | null;
+            /**
+             * Time
+             * @description how long each reading is repeated, after a warm-up
+             * @default 300ms
+             * @example 60s
+             * @example 5m
+             */
+            time: string;
+            /**
+             * Unit
+             * @description of the tests of a GPU: which one, as cuda, cuda-1 or cuda:GPU-UUID
+             * @default cuda
+             */
+            unit: string;
+        };
+        /**
          * Headline
          * @description The number of the best job that may be quoted.
          */
@@ -4263,7 +4344,7 @@ export interface components {
              * Workload
              * @description what is measured, chosen by `kind`
              */
-            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
+            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["HardwareWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
         };
         /**
          * JobBatch
@@ -6145,7 +6226,7 @@ export interface components {
              * Workload
              * @description what is measured, chosen by `kind`
              */
-            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
+            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["HardwareWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
         };
         /**
          * RecipeAlarm
@@ -7986,6 +8067,7 @@ export type Gpu = components['schemas']['Gpu'];
 export type GpuFacts = components['schemas']['GpuFacts'];
 export type Grade = components['schemas']['Grade'];
 export type Hardware = components['schemas']['Hardware'];
+export type HardwareWorkload = components['schemas']['HardwareWorkload'];
 export type Headline = components['schemas']['Headline'];
 export type Health = components['schemas']['Health'];
 export type HealthPart = components['schemas']['HealthPart'];

@@ -81,6 +81,12 @@ class Torch:
         tried = places | {"cpu": "cpu"} if tries_products else {}
         return found | {"trials": {key: try_products(torch, device) for key, device in tried.items()}}
 
+    def find_device(self, unit: str) -> tuple[str, str | None]:
+        import torch
+
+        device = _find(torch, unit)
+        return device, card_id(torch, device) if device.startswith("cuda") else None
+
     def load(self, path: str, options: LoadOptions) -> TorchSession:
         import torch
 

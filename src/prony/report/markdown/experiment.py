@@ -15,7 +15,7 @@ from prony.report.markdown.sweep import sweep_lines
 from prony.report.markdown.text import escape_markdown, grid, line
 from prony.report.method_sentences import decision_sentences
 from prony.report.notes import instrument, jobs_named, notes
-from prony.report.table import Cell, Column, table
+from prony.report.table import Cell, Column, reading_tables, table
 
 
 def _analysis_lines(analysis: AnalysedExperiment) -> list[str]:
@@ -70,7 +70,7 @@ def render(data: ExperimentData) -> str:
     lines += _analysis_lines(analysis)
     if data.sweep is not None:
         lines += sweep_lines(data.sweep)
-    lines += ["## Results", "", *result_lines(data), "", *_notes(data), ""]
+    lines += ["## Results", "", *result_lines(data), "", *_reading_lines(data), *_notes(data), ""]
     lines += [*_cost_lines(analysis), *_loads(data)]
     lines += ["## How it was decided", "", *(f"- {escape_markdown(text)}" for text in decision_sentences(analysis)), ""]
     lines += ["## Where and how", "", *_machines(data), "", *_recipe(data)]
@@ -85,6 +85,16 @@ def result_lines(data: ExperimentData) -> list[str]:
     lines = [line([escape_markdown(column.title) for column in shown.columns])]
     lines.append(line(["---:" if column.is_number else "---" for column in shown.columns]))
     lines += [line([_cell(column, row.cells[column.key]) for column in shown.columns]) for row in shown.rows]
+    return lines
+
+
+def _reading_lines(data: ExperimentData) -> list[str]:
+    """Return the tables of jobs whose numbers are too many for columns."""
+    lines: list[str] = []
+    for readings in reading_tables(data.entries):
+        rulers = ["---:" if place in readings.numeric else "---" for place in range(len(readings.headings))]
+        rows = [line([*map(escape_markdown, row)]) for row in readings.rows]
+        lines += [line([*map(escape_markdown, readings.headings)]), line(rulers), *rows, ""]
     return lines
 
 

@@ -11,7 +11,7 @@ from prony.model.gate import GateOutcome, GateState
 from prony.report import entry_fields, gate_tables
 from prony.report.escaping import one_line
 from prony.report.notes import Note, instrument, jobs_named, notes, sensitivity
-from prony.report.table import Column, Row, Table, table
+from prony.report.table import Column, Row, Table, reading_tables, table
 from prony.report.terminal.load import print_loads
 
 if TYPE_CHECKING:
@@ -43,10 +43,25 @@ def print_experiment(data: ExperimentData, console: Console, *, is_wide: bool = 
     else:
         console.print("No job has a result yet.")
     console.print()
+    _print_readings(data.entries, console)
     if data.gates:
         print_gates(data.gates, console)
     print_loads(data, console)
     console.print(_remarks(data, console))
+
+
+def _print_readings(entries: Sequence[Entry], console: Console) -> None:
+    """Print the tables of jobs whose numbers are too many for columns."""
+    from rich import box
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    for readings in reading_tables(entries):
+        grid = Grid(*readings.headings, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        for row in readings.rows:
+            grid.add_row(*(Text(one_line(text)) for text in row))
+        console.print(grid)
+        console.print()
 
 
 def print_gates(outcomes: Sequence[GateOutcome], console: Console) -> None:

@@ -1,9 +1,10 @@
-"""Run one repetition in this process: load, feed, time and check a model."""
+"""Run one repetition in this process: load, feed, time and check a model, or run a suite of tests."""
 
 from __future__ import annotations
 
 import faulthandler
 import gc
+import importlib
 import os
 import re
 import signal
@@ -11,8 +12,10 @@ import time
 import traceback
 from array import array
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
@@ -35,6 +38,7 @@ from prony.runner.child import compare as outputs_file
 from prony.runner.child.device_passes import run_back_to_back, time_by_marks, time_copies
 from prony.runner.child.inputs import MadeInput, make_inputs
 from prony.runner.child.loop import Call, Stamps, Stop, measure, time_calls, warm_up
+from prony.runner.child.readings import SuiteTest, TestSuite, take_reading
 from prony.runner.child.sizes_beside import suggest_from_files
 from prony.runner.child.wire import PHASE_BYTES, ChildOrder, MessageWire
 
@@ -98,6 +102,7 @@ class Child:
             "load": self._load_only,
             "outputs": self._outputs_only,
             "measure": self._measure,
+            "tests": self._run_tests,
         }
         return work[self.order.op]() | {"phases": self.phases, "baseline_kib": self.baseline_kib}
 
@@ -141,7 +146,10 @@ class Child:
         self._first(call)
         warm = self._warm_up(call)
         if not self.stop.asked:
-            self._wait_for_go(call)
+            settle = self.order.warmup is None
+            self._wait_for_go(
+                call, {"device": call.device_id, "settle": settle} if isinstance(call, DeviceCall) else {}
+            )
         if self.stop.asked:  # a few inferences of a model that is not warm would be a run like any other
             return {"inputs": _facts(made), "warm": warm, "stopped": True} | self._samples()
         stopped_by = self._time_runs(call)
@@ -152,6 +160,32 @@ class Child:
         checked = self._check_outputs(session, raw)
         answer = {"inputs": _facts(made), "warm": warm, "stopped_by": stopped_by, "stopped": self.stop.asked}
         return answer | {"device": self.device} | checked | self._samples()
+
+    def _run_tests(self) -> dict[str, Any]:
+        """Run a suite of tests instead of a model; the first of them warms the device up."""
+        suite = self._during("load", lambda: _load_suite(self.order, self.engine))
+        with closing(suite):
+            tests = suite.tests()
+            first = self._during("prepare", lambda: next(tests))
+            warm = self._warm_up(partial(first.sample, 1))
+            if not self.stop.asked:
+                about = {} if suite.device_id is None else {"device": suite.device_id, "settle": suite.settles}
+                self._wait_for_go(partial(first.sample, 1), about)
+            readings = [] if self.stop.asked else self._read_tests(chain((first,), tests), suite.device_id)
+            return {"readings": readings, "facts": dict(suite.facts()), "warm": warm, "stopped": self.stop.asked}
+
+    def _read_tests(self, tests: Iterable[SuiteTest], device_id: str | None) -> list[dict[str, Any]]:
+        before_ns, time_ns = _children_cpu_ns(), self.order.max_time_ns
+        if device_id is not None:  # the card is metered until another phase begins
+            self.wire.send("phase", name="sustained")
+        readings = self._during("measure", lambda: [take_reading(one, time_ns, self.stop) for one in tests])
+        cpu_ns = (self.phases["measure"]["cpu_ns"] or 0) + _children_cpu_ns() - before_ns
+        self.phases["measure"] |= {"cpu_ns": cpu_ns, "count": len(readings)}
+        since_ns = time.process_time_ns() - self.cpu_before_warmup_ns + _children_cpu_ns()
+        self.wire.send("measured", cpu_ns=cpu_ns, cpu_since_warmup_ns=since_ns, count=len(readings))
+        if device_id is not None:
+            self.wire.send("phase", name="copies")
+        return readings
 
     def _load(self) -> Session:
         order = self.order
@@ -196,13 +230,12 @@ class Child:
         self.cpu_before_warmup_ns = time.process_time_ns()
         return self._during("warmup", lambda: warm_up(call, stamps, self.order.warmup, self.stop))
 
-    def _wait_for_go(self, call: Call) -> None:
+    def _wait_for_go(self, call: Call, about: Mapping[str, Any]) -> None:
         # Python's collector is none of the engine's business: it works before the window and rests inside it.
         gc.collect()
         gc.disable()
         # The runner reads the machine's counters now, so that they cover the measured window and nothing else.
         before = self.stamps["warmup"] or self.stamps["first"]
-        about = {"device": call.device_id, "settle": self.order.warmup is None} if isinstance(call, DeviceCall) else {}
         while True:
             self.wire.send("ready", inference_ns=before.ends[-1] - before.begins[-1], **about)
             if os.read(self.gate, 1) != b"m" or self.stop.asked:
@@ -333,6 +366,18 @@ class Child:
             blocks = (block for stamps in self.stamps.values() for block in (stamps.begins, stamps.ends))
             _write_blocks(Path(self.order.samples), blocks)
         return {"counts": counts}
+
+
+def _load_suite(order: ChildOrder, engine: Engine) -> TestSuite:
+    module, _, name = order.suite.partition(":")
+    suite: TestSuite = getattr(importlib.import_module(module), name)(order.options, engine)
+    return suite
+
+
+def _children_cpu_ns() -> int:
+    """Return the CPU time of the processes that this one started and that have ended."""
+    times = os.times()
+    return int((times.children_user + times.children_system) * 1e9)
 
 
 def _write_blocks(path: Path, blocks: Iterable[array[int]]) -> None:

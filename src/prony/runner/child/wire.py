@@ -47,8 +47,9 @@ def private_wire() -> MessageWire:
 class ChildOrder:
     """What one child has to do. Everything is a plain value, because it travels as JSON."""
 
-    op: str  # measure | load | signature | outputs | probe | cards
+    op: str  # measure | load | signature | outputs | probe | cards | tests
     model: str = ""
+    suite: str = ""  # of `tests`: MODULE:CLASS of what is run instead of a model
     unit: str = "cpu"
     threads: int = 1
     precision: str = "default"

@@ -1,0 +1,122 @@
+"""`prony hardware`: measure what this machine's hardware does without a model."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from prony.cli.arguments import RunOutput, add_busy, add_json, add_report, add_server, wait_quiet_s
+
+# The tests of a unit; any other unit is a GPU.
+_TESTS = {"cpu": ("cpu-memory", "cpu-gemm"), "disk": ("disk",)}
+_GPU_TESTS = ("gpu-memory", "gpu-gemm", "gpu-transfer", "gpu-launch")
+_SHAPES = ("quick", "search")
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Measure this machine: memory, matrix products by precision, disk, and each GPU against its published peak. What
+    comes out is kept like any other experiment."""
+    parser.add_argument(
+        "--unit", action="append", default=[], metavar="NAME",
+        help="cpu, disk, cuda, cuda-1, ...; repeatable (all that are found here)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--test", action="append", default=[], metavar="NAME", choices=(*_TESTS["cpu"], "disk", *_GPU_TESTS),
+        help="only these of the unit's tests; repeatable",
+    )  # fmt: skip
+    parser.add_argument("--library", choices=("numpy", "torch"), help="of the CPU (torch where it is installed)")
+    parser.add_argument("--shapes", choices=_SHAPES, default="quick", help="of matrix products (quick)")
+    parser.add_argument(
+        "--layer", action="append", default=[], metavar="MxNxK", help="of matrix products: this one; repeatable"
+    )
+    parser.add_argument("--size", metavar="BYTES", help="of an array or the disk's file, as 2GiB (by the free memory)")
+    parser.add_argument("--path", metavar="FOLDER", help="of disk: where its file is written (temporary files)")
+    parser.add_argument("--repeats", type=int, default=5, metavar="N", help="fresh processes for each test (5)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="PATH=VALUE", help="as in `prony run`; repeatable"
+    )
+    add_busy(parser)
+    add_json(parser)
+    add_report(parser)
+    add_server(parser)
+    parser.add_argument("--priority", type=int, metavar="N", help="on a server: -100 to 100, higher goes first")
+    parser.add_argument("--detach", action="store_true", help="on a server: submit, print the id and leave")
+
+
+def command(options: Namespace) -> int:
+    import json
+
+    from prony.cli.remote import server_address
+    from prony.cli.run_here import pause_garbage_collection, run_recipe_here
+
+    is_remote = server_address(options) is not None
+    with pause_garbage_collection():
+        from prony.recipe import loads
+    units, library = _choose_there(options) if is_remote else _choose_here(options)
+    loaded = loads(json.dumps(recipe(options, units, library)), "json", "the options", options.set)
+    if is_remote:
+        from prony.cli.submit import submit
+
+        return submit(loaded, options.set, RunOutput.of(options), options)
+    return run_recipe_here(loaded, RunOutput.of(options), base=Path.cwd(), waits_s=wait_quiet_s(options))
+
+
+def recipe(options: Namespace, units: Sequence[str], library: str) -> dict[str, Any]:
+    """Return the recipe that these options mean."""
+    from prony.errors import InputError
+
+    gpus = [unit for unit in units if unit not in _TESTS]
+    known = [test for unit in dict.fromkeys(units) for test in _TESTS.get(unit, ())] + list(_GPU_TESTS if gpus else ())
+    tests = [test for test in known if not options.test or test in options.test]
+    if not tests:
+        raise InputError(f"{', '.join(units)} has none of these tests", hint=f"it has {', '.join(known)}")
+    workload: dict[str, Any] = {"kind": "hardware", "library": library, "shapes": options.shapes}
+    workload |= {"shapes": "model", "layers": options.layer} if options.layer else {}
+    workload |= {key: value for key in ("size", "path") if (value := getattr(options, key)) is not None}
+    workload |= {"unit": gpus[0]} if gpus else {}
+    matrix: dict[str, Any] = {"workload.test": tests}
+    if len(gpus) > 1:
+        matrix["workload.unit"] = gpus
+        # What is no GPU's is run once.
+        others = [test for test in tests if test not in _GPU_TESTS]
+        matrix["exclude"] = [{"workload.test": test, "workload.unit": unit} for test in others for unit in gpus[1:]]
+    return {"name": "hardware", "workload": workload, "matrix": matrix, "measure": {"repeats": options.repeats}}
+
+
+def _choose_there(options: Namespace) -> tuple[list[str], str]:
+    """Return what the agents of a server are asked for; what they have is not known here."""
+    return options.unit or [*_TESTS], options.library or "numpy"
+
+
+def _choose_here(options: Namespace) -> tuple[list[str], str]:
+    """Return the units to test on this machine, and what multiplies on its CPU; say plainly that there is no GPU."""
+    from prony.app.bench import Bench
+    from prony.cli.output import print_note
+    from prony.errors import CapacityError
+
+    units: list[str] = options.unit
+    if units and all(unit in _TESTS for unit in units) and (options.library or "cpu" not in units):
+        return units, options.library or "numpy"
+    with Bench.open() as bench:
+        (torch,) = bench.engines(["torch"])
+    found = [unit.unit for unit in torch.units if unit.unit.startswith("cuda")]
+    reason = "" if found else _why_no_gpu(torch.state == "ready", torch.reason)
+    if units and not found and any(unit not in _TESTS for unit in units):
+        raise CapacityError(reason, hint=torch.hint or "prony info lists what is here", code="unit_unavailable")
+    if not units and not found:
+        print_note(f"no test of a GPU: {reason}")
+    library = options.library or ("torch" if torch.state == "ready" else "numpy")
+    return units or [*_TESTS, *found], library
+
+
+def _why_no_gpu(has_torch: bool, reason: str) -> str:
+    from prony.instruments.device import detect
+
+    gpus = detect().hardware.gpus
+    if not gpus:
+        return "there is no NVIDIA driver on this machine"
+    named = ", ".join(gpu.name for gpu in gpus)
+    why = "PyTorch sees no CUDA device" if has_torch else f"its tests need PyTorch: {reason}"
+    return f"{named} is here, but {why}"

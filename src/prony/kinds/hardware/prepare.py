@@ -1,0 +1,33 @@
+"""Say what a hardware test needs of a device, and make its path absolute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prony.errors import PronyError
+from prony.kinds.hardware.schema import HardwareWorkload
+from prony.model.job import Job
+from prony.ports.workload import Needs, Prepare
+
+
+class HardwarePrepare(Prepare):
+    """Before a test runs."""
+
+    def needs(self, workload: HardwareWorkload) -> Needs:
+        if workload.is_of_gpu:
+            return {"engine": "torch", "unit": workload.unit.partition(":")[0]}
+        return {"engine": "torch", "unit": "cpu"} if workload.needs_torch else {}
+
+    def make_paths_absolute(self, job: Job, base: Path) -> Job:
+        work = job.work(HardwareWorkload)
+        if work.path is None:
+            return job
+        path = str((base / Path(work.path).expanduser()).absolute())
+        return job.model_copy(update={"workload": work.model_copy(update={"path": path})})
+
+    def key_behind(self, error: PronyError) -> str:
+        keys = {"no_directory": "path", "disk_full": "path", "unit_unavailable": "unit", "engine_missing": "library"}
+        return f"workload.{keys.get(error.code, 'test')}"
+
+
+PART = HardwarePrepare()

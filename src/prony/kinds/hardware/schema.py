@@ -1,0 +1,107 @@
+"""What a recipe says of a test of bare hardware."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from prony.kinds.hardware.readings import METRIC_UNITS
+from prony.model.quantity import DurationNs, SizeBytes, duration_text
+from prony.model.workload import Workload
+
+HardwareTest = Literal["cpu-memory", "cpu-gemm", "disk", "gpu-memory", "gpu-gemm", "gpu-transfer", "gpu-launch"]
+GemmFormat = Literal["fp32", "tf32", "fp64", "bf16", "fp16", "fp8", "int8"]
+MatrixShape = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,5}x[1-9][0-9]{0,5}x[1-9][0-9]{0,5}$")]
+_TIME_NS = 300_000_000
+
+
+class HardwareWorkload(Workload):
+    """Bare hardware without a model: the speed of memory, of matrix products, of a disk, of the way to a GPU."""
+
+    measure_keys: ClassVar[tuple[str, ...] | None] = ("repeats", "warmup", "until")
+    wrong_section: ClassVar[str] = "`load` is for services: a hardware test's `measure` says how often it is repeated"
+    wrong_measure_key: ClassVar[str] = (
+        "measure.{} is for models: a hardware test's `repeats` are fresh processes, and workload.time says how long "
+        "each reading takes"
+    )
+    sample_noun: ClassVar[str] = "sample"
+    unit_noun: ClassVar[str] = "samples"
+    sample_columns: ClassVar[tuple[str, ...]] = ("at_ns", "name", "value")
+
+    kind: Literal["hardware"] = Field(description="which kind of workload this is")
+    test: HardwareTest = Field(
+        description="what is measured: the host's memory, matrix products, a disk, or a GPU's memory, products, copies "
+        "from and to the host, and launches"
+    )
+    unit: str = Field(
+        default="cuda", min_length=1, description="of the tests of a GPU: which one, as cuda, cuda-1 or cuda:GPU-UUID"
+    )
+    library: Literal["numpy", "torch"] = Field(
+        default="numpy", description="of the tests of the CPU: what computes; torch has triad, bf16, fp16 and int8 too"
+    )
+    shapes: Literal["quick", "search", "model"] = Field(
+        default="quick",
+        description="of products: some squares, a search over shapes, or those that `layers` names",
+    )
+    layers: Annotated[tuple[MatrixShape, ...], Field(max_length=200)] = Field(
+        default=(), description="of `shapes: model`: the products of a model's layers as MxNxK",
+        examples=[["4096x14336x4096"]],
+    )  # fmt: skip
+    precisions: Annotated[tuple[GemmFormat, ...], Field(max_length=7)] = Field(
+        default=(), description="of products: the formats to compute in; default: all that run"
+    )
+    threads: int | None = Field(
+        default=None, ge=1, le=4096, description="of cpu-memory: the most processes at once; default: one for each CPU"
+    )
+    size: SizeBytes | None = Field(
+        default=None,
+        description="bytes of an array, or of the disk's file; default: what the caches and the free memory ask for",
+    )
+    path: str | None = Field(
+        default=None,
+        min_length=1,
+        description="of disk: the folder in which a file is written; default: that of temporary files",
+        json_schema_extra={"path": "name"},
+    )
+    time: DurationNs = Field(
+        default=_TIME_NS,
+        description="how long each reading is repeated, after a warm-up",
+        json_schema_extra={"default": duration_text(_TIME_NS)},
+    )
+    seed: int = Field(default=0, ge=0, description="seed of the data and of the search over shapes")
+
+    @property
+    def subject(self) -> str:
+        """What is measured, in one word."""
+        return self.test
+
+    @property
+    def is_of_gpu(self) -> bool:
+        return self.test.startswith("gpu-")
+
+    @property
+    def tool(self) -> str:
+        """By what."""
+        if self.test == "disk":
+            return ""
+        return "torch" if self.needs_torch else "numpy"
+
+    @property
+    def needs_torch(self) -> bool:
+        """Whether it runs in the interpreter that has PyTorch."""
+        return self.is_of_gpu or (self.test != "disk" and self.library == "torch")
+
+    @property
+    def metric_units(self) -> Mapping[str, str]:
+        return METRIC_UNITS
+
+    @model_validator(mode="after")
+    def _knows_its_layers(self) -> Self:
+        if (self.shapes == "model") != bool(self.layers):
+            raise ValueError("`shapes: model` and `layers` go together: name the products of the model's layers")
+        return self
+
+
+SCHEMA = HardwareWorkload

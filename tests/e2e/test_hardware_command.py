@@ -1,0 +1,70 @@
+"""`prony hardware` on this machine, and the same tests through a real server with a real agent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chaos.fleet import Fleet, fleet, wait_for
+from servers.commands import call_prony
+
+TINY = (
+    "--library", "numpy", "--layer", "32x32x32", "--size", "1MiB", "--repeats", "1", "--no-report", "--json",
+    "--set", "measure.warmup=1", "--set", "workload.time=1ms",
+)  # fmt: skip
+WANTED = {
+    "cpu-memory": "copy_gb_s.p50",
+    "cpu-gemm": "gemm_fp32_tflops.p50",
+    "disk": "read_mb_s.p50",
+}
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """A server, and one agent that may test its hardware."""
+    with fleet(tmp_path_factory.mktemp("lab"), lease_ttl="10s") as found:
+        found.add_server().start()
+        found.wait_ready()
+        agent = found.add_agent(found.url, recorded=False, options=("--kinds", "hardware"))
+        agent.start()
+        wait_for(lambda: "enrolled" in agent.said(), "the agent", 180)
+        yield found
+
+
+def check(text: str) -> None:
+    jobs = {job["cell"]["workload.test"]: job for job in json.loads(text)["jobs"]}
+    assert {test: job["state"] for test, job in jobs.items()} == dict.fromkeys(WANTED, "complete")
+    for test, key in WANTED.items():
+        assert jobs[test]["estimates"][key]["value"] > 0
+        assert jobs[test]["result"]["effective"]["details"]["data"]
+
+
+def test_this_machine_is_measured_and_its_readings_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRONY_HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "120")
+    check(call_prony("hardware", "--unit", "cpu", "--unit", "disk", *TINY).stdout)
+    shown = call_prony("show", "last").stdout
+    for word in ("copy threads=1" if "threads=1" in shown else "copy", "gemm fp64 32x32x32", "random read queue=32"):
+        assert word in shown
+
+
+def test_a_machine_without_a_gpu_says_so_plainly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRONY_HOME", str(tmp_path))
+    said = call_prony("hardware", "--unit", "cuda", code=None)
+    if said.returncode == 0:
+        pytest.skip("there is a GPU here")
+    assert said.returncode == 3
+    assert "there is no NVIDIA driver on this machine" in said.stderr or "is here, but" in said.stderr
+
+
+def test_an_agent_measures_its_machine_for_a_server(lab: Fleet) -> None:
+    check(call_prony("hardware", "--server", lab.url, *TINY).stdout)
+
+
+def test_an_agent_writes_to_no_folder_that_its_owner_did_not_allow(lab: Fleet) -> None:
+    done = call_prony("hardware", "--server", lab.url, "--unit", "disk", "--path", "/usr", *TINY, code=1)
+    (job,) = json.loads(done.stdout)["jobs"]
+    assert job["result"]["failure"]["code"] == "path_refused"
