@@ -55,7 +55,8 @@ def test_a_guessed_size_is_shown_in_the_table_with_what_changes_it(tmp_path: Pat
     model = write_model(tmp_path / "net.onnx", "batch", 3, "height", "width")
     done = prony("bench", model, *QUICK)
     assert "guess: input image is 1x3x224x224" in done.stderr
-    assert "image 1×3×224×224 (guess)" in done.stdout
+    assert "1×3×224×224" in done.stdout  # beside a void number, a column more breaks the words apart
+    assert "(guess)" in done.stdout
     assert "--shape image=1x3x224x224" in " ".join(done.stdout.split())
 
 
@@ -183,7 +184,7 @@ def test_the_recipe_that_is_printed_runs_as_it_is(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     write_model(tmp_path / "net.onnx", "batch", "sequence", name="x")
     text = prony("recipe", "net.onnx", *FEW).stdout
-    assert "# Assumed: input x is 1x128" in text
+    assert "# Guess: input x is 1x128" in text
     (tmp_path / "my.yaml").write_text(text)
     prony("run", "my.yaml", "--no-report")
     assert "warmup: 0" in text

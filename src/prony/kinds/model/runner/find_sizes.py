@@ -78,7 +78,7 @@ class OpenInputs:
 
 @dataclass(frozen=True)
 class SizeSearch:
-    """The shapes at which a model ran first, of the inputs that have an open axis; `is_cut_off` where sizes were left."""
+    """The shapes at which a model ran first, of the inputs that have an open axis; `is_cut_off`: not all were tried."""
 
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     is_cut_off: bool = False
@@ -99,7 +99,9 @@ def find_working_shapes(host: EngineHost, order: ChildOrder, watch: Watch) -> Si
         tried = replace(order, axes=order.axes | axes, shapes=order.shapes | shapes)
         answer = host.perform(tried, replace(watch, timeout_ns=min(watch.timeout_ns, left_ns)))
         if answer.done is not None:
-            return SizeSearch({one["name"]: one["shape"] for one in answer.done["inputs"] if one["name"] in inputs.names})
+            return SizeSearch(
+                {one["name"]: one["shape"] for one in answer.done["inputs"] if one["name"] in inputs.names}
+            )
         was_slow = was_slow or (answer.failure is not None and answer.failure.code == "timeout")
     return SizeSearch(is_cut_off=was_slow)
 
