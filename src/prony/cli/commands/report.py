@@ -23,7 +23,7 @@ def arguments(parser: ArgumentParser) -> None:
     """
     add_experiment_argument(parser)
     parser.add_argument(
-        "--format", "-f", help="html (default, or by --out's name), pdf, md, json, csv, junit or github"
+        "--format", "-f", help="html (default, or by the name of --out), pdf, md, json, csv, junit or github"
     )
     parser.add_argument("--out", "--output", "-o", type=Path, help="file to write; - for standard output")
     add_gates(parser)
