@@ -137,7 +137,9 @@ def test_two_values_of_a_parameter_take_turns_and_every_export_has_them(
     done = prony("bench", "--command", "sleep {s}", "-L", "s", "0.01,0.6", "--runs", "8", "--no-report",
                  "--export", "out/result.md", "--export", "result.csv", "--export", "result.json")  # fmt: skip
     assert "sleep 0.01 is faster than sleep 0.6, which takes" in done.stdout
-    assert "sleep 0.01" in (tmp_path / "out" / "result.md").read_text()
+    written = (tmp_path / "out" / "result.md").read_text()
+    assert "sleep 0.01" in written
+    assert "s.p50 got worse" in written  # the comparison stands in the document too
     assert "wall_s.p50" in (tmp_path / "result.csv").read_text()
     jobs = json.loads((tmp_path / "result.json").read_text())["jobs"]
     low, high = (job["estimates"]["wall_s.p50"]["value"] for job in jobs)
