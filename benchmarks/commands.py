@@ -2,8 +2,8 @@
 
 Bound: the medians differ by less than 0.2 ms, and ten executions of `true` take less than a second. On a busy machine
 neither tool says much; the least times, which others disturb least, stand beside the medians. What Prony starts has a
-PYTHONPATH, so that a script finds `prony.emit`, and an interpreter takes longer with one: in the last line the peer has
-one too.
+folder on PYTHONPATH, so that a script finds `prony.emit`, and an interpreter takes longer with each: in the last
+line the peer has one too, and Prony is started without.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import shutil
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -87,14 +88,34 @@ def wait_quiet(within_s: float) -> None:
         pass
 
 
-def compare(command: str, peer: Callable[[str, int, Path], Taken], options: Namespace, folder: Path) -> bool:
-    """Print a line for a command; return whether its bound held."""
+@contextmanager
+def _variable(name: str, value: str | None) -> Iterator[None]:
+    """Set a variable for the block; None: have none."""
+    before = os.environ.pop(name, None)
+    os.environ.update({} if value is None else {name: value})
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)
+        os.environ.update({} if before is None else {name: before})
+
+
+def compare(
+    command: str,
+    peer: Callable[[str, int, Path], Taken],
+    options: Namespace,
+    folder: Path,
+    *,
+    peers_path: str | None = None,
+) -> bool:
+    """Print a line for a command; return whether its bound held. `peers_path` is the PYTHONPATH of the peer alone."""
     turns, runs = options.turns, options.runs
     taken = {time_by_prony: Taken(), peer: Taken()}
     for turn in range(turns):
         for time_it in list(taken) if turn % 2 else reversed(list(taken)):
             wait_quiet(options.wait)
-            one = time_it(command, runs, folder)
+            with _variable("PYTHONPATH", peers_path if time_it is peer else None):
+                one = time_it(command, runs, folder)
             taken[time_it].values += one.values
             taken[time_it].verdicts += one.verdicts
     own, other = taken[time_by_prony], taken[peer]
@@ -120,9 +141,7 @@ def main() -> int:
         held = [compare(command, peer, options, folder) for command in COMMANDS]
         for package in ("prony", "benchmarkai"):
             (folder / "python" / package).mkdir(parents=True)
-        os.environ["PYTHONPATH"] = str(folder / "python")
-        held.append(compare(WITH_PATH, peer, options, folder))
-        del os.environ["PYTHONPATH"]
+        held.append(compare(WITH_PATH, peer, options, folder, peers_path=str(folder / "python")))
         ten_s, whole_s = time_ten(folder)
     print(f"\nten executions of true: {ten_s:.2f} s (bound: {BOUND_S:g}); the whole command: {whole_s:.2f} s")
     return int(not all(held) or ten_s >= BOUND_S)

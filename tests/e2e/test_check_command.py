@@ -97,3 +97,12 @@ def test_scripts_targets_and_recipes_for_several_machines_are_looked_at_too(tmp_
     recipe.write_text("name: r\nworkload:\n  kind: script\n  command: 'true'\n")
     prony("check", recipe)
     assert "no target is called 'moon'" in prony("check", recipe, "--on", "moon", code=2).stderr
+
+
+def test_an_address_and_a_trace_of_a_load_are_looked_at_too(tmp_path: Path) -> None:
+    recipe = tmp_path / "r.yaml"
+    begin = "name: r\nworkload:\n  kind: service\n  driver: http\n"
+    recipe.write_text(f"{begin}  endpoint: ftp://127.0.0.1\n")
+    assert f"{recipe}:5: workload.endpoint: 'ftp://127.0.0.1' is no endpoint" in prony("check", recipe, code=2).stderr
+    recipe.write_text(f"{begin}  endpoint: http://127.0.0.1\nload:\n  replay: {{file: gone.jsonl}}\n")
+    assert f"{recipe}:7: load.replay.file: no trace at" in prony("check", recipe, code=2).stderr

@@ -64,9 +64,18 @@ def test_a_run_is_listed_and_shown_with_intervals_and_verdicts() -> None:
     ("form", "sign"), [("html", "<!doctype html>"), ("md", "# small"), ("json", '"version"'), ("csv", "job_id")]
 )
 def test_reports_come_in_every_format(form: str, sign: str, tmp_path: Path) -> None:
-    target = tmp_path / f"report.{form}"
+    target, by_name = tmp_path / f"report.{form}", tmp_path / f"again.{form}"
     prony("report", "last", "--format", form, "--out", target)
     assert sign.lower() in target.read_text().lower()
+    prony("report", "last", "--out", by_name)
+    assert by_name.read_text() == target.read_text()
+
+
+def test_a_name_that_tells_no_format_is_refused(tmp_path: Path) -> None:
+    done = prony("report", "last", "--out", tmp_path / "report.docx", code=2)
+    assert "its name tells no format" in done.stderr
+    assert ".pdf" in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_junit_report_has_a_case_for_each_job() -> None:

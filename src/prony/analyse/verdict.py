@@ -65,7 +65,8 @@ def note(code: str, text: str) -> Reason:
 
 
 def percent(share: float) -> str:
-    return f"{share * 100:.3g} %"
+    value = share * 100
+    return f"{value:,.0f} %" if abs(value) >= 1000 else f"{value:.3g} %"
 
 
 def runs_text(count: int, kind: str = "") -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack, overload
 
 from prony.api.call_function import is_timing_process
 from prony.api.hints import add_hints
-from prony.api.results import ExperimentResult, FunctionResult, read_samples
+from prony.api.results import ExperimentResult, FunctionResult, open_home, read_samples
 from prony.errors import InputError
 
 if TYPE_CHECKING:
@@ -233,12 +233,10 @@ def _read_time_ns(value: str | float | None, default_s: float) -> int:
 
 @contextmanager
 def _open_bench() -> Iterator[Bench]:
-    from prony.app.bench import Bench
-
     if threading.current_thread() is not threading.main_thread():
         hint = "call it in the main thread, or start prony as a command of its own"
         raise InputError("only the main thread of a program can run an experiment", hint=hint)
-    with Bench.open() as found:
+    with open_home() as found:
         yield found
 
 

@@ -13,7 +13,7 @@ import pytest
 from prony.api.functions import check_not_stopped
 from prony.api.pytest_child import metrics_by_test, name_metrics
 from prony.api.pytest_recipe import TestRecipe, default_name
-from prony.api.results import FunctionResult
+from prony.api.results import FunctionResult, open_home
 from prony.api.time_function import time_function
 from prony.app.bench import Bench
 from prony.app.run_bench import delete_afterwards
@@ -156,7 +156,7 @@ def measure_apart(config: pytest.Config, nodeids: Sequence[str]) -> BenchSession
     terms = Terms.read({"threshold": option.prony_threshold, "metrics": keys})
     found = BenchSession(read_time_ns(config), names=metrics_by_test(nodeids))
     loaded = recipe.load()
-    with Bench.open() as bench, delete_afterwards(bench, is_wanted=option.prony_save is None) as note:
+    with open_home() as bench, delete_afterwards(bench, is_wanted=option.prony_save is None) as note:
         baseline = _find_baseline(bench, option.prony_compare) if option.prony_compare else None
         found.data = bench.run(loaded, base=config.rootpath, on_start=note(lambda *_: None), on_event=lambda _: None)
         check_not_stopped(found.data, is_kept=option.prony_save is not None)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from prony.api.time_function import CallTimes
+    from prony.app.bench import Bench
     from prony.model.assumption import Assumption
     from prony.model.comparison import Comparison, Conclusion
     from prony.model.estimate import Estimate, Verdict
@@ -24,6 +26,17 @@ if TYPE_CHECKING:
 
 Library = Literal["polars", "pandas"]
 _WIDTH = 120
+_THRESHOLD = "3%"
+
+
+@contextmanager
+def open_home() -> Iterator[Bench]:
+    """Open the home that counts here, under the settings that files and the environment give: as a command does."""
+    from prony.app.bench import Bench
+    from prony.cli.option_settings import use_settings
+
+    with use_settings("bench"), Bench.open() as bench:
+        yield bench
 
 
 class ExperimentResult:
@@ -88,7 +101,7 @@ class ExperimentResult:
         self,
         baseline: ExperimentResult | str,
         *,
-        threshold: str = "3%",
+        threshold: str | None = None,
         metrics: Sequence[str] = (),
         across: Sequence[str] = (),
     ) -> ComparisonResult:
@@ -96,7 +109,7 @@ class ExperimentResult:
 
         Args:
             baseline: The earlier result itself, or its id.
-            threshold: The smallest change that matters.
+            threshold: The smallest change that matters; by default the setting `cli.threshold`, 3 %.
             metrics: What decides; by default the headlines of the workload.
             across: Settings that may differ, such as `engine`.
 
@@ -104,11 +117,14 @@ class ExperimentResult:
             InputError: One of them was not kept, or they are not comparable.
         """
         from prony.app.bench import Bench
+        from prony.cli.option_settings import use_settings
         from prony.model.comparison import Terms
 
-        with add_hints(), Bench.open() as bench:
+        with add_hints(), use_settings("compare") as chosen, Bench.open() as bench:
             first = baseline if isinstance(baseline, str) else baseline._kept_id("compared")
-            terms = Terms.read({"threshold": threshold, "metrics": tuple(metrics), "across": tuple(across)})
+            usual = chosen["cli.threshold"].value if chosen else None
+            smallest = threshold or usual or _THRESHOLD
+            terms = Terms.read({"threshold": smallest, "metrics": tuple(metrics), "across": tuple(across)})
             return ComparisonResult(bench.analyses.compare([first, self._kept_id("compared")], terms))
 
     def report(self, path: str | Path | None = None) -> Path:
@@ -119,10 +135,9 @@ class ExperimentResult:
         Raises:
             InputError: The name tells no format, or the result was not kept.
         """
-        from prony.app.bench import Bench
         from prony.report import format_of_path
 
-        with add_hints(), Bench.open() as bench:
+        with add_hints(), open_home() as bench:
             known = self._kept_id("reported")
             if path is None:
                 return bench.experiments.keep_report(known)

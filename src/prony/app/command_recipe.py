@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -15,6 +15,8 @@ from prony.model.assumption import Assumption
 
 _EXECUTIONS = 10
 _COMMAND = "workload.command"
+# Words that only a shell understands.
+_OF_SHELLS = frozenset(("|", "||", "&", "&&", ";", "<", ">", ">>", "2>", "2>&1"))
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def draft_command_recipe(request: CommandRequest) -> QuickRecipe:
         found.append(Assumption(what=f"{runs} executions", flag="--runs N", key="measure.repeats"))
     if not request.warmup:
         found.append(Assumption(what="no warm-up", flag="--warmup N", key="measure.warmup"))
-    return QuickRecipe(document, tuple(found))
+    return QuickRecipe(document, (*found, *_assume_words(commands)))
 
 
 def _fill_parameters(request: CommandRequest) -> list[str]:
@@ -74,6 +76,15 @@ def _fill_parameters(request: CommandRequest) -> list[str]:
                 filled = filled.replace(f"{{{name}}}", value)
             found.append(filled)
     return list(dict.fromkeys(found))
+
+
+def _assume_words(commands: Sequence[str]) -> list[Assumption]:
+    """Say where a word that means something to a shell is handed to the program like any other."""
+    given = next((word for command in commands for word in shlex.split(command) if word in _OF_SHELLS), None)
+    if given is None:
+        return []
+    what = f"no shell: {given} is a word like any other, which the program is given"
+    return [Assumption(what=what, flag="--command \"sh -c '...'\"", key=_COMMAND)]
 
 
 def _program_of(command: str) -> str:

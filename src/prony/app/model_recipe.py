@@ -17,6 +17,7 @@ from prony.model.recipe import UNLIMITED_RUNS, Measure
 from prony.ports import plugins
 from prony.ports.models import FetchOptions, policy_of, scheme_of
 from prony.runner.models import source_of
+from prony.stats.spread import FEWEST_RUNS
 
 if TYPE_CHECKING:
     from prony.model.device import EngineReport
@@ -68,6 +69,9 @@ def draft_model_recipe(
     engines = [chooser.choose(model, _ending_of(model, cache, base)) for model in request.models]
     sides = _sides(request.models, engines)
     repeats = request.repeats or (_PAIRS if sides else _REPEATS)
+    if sides and repeats < FEWEST_RUNS:
+        hint = f"--repeats {FEWEST_RUNS} or more; without it {_PAIRS}"
+        raise InputError(f"--repeats {repeats}: two models need {FEWEST_RUNS} runs of each at least", hint=hint)
     matrix = _list_several(request) if sides else _matrix_of(request.models, engines) | _list_several(request)
     workload = _workload(request, engines[0][0])
     document: dict[str, Any] = {"name": join_as_name([_name_of(model) for model in request.models])}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,7 +70,7 @@ def _without(quick: QuickRecipe, failures: Sequence[tuple[Job, PronyError]], *, 
     if not is_open or not kept:
         raise failures[0][1]
     told = [
-        Assumption(what=f"{name} left out: {_shorten(error.message)}", flag="--engine NAME", key=_ENGINE)
+        Assumption(what=f"{name} left out: {_shorten(name, error)}", flag=f"--engine {name}", key=_ENGINE)
         for name, error in failed.items()
     ]
     document = dict(quick.document)
@@ -86,6 +87,9 @@ def _without(quick: QuickRecipe, failures: Sequence[tuple[Job, PronyError]], *, 
     return type(quick)(document, (*quick.assumptions, *told))
 
 
-def _shorten(text: str) -> str:
-    plain = " ".join(text.split())
-    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 1]}…"
+def _shorten(engine: str, error: PronyError) -> str:
+    """Return what an engine said as one line: without the path of the model, and of a long text the two ends, for the
+    reason stands in the last words mostly."""
+    text = error.message.rpartition(f" on {engine}: ")[2]
+    plain = re.sub(r"(?<!\S)/\S*/(?=[^/\s])", "", " ".join(text.split()))
+    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST // 2]} … {plain[-_LONGEST // 2 :]}"

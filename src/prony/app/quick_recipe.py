@@ -31,8 +31,11 @@ class QuickRecipe:
     @property
     def comments(self) -> str:
         """A line for each thing that was assumed, with the key that changes it."""
-        lines = (" ".join(f"# Assumed: {one.what}; to change it: {one.key}".split()) for one in self.assumptions)
-        return "".join(f"{line}\n" for line in lines)
+        lines = (
+            f"# {'Guess' if one.is_guess else 'Assumed'}: {one.what}; to change it: {one.key}"
+            for one in self.assumptions
+        )
+        return "".join(f"{' '.join(line.split())}\n" for line in lines)
 
 
 def plain_name(text: str) -> str:

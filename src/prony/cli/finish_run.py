@@ -86,15 +86,20 @@ def _end_on_void(data: ExperimentData, code: int, *, fails: bool | None) -> int:
     ended = code or (1 if fails else 0)
     why = f"exit code {ended}" + (" (--strict)" if ended and not code else "")
     why += "; --strict makes it 1" if not ended and fails is False else ""
-    counted = f" of {len(data.entries)} jobs" if len(data.entries) > 1 else ""
     with suppress(BrokenPipeError):
-        print_note(one_line(f"void: {_name_few(void)}{counted}: do not quote these numbers, see ✖ for why; {why}"))
+        print_note(
+            one_line(f"void: {_name_few(void, len(data.entries))}: do not quote these numbers, see ✖ for why; {why}")
+        )
     return ended
 
 
-def _name_few(titles: Sequence[str]) -> str:
-    shown = ", ".join(titles[:_MOST_NAMED])
-    return shown if len(titles) <= _MOST_NAMED else f"{shown} and {len(titles) - _MOST_NAMED} more"
+def _name_few(titles: Sequence[str], total: int) -> str:
+    """Name some of so many jobs; a title may have commas in it."""
+    if len(titles) == total > 1:
+        return f"all {total} jobs"
+    shown = "; ".join(titles[:_MOST_NAMED])
+    more = f"; and {len(titles) - _MOST_NAMED} more" if len(titles) > _MOST_NAMED else ""
+    return f"{len(titles)} of {total} jobs ({shown}{more})" if total > 1 else shown
 
 
 def _write_report(write_report: Callable[[ExperimentData], Path], data: ExperimentData) -> Path | None:
@@ -134,7 +139,12 @@ def _gates_pass(data: ExperimentData, *, strict: bool) -> bool:
 
 
 def finish_there(
-    ended: Ended, output: RunOutput, options: Namespace, *, beside: Mapping[str, Any] | None = None
+    ended: Ended,
+    output: RunOutput,
+    options: Namespace,
+    *,
+    beside: Mapping[str, Any] | None = None,
+    closing: Callable[[int], int] | None = None,
 ) -> int:
     """Show what came out on the server that the options name; one that is away just then is waited for."""
     from prony.cli.remote import again, connect_server
@@ -152,7 +162,8 @@ def finish_there(
             print_note(one_line(f"{job.title}: failed and left no result: {why_ended(job)}"))
 
     def fail(code: int) -> int:
-        return code or (1 if failed else 0)
+        ended_with = code or (1 if failed else 0)
+        return closing(ended_with) if closing else ended_with
 
     return finish(
         data, output, write_report=lambda _: kept, again=again(options), beside=beside, closing=fail

@@ -53,15 +53,22 @@ def apply_settings(name: str, parser: ArgumentParser, arguments: Sequence[str]) 
 
     `arguments` are those of the command: some of them take the place of a setting of another name.
     """
+    with use_settings(name) as chosen:
+        _set_defaults(name, parser, {key: one for key, one in chosen.items() if not _is_replaced(key, arguments)})
+        yield ServerGuard(chosen)
+
+
+@contextmanager
+def use_settings(name: str) -> Iterator[Mapping[str, ChosenSetting]]:
+    """Read what counts for a command, and put what is no option of one command into the environment for the block."""
     chosen = _choose(name)
     if chosen is None:
-        yield ServerGuard({})
+        yield {}
         return
     from prony.app.settings import export_settings
 
-    _set_defaults(name, parser, {key: one for key, one in chosen.items() if not _is_replaced(key, arguments)})
     with export_settings({key: one for key, one in chosen.items() if "__" not in one.setting.variable}):
-        yield ServerGuard(chosen)
+        yield chosen
 
 
 def settings_files(name: str) -> list[SettingsFile]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,13 +95,22 @@ def submission_of(loaded: LoadedRecipe, overrides: Sequence[str], *, priority: i
     )  # fmt: skip
 
 
-def see_through(client: Client, view: ExperimentView, output: RunOutput, options: Namespace) -> int:
-    """Follow an experiment that was just made to its end; return the exit code."""
+def see_through(
+    client: Client,
+    view: ExperimentView,
+    output: RunOutput,
+    options: Namespace,
+    *,
+    closing: Callable[[int], int] | None = None,
+) -> int:
+    """Follow an experiment that was just made to its end, and let `closing` show what comes below its numbers; return
+    the exit code."""
     schedule = _note_schedule(client, view, options)
     for model in _paths(view):
         print_note(f"note: {model} is a path: it must lie on the agents too, and they must allow it; zoo: and https:// "
                    "work everywhere")  # fmt: skip
-    return finish_there(follow_experiment(client, view.experiment.id, cancels=True), output, options, beside=schedule)
+    ended = follow_experiment(client, view.experiment.id, cancels=True)
+    return finish_there(ended, output, options, beside=schedule, closing=closing)
 
 
 def _note_schedule(client: Client, view: ExperimentView, options: Namespace) -> dict[str, Any]:

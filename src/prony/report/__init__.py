@@ -41,15 +41,15 @@ def check_format(written: str, *, besides: Sequence[str] = ()) -> str:
     raise InputError(f"there is no report format {written!r}", hint=hint, code="unknown_format")
 
 
-def format_of_path(path: Path) -> str:
-    """Return the format that the name of a file tells.
+def format_of_path(path: Path, *, besides: Sequence[str] = ()) -> str:
+    """Return the format that the name of a file tells; `besides` are endings that whoever asks knows too.
 
     Raises:
         InputError: Its ending is none of a format.
     """
     ending = path.suffix.lower()
     if ending not in _BY_ENDING:
-        raise InputError(f"{path}: its name tells no format", hint=f"end it in {', '.join(_BY_ENDING)}")
+        raise InputError(f"{path}: its name tells no format", hint=f"end it in {', '.join((*_BY_ENDING, *besides))}")
     return _BY_ENDING[ending]
 
 

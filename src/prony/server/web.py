@@ -79,6 +79,11 @@ def is_page(scope: Scope) -> bool:
     return path == "/" or _asset(path) is not None or b"text/html" in header(scope, b"accept")
 
 
+def has_site() -> bool:
+    """Are the pages built?"""
+    return (SITE / "index.html").is_file()
+
+
 async def serve(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer with the file, or with the application's page: what its addresses mean, it knows itself."""
     await _answer(scope)(scope, receive, send)

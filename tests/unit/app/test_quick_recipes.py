@@ -11,6 +11,7 @@ from prony.app.command_recipe import CommandRequest, draft_command_recipe
 from prony.app.model_recipe import ModelRequest, draft_model_recipe
 from prony.app.quick_recipe import QuickRecipe
 from prony.errors import InputError, NotFoundError
+from prony.model.assumption import Assumption
 from prony.model.device import EngineReport, EngineUnit
 from prony.recipe import loads
 
@@ -139,3 +140,19 @@ def test_parameters_fill_commands_in_every_combination() -> None:
 def test_a_command_that_makes_no_sense_is_refused(request_: CommandRequest, told: str) -> None:
     with pytest.raises(InputError, match=told):
         draft_command_recipe(request_)
+
+
+def test_two_models_with_too_few_runs_are_refused_by_the_name_of_the_option(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--repeats 2: two models need 5 runs"):
+        draft(tmp_path, "zoo:tiny", "zoo:noop", repeats=2)
+
+
+def test_a_word_that_only_a_shell_understands_is_said() -> None:
+    told = [one.what for one in draft_command_recipe(CommandRequest(("ls | wc",), warmup=1, runs=3)).assumptions]
+    assert told == ["no shell: | is a word like any other, which the program is given"]
+    assert not draft_command_recipe(CommandRequest(("sh -c 'ls | wc'",), warmup=1, runs=3)).assumptions
+
+
+def test_a_guess_is_called_one_in_the_recipe_too() -> None:
+    guess = Assumption(what="input x is 1x128", flag="--shape x=1x128", key="workload.inputs.shapes.x", is_guess=True)
+    assert QuickRecipe({}, (guess,)).comments == ("# Guess: input x is 1x128; to change it: workload.inputs.shapes.x\n")

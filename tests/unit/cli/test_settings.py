@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from prony.api.results import open_home
 from prony.app.settings import find_settings_files
-from prony.cli.option_settings import apply_settings, list_settings
+from prony.cli.option_settings import apply_settings, list_settings, use_settings
+from prony.errors import InputError
 from servers.commands import call_prony
 
 _FROM_KUBERNETES, _MISSPELT = "_".join(["PRONY", "SERVER", "PORT"]), "_".join(["PRONY", "SERVER", "", "PROT"])
@@ -231,3 +233,23 @@ def test_the_files_are_found_where_each_system_keeps_them() -> None:
 def test_no_two_settings_share_a_name() -> None:
     every = list_settings()
     assert len({one.key for one in every}) == len({one.variable for one in every}) == len(every)
+
+
+def test_a_program_reads_the_same_files_as_a_command(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PRONY_HOME")
+    write_project(place, 'home = "kept"\n')
+    with open_home() as bench:
+        assert bench.home.root == place.parent / "kept"
+    assert "PRONY_HOME" not in os.environ
+
+
+def test_a_program_is_told_of_an_unknown_key_with_its_line(place: Path) -> None:
+    write_project(place, "[cli]\nserwer = 'x'\n")
+    with pytest.raises(InputError, match=r"prony\.toml:2: no setting is called cli\.serwer"), open_home():
+        pass
+
+
+def test_the_threshold_of_a_file_counts_for_a_comparison_in_a_program(place: Path) -> None:
+    write_project(place, '[cli]\nthreshold = "7%"\n')
+    with use_settings("compare") as chosen:
+        assert chosen["cli.threshold"].value == options_of("compare", "a", "b")["threshold"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+from itertools import pairwise
 
 import pytest
 from analyse.compare.sides import entry, noisy, side
@@ -95,6 +97,14 @@ class TestHtml:
         assert "<svg" in page
         assert "candidate / baseline" in page
         assert "http://" not in page.replace("http://www.w3.org", "")
+
+    def test_a_ratio_far_from_one_is_drawn_on_an_axis_that_can_be_read(self) -> None:
+        levels = {"A": 178.0, "B": 1.04}
+        sides = [side(name, entry({"inference_ms.p50": noisy(levels[name], 10)}, experiment=name)) for name in levels]
+        page = comparison_html.render(compare_entries(sides, Terms()))
+        places = [float(one) for one in re.findall(r'<text[^>]* x="([\d.]+)"[^>]*>[\d.]+</text>', page)]
+        assert len(places) > 3
+        assert min(second - first for first, second in pairwise(places)) > 20  # no number lies on another
 
     def test_nothing_to_draw_is_no_plot_and_no_crash(self) -> None:
         sides = [side(name, entry({"inference_ms.p50": [1.0]}, experiment=name)) for name in ("A", "B")]

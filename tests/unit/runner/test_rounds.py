@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prony.kinds.script.runner.script_job_run import is_pointless
 from prony.model.recipe import Measure, Until
 from prony.model.result import Failure, Noise, Phase, Repetition
 from prony.runner.turns import count_repetitions, next_step, shuffle_round, wants_replacement
@@ -58,18 +59,27 @@ def test_no_replacements_are_made_while_every_run_is_disturbed() -> None:
     assert next_step(Measure(until=Until(ci="2%")), [disturbed] * 6, []) is None
 
 
-def test_long_runs_on_a_machine_that_is_never_quiet_stop_after_three() -> None:
-    def long(foreign_cpu: float, minutes: float = 0.5) -> Repetition:
-        phase = Phase(begin_ns=0, end_ns=int(minutes * 60e9), cpu_ns=0)
-        changes = {"noise": Noise(foreign_cpu=foreign_cpu), "phases": {"measure": phase}}
-        return ok(contaminated=True).model_copy(update=changes)
+def long(foreign_cpu: float, minutes: float = 0.5, told: int = 0) -> Repetition:
+    phase = Phase(begin_ns=0, end_ns=int(minutes * 60e9), cpu_ns=0, count=told)
+    changes = {"noise": Noise(foreign_cpu=foreign_cpu), "phases": {"measure": phase}}
+    return ok(contaminated=True).model_copy(update=changes)
 
+
+def test_long_runs_on_a_machine_that_is_never_quiet_stop_after_three() -> None:
     measure = Measure(repeats=10)
     assert next_step(measure, [long(0.4)] * 2, []) == "measure"
     assert next_step(measure, [long(0.4)] * 3, []) is None
     assert next_step(measure, [long(0.4, minutes=0.1)] * 3, []) == "measure"  # not long enough to give up
     assert next_step(measure, [long(0.1)] * 3, []) == "measure"  # what comes out is not void
     assert next_step(measure, [ok(), *[long(0.4)] * 3], []) == "measure"
+
+
+def test_a_command_stops_early_too_unless_it_computes_something() -> None:
+    measure = Measure(repeats=10)
+    assert is_pointless(measure, [long(0.4)] * 3)
+    assert not is_pointless(measure, [long(0.4)] * 2)
+    assert not is_pointless(measure, [long(0.4), long(0.4), ok()])  # it is quiet at times
+    assert not is_pointless(measure, [long(0.4, told=2)] * 10)  # a loss is the same on a busy machine
 
 
 def test_a_crash_counts_as_a_repetition_and_the_rest_go_on() -> None:

@@ -51,8 +51,10 @@ def command(options: Namespace) -> int:
         heed_others(watch, waits_s)
         with following() as follower:
             data = bench.run(loaded, base=Path.cwd(), on_start=note(follower.start), on_event=follower.event)
+        # What is not kept takes no part in a history, and is not judged with it.
+        analysed = data if options.no_save or not formats else bench.experiments.analyse(data)
         for path, form in formats.items():
-            _export(data, path, form)
+            _export(analysed, path, form)
         return _finish(bench, data, quick, output._replace(report=output.report and not options.no_save))
 
 

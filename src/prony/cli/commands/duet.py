@@ -147,11 +147,14 @@ def _there(loaded: LoadedRecipe, options: Namespace) -> int:
     terms = terms_of(options)
     with connect_server(options) as client:
         view = client.experiments.submit(submission_of(loaded, [*options.set, *upload_scripts(client, loaded)]))
+
+        def compare(code: int) -> int:
+            return code or _print_comparison(client.analyses.compare([view.experiment.id], terms), options)
+
         if options.json:
             follow_experiment(client, view.experiment.id, cancels=True)
-        elif code := see_through(client, view, RunOutput.of(options), options):
-            return code
-        return _print_comparison(client.analyses.compare([view.experiment.id], terms), options)
+            return compare(0)
+        return see_through(client, view, RunOutput.of(options), options, closing=compare)
 
 
 def _print_comparison(found: Comparison, options: Namespace) -> int:

@@ -23,7 +23,7 @@ def arguments(parser: ArgumentParser) -> None:
     """
     add_experiment_argument(parser)
     parser.add_argument(
-        "--format", "-f", help="html (default, or by --out's name), pdf, md, json, csv, junit or github"
+        "--format", "-f", help="html (default, or by the name of --out), pdf, md, json, csv, junit or github"
     )
     parser.add_argument("--out", "--output", "-o", type=Path, help="file to write; - for standard output")
     add_gates(parser)
@@ -59,9 +59,12 @@ def command(options: Namespace) -> int:
 
 
 def _by_name(out: Path | None) -> str:
-    """Return the format that a file's name tells; HTML of a name that tells none."""
-    suffixes = {".pdf": _PDF, ".md": "md", ".json": "json", ".csv": "csv"}
-    return suffixes.get(out.suffix.lower(), "html") if out is not None else "html"
+    """Return the format that a file's name tells; HTML where there is no file to be named."""
+    from prony.report import format_of_path
+
+    if out is None or str(out) == "-" or (out.exists() and not out.is_file()):
+        return "html"
+    return _PDF if out.suffix.lower() == ".pdf" else format_of_path(out, besides=(".pdf",))
 
 
 def _print_pdf(content: bytes | Path) -> bytes | Path:

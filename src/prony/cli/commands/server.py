@@ -178,10 +178,13 @@ def _say(serving: Serving) -> None:
     import sys
 
     from prony.cli.output import print_text
+    from prony.server.web import has_site
 
     print_text(f"serving at {serving.url}")
     print_text(f"  home    {serving.home}")
     print_text(f"  API     {serving.url}/docs")
+    if not has_site():
+        print_text("  pages   not built in this checkout: `make ui` builds them (Node.js 20.19 or newer); then reload")
     for line in _access(serving):
         print_text(line)
     sys.stdout.flush()

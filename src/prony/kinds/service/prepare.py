@@ -12,7 +12,9 @@ from pydantic import ValidationError
 
 from prony.errors import InputError, PronyError
 from prony.kinds.service.schema import Option, ServiceWorkload
-from prony.load.endpoint import make_certificate_absolute
+from prony.load.arrivals import read_trace
+from prony.load.endpoint import make_certificate_absolute, parse_endpoint
+from prony.model.assumption import Assumption
 from prony.model.container import ENGINES
 from prony.model.device import AbilityReport
 from prony.model.job import Job
@@ -21,6 +23,7 @@ from prony.ports import plugins
 from prony.ports.driver import Driver, Task
 from prony.ports.service import Service, starting_option
 from prony.ports.workload import Needs, Prepare
+from prony.runner.context import RunContext
 
 _SYNTHETIC = "synthetic"
 
@@ -83,7 +86,10 @@ _WHOLE = (True, "slash", "there")
 
 
 # Which key an error is about, by its code; the others are about the service.
-_KEYS = {"unknown_driver": "driver", "unknown_task": "task"}
+_KEYS = {
+    "unknown_driver": "workload.driver", "unknown_task": "workload.task", "input": "workload.endpoint",
+    "not_found": "load.replay.file", "bad_trace": "load.replay.file",
+}  # fmt: skip
 
 
 class ServicePrepare(Prepare):
@@ -152,10 +158,17 @@ class ServicePrepare(Prepare):
         found = (_unavailable(job.work(ServiceWorkload)) for job in jobs)
         return tuple(dict.fromkeys(filter(None, found)))
 
+    def try_once(self, job: Job, context: RunContext) -> tuple[Assumption, ...]:
+        """Read what a run reads before it sends anything: the address and the trace. No service is started."""
+        workload = job.work(ServiceWorkload)
+        if workload.endpoint is not None:
+            parse_endpoint(workload.endpoint, context.base)
+        if job.load.replay is not None:
+            read_trace(Path(job.load.replay.file), layout=job.load.replay.layout)
+        return ()
+
     def key_behind(self, error: PronyError) -> str:
-        return {"unknown_driver": "workload.driver", "unknown_task": "workload.task"}.get(
-            error.code, "workload.service"
-        )
+        return _KEYS.get(error.code, "workload.service")
 
     def named_options(self, job: Job) -> Iterator[tuple[str, Any]]:
         picked = chosen(job.work(ServiceWorkload))

@@ -90,8 +90,12 @@ def _point(axes: object, one: Contrast, place: int) -> list[float]:
 
 
 def _around(low: float, high: float) -> tuple[float, float]:
-    room = (high - low) * 0.05
-    return low - room, high + room
+    """Return the ends with some room beyond them, in proportion: ratios far from 1 are drawn on a logarithmic axis."""
+    if low <= 0:
+        room = (high - low) * 0.05
+        return low - room, high + room
+    factor = (high / low) ** 0.05
+    return low / factor, high * factor
 
 
 def _match(match: Match) -> list[Html]:

@@ -43,7 +43,7 @@ export function Gates({ experimentId, outcomes, metric = "throughput_per_s" }: P
           />
           <label className="row tick">
             <input type="checkbox" checked={strict} onChange={(event) => setStrict(event.target.checked)} />
-            What cannot be told fails
+            Treat missing metrics as failures
           </label>
         </div>
       </div>

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from typing import Any
 
@@ -15,7 +15,8 @@ from prony.runner.graph_sizes import SuggestedSizes, suggest_sizes
 from prony.runner.host import EngineHost, Watch
 from prony.runner.onnx_file import read_graph
 
-_SEARCH_S = 60.0
+# A size that is far too large can take longer than all others together, as 16000 steps of a recurrent network do.
+_SEARCH_S, _TRY_S = 60.0, 15.0
 _SIDES = ("height", "width")
 # What is tried where nothing else is known of an axis.
 _USUAL = {"height": 224, "width": 224, "channels": 3, SAMPLES: 16000, SEQUENCE: 128, "total": 128, "past": 0}
@@ -75,26 +76,34 @@ class OpenInputs:
         return axes, shapes
 
 
-def find_working_shapes(host: EngineHost, order: ChildOrder, watch: Watch) -> dict[str, list[int]] | None:
-    """Run a model at sizes that its graph suggests and at common ones, for a minute at most.
+@dataclass(frozen=True)
+class SizeSearch:
+    """The shapes at which a model ran first, of the inputs that have an open axis; `is_cut_off`: not all were tried."""
 
-    Returns:
-        The shapes of the inputs that have an open axis, at the first sizes at which it ran; None where it ran at none.
-    """
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    is_cut_off: bool = False
+
+
+def find_working_shapes(host: EngineHost, order: ChildOrder, watch: Watch) -> SizeSearch:
+    """Run a model at sizes that its graph suggests and at common ones, for a minute at most."""
     deadline_s = time.monotonic() + _SEARCH_S
     told = host.perform(replace(order, op="signature"), watch).done
     if told is None:
-        return None
+        return SizeSearch()
     inputs = _outline([_spec(one) for one in told["specs"]], order)
+    was_slow = False
     for axes, shapes in islice(_list_choices(inputs, order.model), _MOST_TRIES):
-        left_ns = int((deadline_s - time.monotonic()) * 1e9)
+        left_ns = int(min(_TRY_S, deadline_s - time.monotonic()) * 1e9)
         if not host.is_alive or left_ns <= 0:
-            return None
+            return SizeSearch(is_cut_off=True)
         tried = replace(order, axes=order.axes | axes, shapes=order.shapes | shapes)
-        done = host.perform(tried, replace(watch, timeout_ns=min(watch.timeout_ns, left_ns))).done
-        if done is not None:
-            return {one["name"]: one["shape"] for one in done["inputs"] if one["name"] in inputs.names}
-    return None
+        answer = host.perform(tried, replace(watch, timeout_ns=min(watch.timeout_ns, left_ns)))
+        if answer.done is not None:
+            return SizeSearch(
+                {one["name"]: one["shape"] for one in answer.done["inputs"] if one["name"] in inputs.names}
+            )
+        was_slow = was_slow or (answer.failure is not None and answer.failure.code == "timeout")
+    return SizeSearch(is_cut_off=was_slow)
 
 
 def _spec(told: Message) -> TensorSpec:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from prony.errors import CapacityError, InputError, PronyError, SutError
-from prony.kinds.model.runner.find_sizes import find_working_shapes
+from prony.kinds.model.runner.find_sizes import SizeSearch, find_working_shapes
 from prony.kinds.model.runner.job_run import model_order
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.assumption import Assumption
@@ -58,9 +58,15 @@ def _run_once(job: Job, context: RunContext) -> Message:
             raise SutError(f"{workload.engine} gave no answer", hint="see whether prony engines finds it ready")
         error = _error_of(answer.failure, workload)
         if error.code in ("wrong_size", "unknown_size"):
-            shapes = find_working_shapes(host, order, watch)
-            error.hint = _suggest(shapes) if shapes else f"{error.hint}\nit ran at no other common size either"
+            found = find_working_shapes(host, order, watch)
+            error.hint = _suggest(found.shapes) if found.shapes else f"{error.hint}\n{_say_fruitless(found)}"
         raise error
+
+
+def _say_fruitless(search: SizeSearch) -> str:
+    if search.is_cut_off:
+        return "other sizes were tried for a minute at most, and not all of them: none ran in that time"
+    return "it ran at no other common size either"
 
 
 def _suggest(shapes: Mapping[str, Sequence[int]]) -> str:

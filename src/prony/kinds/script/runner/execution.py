@@ -88,13 +88,13 @@ def _find_failure(
     name = signal.Signals(-first.status).name if -first.status in {*signal.Signals} else None
     if name is None:
         message = f"{what} {reason or f'ended with {exit_text(first.status)}'}{more}"
-        hint = "its last words are with the failure, and all of them in the result's logs"
+        hint = "all that it wrote is in the result's logs"
         return Failure(code="script_exit", message=message, hint=hint, phase=_PHASE, detail=detail)
     if out_of_memory and name == "SIGKILL":
         message = f"{what} was killed because the system ran out of memory{more}"
         hint = "let it use less, or use a machine with more memory"
         return Failure(code="out_of_memory", message=message, hint=hint, phase=_PHASE, signal=name, detail=detail)
-    hint = _HINTS.get(signal.Signals(-first.status), "its last words are with the failure")
+    hint = _HINTS.get(signal.Signals(-first.status), "all that it wrote is in the result's logs")
     message = f"{what} ended with {exit_text(first.status)}{more}"
     return Failure(code="script_signal", message=message, hint=hint, phase=_PHASE, signal=name, detail=detail)
 

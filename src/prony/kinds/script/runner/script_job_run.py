@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,7 +30,7 @@ from prony.ports.probe import Probe
 from prony.runner.context import RunContext, Stopped, failure_of
 from prony.runner.folder import ResultFolder, TelemetryRow, write_frame
 from prony.runner.observer import Observer
-from prony.runner.turns import wants_replacement
+from prony.runner.turns import is_never_quiet, wants_replacement
 from prony.runner.watch_machine import EarlierReadings, MachineWatch
 from prony.stats.stopping import tight_enough
 
@@ -119,14 +119,14 @@ class ScriptJobRun:
         if sum(one.kind == "warmup" for one in done) < _warmups(measure):
             return "warmup"
         runs = [one for one in done if one.kind == "measure"]
-        tried = len(runs)
+        return None if is_pointless(measure, runs) or not self._wants_run(measure, runs) else "measure"
+
+    def _wants_run(self, measure: Measure, runs: Sequence[Repetition]) -> bool:
         if measure.until is None:
-            is_wanted = tried < measure.repeats or wants_replacement(measure.repeats, runs)
-            return "measure" if is_wanted else None
-        if tried >= measure.until.max_repeats:
-            return None
-        enough = len(self._headlines) >= _fewest(measure) and tight_enough(self._headlines, measure.until.ci)
-        return None if enough else "measure"
+            return len(runs) < measure.repeats or wants_replacement(measure.repeats, runs)
+        if len(runs) >= measure.until.max_repeats:
+            return False
+        return len(self._headlines) < _fewest(measure) or not tight_enough(self._headlines, measure.until.ci)
 
     def agreed_kind(self) -> Kind | None:
         """The same, as all nodes do it: what the first one says. One that failed is the end of it for all."""
@@ -254,6 +254,14 @@ class ScriptJobRun:
             return
         series = series_of(told_frame(repetition.index, "measure", rows), self.job.work(ScriptWorkload))
         self._headlines += [*series[0].runs.values()] if series else []
+
+
+def is_pointless(measure: Measure, runs: Sequence[Repetition]) -> bool:
+    """Would another execution be disturbed too, and tell nothing else? What a script computes is good on a busy machine
+    as well, but where it told nothing, its times are all there is."""
+    return not any(phase.count for one in runs for phase in one.phases.values()) and is_never_quiet(
+        _fewest(measure), runs
+    )
 
 
 def _warmups(measure: Measure) -> int:

@@ -39,7 +39,7 @@ from prony.runner.folder import ResultFolder
 from prony.runner.gang import Gang, gang_of
 from prony.runner.load_telemetry import LoadTelemetry, MetricsPage
 from prony.runner.observer import open_probes
-from prony.runner.turns import shuffle_round, wants_replacement
+from prony.runner.turns import is_never_quiet, shuffle_round, wants_replacement
 from prony.runner.watch_machine import MachineWatch
 
 if TYPE_CHECKING:
@@ -311,9 +311,12 @@ def _count_runs(job: Job) -> int:
 
 
 def _wants_run(course: LoadJobRun) -> bool:
-    """Are there fewer runs than planned, or is one to be made in place of a disturbed one? Not by one of a gang."""
+    """Are there fewer runs than planned, or is one to be made in place of a disturbed one? One of a gang makes as many
+    as the others; all else stops where no undisturbed run is in sight."""
     planned, done = course.job.load.repeats, course.repetitions
-    return len(done) < planned or (course.gang is None and wants_replacement(planned, done))
+    if course.gang is not None:
+        return len(done) < planned
+    return not is_never_quiet(planned, done) and (len(done) < planned or wants_replacement(planned, done))
 
 
 def _hopeless(course: LoadJobRun) -> bool:
