@@ -48,8 +48,9 @@ class Split:
     strength: float
 
 
-def strongest_split(scores: Array, *, before: int = BEFORE, after: int = AFTER) -> Split | None:
-    """Return where the two parts differ most; None where they are too short for one, or nothing differs."""
+def strongest_split(scores: Array, *, before: int = BEFORE, after: int = AFTER, least: float = 0.0) -> Split | None:
+    """Return where the two parts differ most; None where they are too short for one, or nothing is stronger than
+    `least`."""
     count = scores.size
     if count < before + after:
         return None
@@ -58,6 +59,8 @@ def strongest_split(scores: Array, *, before: int = BEFORE, after: int = AFTER) 
         return None
     strengths = centred.cumsum()[before - 1 : count - after]
     strengths *= _weights(count, before, after)
+    if round(max(float(strengths.max()), -float(strengths.min())) / deviation, 9) <= least:
+        return None  # as nearly always, so that nothing more is computed
     strengths /= -deviation
     strengths.round(9, out=strengths)
     best = int(np.abs(strengths).argmax())

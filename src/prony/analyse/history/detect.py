@@ -120,8 +120,8 @@ def _detect_beside(window: Array, beside: MachineSpeeds, rules: Rules) -> Findin
 
 def _detect_step(window: Array, rules: Rules) -> Finding | None:
     marks = scores(window)
-    split = strongest_split(marks) if marks is not None else None
-    if marks is None or split is None or abs(split.strength) <= WEAK:
+    split = strongest_split(marks, least=WEAK) if marks is not None else None
+    if marks is None or split is None:
         return None
     position = split.position
     shift = middle(np.subtract.outer(window[position:], window[:position]).ravel())
