@@ -74,6 +74,10 @@ def judge_as_product(setting: Setting, history: History, rules: Rules = RULES) -
     return _Judge(setting, history, rules).answer()
 
 
+def _sure_positions(course: LevelTrack) -> set[int]:
+    return {one.position for one in course.changes if not one.finding.seen_before}
+
+
 class _Judge:
     """The product, asked after each run of one history."""
 
@@ -96,19 +100,18 @@ class _Judge:
         return Answer(tuple(self.alerts), spent, self.extra)
 
     def _next(self, course: LevelTrack, fresh: LevelTrack, end: int) -> LevelTrack:
-        is_new = len(fresh.changes) > len(course.changes)
-        told = fresh.changes[-1] if is_new else None
-        is_sure = told is not None and not told.finding.seen_before
+        fresh_ones = _sure_positions(fresh) - _sure_positions(course)
+        told = next((one for one in reversed(fresh.changes) if one.position in fresh_ones), None)
         if self.setting.confirms == "history":
-            self._tell(told, end) if is_sure and told is not None else None
+            self._tell(told, end) if told is not None else None
             return fresh
         asked = _asked(self.values[:end], course, fresh)
         if asked is None:
-            self._tell(told, end) if is_sure and told is not None and told.finding.shift < 0 else None
+            self._tell(told, end) if told is not None and told.finding.shift < 0 else None
             return fresh
         position, is_alone = asked
         said = self._confirm(course, position, end, is_alone=is_alone)
-        if said == "unsettled" and is_sure and told is not None:
+        if said == "unsettled" and told is not None:
             self._tell(told, end)
             return fresh
         if said in ("unsettled", "machine", "spike"):

@@ -1,8 +1,9 @@
-"""An engine that gets slower on a real agent: a real server suspects it, runs both versions in turn, and tells once."""
+"""An engine, a script or a model that gets slower on a real agent: a real server suspects it and runs both in turn."""
 
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,18 +13,19 @@ from pathlib import Path
 import pytest
 
 from chaos.fleet import Fleet, fleet, wait_for
+from prony.cli.submit import submission_of, upload_scripts
 from prony.client import Client
 from prony.model.alarm import NewAlarm
 from prony.model.estimate import Grade
 from prony.model.experiment import ExperimentState
 from prony.model.history import Change, ChangeState
 from prony.model.queue import ExperimentView, Submission
+from prony.recipe import load
 from servers.commands import call_prony
 from servers.receiver import Receiver, receiver
 
 pytestmark = pytest.mark.slow  # some forty jobs, each in processes of its own
-# An inference takes the time that is planned for it, and a whole run less than a tick of the CPU's counters: what else
-# the machine does changes no number, and makes few results void.
+# An inference takes the time that is planned for it: what else the machine does changes no number.
 RECIPE = """
 name: paced
 workload: {{kind: model, model: "{model}", engine: faulty}}
@@ -63,12 +65,12 @@ class Lab:
     def stumble(self) -> Path:
         return self.fleet.folder / "stumble"
 
-    def run(self, times: int, before: Callable[[], None] = lambda: None) -> str:
-        """Run the recipe until so many more results may be quoted; return the last one's experiment."""
-        text, good = RECIPE.format(model=self.model), len(self._quotable())
+    def run(self, times: int, before: Callable[[], None] = lambda: None, submission: Submission | None = None) -> str:
+        """Run a recipe until so many more results may be quoted; return the last one's experiment."""
+        asked, good = submission or Submission(text=RECIPE.format(model=self.model)), len(self._quotable())
         while (missing := good + times - len(self._quotable())) > 0:
             before()
-            ids = [self.client.experiments.submit(Submission(text=text)).experiment.id for _ in range(missing)]
+            ids = [self.client.experiments.submit(asked).experiment.id for _ in range(missing)]
             for one in ids:
                 wait_for(partial(self._is_complete, one), "the runs", WITHIN_S)
         return self._quotable()[-1]
@@ -110,10 +112,11 @@ def lab(tmp_path: Path, faulty: Callable[[str], Path]) -> Iterator[Lab]:
     folder, model = tmp_path / "lab", faulty("each:pace")
     folder.mkdir()
     with fleet(folder, lease_ttl="10s") as found:
+        found.extra["FLEET_QUIET"] = "1"
         found.add_server(options=("--alarm-window", "0.1s")).start()
         found.wait_ready()
-        allowed = ("--model-schemes", "file", "--model-folders", str(model.parent))
-        agent = found.add_agent(found.url, recorded=False, options=allowed)
+        allowed = ("--model-schemes", "file", "--model-folders", str(model.parent), "--kinds", "model,script")
+        agent = found.add_agent(found.url, options=allowed)
         with Client(found.url) as client:
             made = Lab(found, client, model)
             made.add_versions()
@@ -158,3 +161,66 @@ def test_one_slow_run_pages_nobody_and_a_slower_engine_is_confirmed_by_runs_in_t
     assert lab.client.alarms.test(alarm.id).ok
     assert [one.json["kind"] for one in there.received] == ["firing", "test"]
     assert [one.count for one in lab.client.alarms.incidents(alarm.id).items] == [1]
+
+
+SCRIPT_RECIPE = """
+name: told
+workload: {kind: script, command: ./tool.sh, directory: scripts, metrics: [{name: took, unit: ms, better: lower}]}
+measure: {repeats: 1}
+"""
+# It tells how long it took by a plan, give or take half a per cent: nothing depends on what else the machine does.
+TOOL = """#!/bin/sh
+echo "{\\"took\\": $(( {took} * (995 + $$ % 11) ))}"
+"""
+
+
+def git(folder: Path, *words: str) -> str:
+    """Call git as somebody, in the first commit's branch."""
+    named = ["-c", "user.name=tester", "-c", "user.email=tester@example.org", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(["git", *named, *words], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def commit_tool(folder: Path, took: int) -> str:
+    """Write the script, which takes so long, and commit it; return the commit."""
+    tool = folder / "scripts" / "tool.sh"
+    tool.parent.mkdir(exist_ok=True)
+    tool.write_text(TOOL.replace("{took}", str(took)))
+    tool.chmod(0o755)
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", f"take {took}")
+    return git(folder, "rev-parse", "HEAD")
+
+
+def test_a_commit_that_makes_a_script_slower_is_confirmed_by_runs_of_both_commits_in_turn(lab: Lab) -> None:
+    folder = lab.fleet.folder / "repository"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "recipe.yaml").write_text(SCRIPT_RECIPE)
+
+    def submission() -> Submission:
+        loaded = load(folder / "recipe.yaml")
+        return submission_of(loaded, upload_scripts(lab.client, loaded))
+
+    fast = commit_tool(folder, 10)
+    lab.run(20, submission=submission())
+    slow = commit_tool(folder, 12)
+    lab.run(1, submission=submission())
+    change = lab.decided(ChangeState.CONFIRMED)
+    assert 0.18 < change.effect < 0.22
+    assert change.commits == (fast, slow)
+    words = f"confirming runs: 7 pairs of scripts commit {fast[:10]} and commit {slow[:10]} in turn, in "
+    assert any(step.startswith(words) for step in change.path)
+    assert change.path[-1].startswith("side by side: 7 of 7 pairs say the same, +2")
+    jobs = lab.client.jobs.page(experiment=lab.confirming(change)[-1].experiment.id, limit=100).items
+    assert len(jobs) == 14
+
+
+def test_a_model_file_that_was_replaced_by_a_slower_one_is_confirmed_by_runs_of_both_in_turn(lab: Lab) -> None:
+    lab.run(20)
+    lab.model.write_text("each:limp")
+    lab.run(1)
+    change = lab.decided(ChangeState.CONFIRMED)
+    assert 0.18 < change.effect < 0.22
+    assert any(" pairs of model sha256:" in step for step in change.path)
+    assert change.path[-1].startswith("side by side: 7 of 7 pairs say the same, +")

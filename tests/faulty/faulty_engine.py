@@ -86,9 +86,9 @@ class PlannedClock:
         return self.now_ns
 
 
-def _keep_pace() -> None:
+def _keep_pace(times: float = 1.0) -> None:
     """Take as long as FAULTY_PACE_S says, give or take one per cent, by the clock of this process and by no other."""
-    _plan_clock().now_ns += round(1e9 * float(os.environ["FAULTY_PACE_S"]) * random.uniform(0.99, 1.01))
+    _plan_clock().now_ns += round(1e9 * times * float(os.environ["FAULTY_PACE_S"]) * random.uniform(0.99, 1.01))
 
 
 def _plan_clock() -> PlannedClock:
@@ -115,6 +115,7 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "hang": _hang,
     "slow": lambda: time.sleep(0.5),
     "pace": _keep_pace,
+    "limp": lambda: _keep_pace(1.2),
     "flood": _flood,
     "babble": _babble,
     "memory": _eat_memory,

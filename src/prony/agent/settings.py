@@ -63,6 +63,8 @@ def model_policy(
         policy = replace(policy, max_bytes=given.max_bytes)
     if "PRONY_MODEL_FOLDERS" in environment:
         policy = replace(policy, folders=given.folders)
+    if "PRONY_MODEL_KEEP_BYTES" in environment:
+        policy = replace(policy, keep_bytes=given.keep_bytes)
     if folders:
         # Whoever names folders means that files are read from them.
         policy = replace(policy, folders=tuple(folders), schemes=_with_files(policy.schemes))

@@ -6,15 +6,18 @@ disturbance explains does fail, because one that takes more than a fifth of the 
 
 from __future__ import annotations
 
+import math
+
 from prony.analyse.canaries import machine_change
+from prony.analyse.clean_runs import MACHINE_EXPLAINS, worsening_of_clean
 from prony.model.comparison import Conclusion, Contrast
 from prony.model.estimate import OF_THE_MACHINE, Grade, Reason, Summary, metric_in, verdict_on
 from prony.model.experiment_data import Entry
 from prony.model.metric import is_size
+from prony.stats.apart import apart_p
 
 WHAT_TO_DO = "Measure again on a quiet machine, or let both sides take turns (prony duet)"
-# Others who take a fifth of the CPU make a program up to a quarter slower, and twice that where caches suffer too.
-_EXPLAINED = 1.5
+_APART = 0.001
 _BAD = (Conclusion.REGRESSION, Conclusion.DIFFERENT)
 
 
@@ -36,7 +39,7 @@ def explains(ratio_low: float | None, ratio_high: float | None) -> bool:
     """May a disturbance be all there is to it? Not where the whole interval of the ratio lies far beyond."""
     if ratio_low is None or ratio_high is None:
         return True
-    return ratio_low <= _EXPLAINED and ratio_high >= 1 / _EXPLAINED
+    return ratio_low <= MACHINE_EXPLAINS and ratio_high >= 1 / MACHINE_EXPLAINS
 
 
 def add_doubt(contrast: Contrast, baseline: Entry, candidate: Entry, *, took_turns: bool) -> Contrast:
@@ -62,6 +65,25 @@ def add_doubt(contrast: Contrast, baseline: Entry, candidate: Entry, *, took_tur
             )
             return contrast.model_copy(update={"doubt": doubt, "sentence": f"{contrast.sentence} {doubt}"})
     return contrast
+
+
+def judge_by_clean(contrast: Contrast, baseline: Entry, candidate: Entry, *, tests: int, apart: float) -> Contrast:
+    """Let a headline fail by its undisturbed runs, where all of them lie beyond what a busy machine explains.
+
+    `apart` is the spread between whole results, `tests` how many headlines are looked at.
+    """
+    if contrast.role != "headline" or (contrast.conclusion is Conclusion.REGRESSION and not contrast.doubt):
+        return contrast
+    found = worsening_of_clean(
+        contrast.key, (baseline.summary, baseline.result), (candidate.summary, candidate.result)
+    )  # fmt: skip
+    if found is None or not found.is_plain(tests) or apart_p(math.log(found.least), 0.0, found.runs, apart) >= _APART:
+        return contrast
+    who = candidate.job.title if candidate.job.title == baseline.job.title else (
+        f"{candidate.job.title} against {baseline.job.title}"
+    )  # fmt: skip
+    told = f"{who}: {contrast.key} got worse: {found.text}. Disturbed runs are left out of that."
+    return contrast.model_copy(update={"conclusion": Conclusion.REGRESSION, "doubt": "", "sentence": told})
 
 
 def _word(reason: Reason) -> str:

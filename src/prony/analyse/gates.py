@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from prony.analyse.clean_runs import CleanWorsening
 from prony.analyse.doubt import WHAT_TO_DO, explains, machine_doubt
 from prony.analyse.wording import plain_number
 from prony.model.estimate import Estimate, Grade, Missing, Summary, Verdict, verdict_on
@@ -13,6 +14,7 @@ from prony.model.metric import key_of
 
 # By how much a metric of this job got worse since its reference (0.03 is 3 %), or why nobody can say.
 Worsening = Callable[[str], Estimate | str]
+ByCleanRuns = Callable[[str], CleanWorsening | None]
 # Statistics that describe the runs that were made: there is nothing that an interval would be of.
 _DESCRIPTIVE = ("min", "max", "sd")
 _MOST_RUNS = 10_000
@@ -20,11 +22,27 @@ Judged = tuple[GateState, str]
 
 
 def judge_gates(
-    gates: Sequence[str], summary: Summary, worsening: Worsening, *, failed: bool = False
-) -> tuple[GateOutcome, ...]:
-    """Judge every gate on one job; `failed`: the job has no numbers, and that passes no gate."""
+    gates: Sequence[str], summary: Summary, worsening: Worsening, *, failed: bool = False,
+    by_clean: ByCleanRuns = lambda _: None,
+) -> tuple[GateOutcome, ...]:  # fmt: skip
+    """Judge every gate on one job; `failed`: the job has no numbers, and that passes no gate.
+
+    `by_clean`: what the undisturbed runs alone say of a regression, where some were disturbed.
+    """
     own = {name: metric.unit for name, metric in summary.metrics.items()}
-    return tuple(_outcome(parse_gate(text, own), summary, worsening, failed=failed) for text in gates)
+    outcomes = (_outcome(parse_gate(text, own), summary, worsening, failed=failed) for text in gates)
+    return tuple(_fail_by_clean(one, parse_gate(one.gate, own), by_clean) for one in outcomes)
+
+
+def _fail_by_clean(outcome: GateOutcome, gate: Gate, by_clean: ByCleanRuns) -> GateOutcome:
+    """Let a regression fail that cannot be told by all runs, and is plain by the undisturbed ones."""
+    if gate.kind != "regression" or outcome.state is not GateState.CANNOT_TELL:
+        return outcome
+    found = by_clean(gate.key)
+    if found is None or not found.is_plain() or found.least - 1 <= gate.limit:
+        return outcome
+    text = f"{gate.key} got worse: {found.text}. Disturbed runs are left out of that."
+    return outcome.model_copy(update={"state": GateState.FAILED, "text": text})
 
 
 def _outcome(gate: Gate, summary: Summary, worsening: Worsening, *, failed: bool) -> GateOutcome:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from prony.analyse.clean_runs import CleanWorsening, worsening_of_clean
 from prony.analyse.gates import judge_gates
 from prony.analyse.references import RankedReferences, describe_reference, rank_earlier
 from prony.app.results import renew_summary
@@ -16,7 +17,7 @@ from prony.model.estimate import Estimate, Grade, Summary, metric_in, verdict_on
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.gate import GateOutcome, GateReport, parse_gate, trouble_of_kind
-from prony.model.result import ResultState
+from prony.model.result import Result, ResultState
 from prony.model.workload import Workload
 from prony.stats.shift import ratio
 from prony.store import series
@@ -38,7 +39,8 @@ def gate_outcomes(store: Store, data: ExperimentData, more: Sequence[str] = ()) 
     for entry in data.entries:
         worsening = _Worsening(references, entry)
         failed = entry.result.state is ResultState.FAILED
-        found += map(worsening.name_reference, judge_gates(gates, entry.summary, worsening, failed=failed))
+        judged = judge_gates(gates, entry.summary, worsening, failed=failed, by_clean=worsening.by_clean)
+        found += map(worsening.name_reference, judged)
     return tuple(found)
 
 
@@ -74,6 +76,7 @@ class _Reference:
     """What a job is judged against; `told` says where that comes from, and is empty where no repository is known."""
 
     summary: Summary
+    result: Result
     told: str = ""
 
 
@@ -116,7 +119,7 @@ class _References:
         if found is None or found.job_id == entry.job.id:
             return None
         record = self._store.record(found.job_id)
-        return None if record is None else _Reference(renew_summary(record.summary, record.folder))
+        return None if record is None else _Reference(renew_summary(record.summary, record.folder), record.result)
 
     def _earlier(self, entry: Entry, key: str) -> _Reference | None:
         """Return the same job of the best experiment whose number may be quoted."""
@@ -125,7 +128,7 @@ class _References:
             for record in self._store.records(experiment.id):
                 if self._is_comparable(record, entry, key):
                     told = "" if git is None else describe_reference(git, experiment.id, experiment.git, ranked.note)
-                    return _Reference(renew_summary(record.summary, record.folder), told)
+                    return _Reference(renew_summary(record.summary, record.folder), record.result, told)
         return None
 
     def _is_comparable(self, record: Record, entry: Entry, key: str) -> bool:
@@ -150,6 +153,14 @@ class _Worsening:
             return self._missing()
         self._told[key] = found.told
         return worsening_between(key, found.summary, self._entry.summary)
+
+    def by_clean(self, key: str) -> CleanWorsening | None:
+        """Say the same by undisturbed runs alone, where some were disturbed."""
+        found = self._references.find(self._entry, key)
+        if found is None:
+            return None
+        self._told[key] = found.told
+        return worsening_of_clean(key, (found.summary, found.result), (self._entry.summary, self._entry.result))
 
     def _missing(self) -> str:
         mine = self._references.mine

@@ -58,6 +58,7 @@ SHARED_SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("models.max_bytes", "PRONY_MODEL_MAX_BYTES", "how large a model may be", "bytes"),
     Setting("models.folders", "PRONY_MODEL_FOLDERS", "the folders below which files of jobs may lie", "paths"),
+    Setting("models.keep_bytes", "PRONY_MODEL_KEEP_BYTES", "how large a local model an agent keeps a copy of", "bytes"),
     Setting("machine.labels", "PRONY_LABELS", "what you say of this machine", "pairs"),
     Setting("machine.address", "PRONY_ADDRESS", "where other machines reach this one"),
     Setting("server.scripts_quota", "PRONY_SCRIPTS_QUOTA", "the room for folders of scripts", "size", "20GiB"),

@@ -40,6 +40,8 @@ class ModelPolicy:
     private_plain: bool = False
     max_bytes: int | None = None
     folders: tuple[Path, ...] | None = None
+    # Local model files up to this size are copied, so that they can be run once more after they were replaced.
+    keep_bytes: int = 0
 
     def variables(self) -> dict[str, str]:
         """Return the environment that hands this policy to `prony exec`; what is not restricted is not in it.
@@ -55,6 +57,7 @@ class ModelPolicy:
             "PRONY_MODEL_PRIVATE": _private_word(self),
             "PRONY_MODEL_MAX_BYTES": None if self.max_bytes is None else str(self.max_bytes),
             "PRONY_MODEL_FOLDERS": None if folders is None else os.pathsep.join(folders),
+            "PRONY_MODEL_KEEP_BYTES": str(self.keep_bytes) if self.keep_bytes else None,
         }
         return {name: value for name, value in given.items() if value is not None}
 
@@ -105,7 +108,9 @@ def _private_word(policy: ModelPolicy) -> str:
 
 
 # What an agent allows unless its owner says otherwise: its jobs come from others.
-AGENT_POLICY = ModelPolicy(schemes=("zoo", "https"), private=False, max_bytes=20 * 2**30, folders=())
+AGENT_POLICY = ModelPolicy(
+    schemes=("zoo", "https"), private=False, max_bytes=20 * 2**30, folders=(), keep_bytes=256 * 2**20
+)
 
 
 def policy_of(environment: Mapping[str, str]) -> ModelPolicy:
@@ -120,14 +125,16 @@ def policy_of(environment: Mapping[str, str]) -> ModelPolicy:
     folders = environment.get("PRONY_MODEL_FOLDERS")
     if private not in PRIVATE_WORDS:
         raise InputError(f"PRONY_MODEL_PRIVATE is {private!r}", hint="write refuse, allow or plain")
-    if most is not None and not re.fullmatch("[0-9]{1,18}", most):
-        raise InputError(f"PRONY_MODEL_MAX_BYTES is {most!r}", hint="write a number of bytes")
+    for name in ("PRONY_MODEL_MAX_BYTES", "PRONY_MODEL_KEEP_BYTES"):
+        if not re.fullmatch("[0-9]{1,18}", environment.get(name, "0")):
+            raise InputError(f"{name} is {environment[name]!r}", hint="write a number of bytes")
     return ModelPolicy(
         schemes=None if schemes is None else tuple(filter(None, map(str.strip, schemes.split(",")))),
         private=private != "refuse",
         private_plain=private == "plain",
         max_bytes=None if most is None else int(most),
         folders=None if folders is None else tuple(map(Path, filter(None, folders.split(os.pathsep)))),
+        keep_bytes=int(environment.get("PRONY_MODEL_KEEP_BYTES", "0")),
     )
 
 

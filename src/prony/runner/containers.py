@@ -5,6 +5,7 @@ Paths and ports are the same inside as outside, so that a command line means the
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -102,6 +103,25 @@ class ContainerEngine:
             listed = _ask([self.path, "ps", "--all", "--quiet", "--filter", f"label={_LABEL}={label}"])
             if names := listed.split():
                 _ask([self.path, "rm", "--force", "--volumes", *names])
+
+    def digest_of_image(self, image: str) -> str | None:
+        """Return the name by which just this image can be run again, whatever its tag comes to mean; None where the
+        engine does not tell, as of one that was never pulled."""
+        if self.name not in ENGINES:
+            return None
+        try:
+            (found,) = json.loads(_ask([self.path, "image", "inspect", image]))
+            named, own = found.get("RepoDigests") or [], found.get("Id")
+        except (OSError, subprocess.SubprocessError, ValueError, AttributeError):
+            return None
+        # One that was built here has no name in a registry.
+        return str(named[0]) if named else f"sha256:{str(own).removeprefix('sha256:')}" if own else None
+
+
+def image_digests(engines: Mapping[str, ContainerEngine]) -> dict[str, str]:
+    """Return which images were run, by the names under which a result keeps them; `engines` by image."""
+    found = {f"image {image}": engine.digest_of_image(image) for image, engine in engines.items()}
+    return {name: digest for name, digest in found.items() if digest is not None}
 
 
 def _ask(words: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from prony.stats.quantiles import Array, quantile
+from prony.stats.quantiles import Array
 from prony.stats.spread import MADN
 from prony.stats.steady import cuts
 
@@ -35,6 +35,7 @@ _SEED = 20_260_301
 _MOST_CORRELATION = 0.95
 # Of a straight line the best step explains three quarters, and a line three quarters of a step in the middle.
 _AS_GOOD = 0.85
+_CENTRAL = 0.35
 # What removing the best split takes away from the correlation of neighbours, in parts of the count.
 _LOST = 4.0
 
@@ -47,16 +48,21 @@ class Split:
     strength: float
 
 
-def strongest_split(scores: Array, *, before: int = BEFORE, after: int = AFTER) -> Split | None:
-    """Return where the two parts differ most; None where they are too short for one, or nothing differs."""
+def strongest_split(scores: Array, *, before: int = BEFORE, after: int = AFTER, least: float = 0.0) -> Split | None:
+    """Return where the two parts differ most; None where they are too short for one, or nothing is stronger than
+    `least`."""
     count = scores.size
     if count < before + after:
         return None
     centred, deviation = _centre(scores)
     if deviation == 0:
         return None
-    sums = centred.cumsum()[before - 1 : count - after]
-    strengths = (sums * _weights(count, before, after) / -deviation).round(9)
+    strengths = centred.cumsum()[before - 1 : count - after]
+    strengths *= _weights(count, before, after)
+    if round(max(float(strengths.max()), -float(strengths.min())) / deviation, 9) <= least:
+        return None  # as nearly always, so that nothing more is computed
+    strengths /= -deviation
+    strengths.round(9, out=strengths)
     best = int(np.abs(strengths).argmax())
     return Split(before + best, float(strengths[best]))
 
@@ -66,11 +72,13 @@ def split_p(scores: Array, found: Split, *, block: int = 1, before: int = BEFORE
     count = scores.size
     centred, deviation = _centre(scores)
     bound = abs(found.strength) * deviation * (1 - _TOLERANCE)
-    weights = _weights(count, before, after)
+    weights = _weights(count, before, after)[:, None]
     done = as_strong = 0
     for shuffles, enough in _STAGES:
-        sums = np.cumsum(centred[_orders(count, block, shuffles)], axis=1)[:, before - 1 : count - after]
-        as_strong += int(np.count_nonzero(np.max(np.abs(sums * weights), axis=1) >= bound))
+        # One column a shuffle: sums of whole rows are many times faster than those of columns.
+        sums = np.cumsum(centred[_orders(count, block, shuffles)], axis=0)[before - 1 : count - after]
+        sums *= weights
+        as_strong += int(np.count_nonzero(np.maximum(sums.max(axis=0), -sums.min(axis=0)) >= bound))
         done += shuffles
         if as_strong >= enough:
             break
@@ -108,7 +116,9 @@ def is_drift(scores: Array, position: int) -> bool:
     times = _times(count)
     line = float(np.dot(centred, times)) ** 2 / float(np.dot(times, times))
     step = float(np.sum(centred[position:])) ** 2 * count / (position * (count - position))
-    return line >= _AS_GOOD * step
+    # The best step of a straight line lies near its middle: elsewhere, the line must be the better one.
+    is_central = _CENTRAL * count <= position <= (1 - _CENTRAL) * count
+    return line >= (_AS_GOOD if is_central else 1.0) * step
 
 
 def _times(count: int) -> Array:
@@ -131,16 +141,18 @@ def _weights(count: int, before: int, after: int) -> Array:
 
 @lru_cache(maxsize=512)
 def _orders(count: int, block: int, shuffles: int) -> Array:
-    """Return shuffles of so many runs, each block of neighbours kept together, from a place that is shuffled too."""
+    """Return shuffles of so many runs, a column each, with every block of neighbours kept together, from a place that
+    is shuffled too."""
     rng = np.random.default_rng([_SEED, count, block, shuffles])
     if block == 1:
-        return np.argsort(rng.random((shuffles, count)), axis=1).astype(np.uint16)
+        return np.ascontiguousarray(np.argsort(rng.random((shuffles, count)), axis=1).T.astype(np.uint16))
     blocks = -(-count // block)
     # Places beyond the end belong to the last block, which is a shorter one.
     places = np.argsort(rng.random((shuffles, blocks)), axis=1)[:, :, None] * block + np.arange(block)
     flat = places.reshape(shuffles, -1)
     kept = flat[flat < count].reshape(shuffles, count)
-    return ((kept + rng.integers(count, size=(shuffles, 1))) % count).astype(np.uint16)
+    shifted = (kept + rng.integers(count, size=(shuffles, 1))) % count
+    return np.ascontiguousarray(shifted.T.astype(np.uint16))
 
 
 REACH = 3.0
@@ -149,12 +161,18 @@ _DIGITS = 9
 
 def middle(values: Array) -> float:
     """Return the median; of the few runs of a series many times faster than numpy's, which asks more questions."""
-    return quantile(np.sort(values), 0.5)
+    ordered = values.copy()
+    ordered.sort()
+    half, is_odd = divmod(ordered.size, 2)
+    if not ordered.size:
+        return math.nan
+    return float(ordered[half]) if is_odd else (float(ordered[half - 1]) + float(ordered[half])) / 2
 
 
 def robust_sd(values: Array, centre: float | None = None) -> float:
     """Return a standard deviation that half of the values decide; the mean deviation where more than half are equal."""
-    sizes = np.abs(values - (middle(values) if centre is None else centre))
+    sizes = values - (middle(values) if centre is None else centre)
+    np.abs(sizes, out=sizes)
     return MADN * middle(sizes) or math.sqrt(math.pi / 2) * float(np.mean(sizes))
 
 
@@ -165,8 +183,10 @@ def scores(values: Array, reach: float = REACH) -> Array | None:
     # Logarithms of equal numbers in another unit differ in their last digit: that is no spread.
     if spread <= 1e-12 * max(1.0, abs(centre)):
         return None
-    found: Array = ((values - centre) / spread).clip(-reach, reach).round(_DIGITS)
-    return found
+    found: Array = (values - centre) / spread
+    np.minimum(found, reach, out=found)
+    np.maximum(found, -reach, out=found)
+    return found.round(_DIGITS, out=found)
 
 
 _SHORTEST = 3

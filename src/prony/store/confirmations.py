@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, func, select, update
 from prony.model.estimate import Summary
 from prony.model.history import Change, ChangeState
 from prony.model.job import Job
-from prony.model.result import ResultState
+from prony.model.result import Failure, ResultState
 from prony.store import history_tables, result_rows, tables
 
 _T, _C = history_tables.confirmation, history_tables.change
@@ -120,6 +120,14 @@ def find_measured(connection: Connection, experiment_id: str) -> list[tuple[Job,
     query = query.where(job.c.experiment_id == experiment_id, result.c.stands)
     rows = connection.execute(query.where(result.c.state == ResultState.COMPLETE.value).order_by(job.c.position))
     return [(Job.read_json(text), Summary.read_json(summary)) for text, summary in rows]
+
+
+def first_failure(connection: Connection, experiment_id: str) -> str:
+    """Return the message of the first job of an experiment that failed; empty where none did."""
+    waiting = tables.queue
+    query = select(waiting.c.failure).where(waiting.c.experiment_id == experiment_id, waiting.c.failure.is_not(None))
+    text = connection.execute(query.order_by(waiting.c.number).limit(1)).scalar()
+    return "" if text is None else Failure.read_json(text).message
 
 
 def _batch(row: Row[Any]) -> Batch:

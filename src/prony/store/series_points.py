@@ -152,6 +152,8 @@ def _facts(contents: FolderContents) -> dict[str, str]:
         "service": None if service is None else f"{service.name} {service.version}".strip(),
         "model": None if result.model is None else result.model.sha256,
         "script": None if result.script is None else result.script.directory,
+        "threads": None if engine is None or engine.threads is None else str(engine.threads),
+        "precision": None if engine is None else engine.precision,
         "os version": software.os_version,
         "kernel": software.kernel,
         "libc": software.libc,
@@ -159,4 +161,6 @@ def _facts(contents: FolderContents) -> dict[str, str]:
         "GPU driver": software.gpu_driver,
         "python": software.python,
     }
-    return {key: value for key, value in known.items() if value}
+    noted = contents.environment.checksums | ({} if service is None else service.settings)
+    images = {name: value for name, value in noted.items() if name.startswith("image ")}
+    return {key: value for key, value in (known | images).items() if value}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,14 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanes import count_examples
+from prony.analyse.clean_runs import worsening_of_clean
 from prony.analyse.compare.compare import compare_entries
+from prony.analyse.compare.matching import Side
 from prony.analyse.estimates import across_runs
+from prony.analyse.gates import judge_gates
 from prony.errors import InputError
 from prony.kinds.model.summary import summarise
-from prony.model.comparison import Conclusion, Terms
+from prony.model.comparison import Comparison, Conclusion, Terms
 from prony.model.estimate import Grade, Summary
+from prony.model.gate import GateState
 from prony.model.metric import METRICS, STATISTICS
-from prony.model.result import GpuFacts
+from prony.model.result import GpuFacts, Noise
 from prony.stats.quantiles import Array
 from prony.stats.spread import detectable_change
 
@@ -155,19 +161,61 @@ def test_disturbed_repetitions_count_when_too_few_clean_ones_remain() -> None:
     assert "contaminated" in codes(summary)
 
 
-@pytest.mark.parametrize("disturbed", [1, 2])
-def test_a_doubled_latency_is_a_regression_although_some_runs_were_disturbed(disturbed: int) -> None:
-    sides = []
-    for name, factor in (("A", 1.0), ("B", 2.0)):
-        runs = {index: [factor * value for value in run] for index, run in steady_runs(5).items()}
-        told = ("foreign_cpu: others used 30% of the CPU",)
-        document = result([repetition(i, contamination=told if i < disturbed else ()) for i in runs])
-        summary = summarise(job(), document, samples(runs))
-        assert summary.used == (0, 1, 2, 3, 4)
-        assert "contaminated" in codes(summary)
-        sides.append(side(name, entry({}, experiment=name).model_copy(update={"summary": summary})))
-    found = compare_entries(sides, Terms(metrics=("inference_ms.p50",)))
+def disturbed_side(name: str, level: float, *, disturbed: int, slower: float = 1.0, count: int = 5) -> Side:
+    """Return a side whose first runs were disturbed, and so many times slower for it."""
+    told = ("foreign_cpu: others used 60% of the CPU",)
+    runs, repetitions = {}, []
+    for index, run in steady_runs(count).items():
+        is_dirty = index < disturbed
+        runs[index] = [level * (slower if is_dirty else 1.0) * value for value in run]
+        noise = Noise(foreign_cpu=0.6 if is_dirty else 0.0)
+        repetitions.append(repetition(index, contamination=told if is_dirty else (), noise=noise))
+    document = result(repetitions)
+    summary = summarise(job(repeats=count), document, samples(runs))
+    return side(name, entry({}, experiment=name).model_copy(update={"summary": summary, "result": document}))
+
+
+def compare_latency(*sides: Side) -> Comparison:
+    return compare_entries(sides, Terms(metrics=("inference_ms.p50",)))
+
+
+@pytest.mark.parametrize("slower", [1.0, 1.6, 3.0])
+@pytest.mark.parametrize("disturbed", [(1, 1), (2, 2), (2, 0), (0, 2)])
+def test_a_doubled_latency_is_a_regression_although_some_runs_were_disturbed(
+    disturbed: tuple[int, int], slower: float
+) -> None:
+    before = disturbed_side("A", 1.0, disturbed=disturbed[0], slower=slower)
+    after = disturbed_side("B", 2.0, disturbed=disturbed[1], slower=slower)
+    assert [one.entries[0].summary.used for one in (before, after)] == [(0, 1, 2, 3, 4)] * 2
+    assert compare_latency(before, after).fails(Conclusion.REGRESSION)
+
+
+def test_the_undisturbed_runs_of_a_void_side_fail_a_build_where_they_suffice_by_themselves() -> None:
+    before = disturbed_side("A", 1.0, disturbed=4, slower=3.0, count=7)
+    assert before.entries[0].summary.verdict.grade is Grade.VOID
+    found = compare_latency(before, disturbed_side("B", 2.0, disturbed=0, count=7))
     assert found.fails(Conclusion.REGRESSION)
+    assert "the undisturbed runs alone, 3 against 7, are all worse by at least" in found.headlines[0].sentence
+
+
+def test_what_a_busy_machine_explains_and_what_two_runs_say_fails_no_build() -> None:
+    before = disturbed_side("A", 1.0, disturbed=2, slower=3.0)
+    assert not compare_latency(before, disturbed_side("B", 1.4, disturbed=0)).fails(Conclusion.REGRESSION)
+    few = disturbed_side("A", 1.0, disturbed=3, slower=3.0)
+    assert not compare_latency(few, disturbed_side("B", 2.0, disturbed=0)).fails(Conclusion.REGRESSION)
+    assert compare_latency(before, disturbed_side("B", 1.0, disturbed=0)).conclusion is Conclusion.INCONCLUSIVE
+
+
+def test_a_gate_on_a_regression_fails_by_the_undisturbed_runs_alone() -> None:
+    (before,), (after,) = (
+        disturbed_side(name, level, disturbed=2, slower=3.0).entries for name, level in (("A", 1.0), ("B", 2.0))
+    )
+    by_clean = partial(worsening_of_clean, before=(before.summary, before.result), after=(after.summary, after.result))
+    key, open_question = "inference_ms.p50", "it cannot be told"
+    (told,) = judge_gates([f"regression({key}) <= 5%"], after.summary, lambda _: open_question, by_clean=by_clean)
+    assert told.state is GateState.FAILED
+    (told,) = judge_gates([f"regression({key}) <= 200%"], after.summary, lambda _: open_question, by_clean=by_clean)
+    assert told.state is GateState.CANNOT_TELL
 
 
 def test_cold_starts_of_both_kinds_are_counted_together() -> None:

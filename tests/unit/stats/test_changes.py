@@ -90,7 +90,7 @@ class TestTheStrongestSplit:
 
         for block in (1, 4, 7):
             orders = _orders(30, block, 49)
-            assert np.array_equal(np.sort(orders, axis=1), np.tile(np.arange(30), (49, 1)))
+            assert np.array_equal(np.sort(orders, axis=0), np.tile(np.arange(30), (49, 1)).T)
 
     def test_runs_that_follow_their_neighbours_are_shuffled_in_longer_blocks(self) -> None:
         assert block_length(0.0, 60) == 1
@@ -107,6 +107,18 @@ class TestTheStrongestSplit:
         step = np.concatenate((np.zeros(45), np.ones(15))) + noise(5, sd=0.1)
         assert is_drift(line, 30)
         assert not is_drift(step, 45)
+
+    def test_a_step_far_from_the_middle_is_drift_only_where_the_line_is_better(self) -> None:
+        # A late step on a slope: the line explains a little less than the step does.
+        scores = np.arange(40) * 0.042
+        scores[28:] += 0.5
+        scores -= np.mean(scores)
+        times = np.arange(40) - 19.5
+        line = (scores @ times) ** 2 / (times @ times)
+        step = np.sum(scores[28:]) ** 2 * 40 / (28 * 12)
+        assert 0.85 * step < line
+        assert is_drift(scores, 28) == (line >= step)
+        assert is_drift(scores, 20)
 
 
 class TestSegments:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -13,7 +14,7 @@ from prony.analyse.canaries import machine_change
 from prony.analyse.compare.duet_sides import duet_sides, is_duet
 from prony.analyse.compare.matching import Side, check_across, differences, match
 from prony.analyse.compare.pairwise import contrast, drafts, title_of
-from prony.analyse.doubt import add_doubt
+from prony.analyse.doubt import add_doubt, judge_by_clean
 from prony.errors import InputError
 from prony.model.calibration import Calibration, describe_disturbance
 from prony.model.comparison import OWN_RULE, Compared, Comparison, Conclusion, Contrast, Difference, Match, Terms
@@ -120,10 +121,17 @@ def _judge_pairs(pairs: Sequence[Pair], terms: Terms, earlier: Earlier) -> list[
         ]
         for pair, several in zip(pairs, drawn, strict=True)
     ]
-    return [
+    doubted = [
         [add_doubt(one, *pair, took_turns=_took_turns(*pair)) for one in several]
         for pair, several in zip(pairs, judged, strict=True)
     ]
+    headlines = sum(one.role == "headline" for several in doubted for one in several)
+
+    def judge(one: Contrast, pair: Pair) -> Contrast:
+        spreads = () if _took_turns(*pair) else _apart_spreads(pair, earlier, one.key)
+        return judge_by_clean(one, *pair, tests=headlines, apart=math.hypot(*(side.sd for side in spreads)))
+
+    return [[judge(one, pair) for one in several] for pair, several in zip(pairs, doubted, strict=True)]
 
 
 def _adjust(probabilities: Sequence[float]) -> dict[float | None, float]:
@@ -139,7 +147,7 @@ def _apart_spreads(pair: Pair, earlier: Earlier, key: str) -> tuple[ApartSpread,
     return tuple(
         estimate_apart_spread(
             np.array([one[key] for one in earlier.get(entry.job.id, ()) if key in one]),
-            np.array(entry.summary.runs[key], dtype=np.float64),
+            np.array(entry.summary.runs.get(key, ()), dtype=np.float64),
         )
         for entry in pair
     )

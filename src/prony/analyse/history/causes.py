@@ -18,6 +18,7 @@ COMMIT = "commit"
 CANARY = "kernel_ms"
 # A change may lie a run or two from where it was located.
 _AROUND = 2
+_DIGITS = 10
 
 
 @dataclass(frozen=True)
@@ -71,4 +72,10 @@ def _apart(old: Estimate, new: Estimate) -> bool:
 
 
 def _short(key: str, value: str) -> str:
-    return value[:10] if key in (COMMIT, "model") else value
+    return value[:_DIGITS] if key in (COMMIT, "model") else shorten_digest(value)
+
+
+def shorten_digest(value: str) -> str:
+    """Return a value with the first digits of the digest that it ends with, where it does."""
+    name, kind, digits = value.rpartition("sha256:")
+    return f"{name}{kind}{digits[:_DIGITS]}" if kind else value

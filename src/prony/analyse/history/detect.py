@@ -32,7 +32,7 @@ _FAR = 2.5
 _LEAST_BEFORE_ONE = 8
 # How near to the new level runs of long ago must have been for it to count as seen before.
 _NEAR = 0.75
-_LONGEST_VISIT = 10
+LONGEST_VISIT = 10
 _VISIT_REACH = 6.0
 
 
@@ -120,8 +120,8 @@ def _detect_beside(window: Array, beside: MachineSpeeds, rules: Rules) -> Findin
 
 def _detect_step(window: Array, rules: Rules) -> Finding | None:
     marks = scores(window)
-    split = strongest_split(marks) if marks is not None else None
-    if marks is None or split is None or abs(split.strength) <= WEAK:
+    split = strongest_split(marks, least=WEAK) if marks is not None else None
+    if marks is None or split is None:
         return None
     position = split.position
     shift = middle(np.subtract.outer(window[position:], window[:position]).ravel())
@@ -162,7 +162,7 @@ def count_visits(earlier: Array, before: Array, after: Array) -> int:
     Once is what a fault does that was mended and comes back. Twice or more is what a machine does that switches between
     two speeds, and only its canary or runs of both versions side by side can tell that from a fault.
     """
-    length = min(after.size, _LONGEST_VISIT)
+    length = min(after.size, LONGEST_VISIT)
     centre, spread = middle(before), robust_sd(before)
     if earlier.size < 3 * length or spread == 0:
         return 0

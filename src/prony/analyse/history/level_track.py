@@ -15,7 +15,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from prony.analyse.history.detect import NO_SPEEDS, Finding, Rules, count_visits, detect_change, stands_apart
+from prony.analyse.history.detect import (
+    LONGEST_VISIT,
+    NO_SPEEDS,
+    Finding,
+    Rules,
+    count_visits,
+    detect_change,
+    stands_apart,
+)
 from prony.analyse.history.machine_speed import MachineSpeeds
 from prony.model.estimate import Grade
 from prony.model.history import Point, SeriesLevel
@@ -95,6 +103,9 @@ def follow_levels(
 ) -> LevelTrack:  # fmt: skip
     """Judge every run that the course has not seen; `speeds`: the machine's canaries beside every run."""
     course = course or LevelTrack()
+    # A level that is being learned is not judged: only what was decided meanwhile could begin another.
+    if not decisions and not course.changes:
+        course = replace(course, seen=max(course.seen, min(values.size, course.begin + rules.learning - 1)))
     for end in range(course.seen + 1, values.size + 1):
         course = _next(values[:end], rules, course, decisions, speeds)
     level = values[course.begin :]
@@ -108,10 +119,11 @@ def _next(
     values: Array, rules: Rules, course: LevelTrack, decisions: Sequence[Decision], speeds: MachineSpeeds
 ) -> LevelTrack:
     seen = values.size
-    confirmed = [one.position for one in decisions if one.is_real and one.at < seen]
-    begin = max([course.begin, *confirmed])
+    confirmed = [one.position for one in decisions if one.is_real and one.at < seen] if decisions else []
+    begin = max([course.begin, *confirmed]) if confirmed else course.begin
     level = values[begin:]
-    course = replace(course, begin=begin, seen=seen, drift=None, suspect=None, machine=None)
+    course = LevelTrack(begin, seen, course.changes)
+    course = _count_again(values, rules, course, decisions)
     if level.size < course.runs_needed(rules):
         return course
     finding = detect_change(level, rules, speeds.between(begin, seen))
@@ -132,12 +144,32 @@ def _place_finding(
 ) -> Finding:
     """Return the finding in the positions of the series, with whether its level was seen before."""
     position = course.begin + finding.position
+    is_step = finding.kind != "drift" and not finding.is_machine
+    before = slice(max(course.begin, values.size - rules.window), position)
+    return replace(finding, position=position, seen_before=is_step and _was_visited(values, before, decisions))
+
+
+def _was_visited(values: Array, before: slice, decisions: Sequence[Decision]) -> bool:
+    """Was the level that begins after the runs `before` seen and left too often for a fault that came back?"""
+    position: int = before.stop
     # What was decided to be a real change explains why an earlier level was left: nothing before it counts as a visit.
     since = max((one.position for one in decisions if one.is_real and one.position <= position - NEAR), default=0)
-    before = values[max(course.begin, values.size - rules.window) : position]
-    is_step = finding.kind != "drift" and not finding.is_machine
-    visits = count_visits(values[since:position], before, values[position:]) if is_step else 0
-    return replace(finding, position=position, seen_before=visits >= _TOO_MANY_VISITS)
+    return count_visits(values[since:position], values[before], values[position:]) >= _TOO_MANY_VISITS
+
+
+def _count_again(values: Array, rules: Rules, course: LevelTrack, decisions: Sequence[Decision]) -> LevelTrack:
+    """Return the course with the visits of its present level counted anew: the three runs by which a change is noticed
+    often make a visit out of noise, and each run more makes that rarer."""
+    if not course.changes or not (last := course.changes[-1]).finding.seen_before or last.position != course.begin:
+        return course
+    if values.size - last.position > LONGEST_VISIT:
+        return course
+    earlier = max((one.position for one in course.changes[:-1]), default=0)
+    before = slice(max(earlier, last.at + 1 - rules.window), last.position)
+    if _was_visited(values, before, decisions):
+        return course
+    cleared = replace(last, finding=replace(last.finding, seen_before=False))
+    return replace(course, changes=(*course.changes[:-1], cleared))
 
 
 def _is_refuted(position: int, seen: int, decisions: Sequence[Decision]) -> bool:

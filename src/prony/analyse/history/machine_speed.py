@@ -32,10 +32,14 @@ class MachineSpeeds:
 
     def between(self, low: int, high: int | None = None) -> MachineSpeeds:
         """Return the canaries beside these runs."""
+        if not self.names:
+            return self
         return MachineSpeeds(self.names, tuple(one[low:high] for one in self.logarithms))
 
     def complete(self) -> MachineSpeeds:
         """Return the canaries that were timed beside every run."""
+        if not self.names:
+            return self
         whole = [place for place, one in enumerate(self.logarithms) if not np.isnan(one).any()]
         return MachineSpeeds(tuple(self.names[one] for one in whole), tuple(self.logarithms[one] for one in whole))
 

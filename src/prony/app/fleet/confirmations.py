@@ -11,18 +11,20 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
 from prony.analyse.history.causes import CANARY, canary_moved
 from prony.analyse.history.confirmation import MORE, PAIRS, ROUNDS, last_good, round_pause
 from prony.analyse.history.detect import Rules
+from prony.analyse.history.sides import Sides, Version, find_sides
 from prony.app import history as steps
 from prony.app.check_jobs import new_id
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.experiments import Experiments
 from prony.app.fleet.histories import NOT_YET, Histories
+from prony.app.fleet.scripts import check_scripts
 from prony.app.fleet.state import FleetState
 from prony.app.fleet.submission import SubmissionPlan, store_plan, write_plan
 from prony.dispatch.matching import demand_of
@@ -35,7 +37,6 @@ from prony.model.job import Job
 from prony.model.queue import Lot
 from prony.model.recipe import Duet, Matrix, Recipe
 from prony.model.states import IDLE_ONLY
-from prony.model.workload import Scalar
 from prony.recipe import dump
 from prony.recipe.expand import expand
 from prony.store import confirmations, queue, result_rows
@@ -48,21 +49,19 @@ from prony.store.writer import Transaction
 WHO, PRIORITY = "prony", -100
 # So many results of the old level are enough to hold runs of today against; fewer than the first say nothing.
 _LEAST_BEFORE, _MOST_BEFORE = PAIRS, Rules().window
-_VERSION = "workload.engine_version"
-Side = dict[str, Scalar]
 
 
 @dataclass(frozen=True)
 class Case:
-    """`before`: the results of the old level from the same agent; `sides`: what to set to have the old version, and
-    the new one, where that is known; `pause`: how long to wait between two rounds of repetitions."""
+    """`before`: the results of the old level from the same agent; `sides`: what to set to have the old version and the
+    new one, or why that cannot be done; `pause`: how long to wait between two rounds of repetitions."""
 
     change: Change
     job: Job
     recipe: Recipe
     agent_id: str
     before: tuple[steps.RepeatedRun, ...]
-    sides: tuple[Side, Side] | None
+    sides: Sides | str
     pause: timedelta
 
 
@@ -93,9 +92,8 @@ class Trial:
         return 2 * self.count if self.way == "duet" else self.count
 
     def text(self, case: Case) -> str:
-        if self.way == "duet" and case.sides is not None:
-            old, new = (side[_VERSION] for side in case.sides)
-            return f"{self.count} pairs of engine {old} and {new} in turn"
+        if self.way == "duet" and isinstance(case.sides, Sides):
+            return f"{self.count} pairs of {case.sides.text} in turn"
         return f"the same job {self.count} time{'' if self.count == 1 else 's'} more"
 
 
@@ -124,7 +122,9 @@ def _study_change(connection: Connection, change: Change, is_there: Callable[[st
     before = tuple(steps.RepeatedRun(one.values[change.metric], one.canary) for one in own[-_MOST_BEFORE:])
     recipe = result_rows.experiment(connection, change.experiment_id).recipe
     pause = round_pause([one.measured_at for one in points])
-    return Case(change, job, recipe, agent_id, before, _sides(job, old, points[position]), pause)
+    before_change = Version(old, Job.read_json(queue.job_document(connection, old.job_id)))
+    sides = find_sides(before_change, Version(points[position], job))
+    return Case(change, job, recipe, agent_id, before, sides, pause)
 
 
 def is_alone(change: Change) -> bool:
@@ -136,33 +136,17 @@ def _counts(point: Point, metric: str) -> bool:
     return point.grade is not Grade.VOID and point.values.get(metric, 0.0) > 0
 
 
-def _sides(job: Job, old: Point, new: Point) -> tuple[Side, Side] | None:
-    """Return the engine's versions, where they differ; all else that a history leaves open cannot be set back."""
-    if _VERSION.removeprefix("workload.") not in type(job.workload).model_fields:
-        return None
-    names, versions = zip(*(_engine(one) for one in (old, new)), strict=True)
-    if names[0] != names[1] or versions[0] == versions[1] or not all(versions):
-        return None
-    return {_VERSION: versions[0]}, {_VERSION: versions[1]}
-
-
-def _engine(point: Point) -> tuple[str, str]:
-    """Return the engine's name and its version as a recipe asks for it, without what a build adds."""
-    name, _, version = point.facts.get("engine", "").partition(" ")
-    return name, version.partition("-")[0].partition("+")[0]
-
-
 def _next_trial(case: Case, batches: Sequence[Batch]) -> Trial | _Refusal:
     """Return the batch that comes after these, the first by default; or why there is none."""
     can_repeat = len(case.before) >= _LEAST_BEFORE
     if not batches and can_repeat and is_alone(case.change):
         return Trial("once", 1)  # a spike ends here, and has cost one run
     has_failed = any(one.way == "duet" and one.outcome == "failed" for one in batches)
-    way = "duet" if case.sides is not None and not has_failed else "again"
+    way = "duet" if isinstance(case.sides, Sides) and not has_failed else "again"
     if way == "again" and not can_repeat:
+        why = "the runs by turns failed" if isinstance(case.sides, Sides) else case.sides
         return _Refusal(
-            f"nothing can be set back to how it was, and only {len(case.before)} results before it are of this agent "
-            f"({_LEAST_BEFORE} are needed)"
+            f"{why}, and only {len(case.before)} results before it are of this agent ({_LEAST_BEFORE} are needed)"
         )
     done = sum(one.way == way and one.outcome == "open" for one in batches)
     return Trial(way, ROUNDS[done]) if way == "again" else Trial(way, MORE if done else PAIRS)
@@ -193,8 +177,8 @@ def _trial_recipe(case: Case, trial: Trial) -> Recipe:
     """Return the recipe of the one job: without its matrix, and without what would tell or time other things."""
     job = case.job
     duet = None
-    if trial.way == "duet" and case.sides is not None:
-        duet = Duet(a=case.sides[0], b=case.sides[1], pairs=trial.count)
+    if trial.way == "duet" and isinstance(case.sides, Sides):
+        duet = Duet(a=case.sides.old, b=case.sides.new, pairs=trial.count)
     own = {"workload": job.workload, "measure": job.measure, "load": job.load, "limits": job.limits}
     bare = {"matrix": Matrix(), "duet": duet, "gates": (), "schedule": None, "alarms": ()}
     return case.recipe.model_copy(update=own | bare)
@@ -271,7 +255,10 @@ class Confirmations:
             await self._context.write(partial(self._note_refusal, change=change, refusal=_Refusal(exc.message)))
             return
         batch = Batch(change.id, number, trial.way, plan.experiment.id, trial.runs, self._context.clock.now())
-        writing = self._context.write(lambda transaction: self._keep_batch(transaction, batch, plan, trial.text(case)))
+        told = [f"{trial.text(case)}, in {plan.experiment.id}"]
+        if trial.way == "again" and isinstance(case.sides, str):
+            told.insert(0, f"not by turns, {case.sides}")
+        writing = self._context.write(partial(self._keep_batch, batch=batch, plan=plan, told=told))
         is_begun = await write_plan(self._state, plan, writing)
         if is_begun:
             self._context.hook("confirming", change=change.id, experiment=plan.experiment.id, runs=trial.runs)
@@ -283,6 +270,7 @@ class Confirmations:
         if not self._runs_kind(case.agent_id, case.job.workload.kind):
             # It may be another program's worker, which looks for jobs elsewhere: this one would wait for ever.
             return _Refusal(f"agent {case.agent_id} is lent no {case.job.workload.kind} jobs by this server")
+        case = self._check_turns(case)
         batches = confirmations.of_change(connection, change.id)
         trial = _next_trial(case, batches)
         if isinstance(trial, _Refusal):
@@ -291,6 +279,17 @@ class Confirmations:
         if rounds and (until := rounds[-1] + case.pause) > self._context.clock.now():
             return _Pause(until)
         return case, trial, len(batches)
+
+    def _check_turns(self, case: Case) -> Case:
+        """Return the case with turns only where the recipe of both sides is right and their folders are kept here."""
+        if not isinstance(case.sides, Sides):
+            return case
+        try:
+            jobs = expand(_trial_recipe(case, Trial("duet", PAIRS)), "turns", apart=True)
+            check_scripts(jobs, self._context.store.home)
+        except PronyError as exc:
+            return replace(case, sides=f"{case.sides.text} cannot be run by turns: {exc.message}")
+        return case
 
     def _is_there(self, agent_id: str) -> bool | None:
         known_agent = self._state.agents.get(agent_id)
@@ -302,19 +301,20 @@ class Confirmations:
         kinds = known_agent.capabilities.facts.get("kinds") if known_agent is not None else None
         return not isinstance(kinds, tuple) or kind in kinds
 
-    def _keep_batch(self, transaction: Transaction, batch: Batch, plan: SubmissionPlan, text: str) -> bool:
+    def _keep_batch(self, transaction: Transaction, batch: Batch, plan: SubmissionPlan, told: Sequence[str]) -> bool:
         if not self._is_wanted(transaction, batch):
             return False
         confirmations.lock_since(transaction.connection, batch.begun_at - _DAY)
         if not self._has_room(batch.runs, transaction.connection):
             most = self._context.settings.confirm_runs_per_day
-            told = f"{NOT_YET}, {batch.runs} would be more than the {most} a day that are allowed"
-            self._tell(transaction, batch.change_id, told)
+            much = f"{NOT_YET}, {batch.runs} would be more than the {most} a day that are allowed"
+            self._tell(transaction, batch.change_id, much)
             return False
         if not confirmations.add(transaction.connection, batch):
             return False
         store_plan(transaction, plan)
-        self._tell(transaction, batch.change_id, f"confirming runs: {text}, in {plan.experiment.id}")
+        for text in told:
+            self._tell(transaction, batch.change_id, f"confirming runs: {text}")
         return True
 
     def _is_wanted(self, transaction: Transaction, batch: Batch) -> bool:
@@ -365,7 +365,9 @@ class Confirmations:
     ) -> Change | None:
         pairs = [pair for one in alike for pair in _pairs(transaction.connection, one, change.metric)]
         if len(pairs) < _LEAST:
-            return self._fail(transaction, batch, f"only {len(pairs)} whole pairs came of it")
+            fault = confirmations.first_failure(transaction.connection, batch.experiment_id or "")
+            why = f"only {len(pairs)} whole pairs came of it" + (f": {fault}" if fault else "")
+            return self._fail(transaction, batch, why)
         decided = steps.confirm(transaction.connection, change.id, pairs, is_last=is_last)
         return self._end(transaction, batch, decided)
 

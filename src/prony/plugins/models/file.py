@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from prony.errors import InputError, NotFoundError
 from prony.plugins.models.blobs import check_ending, companion_names
+from prony.plugins.models.kept_copies import KeptCopies
 from prony.ports.models import FetchOptions, ModelFiles, ModelPolicy, Progress, policy_error
-from prony.runner.checksum import verify
+from prony.runner.checksum import is_right, verify
 
 
 class FileSource:
@@ -29,11 +30,23 @@ class FileSource:
                 options.policy.check_path(item, reference)
             size = sum(item.stat().st_size for item in files)
             _check_size(size, reference, options.policy)
-            verify(files, options.checksum, source=str(path))
+            files = _find_version(path, files, options)
         except OSError as exc:
             raise InputError(f"cannot read the model at {path}: {exc.strerror}", hint="may you read it?") from exc
         progress(size, size)
-        return ModelFiles(path=path, files=files)
+        return ModelFiles(path=files[0] if path.is_file() else path, files=files)
+
+
+def _find_version(path: Path, files: tuple[Path, ...], options: FetchOptions) -> tuple[Path, ...]:
+    """Return the files as they are, or, where the recipe asks for a version that was here before, the copy of it."""
+    copies = KeptCopies(options.cache, path)
+    wanted = options.checksum
+    if wanted is not None and path.is_file() and (kept := copies.find(wanted)) and not is_right(files, wanted):
+        return kept
+    verify(files, wanted, source=str(path))
+    if path.is_file() and sum(item.stat().st_size for item in files) <= options.policy.keep_bytes:
+        copies.add(files)
+    return files
 
 
 def _reference_path(reference: str, base: Path) -> Path:

@@ -74,6 +74,14 @@ class TestACourse:
         assert not any(one.finding.seen_before for one in found)
         assert found[-1].position == pytest.approx(64, abs=1)
 
+    def test_a_visit_that_noise_made_is_forgotten_when_more_runs_are_known(self) -> None:
+        values = runs(seed=126, count=92, sd=0.02)
+        for low, high in ((40, 60), (85, 92)):
+            values[low:high] += 0.05
+        noticed, later = (follow_levels(values[:count], RULES).changes[-1] for count in (88, 92))
+        assert noticed.position == later.position == pytest.approx(85, abs=1)
+        assert (noticed.finding.seen_before, later.finding.seen_before) == (True, False)
+
     def test_a_level_that_was_visited_and_left_repeatedly_is_only_suspected(self) -> None:
         values = runs(count=112, sd=0.005)
         for low, high in ((22, 34), (50, 64), (80, 96)):

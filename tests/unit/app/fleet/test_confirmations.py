@@ -19,7 +19,7 @@ from prony.model.history import Acknowledgement, Change, ChangeState
 from prony.model.job import Job
 from prony.model.lease import Lease
 from prony.model.queue import ExperimentView
-from prony.model.result import CanaryReading, Effective, Repetition
+from prony.model.result import CanaryReading, Effective, ModelFacts, Repetition
 from prony.store.home import Home
 from servers.receiver import Receiver
 
@@ -40,6 +40,7 @@ class Lab:
     fake_agent: FakeAgent
     folder: Path
     version: str = "1"
+    model: str = "0" * 64
     minute: int = 0
     canary_ms: float | None = 1.0
     seen: list[Job] = field(default_factory=list)
@@ -55,7 +56,8 @@ class Lab:
         runs = tuple(
             Repetition(index=index, started_at=at, canary_before=canary, canary_after=canary) for index in range(2)
         )
-        write(place, lease.job, started_at=at, repetitions=runs, effective=effective)
+        model = ModelFacts(source="zoo:noop", path="noop", format="", sha256=self.model, size_bytes=1, files=("noop",))
+        write(place, lease.job, started_at=at, repetitions=runs, effective=effective, model=model)
         begins = list(range(10_000_000, 110_000_000, 10_000_000))
         ends = [begin + 1000 * micros for begin in begins]
         sample_frame([(run, "measure", begins, ends) for run in range(2)]).write_parquet(place / SAMPLES)
@@ -142,6 +144,8 @@ async def test_a_regression_is_run_again_on_its_agent_and_pages_only_when_that_c
     assert decided.state is ChangeState.CONFIRMED
     assert any(step.startswith("repeated: 7 runs of the same job against 22") for step in decided.path)
     assert any("not side by side" in step for step in decided.path)
+    why = "confirming runs: not by turns, nothing is known to differ between the results before and after"
+    assert decided.path.count(why) == 1
     assert any("no calibrations" in step for step in decided.path)
     assert await told(fleet_fixture, there) == [("regression", "firing", "regression")]
     series = await fleet_fixture.fleet.histories.series()
@@ -284,6 +288,27 @@ async def test_two_versions_of_an_engine_take_turns_and_promising_pairs_are_foll
     decided = await lab.change()
     assert decided.state is ChangeState.CONFIRMED
     assert decided.path[-1] == "side by side: 19 of 20 pairs say the same, +4.4% [+4.2%, +4.6%], confirmed"
+
+
+async def test_two_files_of_a_model_take_turns_and_where_the_old_one_is_gone_that_is_told(
+    local: FleetFixture, tmp_path: Path
+) -> None:
+    lab = await lab_of(local, tmp_path)
+    await lab.record(STEADY)
+    lab.model = "1" * 64
+    await lab.record(WORSE[:4])
+    await lab.attend()
+    (view,) = await lab.confirming()
+    assert view.experiment.recipe.duet is not None
+    assert view.experiment.recipe.duet.a == {"workload.checksum": f"sha256:{'0' * 64}"}
+    for _ in range(14):
+        await lab.fake_agent.finish(await lab.fake_agent.lease(), "failed", failure=SUT)
+    await lab.attend()
+    path = (await lab.change()).path
+    text = "7 pairs of model sha256:0000000000 and sha256:1111111111 in turn"
+    assert f"confirming runs: {text}, in {view.experiment.id}" in path
+    assert f"confirming runs: {view.experiment.id} failed, only 0 whole pairs came of it: {SUT.message}" in path
+    assert path[-1].startswith("confirming runs: the same job 3 times more")
 
 
 async def test_a_batch_that_fails_leaves_the_change_and_is_tried_once_more(

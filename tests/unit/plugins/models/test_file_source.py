@@ -13,12 +13,15 @@ from onnx import helper, numpy_helper
 
 from prony.errors import InputError, NotFoundError
 from prony.plugins.models.file import FileSource
-from prony.ports.models import FetchOptions, ModelFiles
+from prony.ports.models import FetchOptions, ModelFiles, ModelPolicy
 from prony.runner.checksum import checksum
 
 
-def fetch(reference: str, base: Path, *, formats: tuple[str, ...] = (), checksum: str | None = None) -> ModelFiles:
-    options = FetchOptions(cache=base / "cache", formats=formats, base=base, checksum=checksum)
+def fetch(
+    reference: str, base: Path, *, formats: tuple[str, ...] = (), checksum: str | None = None, keep_bytes: int = 0
+) -> ModelFiles:
+    policy = ModelPolicy(keep_bytes=keep_bytes)
+    options = FetchOptions(cache=base / "cache", formats=formats, base=base, checksum=checksum, policy=policy)
     return FileSource().fetch(reference, options, lambda *_: None)
 
 
@@ -144,3 +147,44 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "m.onnx")
     with pytest.raises(InputError, match="is a pipe or a device"):
         fetch("m.onnx", tmp_path)
+
+
+def test_a_file_that_was_replaced_is_found_by_its_checksum_where_copies_are_kept(tmp_path: Path) -> None:
+    model = model_with_external_data(tmp_path / "m.onnx")
+    first = fetch("m.onnx", tmp_path, keep_bytes=2**20)
+    assert first.path == model
+    wanted = checksum(first.files)
+    (tmp_path / "weights.bin").write_bytes(bytes(64 * 64 * 4))
+    fetch("m.onnx", tmp_path, keep_bytes=2**20)
+    found = fetch("m.onnx", tmp_path, checksum=wanted)
+    assert found.path != model
+    assert [one.name for one in found.files] == ["m.onnx", "weights.bin"]
+    assert checksum(found.files) == wanted
+
+
+def test_a_copy_that_was_damaged_or_never_kept_is_not_taken(tmp_path: Path) -> None:
+    model = tmp_path / "m.tflite"
+    model.write_bytes(b"old")
+    wanted = f"sha256:{sha256(model)}"
+    fetch("m.tflite", tmp_path, keep_bytes=2)  # it is larger
+    model.write_bytes(b"new")
+    with pytest.raises(InputError, match="is not what the recipe asks for"):
+        fetch("m.tflite", tmp_path, checksum=wanted)
+    model.write_bytes(b"old")
+    fetch("m.tflite", tmp_path, keep_bytes=3)
+    model.write_bytes(b"new")
+    (copy,) = (tmp_path / "cache" / "kept").rglob("m.tflite")
+    copy.write_bytes(b"odd")
+    with pytest.raises(InputError, match="is not what the recipe asks for"):
+        fetch("m.tflite", tmp_path, checksum=wanted)
+
+
+def test_only_the_last_versions_of_a_file_are_kept(tmp_path: Path) -> None:
+    model = tmp_path / "m.tflite"
+    for number in range(12):
+        model.write_text(str(number))
+        fetch("m.tflite", tmp_path, keep_bytes=10)
+        (copy,) = (tmp_path / "cache" / "kept").glob(f"*/{sha256(model)}")
+        os.utime(copy, (number, number))
+    assert len([*(tmp_path / "cache" / "kept").rglob("m.tflite")]) == 8
+    assert fetch("m.tflite", tmp_path, checksum=f"sha256:{hashlib.sha256(b'5').hexdigest()}").path != model

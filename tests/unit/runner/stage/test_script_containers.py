@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,8 @@ if sys.argv[1] == "info":
     sys.exit({info})
 if sys.argv[1] == "ps":
     print("left-behind")
+if sys.argv[1:3] == ["image", "inspect"]:
+    print(json.dumps([{{"Id": "1" * 64, "RepoDigests": {digests}}}]))
 if sys.argv[1] == "run":
     given = dict(word.partition("=")[::2] for word in words if word.startswith("--"))
     inner = words[[word.startswith("--") for word in words].index(False) + 1:]
@@ -47,10 +50,10 @@ BOX = Box(
 class Recorded:
     """An engine of a name on the path."""
 
-    def __init__(self, folder: Path, name: str, info: int = 0) -> None:
+    def __init__(self, folder: Path, name: str, info: int = 0, digests: Sequence[str] = ()) -> None:
         self._log = folder / "words.jsonl"
         path = folder / name
-        path.write_text(RECORDED.format(python=sys.executable, log=str(self._log), info=info))
+        path.write_text(RECORDED.format(python=sys.executable, log=str(self._log), info=info, digests=[*digests]))
         path.chmod(0o755)
 
     def words(self, verb: str) -> list[list[str]]:
@@ -122,6 +125,22 @@ def test_a_script_with_an_image_runs_in_a_container_where_an_engine_is_at_hand(r
     assert notes(result) == ""
     # Whatever is left of it is removed by its label.
     assert podman.words("rm") == [["--force", "--volumes", "left-behind"]]
+
+
+def test_a_result_says_which_image_ran_by_a_name_that_can_be_run_again(runs: Runs, engines: Path) -> None:
+    named = f"registry.example/org/image@sha256:{'2' * 64}"
+    Recorded(engines, "podman", digests=[named])
+    result = runs.run(command=[sys.executable, "-c", "print()"], image="org/image:1")
+    assert result.state is ResultState.COMPLETE, result.failure
+    kept = json.loads((runs.folder / "environment.json").read_text())["checksums"]
+    assert kept == {"image org/image:1": named}
+
+
+def test_an_image_that_was_built_here_is_known_by_its_own_digest(engines: Path) -> None:
+    Recorded(engines, "docker")
+    assert ContainerEngine(str(engines / "docker")).digest_of_image("mine:latest") == f"sha256:{'1' * 64}"
+    assert ContainerEngine("/usr/bin/apptainer").digest_of_image("mine:latest") is None
+    assert ContainerEngine(str(engines / "podman")).digest_of_image("mine:latest") is None
 
 
 def test_without_an_engine_an_image_is_refused_and_its_command_does_not_run_here(runs: Runs, engines: Path) -> None:

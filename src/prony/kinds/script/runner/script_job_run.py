@@ -58,6 +58,7 @@ class ScriptJobRun:
         self._around, self._scratch, self._shared = around, scratch, shared
         self._stage = ScriptStage(folder.job, around, scratch=scratch, shims=shared.shims)
         self._facts = ScriptFacts(command=())
+        self._environment: Environment | None = None
         self._headlines: list[float] = []
         self._nodes: Nodes | None = None
         self._node = ALONE
@@ -76,9 +77,9 @@ class ScriptJobRun:
         """Bring together what the script needs, look at its launch; what is wrong is told before anything runs."""
         self._nodes = nodes_of(self.job, self._around)
         self._stage.prepare(progress)
-        if checksums := self._stage.checksums:
-            whole = environment.checksums | checksums
-            self.folder.write_environment(environment.model_copy(update={"checksums": whole}))
+        whole = environment.checksums | self._stage.checksums
+        self._environment = environment.model_copy(update={"checksums": whole})
+        self.folder.write_environment(self._environment)
         place = self._place("prepare")
         variables = self._stage.variables(place)
         argv = self._stage.argv(place, variables)
@@ -106,6 +107,9 @@ class ScriptJobRun:
     def finish(self) -> None:
         """Say what is known only when all executions are over."""
         self._stage.finish()
+        if self._environment is not None and (images := self._stage.images):
+            whole = self._environment.checksums | images
+            self.folder.write_environment(self._environment.model_copy(update={"checksums": whole}))
         self.folder.update(script=self._facts.model_copy(update={"notes": tuple(self._stage.notes)}))
 
     def next_kind(self) -> Kind | None:

@@ -31,7 +31,15 @@ from prony.model.result import Failure
 from prony.ports.driver import Endpoint
 from prony.ports.models import Progress
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.containers import DAEMONS, WITH_APPTAINER, Box, ContainerEngine, find_engine, no_engine
+from prony.runner.containers import (
+    DAEMONS,
+    WITH_APPTAINER,
+    Box,
+    ContainerEngine,
+    find_engine,
+    image_digests,
+    no_engine,
+)
 from prony.runner.context import RunContext, failure_of
 from prony.runner.script_folders import (
     REFERENCE,
@@ -258,6 +266,11 @@ class ScriptStage:
         own = {"directory": self.digest} if self.digest else {}
         given = [thing.source for thing in (*self._sources, *self._of_server)]
         return own | {f"source {one.path}": one.checksum for one in given if one.checksum is not None}
+
+    @property
+    def images(self) -> dict[str, str]:
+        """Which images its containers were made of; known when one was run, for that may have fetched it."""
+        return image_digests(self._engines)
 
     # One execution
 

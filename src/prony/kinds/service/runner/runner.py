@@ -34,6 +34,7 @@ from prony.model.job import Job
 from prony.model.load import Load
 from prony.model.result import Failure, Repetition, Result, ResultState
 from prony.ports.driver import Endpoint
+from prony.runner.containers import engine_at_hand, image_digests
 from prony.runner.context import RunContext, Stopped, failure_of
 from prony.runner.folder import ResultFolder
 from prony.runner.gang import Gang, gang_of
@@ -157,7 +158,7 @@ class ServiceRunner:
             facts = ServiceFacts(
                 name=workload.service or "",
                 version=told.pop("version", ""),
-                settings=told,
+                settings=told | _image_of(workload),
                 command=tuple(running.command),
                 pid=running.pid,
             )
@@ -340,6 +341,12 @@ def _trouble(repetition: Repetition) -> str:
 def _add_note(result: Result, text: str) -> ServiceFacts:
     facts = result.service or ServiceFacts()
     return facts.model_copy(update={"notes": facts.notes | {"left behind": text}})
+
+
+def _image_of(workload: ServiceWorkload) -> dict[str, str]:
+    """Return which image the service runs in, where it is one."""
+    image, engine = workload.settings.get("image"), engine_at_hand()
+    return image_digests({image: engine}) if isinstance(image, str) and engine is not None else {}
 
 
 def _show_endpoint(url: str) -> str:
