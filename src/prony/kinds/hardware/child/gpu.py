@@ -149,7 +149,7 @@ class GpuLaunchSuite:
         yield SuiteTest("launch_waited_us", "", time_by_wall(waited), _microseconds)
         replay = self._device.capture(launch, _CACHED_CALLS)
         yield SuiteTest("graph_launch_us", "", self._device.sampler(replay, _CACHED_CALLS), _microseconds)
-        yield SuiteTest("allocate_us", "cached", partial(self._time_allocations, False), _microseconds)
+        yield SuiteTest("allocate_us", "", partial(self._time_allocations, False), _microseconds)
         yield SuiteTest("allocate_us", "driver", partial(self._time_allocations, True), _microseconds)
 
     def _time_allocations(self, empties: bool, count: int) -> list[int]:
