@@ -31,7 +31,7 @@ _TABLE: tuple[_Row, ...] = (
     ("launch_us", "us", "lower", "queueing an empty kernel, nothing waited for"),
     ("launch_waited_us", "us", "lower", "queueing an empty kernel and waiting for it"),
     ("graph_launch_us", "us", "lower", "an empty kernel as one of 100 in a graph"),
-    ("allocate_us", "us", "lower", "64 MiB of the GPU's memory, from the allocator's cache; `/driver`: from the driver"),
+    ("allocate_us", "us", "lower", "64 MiB of a GPU, from the allocator's cache; `/driver`: from the driver"),
     *(
         (f"gemm_{name}_tflops", "TFLOP/s", "higher", f"a matrix product in {name}, of the best shape")
         for name in ("bf16", "fp16", "fp8", "tf32", "fp32", "fp64")
