@@ -387,6 +387,9 @@ class TestTorch:
         assert seen["effect"]["precision"] == precision
         assert seen["effect"]["threads"] == 1
 
+    def test_no_gradients_are_recorded(self, torch_saw: dict[str, Any]) -> None:
+        assert not torch_saw["dense.pt2"]["records_gradients"]
+
     def test_an_exported_program_tells_its_inputs(self, torch_saw: dict[str, Any]) -> None:
         seen = torch_saw["encoder.pt2"]
         assert [spec[0] for spec in seen["specs"]] == ["input_ids", "scale"]

@@ -89,6 +89,7 @@ def attempt(
         "fed": {item.name: item.array.tolist() for item in made},
         "outputs": {name: np.asarray(array, dtype=np.float64).tolist() for name, array in outputs.items()},
         "effect": asdict(session.effect()),
+        "records_gradients": not torch.is_inference_mode_enabled(),
     }
 
 
