@@ -73,6 +73,12 @@ def test_an_engine_that_does_not_wait_for_its_device_gives_a_void_number(faulty:
     assert "did not wait" in codes(summary)["not_waited"]
 
 
+def test_launches_that_vary_between_the_passes_are_no_missing_wait(faulty: Model, tmp_path: Path) -> None:
+    _, summary, _ = run(faulty("device:1000/1200 wait:never"), tmp_path)
+    assert "launch_bound" in codes(summary)
+    assert "not_waited" not in codes(summary)
+
+
 def test_without_such_a_device_nothing_of_it_is_told(faulty: Model, tmp_path: Path) -> None:
     result, summary, _ = run(faulty("check:fine"), tmp_path)
     assert not {"device_ms.p50", "launch_ms.p50", "hot_ms.p50", "vram_weights_mib.p50"} & summary.estimates.keys()
