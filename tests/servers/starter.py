@@ -286,13 +286,24 @@ def _run(words: list[str]) -> None:
             runpy.run_path(kind, run_name="__main__")
     except SystemExit as exc:
         if exc.code is not None and not isinstance(exc.code, int):
-            raise
+            sys.stderr.write(f"{exc.code}\n")
+            _exit(1)
         _exit(exc.code or 0)
+    except KeyboardInterrupt:
+        sys.excepthook(*sys.exc_info())
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    except BaseException:  # noqa: BLE001 - the edge of this process, as an interpreter has it
+        sys.excepthook(*sys.exc_info())
+        _exit(1)
     _exit(0)
 
 
 def _exit(code: int) -> NoReturn:
-    """End as an interpreter does, but that the modules are not taken apart: copies of shared memory cost 0.1 s."""
+    """End as an interpreter does, but that the modules are not taken apart.
+
+    Copies of shared memory cost 0.1 s, and a library that then waits for its threads waits for ever: a fork has none.
+    """
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     try:

@@ -17,7 +17,7 @@ import pytest
 
 from chaos.fleet import wait_for
 from servers.forked import fork_commands, plain_processes
-from servers.process import DieWithParent, is_alive
+from servers.process import ENGINE_HOST, DieWithParent, is_alive
 
 PROGRAM = str(Path(__file__).parents[1] / "chaos" / "tell_process.py")
 pytestmark = pytest.mark.skipif(
@@ -71,6 +71,14 @@ def test_its_exit_code_and_what_it_said_last_are_known(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "prony", "nonsense"]
         assert subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False).returncode == 2
     assert "no command is called 'nonsense'" in (tmp_path / "log").read_text()
+
+
+def test_a_command_that_fails_ends_whatever_was_imported_before_it() -> None:
+    """An engine's library waits for its threads when an interpreter ends, and a fork has none of them."""
+    host = [sys.executable, str(ENGINE_HOST), "prony.plugins.engines.onnxruntime:OnnxRuntime"]
+    assert subprocess.run(host, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
+    failed = subprocess.run([sys.executable, PROGRAM, "fail"], capture_output=True, check=False, timeout=120)
+    assert failed.returncode == 1
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])

@@ -27,6 +27,7 @@ from prony.runner.paths import check_paths, path_kind
 NO_PATHS = {
     "names and words that nothing is opened by": "ChromaOptions.database ChromaOptions.tenant Cost.currency "
     "DatasetOptions.expected DatasetOptions.max_tokens DatasetOptions.prompt DatasetOptions.system GrpcOptions.service "
+    "HardwareWorkload.layers HardwareWorkload.unit "
     "Inputs.axes Inputs.shapes Inputs.values LlamacppOptions.model_name Load.slo ModelWorkload.checksum "
     "ModelWorkload.engine_version ModelWorkload.unit OllamaOptions.keep_alive OllamaOptions.model "
     "OllamaOptions.parameters OpenAiOptions.extra OpenAiOptions.model PostgresOptions.database PostgresOptions.sql "
@@ -141,6 +142,7 @@ NAMED: dict[str, dict[str, Any]] = {
     "ServiceWorkload.endpoint, PostgreSQL": {
         "workload": {"kind": "service", "driver": "postgres", "endpoint": "postgresql://a/b?sslrootcert={}"}
     },
+    "HardwareWorkload.path": {"workload": {"kind": "hardware", "test": "disk", "path": "{}"}},
     "Replay.file": {"workload": CHAT, "load": {"replay": {"file": "{}"}}},
     "ScriptWorkload.directory": {"workload": SCRIPT | {"directory": "{}"}},
     "ScriptWorkload.image": {"workload": SCRIPT | {"image": "{}"}},
