@@ -25,11 +25,12 @@ _LOAD = {"closed": {"concurrency": 2}, "duration": "1s", "repeats": 1}
 
 @pytest.fixture
 def burner(tmp_path: Path) -> Iterator[str]:
-    """Give the name of a program that uses all of the CPU it gets, on every core, whoever else is busy here."""
+    """Give the name of a program that keeps half of the cores busy, whoever else wants them."""
     path = tmp_path / "busy-stranger"
     path.symlink_to(Path(sys.executable).resolve())
     stop = DieWithParent(signal.SIGKILL)
-    processes = [subprocess.Popen([path, "-I", "-c", _BURN], preexec_fn=stop) for _ in range(4)]  # noqa: PLW1509 - a system call only
+    command, count = [str(path), "-I", "-c", _BURN], max(1, (os.cpu_count() or 1) // 2)
+    processes = [subprocess.Popen(command, preexec_fn=stop) for _ in range(count)]  # noqa: PLW1509 - a system call only
     with suppress(PermissionError):  # only root may
         for one in processes:
             os.setpriority(os.PRIO_PROCESS, one.pid, _PRIORITY)
