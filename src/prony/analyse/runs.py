@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from prony.instruments.samples import SAMPLE_PHASES
+from prony.model.result import Repetition
 from prony.stats.quantiles import Array, least_count, median_unbiased
 from prony.stats.spread import Moments
 from prony.stats.steady import FEWEST, steady_from
@@ -35,6 +36,13 @@ class MeasuredRun:
     durations_ns: Array
     window_ns: int
     taken: int
+
+    @classmethod
+    def of_whole(cls, repetition: Repetition) -> Self:
+        """Take a repetition for a run of one sample: for the rules that ask how long it lasted."""
+        phase = repetition.phases["measure"]
+        length_ns = phase.end_ns - phase.begin_ns
+        return cls(repetition.index, 0, np.array([0]), np.array([length_ns]), length_ns, taken=1)
 
     @property
     def count(self) -> int:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from prony.analyse.canaries import canary_medians
 from prony.analyse.estimates import EstimateSet, sensitivity_of, single_estimates
 from prony.analyse.runs import MeasuredRun
@@ -27,7 +25,7 @@ from prony.model.device import Environment
 from prony.model.estimate import QUANTILES, Summary
 from prony.model.job import Job
 from prony.model.metric import key_of, key_text
-from prony.model.result import Repetition, Result
+from prony.model.result import Result
 from prony.ports.workload import Summarise
 from prony.stats.quantiles import Array
 
@@ -54,7 +52,7 @@ def summarise_hardware(
     metric = headline_metric([*series], is_of_gpu=is_of_gpu)
     headline = key_text(metric, "p50") if metric else None
     numbers = figures.runs.get(headline or "", ())
-    runs = tuple(_run(one) for one in selection.used)
+    runs = tuple(MeasuredRun.of_whole(one) for one in selection.used)
     evidence = HardwareEvidence(
         job, result, selection, runs, figures.estimates.get(headline or ""), environment,
         estimates=figures.estimates, headlines=numbers, peaks=peaks,
@@ -93,16 +91,6 @@ def _shares(figures: EstimateSet, peaks: dict[str, Peak]) -> EstimateSet:
         shares = [value / peak.value for value in figures.runs[key]]
         found |= single_estimates(f"{key_of(key).metric}{OF_PEAK}", shares, "runs", full=False, unit="1")
     return found
-
-
-def _run(repetition: Repetition) -> MeasuredRun:
-    """Return a repetition as a run of one sample: for the rules that ask how long it lasted."""
-    phase = repetition.phases["measure"]
-    length_ns = phase.end_ns - phase.begin_ns
-    return MeasuredRun(
-        repetition=repetition.index, steady_from=0, indices=np.array([0]), durations_ns=np.array([length_ns]),
-        window_ns=length_ns, taken=1,
-    )  # fmt: skip
 
 
 class HardwareSummary(Summarise):

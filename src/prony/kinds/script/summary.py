@@ -26,7 +26,7 @@ from prony.model.device import Environment
 from prony.model.estimate import QUANTILES, Outlier, Summary, Verdict
 from prony.model.job import Job
 from prony.model.metric import METRICS, Better, Metric, key_of
-from prony.model.result import Repetition, Result
+from prony.model.result import Result
 from prony.ports.workload import Summarise
 from prony.stats.outliers import label_outliers
 from prony.stats.quantiles import Array
@@ -75,7 +75,7 @@ def summarise_script(
     figures = _figures(series, metrics, used, is_stopped=is_stopped) | _beside(selection, {one.name for one in series})
     headline = next(iter(figures.runs), None)
     numbers = figures.runs.get(headline, ()) if headline else ()
-    runs = tuple(_run(one) for one in selection.used)
+    runs = tuple(MeasuredRun.of_whole(one) for one in selection.used)
     evidence = ScriptEvidence(
         job, result, selection, runs, figures.estimates.get(headline or ""), environment,
         headlines=numbers, series=series, metrics=tuple(metrics.values()),
@@ -128,16 +128,6 @@ def _beside(selection: Selection, told: set[str]) -> EstimateSet:
         if name not in told:
             found |= single_estimates(name, values, "runs", full=False)
     return found | use_estimates(selection.used, own_cores, without=told)
-
-
-def _run(repetition: Repetition) -> MeasuredRun:
-    """Return an execution as a run of one sample: for the rules that ask how long it lasted."""
-    phase = repetition.phases["measure"]
-    length_ns = phase.end_ns - phase.begin_ns
-    return MeasuredRun(
-        repetition=repetition.index, steady_from=0, indices=np.array([0]), durations_ns=np.array([length_ns]),
-        window_ns=length_ns, taken=1,
-    )  # fmt: skip
 
 
 def _outliers(headline: str, numbers: Sequence[float], used: Sequence[int]) -> tuple[Outlier, ...]:

@@ -64,7 +64,9 @@ class DiskSuite:
             yield SuiteTest(f"random_{name}_iops", "", partial(self._one_by_one, work), _per_second)
         with ThreadPoolExecutor(_DEPTH) as self._pool:
             for name, work in (("read", self._read_page), ("write", self._write_page)):
-                yield SuiteTest(f"random_{name}_iops", f"queue={_DEPTH}", partial(self._queued, work), _per_second)
+                yield SuiteTest(
+                    f"random_{name}_iops", f"queue={_DEPTH}", partial(self._sample_by_threads, work), _per_second
+                )
         self._pool = None
 
     def facts(self) -> Mapping[str, str]:
@@ -109,7 +111,7 @@ class DiskSuite:
             taken.append((time.perf_counter_ns() - begin_ns) // done)
         return taken
 
-    def _queued(self, work: Callable[[int], None], count: int) -> list[int]:
+    def _sample_by_threads(self, work: Callable[[int], None], count: int) -> list[int]:
         """The same with many threads, each of which waits for a piece of its own."""
         pool, taken = self._pool, []
         if pool is None:

@@ -10,7 +10,7 @@ from typing import Any
 from prony.errors import SutError
 from prony.kinds.hardware.child.torch_device import FREE_SHARE, TorchDevice
 from prony.ports.engine import Engine
-from prony.runner.child.readings import SuiteTest, rate_of, time_by_wall
+from prony.runner.child.readings import SuiteTest, rate_of
 
 _USUAL_BYTES = 2 * 2**30
 _TRANSFER_BYTES = 256 * 2**20
@@ -94,8 +94,8 @@ class GpuTransferSuite:
         for memory, here in (("pinned", pinned), ("pageable", pageable)):
             operation = "" if memory == "pinned" else memory
             into, out_of = partial(_copy, there, here), partial(_copy, here, there)
-            yield SuiteTest("host_to_device_gb_s", operation, self._waited(into), rate_of(size))
-            yield SuiteTest("device_to_host_gb_s", operation, self._waited(out_of), rate_of(size))
+            yield SuiteTest("host_to_device_gb_s", operation, self._device.time_with_wait(into), rate_of(size))
+            yield SuiteTest("device_to_host_gb_s", operation, self._device.time_with_wait(out_of), rate_of(size))
         streams = [self._device.cuda.Stream() for _ in range(2)]
 
         def both() -> None:
@@ -103,14 +103,7 @@ class GpuTransferSuite:
                 with self._device.cuda.stream(stream):
                     target.copy_(source, non_blocking=True)
 
-        yield SuiteTest("both_ways_gb_s", "", self._waited(both), rate_of(2 * size))
-
-    def _waited(self, launch: Callable[[], Any]) -> Callable[[int], list[int]]:
-        def call() -> None:
-            launch()
-            self._device.wait()
-
-        return time_by_wall(call)
+        yield SuiteTest("both_ways_gb_s", "", self._device.time_with_wait(both), rate_of(2 * size))
 
     def facts(self) -> Mapping[str, str]:
         return self._device.facts() | {
@@ -141,12 +134,8 @@ class GpuLaunchSuite:
         def launch() -> None:
             cuda._sleep(0)
 
-        def waited() -> None:
-            launch()
-            wait()
-
         yield SuiteTest("launch_us", "", partial(_time_queued, launch, wait), _microseconds)
-        yield SuiteTest("launch_waited_us", "", time_by_wall(waited), _microseconds)
+        yield SuiteTest("launch_waited_us", "", self._device.time_with_wait(launch), _microseconds)
         replay = self._device.capture(launch, _CACHED_CALLS)
         yield SuiteTest("graph_launch_us", "", self._device.sampler(replay, _CACHED_CALLS), _microseconds)
         yield SuiteTest("allocate_us", "", partial(self._time_allocations, False), _microseconds)

@@ -30,7 +30,6 @@ class TorchDevice:
         name, card = engine.find_device(unit)
         import torch
 
-        torch.inference_mode().__enter__()  # for the life of this process
         if name.startswith("cuda"):
             torch.cuda.set_device(name)
         return cls(torch, name, card)
@@ -53,6 +52,15 @@ class TorchDevice:
     def wait(self) -> None:
         if self.is_gpu:
             self.cuda.synchronize()
+
+    def time_with_wait(self, launch: Callable[[], Any]) -> Callable[[int], list[int]]:
+        """Return what samples a launch by the host's clock, until the device has done it."""
+
+        def launch_and_wait() -> None:
+            launch()
+            self.wait()
+
+        return time_by_wall(launch_and_wait)
 
     def facts(self) -> dict[str, str]:
         version = {"torch": str(self.torch.__version__)}
