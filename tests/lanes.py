@@ -7,6 +7,9 @@ short form, always the same ones, and with all of them by the thorough one.
 from __future__ import annotations
 
 import os
+from typing import Any
+
+import pytest
 
 THOROUGH = os.environ.get("PRONY_TEST_THOROUGH") == "1"
 _FEW_EXAMPLES = 25
@@ -15,3 +18,8 @@ _FEW_EXAMPLES = 25
 def count_examples(most: int) -> int:
     """Return how many examples of a property to try."""
     return most if THOROUGH else min(most, _FEW_EXAMPLES)
+
+
+def only_slowly(*values: Any) -> list[Any]:
+    """Return parameters that only the thorough form tries, beside others that both try."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]

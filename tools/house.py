@@ -27,9 +27,7 @@ class House:
     """The modules of the package, read once, and what is counted in them."""
 
     def __init__(self, root: Path = ROOT) -> None:
-        everything = read_modules(root)
-        self.modules = {n: m for n, m in everything.items() if n == "prony" or n.startswith("prony.")}
-        self.others = {n: m for n, m in everything.items() if n not in self.modules}
+        self.modules = read_modules(root, ["src"])
 
     def sizes(self) -> list[int]:
         """Return the lines of each file."""

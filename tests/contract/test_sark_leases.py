@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from lanes import only_slowly
 from prony.compat.sark.face.bridge import Bridge
 from prony.compat.sark.face.settings import WHO
 from servers.redis import redis_server
@@ -26,7 +27,7 @@ def real_redis() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="module", params=["redis", "own lists"])
+@pytest.fixture(scope="module", params=["redis", *only_slowly("own lists")])
 def url(request: pytest.FixtureRequest) -> str:
     """Where the lists are; empty: in the server itself."""
     return str(request.getfixturevalue("real_redis")) if request.param == "redis" else ""
@@ -324,6 +325,7 @@ def test_without_its_redis_a_campaign_is_kept_and_handed_out_when_it_is_back(tmp
             assert sark.ended(campaign_id)["completed_jobs"] == 1
 
 
+@pytest.mark.slow
 def test_a_campaign_is_served_from_postgresql_as_well(postgres: Shared, tmp_path: Path) -> None:
     name = postgres.create_migrated()
     try:

@@ -132,6 +132,7 @@ def test_agents_that_ask_an_llm_agree_on_the_salt_of_each_run(lab: Fleet, endpoi
     assert [salt.partition("-")[2] for salt in salts] == ["0", "1"]
 
 
+@pytest.mark.slow
 def test_a_load_whose_agent_is_killed_is_tried_again_whole(lab: Fleet, endpoint: str) -> None:
     with urlopen(Request(f"{endpoint}/truth/reset", method="POST"), timeout=60):
         pass

@@ -22,6 +22,7 @@ def plain_prony(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
+@pytest.mark.slow
 def test_a_plain_install_measures_judges_and_says_how_to_get_reports() -> None:
     done = plain_prony("bench", "--command", "true", "--runs", "6")
     assert done.returncode == 0, done.stderr

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import psutil
 import pytest
 
+from lanes import only_slowly
 from servers.commands import call_prony as prony
 from servers.forked import plain_processes
 from servers.process import wait_all_gone
@@ -273,7 +274,7 @@ def test_a_reader_who_goes_away_changes_nothing_about_how_the_run_ended(home: Pa
     prony("delete", "last")
 
 
-@pytest.mark.parametrize("closing", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closing", [*only_slowly("<&-", ">&-", "2>&-"), "<&- >&- 2>&-"])
 def test_a_command_works_with_streams_that_its_caller_closed(closing: str) -> None:
     for command, code in (("list", 0), ("show", 0), ("show nobody --json", 2), ("--help", 0)):
         line = f'exec "{sys.executable}" -P -m prony {command} {closing}'

@@ -237,6 +237,7 @@ def test_a_job_that_nobody_can_run_says_why_and_waits(lab: Fleet) -> None:
     ended(run, code=130)
 
 
+@pytest.mark.slow
 def test_a_run_outlives_its_server(lab: Fleet) -> None:
     run = begun("run", lab.folder / "small.yaml", "--set", "measure.repeats=40", "--no-report")
     heard(run.stderr, "repetition 2 of")

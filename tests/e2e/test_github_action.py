@@ -82,6 +82,7 @@ def test_a_slower_commit_fails_by_its_recipe_and_the_page_of_the_job_says_so(
     assert (repository.path / "prepared.txt").exists()
 
 
+@pytest.mark.slow
 def test_a_commit_that_changes_nothing_passes(repository: Repository, tmp_path: Path) -> None:
     base = repository.head
     repository.commit("src/pipeline.py", f"# changed\n{STEP.format(seconds=0.002)}")

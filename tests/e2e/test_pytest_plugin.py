@@ -135,6 +135,7 @@ def test_one_test_has_one_number(inner: pytest.Pytester) -> None:
     assert "prony_bench was called twice" in done.stdout.str()
 
 
+@pytest.mark.slow
 def test_numbers_of_xdists_workers_are_shown_too(inner: pytest.Pytester) -> None:
     write_project(inner.path, 0.002)
     done = inner.runpytest_inprocess("--prony-time", "0.01s", "-n", "1", "-k", "speed and not steady and not plain")

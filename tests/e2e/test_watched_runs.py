@@ -70,6 +70,7 @@ def test_a_load_of_a_server_on_this_machine_names_the_stranger(tmp_path: Path, b
         _check(_run(tmp_path, {"workload": work, "load": _LOAD}), burner)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed")
 def test_a_load_of_a_service_that_prony_starts_names_the_stranger(tmp_path: Path, burner: str) -> None:
     work = {"kind": "service", "service": "redis", "driver": "redis"}

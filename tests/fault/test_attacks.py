@@ -20,6 +20,7 @@ import pytest
 
 from chaos.attacks import connect, limited, others_asking, send_until_closed, warm
 from chaos.fleet import Fleet, fleet, wait_for
+from lanes import only_slowly
 from servers.ports import free_port
 
 # Whatever happens, a server ends in 10 s; a busy machine may be late to notice.
@@ -70,7 +71,11 @@ def end(made: Fleet, number: signal.Signals = signal.SIGTERM) -> float:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("recipe.toml", DOTTED), ("recipe.yaml", COSTLY)], ids=["dotted key", "large matrix"]
+    ("name", "text"),
+    [
+        pytest.param("recipe.toml", DOTTED, id="dotted key"),
+        pytest.param("recipe.yaml", COSTLY, id="large matrix", marks=pytest.mark.slow),
+    ],
 )
 def test_costly_recipes_hold_up_nobody_and_a_signal_ends_the_server(running: Fleet, name: str, text: str) -> None:
     usual_s = warm(running.url)
@@ -213,7 +218,7 @@ def test_a_head_that_comes_too_slowly_is_answered_and_closed(running: Fleet) -> 
     wait_for(lambda: "did not come in time" in running.servers[0].said(), "a line in the log")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, *only_slowly(signal.SIGINT)])
 def test_a_signal_ends_a_server_that_is_attacked(running: Fleet, number: signal.Signals) -> None:
     warm(running.url)
     with ExitStack() as stack:

@@ -12,12 +12,14 @@ import pytest
 
 from chaos.fleet import Fleet, fleet, wait_for
 from chaos.work import asked, check_everything, record, submit
+from lanes import THOROUGH, only_slowly
 from prony.client import Client
 
-JOBS = 40
+JOBS = 40 if THOROUGH else 24
 PATIENCE_S = 300.0
-FULL_S = 30.0
-MOST_TRIES = 30  # of two agents; each begins with half a second and doubles it
+FULL_S, MOST_TRIES = (
+    (30.0, 30) if THOROUGH else (8.0, 18)
+)  # of two agents; each begins with half a second and doubles it
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +91,7 @@ def test_a_full_disk_stops_nothing_for_good(tmp_path: Path, small_disk: Path, re
         check_everything(running, [experiment], recording)
 
 
-@pytest.mark.parametrize("what", ["everything", "results"])
+@pytest.mark.parametrize("what", ["everything", *only_slowly("results")])
 def test_agents_ask_a_full_server_seldom_and_more_and_more_so(
     tmp_path: Path, small_disk: Path, recording: Path, what: str
 ) -> None:
@@ -129,7 +131,7 @@ def test_a_clock_that_is_set_makes_nobody_late(tmp_path: Path, recording: Path) 
     with fleet(tmp_path, lease_ttl="60s") as running:
         running.extra = {"FLEET_CLOCK": str(clock)}
         experiment = begin(running, recording)
-        for done, offset_s in ((4, 2 * 86400), (12, -3 * 86400), (20, 3600), (28, -1)):
+        for done, offset_s in ((4, 2 * 86400), (9, -3 * 86400), (14, 3600), (19, -1)):
             wait_done(running, experiment, done)
             clock.write_text(str(offset_s))
         wait_done(running, experiment, JOBS)

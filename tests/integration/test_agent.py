@@ -184,6 +184,7 @@ def runs(client: Client, job_id: str) -> Callable[[], bool]:
     return lambda: b"repetition 2" in client.jobs.logs(job_id).text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("new_interpreters")
 def test_jobs_run_on_the_agent_and_their_results_and_logs_are_at_the_server(ground: Ground) -> None:
     ground.server()
@@ -245,6 +246,7 @@ def test_cancelling_reaches_a_running_job_in_seconds_and_frees_the_device(ground
     assert kept.repetitions
 
 
+@pytest.mark.slow
 def test_a_drained_agent_hands_its_job_to_another(ground: Ground) -> None:
     ground.server()
     first = ground.agent("--drain-timeout", "1s", home="first")
@@ -283,6 +285,7 @@ def test_a_server_that_is_killed_and_started_again_loses_nothing(ground: Ground)
         assert [one.state for one in attempts] == ["complete"]
 
 
+@pytest.mark.slow
 def test_two_agents_on_one_host_stay_two_and_measure_one_at_a_time(ground: Ground) -> None:
     ground.server()
     for _ in range(2):
@@ -299,6 +302,7 @@ def test_two_agents_on_one_host_stay_two_and_measure_one_at_a_time(ground: Groun
     until(lambda: ended(client, experiment.id))
 
 
+@pytest.mark.slow
 def test_a_one_time_token_enrols_one_agent(tmp_path: Path) -> None:
     with grounds(tmp_path) as ground:
         place = Home(tmp_path / "server").create()
@@ -332,7 +336,7 @@ def test_a_one_time_token_enrols_one_agent(tmp_path: Path) -> None:
 
 def test_an_owner_sees_the_device_and_the_way_to_the_server(ground: Ground) -> None:
     ground.server()
-    info = ground.prony("agent", "info", "--json", "--label", "room=lab2", quick=False)
+    info = ground.prony("agent", "info", "--json", "--label", "room=lab2")
     document = json.loads(info.stdout)
     assert document["facts"]["label.room"] == "lab2"
     assert {unit["engine"] for unit in document["compute_units"]} >= {"onnxruntime"}

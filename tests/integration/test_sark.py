@@ -22,6 +22,7 @@ import pytest
 from chaos.work import record
 from dumont.faults import NO_DOWNLOAD
 from dumont.house import House, house
+from lanes import only_slowly
 from prony.compat.sark.nouns import CSV_COLUMNS
 from servers.binaries import AbsentError
 from servers.needs import lack
@@ -180,7 +181,7 @@ def test_a_worker_that_really_runs_a_model_reports_what_it_measured(sark: House,
 # Workers that die, hang and come back
 
 
-@pytest.mark.parametrize("death", ["die-after-pop", "die-after-fetch", "die-before-result"])
+@pytest.mark.parametrize("death", [*only_slowly("die-after-pop", "die-after-fetch"), "die-before-result"])
 def test_the_job_of_a_worker_that_is_killed_is_run_by_another(sark: House, death: str) -> None:
     first = sark.worker(f"{death}:1")
     campaign_id = sark.campaign(2)
@@ -206,6 +207,7 @@ def test_a_worker_killed_right_after_its_result_has_delivered_it(sark: House) ->
     check_all_once(sark, campaign_id, 1)
 
 
+@pytest.mark.slow
 def test_a_worker_that_lives_and_hangs_loses_the_job_when_its_time_is_over(sark: House) -> None:
     hung = sark.worker("hang")
     campaign_id = sark.campaign(timeout_seconds=8)
@@ -214,6 +216,7 @@ def test_a_worker_that_lives_and_hangs_loses_the_job_when_its_time_is_over(sark:
     check_all_once(sark, campaign_id, 1)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_free_again_and_brought_no_result_loses_the_job(either: House) -> None:
     worker = either.worker("lost:1")
     campaign_id = either.campaign()
@@ -221,6 +224,7 @@ def test_a_worker_that_is_free_again_and_brought_no_result_loses_the_job(either:
     assert worker.said().count("Got job") == 2
 
 
+@pytest.mark.slow
 def test_a_worker_that_registers_anew_gives_back_what_its_earlier_life_held(sark: House) -> None:
     device = sark.device()
     first = sark.worker("held", device=device)
@@ -282,6 +286,7 @@ def test_a_result_for_a_job_that_nobody_knows_counts_for_nothing(sark: House) ->
     assert sark.dropped()["unknown_job"] == before + 1
 
 
+@pytest.mark.slow
 def test_results_that_cannot_be_read_do_no_harm_and_their_job_is_run_again(sark: House) -> None:
     before = sark.dropped().get("malformed", 0)
     sark.worker("malformed:1")
@@ -290,6 +295,7 @@ def test_results_that_cannot_be_read_do_no_harm_and_their_job_is_run_again(sark:
     assert sark.dropped()["malformed"] == before + 4
 
 
+@pytest.mark.slow
 def test_a_late_result_of_a_job_that_another_has_done_counts_for_nothing(sark: House) -> None:
     late = sark.worker("late:1")
     campaign_id = sark.campaign()
@@ -302,6 +308,7 @@ def test_a_late_result_of_a_job_that_another_has_done_counts_for_nothing(sark: H
     check_all_once(sark, campaign_id, 1)
 
 
+@pytest.mark.slow
 def test_a_late_result_of_a_job_that_still_waits_is_taken(sark: House) -> None:
     late = sark.worker("late:1")
     campaign_id = sark.campaign()

@@ -52,6 +52,7 @@ def test_reports_have_its_sections_method_and_numbers(installed: str, ran: tuple
     assert "hash_ms.p50.low" in (tmp_path / "report.csv").read_text().partition("\n")[0]
 
 
+@pytest.mark.slow
 def test_two_experiments_of_it_are_compared(installed: str, ran: tuple[Path, str]) -> None:
     home, experiment = ran
     again = prony("rerun", experiment, "--json", home=home, path=installed)
@@ -103,6 +104,7 @@ def test_where_it_is_not_installed_its_results_are_still_listed_and_shown(
     assert "hashing" in again.stderr
 
 
+@pytest.mark.slow
 def test_where_it_is_not_installed_its_results_are_refused_by_import_and_nothing_is_lost(
     ran: tuple[Path, str], installed: str, tmp_path: Path
 ) -> None:

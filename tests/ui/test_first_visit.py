@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from .agent import prony_agent
@@ -17,6 +18,7 @@ _SHORTER = ["measure.runs=5", "measure.repeats=1", "measure.warmup=0"]
 _PATIENCE_MS = 180_000
 
 
+@pytest.mark.slow
 def test_a_newcomer_runs_the_demo_from_the_empty_page_to_a_finished_report(
     tmp_path: Path, opened: Callable[[str], Page]
 ) -> None:

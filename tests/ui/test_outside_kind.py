@@ -96,6 +96,7 @@ def test_two_jobs_of_it_are_compared(opened: Opened, url: str, ran: tuple[Path, 
     expect(page.get_by_role("rowheader", name="hash_ms.p50")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_server_without_the_kind_shows_what_is_known_and_says_what_is_missing(
     opened: Opened, path: str, ran: tuple[Path, str], tmp_path: Path
 ) -> None:

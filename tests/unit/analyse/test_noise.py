@@ -16,7 +16,16 @@ def runs(cv: float, count: int = 40, seed: int = 1) -> list[float]:
     return [float(value) for value in 10 * np.exp(rng.normal(0, cv, count))]
 
 
-@pytest.mark.parametrize(("cv", "name"), [(0.002, "quiet"), (0.02, "normal"), (0.05, "noisy"), (0.2, "unusable")])
+@pytest.mark.parametrize(
+    ("cv", "name"),
+    [
+        (0.02, "normal"),
+        *(
+            pytest.param(*pair, marks=pytest.mark.slow)
+            for pair in ((0.002, "quiet"), (0.05, "noisy"), (0.2, "unusable"))
+        ),
+    ],
+)
 def test_the_class_follows_from_the_spread_of_equal_runs(cv: float, name: str) -> None:
     figures = noise.noise_figures(runs(cv), differ)
     assert noise.noise_class(figures["run_noise"].value) == name

@@ -61,6 +61,7 @@ def indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server.server_close()
 
 
+@pytest.mark.slow
 def test_the_build_for_the_cpu_is_installed_and_its_size_is_said_before(
     indexes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

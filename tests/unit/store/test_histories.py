@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select
 
+from lanes import only_slowly
 from prony.analyse.history.detect import Rules
 from prony.app import history as steps
 from prony.app.local_histories import LocalHistories
@@ -28,6 +29,12 @@ from prony.store.store import Store
 
 from .histories import fill, numbers, record
 from .nouns import NOW, summary
+
+
+@pytest.fixture(params=["sqlite", *only_slowly("postgres")])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """Both databases, but PostgreSQL only in the thorough form: what is judged is the same."""
+    return "" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
 
 
 def only(store: Store) -> History:

@@ -13,6 +13,7 @@ import onnx
 import pytest
 from zoo_runs import built, graph_and_axes, inputs_for, outputs_of
 
+from lanes import only_slowly
 from prony.plugins.models.zoo import ZOO
 from prony.runner.checksum import sha256_of
 from prony.runner.onnx_file import read_graph, value_bounds
@@ -105,8 +106,9 @@ BY_HAND: dict[str, Callable[[], int]] = {
 }
 
 
-# The largest takes as long as all others together, and is made of the same parts as bert-mini.
-EVERY = [pytest.param(name, marks=pytest.mark.slow) if name == "bert-base" else name for name in ZOO]
+# Large ones, made of the same parts as mobilenet-v2 and bert-mini.
+LARGE = ("bert-base", "resnet-50", "tiny-yolov2", "gpt-step")
+EVERY = [*(name for name in ZOO if name not in LARGE), *only_slowly(*LARGE)]
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -131,7 +133,7 @@ def test_outputs_are_finite_and_depend_on_the_input(cache: Path, name: str) -> N
         assert np.abs(first[output.name] - second[output.name]).mean() > 0.01 * first[output.name].std()
 
 
-@pytest.mark.parametrize("name", [name for name in ZOO if name != "bert-base"])
+@pytest.mark.parametrize("name", EVERY)
 def test_two_builds_give_the_same_bytes(cache: Path, tmp_path: Path, name: str) -> None:
     assert sha256_of(built(name, cache)) == sha256_of(built(name, tmp_path))
 
@@ -145,6 +147,7 @@ def test_dynamic_axes_take_other_sizes(cache: Path, name: str) -> None:
     assert {array.shape[0] for array in found.values()} == {3}
 
 
+@pytest.mark.slow
 def test_the_batch_is_dynamic_everywhere(cache: Path) -> None:
     for name in ZOO:
         assert {(value.dims or ("",))[0] for value in read_graph(built(name, cache)).inputs} == {"batch"}

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from zoo_runs import built, graph_and_axes, inputs_for, outputs_of, relative_error
 
+from lanes import only_slowly
 from prony.errors import CapacityError, InputError, NotFoundError, StoreError
 from prony.plugins.models.lock import made_once
 from prony.plugins.models.zoo import ZOO, ZooSource
@@ -22,6 +23,7 @@ from prony.ports.models import FetchOptions
 from prony.runner.checksum import checksum
 from servers.forked import process_context
 
+LARGE = ("resnet-50", "tiny-yolov2")
 TFLITE = [card.name for card in ZOO.values() if ".tflite" in card.formats]
 
 
@@ -151,7 +153,7 @@ def moved(value: Array, *order: int) -> Array:
     return np.ascontiguousarray(value.transpose(order)) if value.ndim == 4 else value
 
 
-@pytest.mark.parametrize("name", TFLITE)
+@pytest.mark.parametrize("name", [*(name for name in TFLITE if name not in LARGE), *only_slowly(*LARGE)])
 def test_a_tflite_file_gives_the_same_numbers(cache: Path, name: str) -> None:
     path = built(name, cache)
     graph, axes = graph_and_axes(path, batch=1 if name in ("resnet-50", "tiny-yolov2") else 2)
@@ -185,10 +187,7 @@ def test_an_interpreter_that_is_not_there_is_named(tmp_path: Path) -> None:
     "name",
     [
         "tiny",
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in ("mobilenet-v2", "bert-mini", "tiny-yolov2", "gpt-step")
-        ),
+        *only_slowly("mobilenet-v2", "bert-mini", "tiny-yolov2", "gpt-step"),
     ],
 )
 def test_an_exported_program_gives_the_same_numbers(cache: Path, tmp_path: Path, torch_python: str, name: str) -> None:
