@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 from chaos.fleet import Fleet, fleet, wait_for
+from lanes import THOROUGH, only_slowly
 
 WITHIN_S = 300
 KINDS = ("--kinds", "model,service")
@@ -39,11 +40,11 @@ def endpoint() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    """A server with three agents; who kills one of them starts it again."""
+    """A server with agents; who kills one of them starts it again."""
     with fleet(tmp_path_factory.mktemp("lab"), lease_ttl="10s") as found:
         found.add_server().start()
         found.wait_ready()
-        staff(found, 3)
+        staff(found, 3 if THOROUGH else 2)
         yield found
 
 
@@ -97,7 +98,7 @@ def test_one_agent_loads_a_service_for_a_server(lab: Fleet, endpoint: str) -> No
     assert set(rows["cause"]) == {"ok"}
 
 
-@pytest.mark.parametrize("agents", [2, 3])
+@pytest.mark.parametrize("agents", [2, *only_slowly(3)])
 def test_agents_send_one_load_together_as_one_would(lab: Fleet, endpoint: str, agents: int) -> None:
     ended(begun(lab, endpoint, f"load.clients.agents={agents}", "load.repeats=2"))
     result = result_of(lab)
@@ -122,6 +123,7 @@ def test_agents_send_one_load_together_as_one_would(lab: Fleet, endpoint: str, a
     assert asked(lab, "queue") == {"lots": [], "waiting": 0, "leased": 0}
 
 
+@pytest.mark.slow
 def test_agents_that_ask_an_llm_agree_on_the_salt_of_each_run(lab: Fleet, endpoint: str) -> None:
     asked_by = ["workload.driver=openai-chat", "workload.options={}", "workload.prompts={output_tokens: 2}"]
     ended(begun(lab, endpoint, *asked_by, "load.clients.agents=2", "load.repeats=2", "load.duration=1s"))

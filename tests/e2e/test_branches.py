@@ -98,6 +98,7 @@ def test_results_of_the_default_branch_stand_in_the_order_of_their_commits(
     assert f"at {commits[0][:12]}" in told  # its neighbour, not the one that was measured before it
 
 
+@pytest.mark.slow
 def test_without_a_known_fork_point_the_latest_of_the_base_is_used_and_it_is_said(
     repository: Repository, tmp_path: Path
 ) -> None:

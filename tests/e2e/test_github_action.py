@@ -102,6 +102,7 @@ def test_a_slower_commit_fails_by_its_tests(repository: Repository, tmp_path: Pa
     assert ": regression" in page
 
 
+@pytest.mark.slow
 def test_a_recipe_that_the_base_lacks_is_only_run(repository: Repository, tmp_path: Path) -> None:
     base = repository.head
     repository.commit("speed/new.yaml", RECIPE)

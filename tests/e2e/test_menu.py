@@ -199,6 +199,7 @@ def test_ctrl_c_goes_back_from_a_question_and_leaves_from_the_menu(person: Perso
     assert "Traceback" not in person.seen
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_for_the_command_that_runs(person: Person) -> None:
     person.sees("Number or word:")
     person.types("web\n")

@@ -187,6 +187,7 @@ if __name__ == "__main__":
     assert shown["experiment"]["name"] == "speed.py.spin"
 
 
+@pytest.mark.slow
 def test_a_script_that_begins_again_in_each_process_is_told_how_to_write_it(tmp_path: Path) -> None:
     script = tmp_path / "speed.py"
     script.write_text(f"{SPIN}\nimport prony\nprint(prony.bench(spin, processes=2, time=0.02))\n")

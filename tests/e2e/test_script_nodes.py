@@ -164,6 +164,7 @@ def test_a_rank_that_dies_on_the_second_node_ends_all_of_them_with_its_reason(la
     wait_for(lambda: not ranks(lab, "dies.py"), "all ranks to end", 120)
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_killed_ends_the_others_and_all_of_it_is_tried_again(lab: Fleet) -> None:
     run = begun(lab, "waits.py")
     wait_for(lambda: ranks(lab, "waits.py") == 4, "all ranks", 180)

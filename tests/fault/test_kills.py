@@ -1,6 +1,6 @@
 """Hundreds of jobs over several agents while everything around them is killed at random: each ends exactly once.
 
-`PRONY_TEST_FAULT_JOBS` (36; 120 in the slow ones) is how many jobs, `PRONY_TEST_FAULT_SEED` (1) what happens when. A
+`PRONY_TEST_FAULT_JOBS` (24; 120 in the slow ones) is how many jobs, `PRONY_TEST_FAULT_SEED` (1) what happens when. A
 failure names both.
 """
 
@@ -42,7 +42,7 @@ class Siege:
 SELDOM = Odds(cut_before=0.02, cut_after=0.04, twice=0.04, delay=0.05, longest_delay_s=0.5)
 OFTEN = Odds(cut_before=0.04, cut_after=0.1, twice=0.1, delay=0.1, longest_delay_s=0.5)
 # With few requests, more of them are hit: each thing must happen to some.
-SHORT = {"two": Siege("postgresql", 2, 36, 4, OFTEN)}
+SHORT = {"two": Siege("postgresql", 2, 24, 4, OFTEN)}
 LONG = {
     "long-sqlite": Siege("sqlite", 1, 120, 12, SELDOM),
     "long-postgresql": Siege("postgresql", 1, 120, 12, SELDOM),

@@ -124,6 +124,7 @@ def test_agents_ask_a_full_server_seldom_and_more_and_more_so(
         check_everything(running, [experiment], recording)
 
 
+@pytest.mark.slow
 def test_a_clock_that_is_set_makes_nobody_late(tmp_path: Path, recording: Path) -> None:
     clock = tmp_path / "clock"
     clock.write_text("0")

@@ -190,6 +190,7 @@ def test_the_job_of_a_worker_that_is_killed_is_run_by_another(sark: House, death
     check_all_once(sark, campaign_id, 2)
 
 
+@pytest.mark.slow
 def test_a_job_popped_from_the_servers_own_lists_is_lent_and_comes_back(own: House) -> None:
     first = own.worker("die-after-pop:1")
     campaign_id = own.campaign(2)
@@ -249,6 +250,7 @@ def test_two_workers_of_one_name_run_every_job_once(either: House) -> None:
     assert (first.said() + second.said()).count("Published result") == 6
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_slow_but_alive_keeps_its_job(sark: House) -> None:
     slow = sark.worker("held")
     campaign_id = sark.campaign()

@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
+from lanes import only_slowly
 from prony.agent import agent as module
 from prony.agent import capabilities
 from prony.agent.agent import AgentProcess
@@ -174,7 +175,7 @@ def test_every_line_about_a_job_has_its_ids(life: Life, server: SmallServer, lea
     assert {(line["job_id"], line["experiment_id"], line["attempt"]) for line in about} == {("e1-001", "e1", 1)}
 
 
-@pytest.mark.parametrize("fault", [DROP, CUT, 503])
+@pytest.mark.parametrize("fault", [CUT, *only_slowly(DROP, 503)])
 @pytest.mark.parametrize("operation", ["POST agents", "POST leases", "PUT leases/result", "POST agents/heartbeat"])
 def test_a_call_that_is_lost_loses_no_job_and_doubles_none(
     life: Life, server: SmallServer, lease: MakeLease, operation: str, fault: Fault

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
@@ -46,6 +47,7 @@ def test_whatever_happens_to_one_server_on_sqlite(tmp_path: Path, migrated_file:
     run(make)
 
 
+@pytest.mark.slow
 def test_whatever_happens_to_two_servers_on_postgresql(tmp_path: Path, lasting_url: str) -> None:
     fresh = homes(tmp_path)
 

@@ -160,6 +160,7 @@ def test_variables_are_filled_in_and_prony_keeps_its_secrets(tmp_path: Path, mon
     assert told == [["--x=one", "one $(NOBODY)", "$(A)"], "one/two", False]
 
 
+@pytest.mark.slow
 def test_it_goes_on_until_the_interval_is_tight_enough(tmp_path: Path) -> None:
     text = "import prony\nprony.emit({'level': 5.0})"
     done = executed(job_of(tmp_path, text, {"repeats": 2, "until": {"ci": "2%"}}), tmp_path / "out")
