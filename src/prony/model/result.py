@@ -79,10 +79,17 @@ class MachineUse(Noun):
 
 
 class CanaryReading(Noun):
-    """How long two fixed pieces of work took on this machine just then: one of the processor, one of memory."""
+    """How long two fixed pieces of work took on this machine just then: one of the processor, one of memory.
+
+    And two on the job's GPU, where its engine can; `gpu_held_up` is the share of their time in which they waited for
+    other work of the card.
+    """
 
     compute_ms: float
     memory_ms: float
+    gpu_compute_ms: float | None = None
+    gpu_memory_ms: float | None = None
+    gpu_held_up: float | None = None
 
 
 class Refusal(Noun):

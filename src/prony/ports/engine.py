@@ -251,6 +251,19 @@ class SeesCards(Protocol):
 
 
 @runtime_checkable
+class HasCanary(Protocol):
+    """An engine that can time fixed work on a device: how fast is it just now, and does it work for others too?"""
+
+    def time_canary(self, unit: str) -> Mapping[str, Sequence[int]]:
+        """Do the fixed work some milliseconds long and give back the memory that it took.
+
+        Returns:
+            The nanoseconds of one kernel after the other, with nothing between them, by `compute` and `memory`; empty
+            where the device has no such work, or no room for it.
+        """
+
+
+@runtime_checkable
 class FindsDevice(Protocol):
     """An engine whose devices may be used without a model."""
 

@@ -28,6 +28,7 @@ from prony.ports.engine import (
     CompiledCall,
     DeviceCall,
     Engine,
+    HasCanary,
     LoadOptions,
     SeesCards,
     Session,
@@ -45,6 +46,7 @@ from prony.runner.child.wire import PHASE_BYTES, ChildOrder, MessageWire
 T = TypeVar("T")
 _WARM_STEP_NS = 500_000_000
 _NO_LIMIT = 2**62
+_CALLS_AFTER_CANARY = 2
 
 
 def perform(engine: Engine, order: ChildOrder, wire: MessageWire, *, gate: int) -> int:
@@ -89,6 +91,7 @@ class Child:
         self.made: list[MadeInput] = []
         self.stop = Stop()
         self.device: dict[str, Any] = {}
+        self.canary: dict[str, dict[str, float]] = {}
         # A polite stop: the inference that runs is finished and everything measured is handed over.
         signal.signal(signal.SIGTERM, lambda *_: setattr(self.stop, "asked", True))
         self.note = os.open(order.phase, os.O_WRONLY | os.O_CREAT, 0o600) if order.phase else None
@@ -104,7 +107,8 @@ class Child:
             "measure": self._measure,
             "tests": self._run_tests,
         }
-        return work[self.order.op]() | {"phases": self.phases, "baseline_kib": self.baseline_kib}
+        answer = work[self.order.op]()
+        return answer | {"phases": self.phases, "baseline_kib": self.baseline_kib, "canary": self.canary}
 
     def advice(self) -> str:
         """Return what may help against an error of the engine: the sizes are wrong more often than the engine is."""
@@ -147,13 +151,14 @@ class Child:
         warm = self._warm_up(call)
         if not self.stop.asked:
             settle = self.order.warmup is None
-            self._wait_for_go(
-                call, {"device": call.device_id, "settle": settle} if isinstance(call, DeviceCall) else {}
-            )
+            about = {"device": call.device_id, "settle": settle} if isinstance(call, DeviceCall) else {}
+            self._wait_for_go(call, about)
         if self.stop.asked:  # a few inferences of a model that is not warm would be a run like any other
             return {"inputs": _facts(made), "warm": warm, "stopped": True} | self._samples()
         stopped_by = self._time_runs(call)
         if isinstance(call, DeviceCall):
+            self._keep_memory(call)
+            self._read_canary("after", call)
             self._time_device(call)
         self._keep_stages(call)
         raw = self._during("check", call)
@@ -172,6 +177,8 @@ class Child:
                 about = {} if suite.device_id is None else {"device": suite.device_id, "settle": suite.settles}
                 self._wait_for_go(partial(first.sample, 1), about)
             readings = [] if self.stop.asked else self._read_tests(chain((first,), tests), suite.device_id)
+            if suite.device_id is not None and not self.stop.asked:
+                self._read_canary("after", partial(first.sample, 1))
             return {"readings": readings, "facts": dict(suite.facts()), "warm": warm, "stopped": self.stop.asked}
 
     def _read_tests(self, tests: Iterable[SuiteTest], device_id: str | None) -> list[dict[str, Any]]:
@@ -237,6 +244,8 @@ class Child:
         # The runner reads the machine's counters now, so that they cover the measured window and nothing else.
         before = self.stamps["warmup"] or self.stamps["first"]
         while True:
+            if "device" in about:
+                self._read_canary("before", call)
             self.wire.send("ready", inference_ns=before.ends[-1] - before.begins[-1], **about)
             if os.read(self.gate, 1) != b"m" or self.stop.asked:
                 return
@@ -283,11 +292,26 @@ class Child:
             self._keep("launch", Stamps(stamps.begins, queued))
         return stopped_by
 
-    def _time_device(self, call: DeviceCall) -> None:
-        """Time the same work by the device's own marks, back to back, and with the copies from and to the host."""
+    def _keep_memory(self, call: DeviceCall) -> None:
         memory = call.device_memory()
         if memory is not None:
             self.device["memory"] = asdict(memory)
+
+    def _read_canary(self, when: str, call: Call) -> None:
+        """Time fixed work on the device beside what is measured, then let the own work find its memory again."""
+        spans = self.engine.time_canary(self.order.unit) if isinstance(self.engine, HasCanary) else {}
+        if not spans:
+            return
+        middles = {name: median(each) for name, each in spans.items()}
+        # A kernel that takes much longer than most waited for the work of somebody else.
+        held_up = max(1 - middles[name] * len(each) / sum(each) for name, each in spans.items())
+        self.canary[when] = {f"gpu_{name}_ms": middle / 1e6 for name, middle in middles.items()}
+        self.canary[when]["gpu_held_up"] = max(0.0, held_up)
+        for _ in range(_CALLS_AFTER_CANARY):
+            call()
+
+    def _time_device(self, call: DeviceCall) -> None:
+        """Time the same work by the device's own marks, back to back, and with the copies from and to the host."""
         marked, calls = Stamps(), self.stamps["measure"]
         self._during("device", lambda: time_by_marks(call, marked, self.order.runs, self.stop))
         self._keep("device", marked)

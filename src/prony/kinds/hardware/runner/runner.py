@@ -27,6 +27,7 @@ from prony.runner.folder import ResultFolder, TelemetryRow, write_frame
 from prony.runner.host import EngineAnswer, EngineHost, Watch
 from prony.runner.observer import Observer, open_probes
 from prony.runner.turns import count_repetitions, next_step, shuffle_round
+from prony.runner.watch_gpu import add_gpu_canaries
 
 _GIVEN = {"library", "shapes", "layers", "precisions", "threads", "path", "seed"}
 # By test and library: the engine whose process runs it, and the suite. The null engine is a bare Python with numpy.
@@ -65,9 +66,12 @@ class HardwareJobRun:
     def order(self) -> ChildOrder:
         work, measure = self.job.work(HardwareWorkload), self.job.measure
         options = work.model_dump(mode="json", include=_GIVEN)
-        options |= {"unit": work.unit if work.is_of_gpu else "cpu", "size": work.size, "time_ns": work.time}
+        unit = work.unit if work.is_of_gpu else "cpu"
+        options |= {"unit": unit, "size": work.size, "time_ns": work.time}
         warmup = None if measure.warmup == "auto" else int(measure.warmup)
-        return ChildOrder(op="tests", suite=self.suite, options=options, warmup=warmup, max_time_ns=work.time)
+        return ChildOrder(
+            op="tests", suite=self.suite, unit=unit, options=options, warmup=warmup, max_time_ns=work.time
+        )  # fmt: skip
 
     def record(self, repetition: Repetition, answer: EngineAnswer, observer: Observer) -> None:
         """Keep one repetition with its readings."""
@@ -165,7 +169,7 @@ class HardwareRunner:
             known = _describe_repetition(answer, observer)
         except PronyError as exc:  # what hosts it did not start again
             known = {"state": "failed", "failure": failure_of(exc, phase="start")}
-        canaries = {"canary_before": before, "canary_after": read_canary()}
+        canaries = add_gpu_canaries(answer.done, before, read_canary())
         repetition = Repetition.read({"index": index, "started_at": started_at} | known | canaries)
         course.record(repetition, answer, observer)
         self._say(
@@ -210,7 +214,7 @@ def _describe_repetition(answer: EngineAnswer, observer: Observer) -> dict[str, 
         "phases": {name: Phase.read(phase) for name, phase in done.get("phases", {}).items()},
         "warm": done.get("warm"), "noise": observer.noise if done else Noise(), "energy_j": observer.energy_j,
         "vram_peak_mib": observer.vram_peak_mib, "gpu": observer.gpu.describe(done) if done else None,
-        "contamination": (*observer.contamination, *(observer.gpu.contamination() if done else ())),
+        "contamination": (*observer.contamination, *(observer.gpu.contamination(done) if done else ())),
         "failure": failure,
     }  # fmt: skip
 

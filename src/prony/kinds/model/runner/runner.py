@@ -34,6 +34,7 @@ from prony.runner.models import fetch
 from prony.runner.observer import Observer, open_probes
 from prony.runner.pagecache import arrange, resident_share
 from prony.runner.turns import Op, count_repetitions, next_step, shuffle_round
+from prony.runner.watch_gpu import add_gpu_canaries
 
 
 class Runner:
@@ -171,7 +172,7 @@ class Runner:
         except PronyError as exc:  # the engine did not start again, or the page cache cannot be arranged
             failure = failure_of(exc, phase="start")
             repetition = Repetition(index=index, kind=op, state="failed", started_at=started_at, failure=failure)
-        canaries = {"canary_before": before, "canary_after": read_canary()}
+        canaries = add_gpu_canaries(answer.done, before, read_canary())
         course.record(repetition.model_copy(update=canaries), answer, observer)
         kept = course.repetitions[-1]
         if answer.done and op == "measure" and kept.state == "ok":
