@@ -76,6 +76,10 @@ class MachineUse(Noun):
     # computed, and in which its memory was read or written.
     gpu: float | None = None
     gpu_memory: float | None = None
+    # How much of it worked in the mean, of all its processors and tensor cores, and of what its memory can carry.
+    gpu_sm: float | None = None
+    gpu_tensor: float | None = None
+    gpu_dram: float | None = None
 
 
 class CanaryReading(Noun):

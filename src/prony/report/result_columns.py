@@ -38,6 +38,8 @@ _USE: dict[str, str] = {
     "machine_cpu_percent.p50": "Machine CPU",
     "gpu_percent.p50": "GPU",
     "gpu_memory_percent.p50": "GPU memory busy",
+    "gpu_tensor_percent.p50": "Tensor cores",
+    "gpu_dram_percent.p50": "GPU bandwidth",
 }
 
 

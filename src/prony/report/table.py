@@ -45,6 +45,8 @@ _MEASURED: tuple[tuple[str, str, int], ...] = (
     ("machine_cpu_percent", "machine CPU", 26),
     ("gpu_percent", "GPU", 29),
     ("gpu_memory_percent", "GPU memory busy", 14),
+    ("gpu_tensor_percent", "tensor cores", 24),
+    ("gpu_dram_percent", "GPU bandwidth", 23),
     ("vram_run_peak_mib", "GPU memory", 36),
     ("gpu_clock_mhz", "GPU clock", 18),
 )

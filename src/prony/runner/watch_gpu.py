@@ -229,7 +229,10 @@ def average_card_use(readings: Sequence[Mapping[str, float]], card: str = "") ->
 
 
 def _average_use(readings: Sequence[Mapping[str, float]], card: str) -> dict[str, float]:
-    counters = {"gpu": f"{card}_busy", "gpu_memory": f"{card}_memory_busy"}
+    counters = {
+        "gpu": f"{card}_busy", "gpu_memory": f"{card}_memory_busy", "gpu_sm": f"{card}_sm_share",
+        "gpu_tensor": f"{card}_tensor_share", "gpu_dram": f"{card}_dram_share",
+    }  # fmt: skip
     series = {field: [values[name] for values in readings if name in values] for field, name in counters.items()}
     return {field: fmean(values) for field, values in series.items() if values}
 

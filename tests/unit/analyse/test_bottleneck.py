@@ -79,6 +79,19 @@ def test_a_busy_gpu_and_a_full_cache_of_tokens_are_the_servers() -> None:
     assert found({"cpu_busy_s_total": 1.0}, page).what == "gpu memory"
 
 
+@pytest.mark.parametrize(
+    ("shares", "what"),
+    [
+        ({"gpu0_dram_share": 0.8, "gpu0_tensor_share": 0.1}, "gpu bandwidth"),
+        ({"gpu0_dram_share": 0.3, "gpu0_tensor_share": 0.7}, "gpu compute"),
+        ({"gpu0_dram_share": 0.1, "gpu0_tensor_share": 0.1}, "gpu"),
+    ],
+)
+def test_what_of_a_busy_gpu_was_full_is_told_where_its_driver_tells(shares: Mapping[str, float], what: str) -> None:
+    assert found({"cpu_busy_s_total": 1.0}, {"gpu0_busy": 0.97, **shares}).what == what
+    assert found({"cpu_busy_s_total": 1.0}, {"gpu0_busy": 0.5, **shares}).where == "none"
+
+
 def test_a_queue_with_room_everywhere_is_the_servers_own_setting() -> None:
     one = found({"cpu_busy_s_total": 1.0}, {"llamacpp:requests_deferred": 6.0})
     assert (one.where, one.what) == ("server", "queue")
