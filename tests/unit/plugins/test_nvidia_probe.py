@@ -132,7 +132,7 @@ def test_what_of_a_card_worked_is_told_between_two_readings_that_are_far_enough_
 ) -> None:
     driver.has_pipes = True
     now = [10**9]
-    monkeypatch.setattr(nvidia.time, "perf_counter_ns", lambda: now[0])
+    monkeypatch.setattr("prony.plugins.probes.nvidia.time.perf_counter_ns", lambda: now[0])
     probe = NvidiaProbe()
 
     def shares() -> dict[str, float]:
