@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar
 
-from prony.instruments.device.nvidia import ask_library, handles, hash_serial, management, sees_real_pids
+from prony.instruments.device.nvidia import ask_library, handles, hash_serial, management, read_uuid, sees_real_pids
 
 _PREFIX = "gpu"
 # Counters with the name of their field and what makes them of their unit: the power of this instant and of the last
@@ -123,9 +123,7 @@ class NvidiaProbe:
         return self._handles
 
     def _uuids(self) -> list[str]:
-        library = _library()
-        found = (ask_library(library.nvmlDeviceGetUUID, handle) for handle in self._all_handles())
-        return [uuid.decode() if isinstance(uuid, bytes) else uuid or "" for uuid in found]
+        return [read_uuid(_library(), handle) for handle in self._all_handles()]
 
     def close(self) -> None:
         """The library stays open for the process: opening it is what costs."""

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,6 +21,7 @@ from prony.kinds.hardware.schema import HardwareWorkload
 from prony.model.event import Event
 from prony.model.job import Job
 from prony.model.result import Effective, Failure, Noise, Phase, Repetition, Result, ResultState
+from prony.runner.card_lock import CARD_IS_HELD, hold_card
 from prony.runner.child.wire import ChildOrder, Message
 from prony.runner.context import RunContext, failure_of
 from prony.runner.engines import interpreter
@@ -163,9 +165,11 @@ class HardwareRunner:
         self._say("repetition", job, done=index, total=total)
         observer, answer = Observer(self.probes, index), EngineAnswer()
         started_at, before = self.around.clock.now(), read_canary()
+        order, waiting = course.order(), partial(self._say, "prepare", job, message=CARD_IS_HELD)
         try:
             course.host = self._host(course.host.name)
-            answer = course.host.perform(course.order(), self._watch(course, observer))
+            with hold_card(order.unit, self.around.stop_asked, waiting):
+                answer = course.host.perform(order, self._watch(course, observer))
             known = _describe_repetition(answer, observer)
         except PronyError as exc:  # what hosts it did not start again
             known = {"state": "failed", "failure": failure_of(exc, phase="start")}

@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 
 from prony import __version__
@@ -26,6 +27,7 @@ from prony.model.job import Job
 from prony.model.result import Failure, ModelFacts, Repetition, Result, ResultState
 from prony.ports import plugins
 from prony.ports.models import FetchOptions, ModelFiles
+from prony.runner.card_lock import CARD_IS_HELD, hold_card
 from prony.runner.context import RunContext, Stopped, failure_of
 from prony.runner.engines import check_engine_version, interpreter
 from prony.runner.folder import ResultFolder
@@ -167,8 +169,10 @@ class Runner:
         self._say("repetition", job, done=index, total=total)
         observer, answer = Observer(self.probes, index), EngineAnswer()
         started_at, before = self.around.clock.now(), read_canary()
+        waiting = partial(self._say, "prepare", job, message=CARD_IS_HELD)
         try:
-            repetition, answer = self._attempt(course, op, observer)
+            with hold_card(job.work(ModelWorkload).unit, self.around.stop_asked, waiting):
+                repetition, answer = self._attempt(course, op, observer)
         except PronyError as exc:  # the engine did not start again, or the page cache cannot be arranged
             failure = failure_of(exc, phase="start")
             repetition = Repetition(index=index, kind=op, state="failed", started_at=started_at, failure=failure)
