@@ -12,7 +12,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from prony import __version__
 from prony.errors import PronyError
 from prony.instruments.canary import read_canary
 from prony.instruments.counters import oom_kills
@@ -25,7 +24,7 @@ from prony.runner.card_lock import CARD_IS_HELD, hold_card
 from prony.runner.child.wire import ChildOrder, Message
 from prony.runner.context import RunContext, failure_of
 from prony.runner.engines import interpreter
-from prony.runner.folder import ResultFolder, TelemetryRow, write_frame
+from prony.runner.folder import ResultFolder, TelemetryRow, begin_folders, write_frame
 from prony.runner.host import EngineAnswer, EngineHost, Watch
 from prony.runner.observer import Observer, open_probes
 from prony.runner.turns import count_repetitions, next_step, shuffle_round
@@ -44,6 +43,7 @@ _SUITES = {
     ("gpu-gemm", ""): (_TORCH, "prony.kinds.hardware.child.torch_gemm:TorchGemmSuite"),
     ("gpu-transfer", ""): (_TORCH, "prony.kinds.hardware.child.gpu:GpuTransferSuite"),
     ("gpu-launch", ""): (_TORCH, "prony.kinds.hardware.child.gpu:GpuLaunchSuite"),
+    ("gpu-collective", ""): (_TORCH, "prony.kinds.hardware.child.collective:GpuCollectiveSuite"),
 }
 
 
@@ -105,9 +105,9 @@ class HardwareRunner:
         """Run every job to its end; return the results as they stand in the folders."""
         try:
             with self._stack:
-                self.environment = self.around.environment()
+                environment = self.around.environment()
                 self.probes = open_probes()
-                begun = [self._begin(job, path) for job, path in zip(jobs, folders, strict=True)]
+                begun = begin_folders(jobs, folders, environment, self.around.clock)
                 courses = [course for folder in begun if (course := self._prepare(folder)) is not None]
                 self._take_turns(courses)
                 for course in courses:
@@ -117,11 +117,6 @@ class HardwareRunner:
                 return [folder.result for folder in begun]
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
-
-    def _begin(self, job: Job, path: Path) -> ResultFolder:
-        folder = ResultFolder.begin(path, job, prony_version=__version__, started_at=self.around.clock.now())
-        folder.write_environment(self.environment)
-        return folder
 
     def _prepare(self, folder: ResultFolder) -> HardwareJobRun | None:
         """Start what hosts the test; what is wrong with it is this job's failure and no other's."""
