@@ -170,7 +170,7 @@ def reading_tables(entries: Sequence[Entry]) -> list[SectionTable]:
             before = found.get(first.headings)
             rows = (*(before.rows if before is not None else ()), *first.rows)
             found[first.headings] = first.model_copy(update={"rows": rows})
-    return list(found.values())
+    return [one.without_empty_columns() for one in found.values()]
 
 
 def metric_heading(key: str) -> str:

@@ -154,6 +154,15 @@ def test_a_report_tells_each_reading_with_its_peak_and_where_that_comes_from() -
     assert "ml-engineering" in str(sections[0].facts)
 
 
+def test_readings_without_a_peak_have_no_column_for_it() -> None:
+    job = job_of("cpu-memory")
+    found, summary = measured(job, {"copy_gb_s": [10]}, "host memory")
+    entry = Entry(job=job, result=found, summary=summary, environment=environment({}), folder="")
+    (table,) = reading_tables([entry])
+    assert table.headings == ("test", "reading", "value", "unit")
+    assert table.numeric == (2,)
+
+
 def test_bf16_stands_for_a_gpus_products_and_fp32_for_a_cpus() -> None:
     names = ["gemm_bf16_tflops", "gemm_fp32_tflops"]
     assert headline_metric(names, is_of_gpu=True) == "gemm_bf16_tflops"

@@ -112,7 +112,8 @@ def test_watts_are_those_of_measured_energy() -> None:
     assert worth.per_joule is not None
     assert worth.per_joule.value == pytest.approx(2)
     assert worth.joules_each is not None
-    assert (worth.joules_each.value, worth.joules_each.unit) == (pytest.approx(0.5), "J")
+    assert worth.joules_each.value == pytest.approx(0.5)
+    assert worth.joules_each.unit == "J"
     assert worth.per_million is None
 
 
