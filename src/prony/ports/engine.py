@@ -119,6 +119,16 @@ class DeviceMemory:
 
 
 @runtime_checkable
+class CardCall(Protocol):
+    """A bound call on a card that the engine can name. `device_id` is the card's own name, as its driver tells it."""
+
+    device_id: str
+
+    def __call__(self) -> Any:
+        """Run one inference to its end."""
+
+
+@runtime_checkable
 class DeviceCall(Protocol):
     """A bound call on a device that works beside the host. Called plainly it launches, waits and returns the outputs.
 

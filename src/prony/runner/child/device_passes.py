@@ -7,7 +7,7 @@ from collections.abc import Callable
 from math import ceil
 from typing import Any
 
-from prony.ports.engine import DeviceCall, HostCopies
+from prony.ports.engine import CardCall, DeviceCall, HostCopies
 from prony.runner.child.loop import Stamps, Stop, time_calls
 
 _MARKED_MOST_NS = 2 * 10**9
@@ -30,8 +30,9 @@ def time_by_marks(call: DeviceCall, stamps: Stamps, count: int, stop: Stop) -> N
             return
 
 
-def run_back_to_back(call: DeviceCall, *, least: int, least_ns: int, each_ns: int, stop: Stop) -> tuple[int, int, int]:
-    """Queue inferences without waiting between them until so many are done and so much time has passed.
+def run_back_to_back(call: CardCall, *, least: int, least_ns: int, each_ns: int, stop: Stop) -> tuple[int, int, int]:
+    """Run inferences until so many are done and so much time has passed, without waiting between them where the call
+    can be queued.
 
     Args:
         call: What is run.
@@ -43,9 +44,9 @@ def run_back_to_back(call: DeviceCall, *, least: int, least_ns: int, each_ns: in
     Returns:
         Begin and end in monotonic nanoseconds, and how many inferences ended in between.
     """
-    launch, done = call.launch, 0
-    wanted = max(least, ceil(least_ns / max(1, each_ns)))
-    call.wait()
+    launch, wait = (call.launch, call.wait) if isinstance(call, DeviceCall) else (call, lambda: None)
+    done, wanted = 0, max(least, ceil(least_ns / max(1, each_ns)))
+    wait()
     begin_ns = time.perf_counter_ns()
     while True:
         for _ in range(wanted):
@@ -53,7 +54,7 @@ def run_back_to_back(call: DeviceCall, *, least: int, least_ns: int, each_ns: in
             done += 1
             if stop.asked:
                 break
-        call.wait()
+        wait()
         end_ns = time.perf_counter_ns()
         lacking_ns = least_ns - (end_ns - begin_ns)
         if lacking_ns <= 0 or stop.asked:

@@ -25,6 +25,7 @@ import numpy as np
 from prony.errors import PronyError, StoreError, whose_move
 from prony.instruments.memory import read_memory, reset_peak
 from prony.ports.engine import (
+    CardCall,
     CompiledCall,
     DeviceCall,
     Engine,
@@ -151,13 +152,14 @@ class Child:
         warm = self._warm_up(call)
         if not self.stop.asked:
             settle = self.order.warmup is None
-            about = {"device": call.device_id, "settle": settle} if isinstance(call, DeviceCall) else {}
+            about = {"device": call.device_id, "settle": settle} if isinstance(call, CardCall) else {}
             self._wait_for_go(call, about)
         if self.stop.asked:  # a few inferences of a model that is not warm would be a run like any other
             return {"inputs": _facts(made), "warm": warm, "stopped": True} | self._samples()
         stopped_by = self._time_runs(call)
         if isinstance(call, DeviceCall):
             self._keep_memory(call)
+        if isinstance(call, CardCall):
             self._read_canary("after", call)
             self._time_device(call)
         self._keep_stages(call)
@@ -310,11 +312,12 @@ class Child:
         for _ in range(_CALLS_AFTER_CANARY):
             call()
 
-    def _time_device(self, call: DeviceCall) -> None:
-        """Time the same work by the device's own marks, back to back, and with the copies from and to the host."""
-        marked, calls = Stamps(), self.stamps["measure"]
-        self._during("device", lambda: time_by_marks(call, marked, self.order.runs, self.stop))
-        self._keep("device", marked)
+    def _time_device(self, call: CardCall) -> None:
+        """Time the same work by the device's own marks, back to back, and with the copies from and to the host; of a
+        call that cannot be queued, back to back alone."""
+        calls = self.stamps["measure"]
+        if isinstance(call, DeviceCall):
+            self._time_marked(call)
         least, each_ns = min(self.order.runs, len(calls)), int(median(calls.durations()))
         least_ns = min(self.order.sustained_ns, self.order.max_time_ns)
         begin_ns, end_ns, count = self._during(
@@ -323,6 +326,15 @@ class Child:
         )
         self.phases["sustained"] |= {"begin_ns": begin_ns, "end_ns": end_ns, "count": count}
         self.wire.send("phase", name="copies")  # nothing is metered any more
+        if isinstance(call, DeviceCall):
+            self._time_copies(call)
+
+    def _time_marked(self, call: DeviceCall) -> None:
+        marked = Stamps()
+        self._during("device", lambda: time_by_marks(call, marked, self.order.runs, self.stop))
+        self._keep("device", marked)
+
+    def _time_copies(self, call: DeviceCall) -> None:
         copies = call.host_copies()
         self.device |= {"bytes_in": copies.bytes_in, "bytes_out": copies.bytes_out, "host_memory": copies.memory}
         for name, stamps in time_copies(call, copies, self.stop).items():
