@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -51,8 +52,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="prony-gpu-") as scratch:
         folder = options.folder or Path(scratch)
         os.environ.setdefault("PRONY_HOME", str(Path(scratch) / "home"))
-        os.environ["PRONY_GPU_OUT"] = "" if options.out is None else str(options.out.absolute())
-        outcomes = [CHECKS[name](torch, folder) for name in names or CHECKS]
+        checks = CHECKS | {"bottleneck": partial(check_bottleneck, out=options.out)}
+        outcomes = [checks[name](torch, folder) for name in names or checks]
     return 0 if all(outcomes) else 1
 
 
@@ -344,10 +345,13 @@ _LIMITS = {
     "compute": ("server", "gpu compute"), "memory": ("server", "gpu bandwidth"), "queue": ("server", "queue"),
 }  # fmt: skip
 _USERS = (1, 4, 16)
-_KEPT = re.compile(r"gpu\d+_|service_|requests_waiting|cpu_busy_s_total|memory_available_mib")
+_KEPT = re.compile(
+    r"gpu\d+_(busy|memory_busy|memory_used_mib|\w+_share|power_w|sm_mhz)|service_\w+|requests_waiting|"
+    r"cpu_busy_s_total|memory_available_mib"
+)
 
 
-def check_bottleneck(torch: Any, folder: Path) -> bool:
+def check_bottleneck(torch: Any, folder: Path, out: Path | None = None) -> bool:
     """Loads on a served model whose limit is known."""
     outcomes = []
     for mode, limit in _LIMITS.items():
@@ -360,8 +364,8 @@ def check_bottleneck(torch: Any, folder: Path) -> bool:
         found = levels[-1]["bottleneck"]
         outcomes.append(_say(f"{mode}: the limit at {_USERS[-1]} users is {found['where']}: {found['what']}",
                              is_good=(found["where"], found["what"]) == limit))  # fmt: skip
-        if os.environ["PRONY_GPU_OUT"]:
-            _keep_recording(torch, mode, shown, Path(os.environ["PRONY_GPU_OUT"]))
+        if out is not None:
+            _keep_recording(torch, mode, shown, out)
     return all(outcomes)
 
 
@@ -380,21 +384,31 @@ def _served_recipe(mode: str) -> dict[str, Any]:
 
 
 def _keep_recording(torch: Any, mode: str, shown: dict[str, Any], out: Path) -> None:
-    """Write what the tests of bottlenecks need of a sweep: each run's phase and client, and the counters beside it."""
+    """Write what the tests of bottlenecks need of a sweep: each run's clients, and the counters beside it."""
     import polars as pl
 
     levels = []
     for job in shown["jobs"]:
         path = Path(os.environ["PRONY_HOME"], "results", shown["experiment"]["id"], job["job_id"], "telemetry.parquet")
-        rows = [row for row in pl.read_parquet(path).iter_rows() if _KEPT.match(row[3])]
-        runs = [{name: one[name] for name in ("index", "phases", "noise", "client")}
-                for one in job["result"]["repetitions"]]  # fmt: skip
+        rows = pl.read_parquet(path).rows()
+        runs = [_compact_run(one, rows) for one in job["result"]["repetitions"]]
         numbers = {key: job["runs"][key] for key in ("e2e_ms.p50", "throughput_per_s.p50") if key in job["runs"]}
-        users = job["cell"]["load.closed.concurrency"]
-        levels.append({"users": users, "numbers": numbers, "repetitions": runs, "telemetry": rows})
+        levels.append({"users": job["cell"]["load.closed.concurrency"], "numbers": numbers, "runs": runs})
     out.mkdir(parents=True, exist_ok=True)
     told = {"card": torch.cuda.get_device_name(), "mode": mode, "cores": os.cpu_count(), "levels": levels}
     (out / f"bottleneck-{mode}.json").write_text(json.dumps(told, separators=(",", ":")))
+
+
+def _compact_run(run: dict[str, Any], rows: list[Any]) -> dict[str, Any]:
+    """Return a run with its counters as pairs of milliseconds since its beginning and a value."""
+    phase = run["phases"]["measure"]
+    counters: dict[str, list[list[float]]] = {}
+    for repetition, at_ns, _, counter, value in rows:
+        if repetition == run["index"] and _KEPT.fullmatch(counter):
+            at_ms = (at_ns - phase["begin_ns"]) // 10**6
+            counters.setdefault(counter, []).append([at_ms, float(f"{value:.7g}")])
+    lasted_ms = (phase["end_ns"] - phase["begin_ns"]) // 10**6
+    return {"lasted_ms": lasted_ms, "noise": run["noise"], "client": run["client"], "counters": counters}
 
 
 CHECKS: dict[str, Callable[[Any, Path], bool]] = {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil
+from statistics import median
 from typing import Any
 
 from prony.ports.engine import CardCall, DeviceCall, HostCopies
@@ -60,6 +61,15 @@ def run_back_to_back(call: CardCall, *, least: int, least_ns: int, each_ns: int,
         if lacking_ns <= 0 or stop.asked:
             return begin_ns, end_ns, done
         wanted = max(1, ceil(lacking_ns * done / max(1, end_ns - begin_ns)))
+
+
+def judge_canary(spans: Mapping[str, Sequence[int]]) -> dict[str, float]:
+    """Return how long one kernel of each kind took, and the share of the time in which kernels waited for others."""
+    middles = {name: median(each) for name, each in spans.items()}
+    # A kernel that takes much longer than most waited for the work of somebody else.
+    held_up = max(1 - middles[name] * len(each) / sum(each) for name, each in spans.items())
+    times = {f"gpu_{name}_ms": middle / 1e6 for name, middle in middles.items()}
+    return times | {"gpu_held_up": max(0.0, held_up)}
 
 
 def time_copies(call: DeviceCall, copies: HostCopies, stop: Stop) -> dict[str, Stamps]:

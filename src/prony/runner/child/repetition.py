@@ -11,7 +11,7 @@ import signal
 import time
 import traceback
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict
 from functools import partial
@@ -37,7 +37,7 @@ from prony.ports.engine import (
     shape_flag,
 )
 from prony.runner.child import compare as outputs_file
-from prony.runner.child.device_passes import run_back_to_back, time_by_marks, time_copies
+from prony.runner.child.device_passes import judge_canary, run_back_to_back, time_by_marks, time_copies
 from prony.runner.child.inputs import MadeInput, make_inputs
 from prony.runner.child.loop import Call, Stamps, Stop, measure, time_calls, warm_up
 from prony.runner.child.readings import SuiteTest, TestSuite, take_reading
@@ -113,15 +113,7 @@ class Child:
 
     def advice(self) -> str:
         """Return what may help against an error of the engine: the sizes are wrong more often than the engine is."""
-        guessed = [item for item in self.made if "rule:" in item.shape_source]
-        if not guessed or self.phase not in ("prepare", "first"):
-            return ""
-        fed = ", ".join(f"{item.name} {list(item.array.shape)} ({item.shape_source})" for item in guessed)
-        flags = " ".join(shape_flag(item.name, item.array.shape) for item in guessed)
-        return (
-            f"it was fed {fed}: where a size is wrong, write it in workload.inputs.axes or .shapes; "
-            f"with prony bench: {flags}, with the right sizes"
-        )
+        return _advise_sizes(self.made) if self.phase in ("prepare", "first") else ""
 
     def _probe(self) -> dict[str, Any]:
         self.phase = "probe"
@@ -197,19 +189,8 @@ class Child:
         return readings
 
     def _load(self) -> Session:
-        order = self.order
-        options = LoadOptions(
-            unit=order.unit,
-            threads=order.threads,
-            precision=order.precision,
-            batch_size=order.batch_size,
-            shapes={name: tuple(shape) for name, shape in order.shapes.items()},
-            options=order.options,
-            profile=order.profile,
-            inputs_at=order.inputs_at,
-            outputs_at=order.outputs_at,
-        )
-        return self._during("load", lambda: self.engine.load(order.model, options), stamped=True)
+        options = _load_options(self.order)
+        return self._during("load", lambda: self.engine.load(self.order.model, options), stamped=True)
 
     def _inputs(self, session: Session) -> list[TensorSpec]:
         return suggest_from_files(session.signature(), self.order.model)
@@ -302,15 +283,10 @@ class Child:
     def _read_canary(self, when: str, call: Call) -> None:
         """Time fixed work on the device beside what is measured, then let the own work find its memory again."""
         spans = self.engine.time_canary(self.order.unit) if isinstance(self.engine, HasCanary) else {}
-        if not spans:
-            return
-        middles = {name: median(each) for name, each in spans.items()}
-        # A kernel that takes much longer than most waited for the work of somebody else.
-        held_up = max(1 - middles[name] * len(each) / sum(each) for name, each in spans.items())
-        self.canary[when] = {f"gpu_{name}_ms": middle / 1e6 for name, middle in middles.items()}
-        self.canary[when]["gpu_held_up"] = max(0.0, held_up)
-        for _ in range(_CALLS_AFTER_CANARY):
-            call()
+        if spans:
+            self.canary[when] = judge_canary(spans)
+            for _ in range(_CALLS_AFTER_CANARY):
+                call()
 
     def _time_device(self, call: CardCall) -> None:
         """Time the same work by the device's own marks, back to back, and with the copies from and to the host; of a
@@ -402,6 +378,33 @@ class Child:
             blocks = (block for stamps in self.stamps.values() for block in (stamps.begins, stamps.ends))
             _write_blocks(Path(self.order.samples), blocks)
         return {"counts": counts}
+
+
+def _advise_sizes(made: Sequence[MadeInput]) -> str:
+    """Say which sizes were guessed, and how they are set; empty where none was."""
+    guessed = [item for item in made if "rule:" in item.shape_source]
+    if not guessed:
+        return ""
+    fed = ", ".join(f"{item.name} {list(item.array.shape)} ({item.shape_source})" for item in guessed)
+    flags = " ".join(shape_flag(item.name, item.array.shape) for item in guessed)
+    return (
+        f"it was fed {fed}: where a size is wrong, write it in workload.inputs.axes or .shapes; "
+        f"with prony bench: {flags}, with the right sizes"
+    )
+
+
+def _load_options(order: ChildOrder) -> LoadOptions:
+    return LoadOptions(
+        unit=order.unit,
+        threads=order.threads,
+        precision=order.precision,
+        batch_size=order.batch_size,
+        shapes={name: tuple(shape) for name, shape in order.shapes.items()},
+        options=order.options,
+        profile=order.profile,
+        inputs_at=order.inputs_at,
+        outputs_at=order.outputs_at,
+    )
 
 
 def _load_suite(order: ChildOrder, engine: Engine) -> TestSuite:
