@@ -289,7 +289,7 @@ def _server(seen: Utilisation) -> Iterator[Clue]:
 def _parts_of_card(seen: Utilisation, card: str) -> Iterator[Clue]:
     """Say what of a card was used while it was busy, where its driver tells."""
     for name, most, word in (
-        ("dram_share", _DRAM_BUSY, "bandwidth of its memory"), ("tensor_share", _TENSOR_BUSY, "tensor cores"),
+        ("dram_share", _DRAM_BUSY, "memory bandwidth"), ("tensor_share", _TENSOR_BUSY, "tensor cores"),
     ):  # fmt: skip
         if (share := seen.of(f"{card}_{name}")) is not None:
             text = f"{card}'s {word}: {share:.0%} used, full from {most:.0%}"
