@@ -6,7 +6,9 @@ Needs a CUDA device and PyTorch. The checks, by name: `mlp` (four layers of 8192
 and energy against a loop with events and a loop with a wait after each call), `small` (twenty narrow layers at batch 1:
 launch-bound, and how much a graph saves), `copies` (outputs on the host in pinned memory), `foreign` (a second process
 on the card is noticed), `same` (two runs one after the other agree), `hardware` (the memory's bandwidth and a bf16
-product against plain loops of PyTorch). Without names all of them are run.
+product against plain loops of PyTorch), `canary` (how steady the fixed work is on a quiet card, and that it alone
+notices a second process), `bottleneck` (loads on a served model whose limit is known; with --out the counters are kept
+as JSON). Without names all of them are run.
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -33,6 +37,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checks", nargs="*", choices=[*CHECKS, []], metavar="CHECK", help=", ".join(CHECKS))
     parser.add_argument("--folder", type=Path, help="where the models are kept for another time; else nowhere")
+    parser.add_argument("--out", type=Path, default=None, help="where `bottleneck` keeps what it recorded")
     options = parser.parse_args()
     names: list[str] = options.checks
     if find_spec("torch") is None:
@@ -47,7 +52,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="prony-gpu-") as scratch:
         folder = options.folder or Path(scratch)
         os.environ.setdefault("PRONY_HOME", str(Path(scratch) / "home"))
-        outcomes = [CHECKS[name](torch, folder) for name in names or CHECKS]
+        checks = CHECKS | {"bottleneck": partial(check_bottleneck, out=options.out)}
+        outcomes = [checks[name](torch, folder) for name in names or checks]
     return 0 if all(outcomes) else 1
 
 
@@ -70,8 +76,13 @@ def _run_prony(recipe: dict[str, Any], folder: Path) -> dict[str, dict[str, Any]
     done = subprocess.run([*prony, "run", str(path), "--no-report"], check=False)
     if done.returncode not in (0, 1):
         raise SystemExit(f"prony run ended with {done.returncode}")
-    shown = subprocess.run([*prony, "show", "last", "--json"], capture_output=True, text=True, check=True)
-    return {job["title"]: job for job in json.loads(shown.stdout)["jobs"]}
+    return {job["title"]: job for job in _show_last()["jobs"]}
+
+
+def _show_last() -> dict[str, Any]:
+    command = [sys.executable, "-m", "prony", "show", "last", "--json"]
+    shown: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return shown
 
 
 def _recipe(name: str, model: Path, **more: Any) -> dict[str, Any]:
@@ -293,9 +304,116 @@ def check_hardware(torch: Any, folder: Path) -> bool:
     ])  # fmt: skip
 
 
+def check_canary(torch: Any, folder: Path) -> bool:
+    """Fixed work on the card takes the same time beside each run, and waits where another process uses the card."""
+    model = _export(torch, folder, _WIDTH, _LAYERS, _WIDTH, relu=False)
+    recipe = _recipe("canary", model, measure={"repeats": 5, "runs": 50})
+    (quiet,) = _run_prony(recipe, folder).values()
+    other = subprocess.Popen([sys.executable, "-c", _BUSY])
+    try:
+        recipe = _recipe("canary-shared", model, measure={"repeats": 4, "runs": 50, "warmup": 20})
+        (shared,) = _run_prony(recipe, folder).values()
+    finally:
+        other.kill()
+        other.wait()
+    alone, together = (_canary_readings(job) for job in (quiet, shared))
+    spreads = []
+    for name in ("gpu_compute_ms", "gpu_memory_ms"):
+        values = [one[name] for one in alone]
+        spreads.append(max(values) / min(values) - 1)
+        print(f"      {name} {' '.join(f'{value:.4f}' for value in values)}; beside another process "
+              f"{' '.join(f'{one[name]:.4f}' for one in together)}")  # fmt: skip
+    held = [[one["gpu_held_up"] for one in readings] for readings in (alone, together)]
+    print(f"      gpu_held_up alone {' '.join(f'{one:.3f}' for one in held[0])}; shared "
+          f"{' '.join(f'{one:.3f}' for one in held[1])}")  # fmt: skip
+    noticed = [max(pair) > 0.1 for pair in zip(held[1][::2], held[1][1::2], strict=True)]
+    return all([
+        _say(f"fixed work varies by {max(spreads):.2%} on a quiet card (at most 3 %)", is_good=max(spreads) <= 0.03),
+        _say(f"alone it waits for {max(held[0]):.1%} at most (10 %)", is_good=max(held[0]) <= 0.1),
+        _say(f"by it alone, {sum(noticed)} of {len(noticed)} repetitions beside another process are noticed (9 of 10)",
+             is_good=sum(noticed) >= 0.9 * len(noticed)),
+    ])  # fmt: skip
+
+
+def _canary_readings(job: dict[str, Any]) -> list[dict[str, float]]:
+    """Return the readings before and after each repetition, in turn."""
+    return [one[when] for one in job["result"]["repetitions"] for when in ("canary_before", "canary_after")]
+
+
+# By what a served model does: the limit that must be told at the highest load.
+_LIMITS = {
+    "compute": ("server", "gpu compute"), "memory": ("server", "gpu bandwidth"), "queue": ("server", "queue"),
+}  # fmt: skip
+_USERS = (1, 4, 16)
+_KEPT = re.compile(
+    r"gpu\d+_(busy|memory_busy|memory_used_mib|\w+_share|power_w|sm_mhz)|service_\w+|requests_waiting|"
+    r"cpu_busy_s_total|memory_available_mib"
+)
+
+
+def check_bottleneck(torch: Any, folder: Path, out: Path | None = None) -> bool:
+    """Loads on a served model whose limit is known."""
+    outcomes = []
+    for mode, limit in _LIMITS.items():
+        _run_prony(_served_recipe(mode), folder)
+        shown = _show_last()
+        levels = shown["sweep"]["curves"][0]["levels"]
+        for level in levels:
+            found = level["bottleneck"]
+            print(f"      {mode}, {level['load']:g} users, {level['throughput']['value']:.1f}/s: {found['text']}")
+        found = levels[-1]["bottleneck"]
+        outcomes.append(_say(f"{mode}: the limit at {_USERS[-1]} users is {found['where']}: {found['what']}",
+                             is_good=(found["where"], found["what"]) == limit))  # fmt: skip
+        if out is not None:
+            _keep_recording(torch, mode, shown, out)
+    return all(outcomes)
+
+
+def _served_recipe(mode: str) -> dict[str, Any]:
+    here = "http://127.0.0.1:{port}"
+    server = Path(__file__).with_name("gpu_server.py")
+    settings = {
+        "command": [sys.executable, str(server.absolute()), "--port", "{port}", "--mode", mode],
+        "endpoint": f"{here}/", "ready": f"{here}/ready", "metrics_url": f"{here}/metrics",
+    }  # fmt: skip
+    return {
+        "name": f"served-{mode}", "workload": {"kind": "service", "service": "command", "settings": settings},
+        "load": {"closed": {"concurrency": 1}, "duration": "6s", "repeats": 2},
+        "matrix": {"load.closed.concurrency": list(_USERS)},
+    }  # fmt: skip
+
+
+def _keep_recording(torch: Any, mode: str, shown: dict[str, Any], out: Path) -> None:
+    """Write what the tests of bottlenecks need of a sweep: each run's clients, and the counters beside it."""
+    import polars as pl
+
+    levels = []
+    for job in shown["jobs"]:
+        path = Path(os.environ["PRONY_HOME"], "results", shown["experiment"]["id"], job["job_id"], "telemetry.parquet")
+        rows = pl.read_parquet(path).rows()
+        runs = [_compact_run(one, rows) for one in job["result"]["repetitions"]]
+        numbers = {key: job["runs"][key] for key in ("e2e_ms.p50", "throughput_per_s.p50") if key in job["runs"]}
+        levels.append({"users": job["cell"]["load.closed.concurrency"], "numbers": numbers, "runs": runs})
+    out.mkdir(parents=True, exist_ok=True)
+    told = {"card": torch.cuda.get_device_name(), "mode": mode, "cores": os.cpu_count(), "levels": levels}
+    (out / f"bottleneck-{mode}.json").write_text(json.dumps(told, separators=(",", ":")))
+
+
+def _compact_run(run: dict[str, Any], rows: list[Any]) -> dict[str, Any]:
+    """Return a run with its counters as pairs of milliseconds since its beginning and a value."""
+    phase = run["phases"]["measure"]
+    counters: dict[str, list[list[float]]] = {}
+    for repetition, at_ns, _, counter, value in rows:
+        if repetition == run["index"] and _KEPT.fullmatch(counter):
+            at_ms = (at_ns - phase["begin_ns"]) // 10**6
+            counters.setdefault(counter, []).append([at_ms, float(f"{value:.7g}")])
+    lasted_ms = (phase["end_ns"] - phase["begin_ns"]) // 10**6
+    return {"lasted_ms": lasted_ms, "noise": run["noise"], "client": run["client"], "counters": counters}
+
+
 CHECKS: dict[str, Callable[[Any, Path], bool]] = {
     "mlp": check_mlp, "small": check_small, "copies": check_copies, "foreign": check_foreign, "same": check_same,
-    "hardware": check_hardware,
+    "hardware": check_hardware, "canary": check_canary, "bottleneck": check_bottleneck,
 }  # fmt: skip
 
 if __name__ == "__main__":

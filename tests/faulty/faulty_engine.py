@@ -223,6 +223,7 @@ class Faulty:
     reference_formats: ClassVar[tuple[str, ...]] = ()
     requirements: ClassVar[tuple[str, ...]] = ()
     extra: ClassVar[str] = "faulty"
+    plan: Mapping[str, str] = {}
 
     def unsupported(self) -> str | None:
         return os.environ.get("FAULTY_UNSUPPORTED")
@@ -237,6 +238,12 @@ class Faulty:
 
     def load(self, path: str, options: LoadOptions) -> Session:
         plan = dict(line.split(":") for line in Path(path).read_text().split())
+        self.plan = plan
         session = FaultySession(plan)
         session.act("load")
         return session
+
+    def time_canary(self, unit: str) -> dict[str, list[int]]:
+        """Return the microseconds of each kernel that the plan names, as in `canary:100/100/900`."""
+        spans = [1000 * int(one) for one in self.plan.get("canary", "").split("/") if one]
+        return {"compute": spans, "memory": [2 * one for one in spans]} if spans else {}

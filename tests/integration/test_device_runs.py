@@ -62,6 +62,24 @@ def test_times_of_the_device_the_launch_and_the_copies_are_told_apart(faulty: Mo
     assert rows["launch"] == rows["device"] == rows["measure"] == 12 * len(result.repetitions)
 
 
+def test_fixed_work_on_the_card_is_timed_beside_each_repetition(faulty: Model, tmp_path: Path) -> None:
+    result, summary, _ = run(faulty("device:200/2000 canary:400/400/402"), tmp_path)
+    for one in result.repetitions:
+        for reading in (one.canary_before, one.canary_after):
+            assert reading is not None
+            assert (reading.gpu_compute_ms, reading.gpu_memory_ms) == (0.4, 0.8)
+            assert reading.gpu_held_up == pytest.approx(0.0017, abs=1e-4)
+    assert (summary.canary["gpu_compute_ms"], summary.canary["gpu_memory_ms"]) == (0.4, 0.8)
+    assert not any("foreign_gpu" in text for one in result.repetitions for text in one.contamination)
+
+
+def test_a_card_that_works_for_others_is_noticed_without_their_names(faulty: Model, tmp_path: Path) -> None:
+    result, _, _ = run(faulty("device:200/2000 canary:400/400/1600"), tmp_path)
+    for one in result.repetitions:
+        (told,) = (text for text in one.contamination if text.startswith("foreign_gpu"))
+        assert "waited for 50% of its time" in told
+
+
 def test_a_host_that_is_slower_than_the_device_is_called_launch_bound(faulty: Model, tmp_path: Path) -> None:
     _, summary, _ = run(faulty("device:2000/100"), tmp_path)
     assert "options.mode: graph" in codes(summary)["launch_bound"]

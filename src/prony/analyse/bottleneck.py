@@ -125,7 +125,7 @@ def _number(counter: str, times: Sequence[int], values: Sequence[float]) -> dict
     if counter.endswith("_total") and counter in _RATES:
         seconds = (times[-1] - times[0]) / _NS_PER_S
         return {_RATES[counter]: (values[-1] - values[0]) / seconds} if seconds > 0 else {}
-    if counter in _LEVELS or re.fullmatch(r"gpu\d+_(busy|memory_used_mib)", counter):
+    if counter in _LEVELS or re.fullmatch(r"gpu\d+_(busy|memory_used_mib|tensor_share|dram_share)", counter):
         return {counter: float(np.mean(values))}
     if _WAITING.search(counter):
         return {f"waiting:{counter}": float(np.mean(values))}
@@ -156,6 +156,7 @@ _LEVELS = ("memory_available_mib", "service_rss_mib")
 
 
 # A process or a machine that uses this share of its cores has no moment to spare for what comes next.
+_TENSOR_BUSY, _DRAM_BUSY = 0.50, 0.60  # a card's best programs reach little more than 0.8 of either
 _CLIENT_BUSY, _MACHINE_BUSY, _SERVER_BUSY, _GPU_BUSY = 0.85, 0.95, 0.90, 0.90
 _FOREIGN = 0.25
 _ONE_CORE = (0.90, 1.10)
@@ -276,12 +277,23 @@ def _server(seen: Utilisation) -> Iterator[Clue]:
         busy = seen.of(series) or 0.0
         text = f"{series.partition('_')[0]}: {busy:.0%} busy, full from {_GPU_BUSY:.0%}"
         yield _clue(("server", series, "1"), busy, _GPU_BUSY, text, over=busy >= _GPU_BUSY)
+        yield from _parts_of_card(seen, series.partition("_")[0])
     if (cache := seen.of("cache_usage")) is not None:
         text = f"the server's cache of tokens: {cache:.0%} used, full from {_CACHE_FULL:.0%}"
         yield _clue(("server", "cache_usage", "1"), cache, _CACHE_FULL, text, over=cache >= _CACHE_FULL)
     if (waiting := seen.of("waiting_requests")) is not None:
         text = f"requests that waited in the server: {waiting:.3g} at a time, a queue from {_QUEUED:g}"
         yield _clue(("server", "waiting_requests", "1"), waiting, _QUEUED, text, over=waiting >= _QUEUED)
+
+
+def _parts_of_card(seen: Utilisation, card: str) -> Iterator[Clue]:
+    """Say what of a card was used while it was busy, where its driver tells."""
+    for name, most, word in (
+        ("dram_share", _DRAM_BUSY, "memory bandwidth"), ("tensor_share", _TENSOR_BUSY, "tensor cores"),
+    ):  # fmt: skip
+        if (share := seen.of(f"{card}_{name}")) is not None:
+            text = f"{card}'s {word}: {share:.0%} used, full from {most:.0%}"
+            yield _clue(("server", f"{card}_{name}", "1"), share, most, text, over=share >= most)
 
 
 # Rules, in the order in which they are asked
@@ -310,8 +322,17 @@ def _gpu(over: _Over) -> Bottleneck | None:
     if "cache_usage" in over and "waiting_requests" in over:
         told = f"{over['cache_usage'].text}; {over['waiting_requests'].text}"
         return Bottleneck(where="server", what="gpu memory", text=f"The server's memory for tokens: {told}.")
-    full = next((clue for name, clue in over.items() if name.startswith("gpu")), None)
-    return None if full is None else Bottleneck(where="server", what="gpu", text=f"The server's GPU: {full.text}.")
+    full = next((clue for name, clue in over.items() if re.fullmatch(r"gpu\d+_busy", name)), None)
+    if full is None:
+        return None
+    card, told = full.series.partition("_")[0], full.text
+    if (dram := over.get(f"{card}_dram_share")) is not None:
+        text = f"The memory bandwidth of the server's GPU: {told}; {dram.text}."
+        return Bottleneck(where="server", what="gpu bandwidth", text=text)
+    if (tensor := over.get(f"{card}_tensor_share")) is not None:
+        text = f"The arithmetic of the server's GPU: {told}; {tensor.text}."
+        return Bottleneck(where="server", what="gpu compute", text=text)
+    return Bottleneck(where="server", what="gpu", text=f"The server's GPU: {told}.")
 
 
 def _memory(over: _Over) -> Bottleneck | None:

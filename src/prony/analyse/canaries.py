@@ -11,8 +11,10 @@ from prony.model.estimate import Reason
 from prony.model.experiment_data import Entry
 from prony.model.result import Repetition
 
-NAMES = ("compute_ms", "memory_ms")
-_WORDS = {"compute_ms": "processor", "memory_ms": "memory"}
+_WORDS = {
+    "compute_ms": "processor", "memory_ms": "memory", "gpu_compute_ms": "GPU", "gpu_memory_ms": "GPU's memory",
+}  # fmt: skip
+NAMES = tuple(_WORDS)
 # By how much slower than the usual repetition of the job one is told, and one makes the job suspect.
 _TOLD, _SUSPECT = 0.10, 0.25
 _FEWEST = 3
@@ -24,8 +26,8 @@ def canary_values(repetitions: Iterable[Repetition], name: str) -> list[float]:
     """Return one number a repetition: the mean of before and after, as far as there are any."""
     found = []
     for one in repetitions:
-        known = [getattr(reading, name) for reading in (one.canary_before, one.canary_after) if reading is not None]
-        if known:
+        told = [getattr(reading, name) for reading in (one.canary_before, one.canary_after) if reading is not None]
+        if known := [value for value in told if value is not None]:
             found.append(sum(known) / len(known))
     return found
 

@@ -52,14 +52,15 @@ def _worth(jobs: Sequence[Entry], things: str, key: str, price: Price | None) ->
     watts = _watts(jobs)
     notes = [*([] if price is not None else [NO_PRICE]), *([] if watts else [NO_ENERGY])]
     money = None if price is None else price.per_hour / _S_PER_HOUR
+    joules = [watt / rate for rate, watt in zip(rates, watts, strict=True)] if len(watts) == len(rates) else []
     currency = "" if price is None else price.currency
     return Worth(
         things=things, price=price,
         per_million=None if money is None else _make_estimate([money / rate * _MILLION for rate in rates], currency),
         per_money=None if money is None else _make_estimate([rate / money for rate in rates], f"1/{currency}"),
         power_w=_make_estimate(watts, "W") if watts else None,
-        per_joule=_make_estimate([rate / watt for rate, watt in zip(rates, watts, strict=True)], "1/J")
-        if len(watts) == len(rates) else None,
+        per_joule=_make_estimate([1 / one for one in joules], "1/J") if joules else None,
+        joules_each=_make_estimate(joules, "J") if joules else None,
         note="; ".join(notes),
     )  # fmt: skip
 

@@ -61,7 +61,9 @@ def _of_runs(selection: Selection, samples: Columns) -> dict[str, list[float | N
         metric: [reading(one.gpu) for one in used if one.gpu is not None] for metric, reading in _READINGS.items()
     }
     found["launch_share"] = [_ratio(launches.get(one.index), calls.get(one.index)) for one in used]
-    found["hot_ms"] = [None if (each_s := sustained_s(one)) is None else each_s * 1e3 for one in used]
+    # A call that cannot be queued waits for the one before also where they follow each other.
+    queued = [one if "launch" in one.phases else None for one in used]
+    found["hot_ms"] = [None if one is None or (each_s := sustained_s(one)) is None else each_s * 1e3 for one in queued]
     found["energy_net_j"] = [_net_j(one) for one in used]
     for way, times in copies.items():
         found[f"copy_{way}_gb_s"] = [_rate(getattr(one.gpu, f"bytes_{way}"), times.get(one.index)) for one in used]

@@ -49,4 +49,7 @@ _READINGS: dict[str, UseReading] = {
     "machine_cpu_percent": lambda repetition: repetition.use.machine_cpu,
     "gpu_percent": lambda repetition: repetition.use.gpu,
     "gpu_memory_percent": lambda repetition: repetition.use.gpu_memory,
+    "gpu_sm_percent": lambda repetition: repetition.use.gpu_sm,
+    "gpu_tensor_percent": lambda repetition: repetition.use.gpu_tensor,
+    "gpu_dram_percent": lambda repetition: repetition.use.gpu_dram,
 }

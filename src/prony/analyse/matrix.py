@@ -143,7 +143,7 @@ def _point(cell: MatrixCell, against: Against) -> _Point | None:
     if cell.estimate is None or cell.grade is Grade.VOID or not cell.worths:
         return None
     worth = cell.worths[0]
-    found = worth.per_million if against == "cost" else worth.power_w
+    found = {"cost": worth.per_million, "power": worth.power_w, "energy": worth.joules_each}[against]
     return None if found is None else (cell, cell.estimate, found)
 
 

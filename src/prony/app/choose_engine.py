@@ -23,7 +23,7 @@ class EngineWish:
     """Which engines were asked for (none: one is chosen; `all`: every one that can), and what they must have."""
 
     names: tuple[str, ...] = ()
-    unit: str | None = None
+    units: tuple[str, ...] = ()
     precision: str | None = None
 
 
@@ -127,7 +127,11 @@ class EngineChooser:
 
     def _lacking(self, name: str) -> InputError | None:
         """Return what an engine lacks of what was asked for: a unit, or a precision on it."""
-        report, wanted = self._reports[name], self._wish.unit or "cpu"
+        found = (self._lacking_on(name, unit) for unit in self._wish.units or ("cpu",))
+        return next((one for one in found if one is not None), None)
+
+    def _lacking_on(self, name: str, wanted: str) -> InputError | None:
+        report = self._reports[name]
         # Which card it is by its own name (`cuda:GPU-...`), the engine finds out when it loads.
         kind, _, card = wanted.partition(":")
         names = {wanted, kind, f"{kind}-0"} if card else {wanted, f"{wanted}-0"}

@@ -38,7 +38,7 @@ class ModelRequest:
 
     models: tuple[str, ...]
     engines: tuple[str, ...] = ()
-    unit: str | None = None
+    units: tuple[str, ...] = ()
     batch_sizes: tuple[int, ...] = ()
     threads: tuple[int, ...] = ()
     precision: str | None = None
@@ -65,7 +65,7 @@ def draft_model_recipe(
     twice = next((one for one in request.models if request.models.count(one) > 1), None)
     if twice is not None:
         raise InputError(f"{twice} is named twice", hint="two models take turns; name each once")
-    chooser = EngineChooser(EngineWish(request.engines, request.unit, request.precision), inspect)
+    chooser = EngineChooser(EngineWish(request.engines, request.units, request.precision), inspect)
     engines = [chooser.choose(model, _ending_of(model, cache, base)) for model in request.models]
     sides = _sides(request.models, engines)
     repeats = request.repeats or (_PAIRS if sides else _REPEATS)
@@ -85,7 +85,7 @@ def draft_model_recipe(
 def _workload(request: ModelRequest, engine: str) -> dict[str, Any]:
     """Return the workload with all that has one value."""
     found: dict[str, Any] = {"kind": "model", "model": request.models[0], "engine": engine}
-    found |= {"unit": request.unit} if request.unit else {}
+    found |= {"unit": request.units[0]} if request.units else {}
     found |= {"batch_size": request.batch_sizes[0]} if request.batch_sizes else {}
     found |= {"threads": request.threads[0]} if request.threads else {}
     found |= {"precision": request.precision} if request.precision else {}
@@ -95,7 +95,9 @@ def _workload(request: ModelRequest, engine: str) -> dict[str, Any]:
 
 def _list_several(request: ModelRequest) -> dict[str, Any]:
     """Return the axes of settings that have several values."""
-    given = {"workload.batch_size": request.batch_sizes, "workload.threads": request.threads}
+    given: dict[str, Sequence[Any]] = {
+        "workload.unit": request.units, "workload.batch_size": request.batch_sizes, "workload.threads": request.threads,
+    }  # fmt: skip
     return {path: list(values) for path, values in given.items() if len(values) > 1}
 
 
@@ -134,7 +136,7 @@ def _measure(request: ModelRequest, repeats: int) -> dict[str, Any]:
 
 def _assume_settings(request: ModelRequest, repeats: int) -> list[Assumption]:
     found = []
-    if request.unit is None:
+    if not request.units:
         found.append(Assumption(what="unit cpu", flag="--unit NAME", key="workload.unit"))
     if not request.batch_sizes:
         found.append(Assumption(what="batch 1", flag="--batch N", key="workload.batch_size"))

@@ -25,7 +25,7 @@ def add_bench_options(parser: ArgumentParser) -> None:
     engines = parser.add_mutually_exclusive_group()
     engines.add_argument("--engine", metavar="NAME", help="the engine (one that is installed and reads the model)")
     engines.add_argument("--engines", metavar="NAMES", help="several, with commas between, or all: side by side")
-    parser.add_argument("--unit", metavar="NAME", help="the compute unit (cpu)")
+    parser.add_argument("--unit", metavar="NAME[,NAME...]", help="the compute unit (cpu); several: one after another")
     parser.add_argument("--batch", type=_counts, metavar="N[,N...]", help="items in one inference (1)")
     parser.add_argument("--threads", type=_counts, metavar="N[,N...]", help="threads of the engine (every CPU)")
     parser.add_argument("--precision", choices=_PRECISIONS, help="precision to compute in (the engine's choice)")
@@ -72,7 +72,7 @@ def _model_request(options: Namespace) -> ModelRequest:
     return ModelRequest(
         models=tuple(options.models),
         engines=tuple(dict.fromkeys(filter(None, engines.split(",")))),
-        unit=options.unit,
+        units=tuple(dict.fromkeys(filter(None, (options.unit or "").split(",")))),
         batch_sizes=options.batch or (),
         threads=options.threads or (),
         precision=options.precision,

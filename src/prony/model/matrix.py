@@ -10,7 +10,7 @@ from prony.model.base import Noun
 from prony.model.estimate import Estimate, Grade
 from prony.model.metric import Better
 
-Against = Literal["cost", "power"]
+Against = Literal["cost", "power", "energy"]
 
 
 class MatrixTerms(Noun):
@@ -34,7 +34,7 @@ class Worth(Noun):
     """What one thing that a job does costs; None where no price or no energy counter is there.
 
     `per_million` is money for a million of `things`, `per_money` things for one unit of money, `per_joule` things for
-    one joule, which is also things a second for one watt.
+    one joule, which is also things a second for one watt, and `joules_each` the joules of one thing.
     """
 
     things: str
@@ -43,6 +43,7 @@ class Worth(Noun):
     per_money: Estimate | None = None
     power_w: Estimate | None = None
     per_joule: Estimate | None = None
+    joules_each: Estimate | None = None
     note: str = ""
 
 

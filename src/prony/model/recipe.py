@@ -206,6 +206,9 @@ def _check_sections(workload: Workload, measure: Measure, load: Load) -> None:
 WatchedMetric = Annotated[str, Field(min_length=1, max_length=200)]
 
 
+_UNIT = "workload.unit"
+
+
 class Recipe(Noun):
     """One recipe; an unknown key is an error."""
 
@@ -217,6 +220,11 @@ class Recipe(Noun):
     description: str = Field(default="", description="what this recipe is for, in a person's words")
     workload: AnyWorkload
     matrix: Matrix = Field(default=Matrix(), description="what is varied: one job for each combination")
+    units: Annotated[tuple[str, ...], Field(max_length=64)] = Field(
+        default=(),
+        description="compute units, each with jobs of its own: short for an axis `workload.unit` of the matrix",
+        examples=[["cuda-0", "cuda-1"]],
+    )
     duet: Duet | None = Field(default=None, description="two sides to run in turns and to compare pair by pair")
     measure: Measure = Field(default=Measure(), description="how much is measured and what counts as warm")
     load: Load = Field(default=Load(), description="of a service: how requests come, how many and for how long")
@@ -242,6 +250,19 @@ class Recipe(Noun):
             InputError: it is of another kind.
         """
         return work_of(self.workload, kind, self.name)
+
+    @property
+    def variation(self) -> Matrix:
+        """What is varied: the matrix, and the units as its last axis."""
+        if not self.units:
+            return self.matrix
+        return self.matrix.model_copy(update={"axes": self.matrix.axes | {_UNIT: list(self.units)}})
+
+    @model_validator(mode="after")
+    def _has_one_list_of_units(self) -> Self:
+        if self.units and _UNIT in self.matrix.axes:
+            raise ValueError(f"`units` and the axis {_UNIT} of `matrix` say the same: leave one of them away")
+        return self
 
     @model_validator(mode="after")
     def _own_section(self) -> Self:

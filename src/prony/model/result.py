@@ -76,13 +76,24 @@ class MachineUse(Noun):
     # computed, and in which its memory was read or written.
     gpu: float | None = None
     gpu_memory: float | None = None
+    # How much of it worked in the mean, of all its processors and tensor cores, and of what its memory can carry.
+    gpu_sm: float | None = None
+    gpu_tensor: float | None = None
+    gpu_dram: float | None = None
 
 
 class CanaryReading(Noun):
-    """How long two fixed pieces of work took on this machine just then: one of the processor, one of memory."""
+    """How long two fixed pieces of work took on this machine just then: one of the processor, one of memory.
+
+    And two on the job's GPU, where its engine can; `gpu_held_up` is the share of their time in which they waited for
+    other work of the card.
+    """
 
     compute_ms: float
     memory_ms: float
+    gpu_compute_ms: float | None = None
+    gpu_memory_ms: float | None = None
+    gpu_held_up: float | None = None
 
 
 class Refusal(Noun):

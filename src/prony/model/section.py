@@ -31,6 +31,15 @@ class SectionTable(Noun):
     rows: tuple[tuple[str, ...], ...]
     numeric: tuple[int, ...] = ()
 
+    def without_empty_columns(self) -> SectionTable:
+        """Return the table without columns in which no row says anything."""
+        kept = [place for place in range(len(self.headings)) if any(row[place] for row in self.rows)]
+        return SectionTable(
+            title=self.title, headings=tuple(self.headings[place] for place in kept),
+            rows=tuple(tuple(row[place] for place in kept) for row in self.rows),
+            numeric=tuple(new for new, old in enumerate(kept) if old in self.numeric),
+        )  # fmt: skip
+
 
 class SectionFigure(Noun):
     """A chart, drawn from the numbers of the operation that its type names."""

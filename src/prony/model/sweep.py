@@ -46,7 +46,9 @@ class Bottleneck(Noun):
     """Where the limit was. `none`: everything that was watched had room to spare; `unknown`: too little was watched."""
 
     where: Literal["client", "server", "machine", "others", "none", "unknown"]
-    what: Literal["cpu", "gpu", "gpu memory", "memory", "disk", "network", "queue", ""] = ""
+    what: Literal[
+        "cpu", "gpu", "gpu compute", "gpu bandwidth", "gpu memory", "memory", "disk", "network", "queue", ""
+    ] = ""
     text: str
     clues: tuple[Clue, ...] = ()
 

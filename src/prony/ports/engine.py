@@ -119,6 +119,16 @@ class DeviceMemory:
 
 
 @runtime_checkable
+class CardCall(Protocol):
+    """A bound call on a card that the engine can name. `device_id` is the card's own name, as its driver tells it."""
+
+    device_id: str
+
+    def __call__(self) -> Any:
+        """Run one inference to its end."""
+
+
+@runtime_checkable
 class DeviceCall(Protocol):
     """A bound call on a device that works beside the host. Called plainly it launches, waits and returns the outputs.
 
@@ -247,6 +257,19 @@ class SeesCards(Protocol):
         Returns:
             `about`: facts of the engine; `cards`: a dictionary of plain values for each GPU; `trials`: by the UUID or
             name of a card, and of `cpu`, a list of `format`, `worked` and `text`.
+        """
+
+
+@runtime_checkable
+class HasCanary(Protocol):
+    """An engine that can time fixed work on a device: how fast is it just now, and does it work for others too?"""
+
+    def time_canary(self, unit: str) -> Mapping[str, Sequence[int]]:
+        """Do the fixed work some milliseconds long and give back the memory that it took.
+
+        Returns:
+            The nanoseconds of one kernel after the other, with nothing between them, by `compute` and `memory`; empty
+            where the device has no such work, or no room for it.
         """
 
 

@@ -25,6 +25,8 @@ _Values = tuple[tuple[bool, Scalar], ...]
 _COUNTABLE = 10**18
 # Nobody reads more, and each of them is looked up among all keys of a recipe.
 _MOST_TOLD = 100
+# What a recipe varies; no job has it.
+_VARIED = {"matrix", "units", "duet"}
 
 
 def matrix_problems(matrix: Matrix, document: Mapping[str, Any], marks: Marks) -> list[DocumentProblem]:
@@ -149,10 +151,10 @@ def expand(recipe: Recipe, experiment_id: str, marks: Marks | None = None, *, ap
 
 def recipe_pieces(recipe: Recipe, marks: Marks) -> list[MatrixPiece]:
     """Return each combination with the whole recipe that it makes; whatever is wrong is raised, all at once."""
-    document = recipe.model_dump(mode="json", exclude={"matrix", "duet"})
+    document = recipe.model_dump(mode="json", exclude=_VARIED)
     problems = _size_problems(recipe, marks)
     if not problems:
-        problems = matrix_problems(recipe.matrix, document, marks)
+        problems = matrix_problems(recipe.variation, document, marks)
         problems += duet_problems(recipe.duet, document, marks) if recipe.duet is not None else []
     if problems:
         raise recipe_error(problems)
@@ -172,8 +174,8 @@ def recipe_pieces(recipe: Recipe, marks: Marks) -> list[MatrixPiece]:
 
 def _size_problems(recipe: Recipe, marks: Marks) -> list[DocumentProblem]:
     """Refuse jobs that are too large together: each holds all of the recipe but its matrix."""
-    size = len(recipe.model_dump_json(exclude={"matrix", "duet"}))
-    count = math.prod(len(values) for values in recipe.matrix.axes.values())
+    size = len(recipe.model_dump_json(exclude=_VARIED))
+    count = math.prod(len(values) for values in recipe.variation.axes.values())
     if size * count <= MOST_JOB_BYTES or count > MOST_COMBINATIONS:  # too many are told as such
         return []
     message = f"{count:,} jobs of {size:,} bytes each are too much: the most is {MOST_JOB_BYTES // 2**20} MiB together"
@@ -181,7 +183,7 @@ def _size_problems(recipe: Recipe, marks: Marks) -> list[DocumentProblem]:
 
 
 def _combine(recipe: Recipe) -> Iterator[tuple[Cell, Side | None]]:
-    for cell in combinations(recipe.matrix):
+    for cell in combinations(recipe.variation):
         if recipe.duet is None:
             yield cell, None
         else:
@@ -232,7 +234,7 @@ def _twins(pieces: list[MatrixPiece], marks: Marks) -> Iterator[DocumentProblem]
     """Tell of combinations that are written differently and mean the same, such as `60s` and `1m`."""
     seen: dict[str, MatrixPiece] = {}
     for piece in pieces:
-        first = seen.setdefault(piece.recipe.model_dump_json(exclude={"matrix", "duet"}), piece)
+        first = seen.setdefault(piece.recipe.model_dump_json(exclude=_VARIED), piece)
         if first is not piece:
             place = ("matrix",) if piece.side is None else ("duet",)
             yield problem_at(marks, place, f"{_spoken(piece.cell)} is the same job as {_spoken(first.cell)}")

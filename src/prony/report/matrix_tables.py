@@ -34,7 +34,10 @@ def lines(report: MatrixReport) -> list[FigureLine]:
 
 
 def worth_headings() -> tuple[str, ...]:
-    return ("configuration", "of", "price an hour", "for a million", "for one unit of money", "power", "per joule")
+    return (
+        "configuration", "of", "price an hour", "for a million", "for one unit of money", "power", "per joule",
+        "energy of one",
+    )  # fmt: skip
 
 
 def worth_lines(report: MatrixReport) -> list[FigureLine]:
@@ -47,7 +50,8 @@ def worth_line(name: str, worth: Worth) -> FigureLine | None:
     if worth.price is None and worth.power_w is None:
         return None
     price = number.DASH if worth.price is None else f"{worth.price.per_hour:g} {worth.price.currency}"
-    texts = [money(worth.per_million), _many(worth.per_money), money(worth.power_w), _many(worth.per_joule)]
+    texts = [money(worth.per_million), _many(worth.per_money), money(worth.power_w), _many(worth.per_joule),
+             money(worth.joules_each)]  # fmt: skip
     return FigureLine(name, (worth.things, price, *texts))
 
 
@@ -69,7 +73,8 @@ def pareto_sentence(report: MatrixReport) -> str:
 
 
 def against(report: MatrixReport) -> str:
-    return "power" if report.pareto and report.pareto[0].against.unit == "W" else "cost"
+    unit = report.pareto[0].against.unit if report.pareto else ""
+    return {"W": "power", "J": "energy"}.get(unit, "cost")
 
 
 def _name_cell(cell: MatrixCell) -> str:

@@ -38,6 +38,8 @@ _USE: dict[str, str] = {
     "machine_cpu_percent.p50": "Machine CPU",
     "gpu_percent.p50": "GPU",
     "gpu_memory_percent.p50": "GPU memory busy",
+    "gpu_tensor_percent.p50": "Tensor cores",
+    "gpu_dram_percent.p50": "GPU bandwidth",
 }
 
 
@@ -58,11 +60,13 @@ def _present(data: ExperimentData, labels: dict[str, str]) -> dict[str, str]:
 
 def _own_columns(entry: Entry) -> dict[str, str]:
     """Return the labels of what only jobs of this kind have by the keys of their estimates, the headline's first."""
-    estimates = entry.summary.estimates
-    said = {_whole_key(entry, one.key): one.heading for one in shown_kind(entry.job.workload.kind).report.columns}
+    estimates, report = entry.summary.estimates, shown_kind(entry.job.workload.kind).report
+    said = {_whole_key(entry, one.key): one.heading for one in report.columns}
     told = {key: metric_heading(key) for key in entry_fields.own_keys(entry.summary)}
     found = {key: label for key, label in (told | said).items() if key in estimates}
     first = headline_of(entry.summary, entry.job.workload.kind)
+    if report.readings:  # they have a table of their own; in columns, each job would fill others
+        return {key: label for key, label in found.items() if key == first}
     order = [*([first] if first in found else []), *(key for key in said if key in found), *found]
     return {key: found[key] for key in dict.fromkeys(order) if key is not None}
 

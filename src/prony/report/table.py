@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -45,6 +46,8 @@ _MEASURED: tuple[tuple[str, str, int], ...] = (
     ("machine_cpu_percent", "machine CPU", 26),
     ("gpu_percent", "GPU", 29),
     ("gpu_memory_percent", "GPU memory busy", 14),
+    ("gpu_tensor_percent", "tensor cores", 24),
+    ("gpu_dram_percent", "GPU bandwidth", 23),
     ("vram_run_peak_mib", "GPU memory", 36),
     ("gpu_clock_mhz", "GPU clock", 18),
 )
@@ -52,7 +55,7 @@ _MEASURED: tuple[tuple[str, str, int], ...] = (
 _BESIDE_VOID = ("inference_cpu_ms", "CPU time", 96)
 _INPUT = "input"
 _TOLD = 80  # the importance of what a script tells; each after the first is less important
-_UNITS = ("ns", "us", "ms", "s", "mib", "j", "w")
+_UNITS = re.compile(r"(?<=.)_(gb_s|mb_s|tflops|tops|ns|us|ms|s|mib|j|w)$")
 SHARES = ("error_rate", "goodput_share", "cached_share", "cache_hit_share")
 _EFFECTIVE: tuple[tuple[str, str, int], ...] = (
     ("precision", "precision", 58),
@@ -168,14 +171,13 @@ def reading_tables(entries: Sequence[Entry]) -> list[SectionTable]:
             before = found.get(first.headings)
             rows = (*(before.rows if before is not None else ()), *first.rows)
             found[first.headings] = first.model_copy(update={"rows": rows})
-    return list(found.values())
+    return [one.without_empty_columns() for one in found.values()]
 
 
 def metric_heading(key: str) -> str:
     """Return what a script calls it, without a unit that the column has anyway."""
     parts = key_of(key)
-    name, _, unit = parts.metric.rpartition("_")
-    return f"{name if name and unit in _UNITS else parts.metric} {parts.operation}".strip()
+    return f"{_UNITS.sub('', parts.metric)} {parts.operation}".strip()
 
 
 def _matrix(data: ExperimentData) -> list[Column]:

@@ -27,6 +27,7 @@ from prony.model.base import Noun
 from prony.model.device import Environment
 from prony.model.job import Job
 from prony.model.result import Failure, Repetition, Result, ResultState
+from prony.ports.clock import Clock
 from prony.runner.checksum import sha256_of
 
 if TYPE_CHECKING:
@@ -104,6 +105,17 @@ class ResultFolder:
         self.update(state=state, ended_at=ended_at)
         self.save()
         shutil.rmtree(self.path / PARTS)
+
+
+def begin_folders(
+    jobs: Sequence[Job], paths: Sequence[Path], environment: Environment, clock: Clock
+) -> list[ResultFolder]:
+    """Make the folder of each job, with the machine as it is."""
+    made = []
+    for job, path in zip(jobs, paths, strict=True):
+        made.append(ResultFolder.begin(path, job, prony_version=__version__, started_at=clock.now()))
+        made[-1].write_environment(environment)
+    return made
 
 
 @cache

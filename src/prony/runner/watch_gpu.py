@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean, median
 from typing import Any
 
-from prony.model.result import GpuFacts
+from prony.model.result import CanaryReading, GpuFacts
 from prony.ports.probe import CardProbe, Probe
 from prony.runner.child.wire import Message
 
@@ -21,6 +21,8 @@ _SETTLE_MOST_NS = 30 * 10**9
 _CLOCK_CHANGE, _POWER_CHANGE, _POWER_CHANGE_W, _HEAT_CHANGE_C = 0.02, 0.02, 10.0, 1.0
 _FOREIGN_SHARE = 0.05
 _HELD_SHARE = 0.001
+# Of the time of a fixed piece of work on the card, before or after: what it may wait for others.
+_HELD_UP = 0.10
 # What no workload does to itself: a power cap is the usual state of a card at hard work, heat and the brake are not.
 _FAULTS = {"thermal": "heat", "brake": "the power brake of the host"}
 _MIB = 2**20
@@ -107,11 +109,17 @@ class GpuWatch:
             if card is not None:
                 self._probe, self.card = probe, card
 
-    def contamination(self) -> tuple[str, ...]:
-        """Return what disturbed the card, as `code: sentence`."""
+    def contamination(self, done: Message) -> tuple[str, ...]:
+        """Return what disturbed the card, as `code: sentence`, with what the engine's own process told."""
         others = {pid: share for pid, share in self._others.items() if share > _FOREIGN_SHARE}
         told = [f"process {pid} {share:.0%}" for pid, share in others.items()]
         found = [f"foreign_gpu: other processes used the same GPU: {', '.join(told)} of its time"] if told else []
+        held_up = max((one["gpu_held_up"] for one in done.get("canary", {}).values()), default=0.0)
+        if not told and held_up > _HELD_UP:
+            found.append(
+                f"foreign_gpu: something else used the same GPU, and the driver does not show what: fixed work on it "
+                f"waited for {held_up:.0%} of its time"
+            )
         for cause, share in self._held_back().items():
             if cause in _FAULTS and share > _HELD_SHARE:
                 found.append(f"gpu_{cause}: {_FAULTS[cause]} held the GPU's clock down for {share:.1%} of the time")
@@ -203,6 +211,15 @@ class GpuWatch:
         return {"energy_j": (inside[-1][1] - inside[0][1]) / 1e6, "energy_window_s": window_s}
 
 
+def add_gpu_canaries(done: Message | None, before: CanaryReading, after: CanaryReading) -> dict[str, CanaryReading]:
+    """Return both readings of a repetition's canary with what the engine's own process timed on its card."""
+    told: Message = (done or {}).get("canary", {})
+    return {
+        "canary_before": before.model_copy(update=told.get("before", {})),
+        "canary_after": after.model_copy(update=told.get("after", {})),
+    }
+
+
 def average_card_use(readings: Sequence[Mapping[str, float]], card: str = "") -> dict[str, float]:
     """Return how busy a card and its memory were in the mean over these readings; without a name, the busiest card."""
     names = {name.removesuffix("_busy") for values in readings for name in values if name.endswith("_busy")}
@@ -212,7 +229,10 @@ def average_card_use(readings: Sequence[Mapping[str, float]], card: str = "") ->
 
 
 def _average_use(readings: Sequence[Mapping[str, float]], card: str) -> dict[str, float]:
-    counters = {"gpu": f"{card}_busy", "gpu_memory": f"{card}_memory_busy"}
+    counters = {
+        "gpu": f"{card}_busy", "gpu_memory": f"{card}_memory_busy", "gpu_sm": f"{card}_sm_share",
+        "gpu_tensor": f"{card}_tensor_share", "gpu_dram": f"{card}_dram_share",
+    }  # fmt: skip
     series = {field: [values[name] for values in readings if name in values] for field, name in counters.items()}
     return {field: fmean(values) for field, values in series.items() if values}
 

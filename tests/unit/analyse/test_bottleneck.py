@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -10,7 +13,8 @@ import pytest
 from prony.analyse.bottleneck import bottleneck_of
 from prony.instruments.samples import telemetry_frame
 from prony.model.clients import ClientSide, ServiceFacts
-from prony.model.result import Noise
+from prony.model.device import Cpu
+from prony.model.result import Noise, Phase
 from prony.model.sweep import Bottleneck
 
 from .made_sweeps import S, load_entry
@@ -77,6 +81,63 @@ def test_a_busy_gpu_and_a_full_cache_of_tokens_are_the_servers() -> None:
     assert found({"cpu_busy_s_total": 1.0}, {"gpu0_busy": 0.97}).what == "gpu"
     page = {'vllm:num_requests_waiting{m="x"}': 5.0, 'vllm:gpu_cache_usage_perc{m="x"}': 0.99}
     assert found({"cpu_busy_s_total": 1.0}, page).what == "gpu memory"
+
+
+@pytest.mark.parametrize(
+    ("shares", "what"),
+    [
+        ({"gpu0_dram_share": 0.8, "gpu0_tensor_share": 0.1}, "gpu bandwidth"),
+        ({"gpu0_dram_share": 0.3, "gpu0_tensor_share": 0.7}, "gpu compute"),
+        ({"gpu0_dram_share": 0.1, "gpu0_tensor_share": 0.1}, "gpu"),
+    ],
+)
+def test_what_of_a_busy_gpu_was_full_is_told_where_its_driver_tells(shares: Mapping[str, float], what: str) -> None:
+    assert found({"cpu_busy_s_total": 1.0}, {"gpu0_busy": 0.97, **shares}).what == what
+    assert found({"cpu_busy_s_total": 1.0}, {"gpu0_busy": 0.5, **shares}).where == "none"
+
+
+RECORDED = {
+    "compute": ("server", "gpu compute"), "memory": ("server", "gpu bandwidth"), "queue": ("server", "queue"),
+}  # fmt: skip
+
+
+def recorded_level(level: Mapping[str, Any], cores: int) -> Bottleneck:
+    """Return what is said of one level of a load on a model that was served from an H200."""
+    entry = load_entry(level["users"], level["numbers"])
+    hardware = entry.environment.device.hardware.model_copy(
+        update={"cpu": Cpu(architecture="x86_64", logical_cores=cores, allowed_cores=cores), "memory_mib": 131_072}
+    )
+    device = entry.environment.device.model_copy(update={"hardware": hardware})
+    rows, runs = [], []
+    for one, run in zip(entry.result.repetitions, level["runs"], strict=True):
+        runs.append(one.model_copy(update={
+            "phases": {"measure": Phase(begin_ns=0, end_ns=run["lasted_ms"] * 10**6, cpu_ns=1)},
+            "noise": Noise(**run["noise"]), "client": ClientSide(**run["client"]),
+        }))  # fmt: skip
+        rows += [
+            (one.index, int(at_ms * 10**6), "recorded", {counter: value})
+            for counter, pairs in run["counters"].items()
+            for at_ms, value in pairs
+        ]
+    entry = entry.model_copy(update={
+        "result": entry.result.model_copy(update={"repetitions": tuple(runs)}),
+        "environment": entry.environment.model_copy(update={"device": device}),
+    })  # fmt: skip
+    return bottleneck_of([(entry, telemetry_frame(rows))])
+
+
+@pytest.mark.parametrize("mode", RECORDED)
+def test_the_limit_of_models_served_from_an_h200_is_found(mode: str) -> None:
+    """By what `benchmarks/gpu.py bottleneck` recorded: loads of 1, 4 and 16 users on three models of known limits."""
+    recorded = json.loads(Path(__file__).with_name("bottleneck_h200.json").read_text())
+    (sweep,) = (one for one in recorded if one["mode"] == mode)
+    few, some, many = (recorded_level(level, sweep["cores"]) for level in sweep["levels"])
+    assert (many.where, many.what) == (some.where, some.what) == RECORDED[mode]
+    if mode == "queue":
+        assert few.where == "none"  # one user never waits for another
+        assert "15 at a time" in many.text
+    else:
+        assert "busy" in many.text
 
 
 def test_a_queue_with_room_everywhere_is_the_servers_own_setting() -> None:

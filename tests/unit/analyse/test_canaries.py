@@ -70,6 +70,25 @@ def test_a_comparison_says_that_the_machine_changed_and_does_not_blame_the_progr
     assert not found.fails(Conclusion.REGRESSION)
 
 
+def test_a_slower_card_is_named_as_such() -> None:
+    before, after = pair(11, 1.0)
+
+    def on_card(one: Entry, gpu_ms: float) -> Entry:
+        readings = [
+            Repetition(index=item.index, started_at=AT, canary_before=CanaryReading(
+                compute_ms=1.0, memory_ms=2.0, gpu_compute_ms=gpu_ms, gpu_memory_ms=0.2,
+            ))
+            for item in one.result.repetitions
+        ]  # fmt: skip
+        return one.model_copy(update={"result": one.result.model_copy(update={"repetitions": tuple(readings)})})
+
+    machine = machine_change(on_card(before, 0.1), on_card(after, 0.11))
+    assert machine is not None
+    assert machine.changed
+    assert machine.ratios["gpu_compute_ms"] == pytest.approx(1.1)
+    assert "a fixed piece of work for the GPU took 0.11 ms" in machine.sentence
+
+
 def test_a_slower_program_on_the_same_machine_is_to_blame() -> None:
     before, after = pair(11, 1.0)
     found = compare_entries([side("A", before), side("B", after)], Terms(metrics=(P50,)))

@@ -18,7 +18,7 @@ from prony.model.experiment_data import Entry
 from prony.model.job import Job
 from prony.model.recipe import Measure
 from prony.model.result import Effective, Result
-from prony.report.table import reading_tables
+from prony.report.table import metric_heading, reading_tables
 
 from .jobs import environment, phase, repetition, result
 
@@ -152,6 +152,21 @@ def test_a_report_tells_each_reading_with_its_peak_and_where_that_comes_from() -
     (together,) = reading_tables([entry, entry])
     assert together.rows == (*readings, *readings)
     assert "ml-engineering" in str(sections[0].facts)
+
+
+def test_readings_without_a_peak_have_no_column_for_it() -> None:
+    job = job_of("cpu-memory")
+    found, summary = measured(job, {"copy_gb_s": [10]}, "host memory")
+    entry = Entry(job=job, result=found, summary=summary, environment=environment({}), folder="")
+    (table,) = reading_tables([entry])
+    assert table.headings == ("test", "reading", "value", "unit")
+    assert table.numeric == (2,)
+
+
+def test_columns_name_a_reading_without_its_unit() -> None:
+    assert metric_heading("copy_gb_s.p50") == "copy"
+    assert metric_heading("gemm_fp32_tflops/64x64x64.p50") == "gemm_fp32 64x64x64"
+    assert metric_heading("loss_s") == "loss"
 
 
 def test_bf16_stands_for_a_gpus_products_and_fp32_for_a_cpus() -> None:

@@ -111,7 +111,20 @@ def test_watts_are_those_of_measured_energy() -> None:
     assert worth.power_w.value == pytest.approx(50)
     assert worth.per_joule is not None
     assert worth.per_joule.value == pytest.approx(2)
+    assert worth.joules_each is not None
+    assert worth.joules_each.value == pytest.approx(0.5)
+    assert worth.joules_each.unit == "J"
     assert worth.per_million is None
+
+
+def test_the_front_may_be_against_the_energy_of_one_item() -> None:
+    entries = [
+        model_entry(n, runs(times), engine=name, energy=watts)
+        for n, (name, times, watts) in enumerate([("a", FAST, 50.0), ("b", SLOW, 50.0)])
+    ]
+    found = report(*entries, against="energy")
+    assert {point.against.unit for point in found.pareto} == {"J"}
+    assert {point.column: point.is_front for point in found.pareto} == {"a": True, "b": False}
 
 
 def test_the_front_holds_what_nothing_beats_in_both() -> None:

@@ -276,7 +276,8 @@ def test_an_idle_gpu_beside_a_cpu_job_is_not_its_energy() -> None:
 
 def test_energy_of_a_gpu_is_its_own_cards_while_it_worked_back_to_back() -> None:
     runs = steady_runs(5)
-    phases = {"measure": phase(), "sustained": phase(begin_ns=0, end_ns=4 * 10**9, count=2000)}
+    worked = phase(begin_ns=0, end_ns=4 * 10**9, count=2000)
+    phases = {"measure": phase(), "launch": phase(), "sustained": worked}
     gpu = GpuFacts(card="gpu1", energy_j=1200.0, energy_window_s=2.0, idle_power_w=100.0)
     both = {"gpu0": 500.0, "gpu1": 60.0, "package_0": 20.0}
     known = [repetition(i, phases=phases, energy_j=both, gpu=gpu) for i in runs]

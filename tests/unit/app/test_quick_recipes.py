@@ -42,7 +42,7 @@ def test_the_plainest_reader_that_is_installed_is_chosen_and_said(tmp_path: Path
 
 
 def test_what_was_asked_for_is_not_assumed(tmp_path: Path) -> None:
-    asked = {"engines": ("openvino",), "unit": "cpu", "batch_sizes": (8,), "threads": (1,), "precision": "fp32"}
+    asked = {"engines": ("openvino",), "units": ("cpu",), "batch_sizes": (8,), "threads": (1,), "precision": "fp32"}
     quick = draft(tmp_path, "zoo:tiny", runs=7, **asked)
     assert quick.assumptions == ()
     workload = loads(quick.text).recipe.workload.model_dump()
@@ -63,6 +63,18 @@ def test_two_models_are_a_duet_and_three_are_a_matrix(tmp_path: Path) -> None:
     assert len(three.jobs("e")) == 6
 
 
+def test_several_units_have_a_job_each(tmp_path: Path) -> None:
+    request = ModelRequest(models=("zoo:tiny",), units=("cpu", "cpu-1"))
+
+    def inspect_two(name: str) -> EngineReport:
+        report = inspect(name)
+        second = [one.model_copy(update={"unit": "cpu-1"}) for one in report.units]
+        return report.model_copy(update={"units": (*report.units, *second)})
+
+    quick = draft_model_recipe(request, cache=tmp_path / "cache", base=tmp_path, inspect=inspect_two)
+    assert [job.cell for job in loads(quick.text).jobs("e")] == [{"workload.unit": "cpu"}, {"workload.unit": "cpu-1"}]
+
+
 def test_all_engines_are_a_matrix_of_those_that_are_ready(tmp_path: Path) -> None:
     quick = draft(tmp_path, "zoo:tiny", engines=("all",))
     assert [job.cell for job in loads(quick.text).jobs("e")] == [{"workload.engine": name} for name in READY]
@@ -76,7 +88,7 @@ def test_all_engines_are_a_matrix_of_those_that_are_ready(tmp_path: Path) -> Non
     [
         ({"engines": ("torch",)}, "torch does not read .onnx", "read by onnxruntime"),
         ({"engines": ("onxruntime",)}, "no engine is called", "onnxruntime"),
-        ({"unit": "cuda"}, "no unit 'cuda'", "cpu"),
+        ({"units": ("cpu", "cuda")}, "no unit 'cuda'", "cpu"),
         ({"precision": "int8"}, "no precision 'int8'", "fp32"),
     ],
 )

@@ -34,11 +34,13 @@ def test_each_card_is_tested_and_what_is_no_cards_once() -> None:
         "test=gpu-gemm, unit=cuda-0",
         "test=gpu-gemm, unit=cuda-1",
     ]
-    assert len(found) == 1 + 2 * 4
+    assert [title for title in found if "gpu-collective" in title] == ["test=gpu-collective, unit=cuda-0"]
+    assert len(found) == 1 + 2 * 4 + 1
 
 
 def test_only_the_tests_that_are_named_are_run() -> None:
     assert titles(options("--test", "disk"), ["cpu", "disk"]) == ["test=disk"]
+    assert titles(options("--test", "gpu-collective"), ["cuda"]) == ["test=gpu-collective"]
     with pytest.raises(InputError, match="has none of these tests"):
         titles(options("--test", "disk"), ["cuda"])
 

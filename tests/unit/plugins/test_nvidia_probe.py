@@ -30,6 +30,8 @@ class Driver:
     def __init__(self, *, has_energy: bool = True) -> None:
         self.has_energy = has_energy
         self.samples: list[SimpleNamespace] = []
+        self.has_pipes = False
+        self.pipe_samples = 0
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("nvml") or name.endswith("_v2"):
@@ -61,6 +63,28 @@ class Driver:
             pynvml.NVML_FI_DEV_PERF_POLICY_POWER: 5 * 10**9,
         }
         return [field(number, values.get(number, 0), is_known=number in values) for number in numbers]
+
+    def nvmlGpmQueryDeviceSupport(self, handle: int) -> SimpleNamespace:  # noqa: N802
+        return SimpleNamespace(isSupportedDevice=int(self.has_pipes and handle == 1))
+
+    def nvmlGpmSampleAlloc(self) -> Any:  # noqa: N802
+        self.pipe_samples += 1
+        return pynvml.c_nvmlGpmSample_t()
+
+    def nvmlGpmSampleFree(self, sample: Any) -> None:  # noqa: N802
+        del sample
+        self.pipe_samples -= 1
+
+    def nvmlGpmSampleGet(self, handle: int, sample: Any) -> Any:  # noqa: N802
+        del handle
+        return sample
+
+    def nvmlGpmMetricsGet(self, question: Any) -> Any:  # noqa: N802
+        known = {pynvml.NVML_GPM_METRIC_ANY_TENSOR_UTIL: 70.0, pynvml.NVML_GPM_METRIC_DRAM_BW_UTIL: 25.0}
+        for one in question.metrics[: question.numMetrics]:
+            one.nvmlReturn = pynvml.NVML_SUCCESS if one.metricId in known else pynvml.NVML_ERROR_NOT_SUPPORTED
+            one.value = known.get(one.metricId, 0.0)
+        return question
 
     def nvmlDeviceGetProcessUtilization(self, handle: int, since_us: int) -> list[SimpleNamespace]:  # noqa: N802
         del handle, since_us
@@ -101,6 +125,25 @@ def test_power_is_of_the_instant_where_the_driver_tells_it() -> None:
     assert (found["gpu0_power_w"], found["gpu1_power_w"]) == (500.0, 501.0)
     assert found["gpu0_held_power_ns_total"] == 5e9
     assert "gpu0_held_thermal_ns_total" not in found
+
+
+def test_what_of_a_card_worked_is_told_between_two_readings_that_are_far_enough_apart(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver.has_pipes = True
+    now = [10**9]
+    monkeypatch.setattr("prony.plugins.probes.nvidia.time.perf_counter_ns", lambda: now[0])
+    probe = NvidiaProbe()
+
+    def shares() -> dict[str, float]:
+        return {name: value for name, value in probe.read().items() if name.endswith("_share")}
+
+    assert shares() == {}
+    now[0] += 50_000_000
+    assert shares() == {}
+    now[0] += 50_000_000
+    assert shares() == {"gpu1_tensor_share": 0.7, "gpu1_dram_share": 0.25}
+    assert driver.pipe_samples == 1  # the last; the one before was given back
 
 
 @pytest.mark.usefixtures("driver")

@@ -48,6 +48,28 @@ def test_the_product_keeps_the_written_order_and_the_last_axis_turns_fastest() -
     assert made[1].title == "engine=p, threads=2"
 
 
+def test_units_are_an_axis_of_the_matrix() -> None:
+    loaded = loads(f"{HEAD}units: [cuda-0, cuda-1]\nmatrix: {{workload.batch_size: [1, 8]}}\n")
+    assert [job.cell for job in loaded.jobs("e")] == [
+        {"workload.batch_size": size, "workload.unit": unit} for size in (1, 8) for unit in ("cuda-0", "cuda-1")
+    ]
+    assert [job.work(ModelWorkload).unit for job in loaded.jobs("e")] == 2 * ["cuda-0", "cuda-1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("units: [cuda-0, cuda-1]\nmatrix: {workload.unit: [cuda-0]}", "say the same"),
+        ("units: [cuda-0, cuda-0]", "stands twice"),
+        ("units: cuda-0", "units"),
+        ("units: [7]", "must be text"),
+    ],
+)
+def test_units_that_make_no_sense_are_refused(text: str, message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        loads(f"{HEAD}{text}\n").jobs("e")
+
+
 def test_any_section_of_a_job_can_vary_even_one_that_is_not_written() -> None:
     (one, two) = jobs("  measure.until.ci: [2%, 5%]\n")
     assert one.measure.until is not None

@@ -144,13 +144,13 @@ def test_a_job_on_the_cpu_has_no_card(probe: TwoCards) -> None:
     watch = GpuWatch([probe])
     assert watch.is_settled({}, 0, gauges())
     assert watch.describe({"phases": {}}) is None
-    assert watch.contamination() == ()
+    assert watch.contamination({}) == ()
 
 
 def test_who_else_uses_the_card_disturbs_and_a_power_cap_does_not(probe: TwoCards, clock: list[int]) -> None:
     probe.others = {"77": 0.6, "78": 0.01}
     watch, facts = worked(probe, clock, at_end=gauges(held_power_ns_total=2.0 * S))
-    assert watch.contamination() == ("foreign_gpu: other processes used the same GPU: process 77 60% of its time",)
+    assert watch.contamination({}) == ("foreign_gpu: other processes used the same GPU: process 77 60% of its time",)
     assert facts.held_back["power"] == pytest.approx(0.5, rel=0.01)
 
 
@@ -161,13 +161,13 @@ def test_how_busy_the_own_card_was_is_the_mean_from_the_first_inference_on(probe
 
 
 def test_errors_of_memory_and_a_link_that_narrows_disturb(probe: TwoCards, clock: list[int]) -> None:
-    assert worked(probe, clock)[0].contamination() == ()
+    assert worked(probe, clock)[0].contamination({}) == ()
     watch = GpuWatch([probe])
     watch.is_settled({"device": OWN, "settle": False}, 0, gauges())
     probe.health = {"ecc_uncorrected_total": 5.0, "pcie_replay_total": 1.0, "link_width": 8.0, "link_width_max": 16.0}
     watch.enter("sustained", lambda: None)
     watch.enter("copies", lambda: watch.take(4 * S, gauges()))
-    assert watch.contamination() == (
+    assert watch.contamination({}) == (
         "gpu_ecc: 3 errors of the GPU's memory could not be corrected",
         "gpu_link: the GPU's link to the host went from 16 to 8 lanes",
     )
@@ -182,7 +182,7 @@ def test_heat_that_holds_the_clock_down_disturbs(probe: TwoCards, clock: list[in
     watch.enter("sustained", lambda: None)
     clock[0] = 4 * S
     watch.enter("copies", lambda: watch.take(4 * S, gauges(held_thermal_ns_total=1.0 * S)))
-    assert watch.contamination() == ("gpu_thermal: heat held the GPU's clock down for 25.0% of the time",)
+    assert watch.contamination({}) == ("gpu_thermal: heat held the GPU's clock down for 25.0% of the time",)
 
 
 def settle(probe: TwoCards, readings: Mapping[float, Mapping[str, float]]) -> list[bool]:

@@ -2139,7 +2139,7 @@ export interface components {
              * @default
              * @enum {string}
              */
-            what: "cpu" | "gpu" | "gpu memory" | "memory" | "disk" | "network" | "queue" | "";
+            what: "cpu" | "gpu" | "gpu compute" | "gpu bandwidth" | "gpu memory" | "memory" | "disk" | "network" | "queue" | "";
             /**
              * Where
              * @enum {string}
@@ -2251,10 +2251,19 @@ export interface components {
         /**
          * CanaryReading
          * @description How long two fixed pieces of work took on this machine just then: one of the processor, one of memory.
+         *
+         *     And two on the job's GPU, where its engine can; `gpu_held_up` is the share of their time in which they waited for
+         *     other work of the card.
          */
         CanaryReading: {
             /** Compute Ms */
             compute_ms: number;
+            /** Gpu Compute Ms */
+            gpu_compute_ms?: number | null;
+            /** Gpu Held Up */
+            gpu_held_up?: number | null;
+            /** Gpu Memory Ms */
+            gpu_memory_ms?: number | null;
             /** Memory Ms */
             memory_ms: number;
         };
@@ -4026,10 +4035,10 @@ export interface components {
             size?: string | null;
             /**
              * Test
-             * @description what is measured: the host's memory, matrix products, a disk, or a GPU's memory, products, copies from and to the host, and launches
+             * @description what is measured: the host's memory, matrix products, a disk, or a GPU's memory, products, copies from and to the host, launches, and sums over all GPUs (needs two)
              * @enum {string}
              */
-            test: "cpu-memory" | "cpu-gemm" | "disk" | "gpu-memory" | "gpu-gemm" | "gpu-transfer" | "gpu-launch";
+            test: "cpu-memory" | "cpu-gemm" | "disk" | "gpu-memory" | "gpu-gemm" | "gpu-transfer" | "gpu-launch" | "gpu-collective";
             /**
              * Threads
              * @description of cpu-memory: the most processes at once; default: one for each CPU
@@ -4888,8 +4897,14 @@ export interface components {
         MachineUse: {
             /** Gpu */
             gpu?: number | null;
+            /** Gpu Dram */
+            gpu_dram?: number | null;
             /** Gpu Memory */
             gpu_memory?: number | null;
+            /** Gpu Sm */
+            gpu_sm?: number | null;
+            /** Gpu Tensor */
+            gpu_tensor?: number | null;
             /** Machine Cpu */
             machine_cpu?: number | null;
             /** Service Cores */
@@ -5045,7 +5060,7 @@ export interface components {
              * Against
              * @description of the Pareto front; default: cost, else power
              */
-            against?: ("cost" | "power") | null;
+            against?: ("cost" | "power" | "energy") | null;
             /**
              * Columns
              * @default engine
@@ -6216,6 +6231,16 @@ export interface components {
             place: components["schemas"]["Place"];
             /** @description on a server: when it is submitted again, by itself */
             schedule?: components["schemas"]["Timing"] | null;
+            /**
+             * Units
+             * @description compute units, each with jobs of its own: short for an axis `workload.unit` of the matrix
+             * @default []
+             * @example [
+             *       "cuda-0",
+             *       "cuda-1"
+             *     ]
+             */
+            units: string[];
             /**
              * Watch
              * @description what its histories watch besides the headline: up to three, as `inference_ms.p99`
@@ -7965,9 +7990,10 @@ export interface components {
          * @description What one thing that a job does costs; None where no price or no energy counter is there.
          *
          *     `per_million` is money for a million of `things`, `per_money` things for one unit of money, `per_joule` things for
-         *     one joule, which is also things a second for one watt.
+         *     one joule, which is also things a second for one watt, and `joules_each` the joules of one thing.
          */
         Worth: {
+            joules_each?: components["schemas"]["Estimate"] | null;
             /**
              * Note
              * @default
@@ -13849,7 +13875,7 @@ export interface operations {
         parameters: {
             query: {
                 /** @description of the Pareto front; default: cost, else power */
-                against?: ("cost" | "power") | null;
+                against?: ("cost" | "power" | "energy") | null;
                 /** @description the same for the columns */
                 columns?: string;
                 /** @description experiments, separated by commas */

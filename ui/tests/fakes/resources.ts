@@ -109,6 +109,7 @@ export function fakeRecipe(over: Partial<Recipe> = {}): Recipe {
     description: "",
     labels: {},
     watch: [],
+    units: [],
     gates: [],
     alarms: [],
     matrix: { exclude: [] },

@@ -12,6 +12,7 @@ from prony.cli.arguments import RunOutput, add_busy, add_json, add_report, add_s
 # The tests of a unit; any other unit is a GPU.
 _TESTS = {"cpu": ("cpu-memory", "cpu-gemm"), "disk": ("disk",)}
 _GPU_TESTS = ("gpu-memory", "gpu-gemm", "gpu-transfer", "gpu-launch")
+_OF_ALL_GPUS = "gpu-collective"  # run once where there are two, or where it is asked for
 _SHAPES = ("quick", "search")
 
 
@@ -23,8 +24,8 @@ def arguments(parser: ArgumentParser) -> None:
         help="cpu, disk, cuda, cuda-1, ...; repeatable (all that are found here)",
     )  # fmt: skip
     parser.add_argument(
-        "--test", action="append", default=[], metavar="NAME", choices=(*_TESTS["cpu"], "disk", *_GPU_TESTS),
-        help="only these of the unit's tests; repeatable",
+        "--test", action="append", default=[], metavar="NAME",
+        choices=(*_TESTS["cpu"], "disk", *_GPU_TESTS, _OF_ALL_GPUS), help="only these of the unit's tests; repeatable",
     )  # fmt: skip
     parser.add_argument("--library", choices=("numpy", "torch"), help="of the CPU (torch where it is installed)")
     parser.add_argument("--shapes", choices=_SHAPES, default="quick", help="of matrix products (quick)")
@@ -69,6 +70,7 @@ def recipe(options: Namespace, units: Sequence[str], library: str) -> dict[str, 
 
     gpus = [unit for unit in units if unit not in _TESTS]
     known = [test for unit in dict.fromkeys(units) for test in _TESTS.get(unit, ())] + list(_GPU_TESTS if gpus else ())
+    known += [_OF_ALL_GPUS] if len(gpus) > 1 or (gpus and _OF_ALL_GPUS in options.test) else []
     tests = [test for test in known if not options.test or test in options.test]
     if not tests:
         raise InputError(f"{', '.join(units)} has none of these tests", hint=f"it has {', '.join(known)}")

@@ -15,7 +15,9 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--rows", metavar="WORD", default="device", help=f"{where} (device)")
     parser.add_argument("--columns", metavar="WORD", default="engine", help="the same (engine)")
     parser.add_argument("--metric", metavar="KEY", help="as in inference_ms.p50; default: the workload's headline")
-    parser.add_argument("--against", choices=("cost", "power"), help="of the Pareto front; default: cost, else power")
+    parser.add_argument(
+        "--against", choices=("cost", "power", "energy"), help="of the Pareto front; default: cost, else power"
+    )
     add_json(parser)
     add_format(parser)
     add_server(parser)

@@ -109,6 +109,7 @@ def _quote(text: str) -> str:
 
 _BOUND = {
     "cpu": "cpu-bound", "gpu": "gpu-bound", "gpu memory": "memory-bound", "memory": "memory-bound",
+    "gpu compute": "gpu-bound", "gpu bandwidth": "memory-bound",
     "queue": "queueing", "network": "network-bound", "disk": "disk-bound",
 }  # fmt: skip
 _VERDICTS = {Grade.VALID: "PASS", Grade.SUSPECT: "ACCEPTABLE", Grade.VOID: "FAIL"}

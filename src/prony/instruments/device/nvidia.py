@@ -98,6 +98,12 @@ def handles() -> list[Any]:
     return [handle for handle in found if handle is not None]
 
 
+def read_uuid(library: Any, handle: Any) -> str:
+    """Return the UUID of a card; empty where the driver does not tell."""
+    uuid = ask_library(library.nvmlDeviceGetUUID, handle)
+    return uuid.decode() if isinstance(uuid, bytes) else uuid or ""
+
+
 def nvidia_gpus() -> tuple[Gpu, ...]:
     """Return every GPU that the driver shows to this process."""
     library = management()

@@ -32,6 +32,8 @@ _TABLE: tuple[_Row, ...] = (
     ("launch_waited_us", "us", "lower", "queueing an empty kernel and waiting for it"),
     ("graph_launch_us", "us", "lower", "an empty kernel as one of 100 in a graph"),
     ("allocate_us", "us", "lower", "64 MiB of a GPU, from the allocator's cache; `/driver`: from the driver"),
+    ("all_reduce_gb_s", "GB/s", "higher", "sums over all GPUs by NCCL, as bus bandwidth; behind a slash, the buffer"),
+    ("all_reduce_us", "us", "lower", "a sum of 64 KiB over all GPUs by NCCL"),
     *(
         (f"gemm_{name}_tflops", "TFLOP/s", "higher", f"a matrix product in {name}, of the best shape")
         for name in ("bf16", "fp16", "fp8", "tf32", "fp32", "fp64")
@@ -50,7 +52,8 @@ HARDWARE_METRICS: dict[str, Metric] = {
 METRIC_UNITS: dict[str, str] = {name: metric.unit for name, metric in HARDWARE_METRICS.items()}
 # What stands for a test: the first of these that it has.
 _HEADLINES = (
-    "copy_gb_s", "read_mb_s", "host_to_device_gb_s", "launch_us", "gemm_bf16_tflops", "gemm_fp32_tflops",
+    "copy_gb_s", "read_mb_s", "host_to_device_gb_s", "launch_us", "all_reduce_gb_s", "gemm_bf16_tflops",
+    "gemm_fp32_tflops",
 )  # fmt: skip
 _CPU_HEADLINES = ("gemm_fp32_tflops",)
 

@@ -29,6 +29,7 @@ _FORM = KindForm(
                 Named(name="disk", about="a disk"), Named(name="gpu-memory", about="a GPU's memory"),
                 Named(name="gpu-gemm", about="products of a GPU"), Named(name="gpu-transfer", about="host and GPU"),
                 Named(name="gpu-launch", about="starting work on a GPU"),
+                Named(name="gpu-collective", about="sums over all GPUs of a machine by NCCL; needs two"),
             ),
         ),
         FormField(path="measure.repeats", label="Runs", value="5", is_text=False),

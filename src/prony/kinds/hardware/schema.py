@@ -11,7 +11,9 @@ from prony.kinds.hardware.readings import METRIC_UNITS
 from prony.model.quantity import DurationNs, SizeBytes, duration_text
 from prony.model.workload import Workload
 
-HardwareTest = Literal["cpu-memory", "cpu-gemm", "disk", "gpu-memory", "gpu-gemm", "gpu-transfer", "gpu-launch"]
+HardwareTest = Literal[
+    "cpu-memory", "cpu-gemm", "disk", "gpu-memory", "gpu-gemm", "gpu-transfer", "gpu-launch", "gpu-collective"
+]
 GemmFormat = Literal["fp32", "tf32", "fp64", "bf16", "fp16", "fp8", "int8"]
 MatrixShape = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,5}x[1-9][0-9]{0,5}x[1-9][0-9]{0,5}$")]
 _TIME_NS = 300_000_000
@@ -33,7 +35,7 @@ class HardwareWorkload(Workload):
     kind: Literal["hardware"] = Field(description="which kind of workload this is")
     test: HardwareTest = Field(
         description="what is measured: the host's memory, matrix products, a disk, or a GPU's memory, products, copies "
-        "from and to the host, and launches"
+        "from and to the host, launches, and sums over all GPUs (needs two)"
     )
     unit: str = Field(
         default="cuda", min_length=1, description="of the tests of a GPU: which one, as cuda, cuda-1 or cuda:GPU-UUID"

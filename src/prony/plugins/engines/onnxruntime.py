@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from prony.errors import CapacityError, InputError, NotFoundError, PronyError, SutError
+from prony.plugins.engines.cuda_cards import find_cuda_card, list_cuda_cards
 from prony.plugins.engines.onnxruntime_providers import CPU, ProviderUnit, apply_options, coverage, units_of
 from prony.plugins.engines.tensors import complete_inputs, flatten_output, from_memory, of_weights, plain
 from prony.ports.engine import (
@@ -60,6 +63,8 @@ class OnnxRuntime:
         return None
 
     def preload(self) -> str:
+        # Cards are numbered as the driver and nvidia-smi number them, unless the user's environment says otherwise.
+        os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
         import onnxruntime
 
         return str(onnxruntime.__version__)
@@ -72,7 +77,9 @@ class OnnxRuntime:
             for unit in units_of(provider):
                 reason = _why_not(ort, unit)
                 if reason is None:
-                    units.append(Unit(unit.name, unit.description, _precisions(unit), unit.seed_name))
+                    units += [
+                        Unit(name, unit.description, _precisions(unit), unit.seed_name) for name in _names_of(unit)
+                    ]
                 else:
                     broken[f"unavailable.{unit.name}"] = reason
         units.sort(key=lambda unit: unit.name != "cpu")
@@ -97,14 +104,24 @@ class OnnxRuntime:
         return OnnxSession(session, path, unit, options, folder)
 
 
+def _names_of(unit: ProviderUnit) -> list[str]:
+    """Return what a unit is called: with a number where there are several cards of its kind."""
+    count = len(list_cuda_cards()) if unit.tensors == "cuda" else 1
+    return [unit.name] if count < 2 else [f"{unit.name}-{index}" for index in range(count)]
+
+
 def _find(ort: Any, name: str) -> ProviderUnit:
-    """Return the unit of this name among those that the build offers."""
+    """Return the unit of this name among those that the build offers, on the card that the name tells."""
     offered = [unit for provider in ort.get_available_providers() for unit in units_of(provider)]
     for unit in offered:
         if unit.name == name:
             return unit
+        if unit.tensors == "cuda" and name.startswith((f"{unit.name}-", f"{unit.name}:")):
+            number = find_cuda_card(name, list_cuda_cards())
+            if number is not None:
+                return replace(unit, options={**unit.options, "device_id": str(number)})
     command = gpu_build_command(OnnxRuntime, name)
-    names = ", ".join(unit.name for unit in offered)
+    names = ", ".join(name for unit in offered for name in _names_of(unit))
     raise CapacityError(
         f"this build of onnxruntime offers no unit {name!r}",
         hint=f"it offers: {names}" + (f"; another build: {command}" if command else ""),
@@ -266,31 +283,24 @@ class OnnxSession:
     def _bound_on_device(self, feeds: Mapping[str, Array], device: str) -> Callable[[], Any]:
         """Put the inputs on the device now; the timed call runs, waits and leaves the outputs where the recipe says.
 
-        With `inputs: host` the call copies the inputs too, from ordinary memory.
+        With `inputs: host` the call copies the inputs again, from ordinary memory.
         """
         import onnxruntime as ort
 
         number = int(self._session.get_provider_options()[self._unit.provider].get("device_id", "0"))
         binding = self._session.io_binding()
-        for name, array in feeds.items():
-            if self._options.inputs_at == "host":
-                binding.bind_cpu_input(name, array)
-            else:
-                binding.bind_ortvalue_input(name, ort.OrtValue.ortvalue_from_numpy(array, device, number))
+        there = {name: ort.OrtValue.ortvalue_from_numpy(array, device, number) for name, array in feeds.items()}
+        for name, value in there.items():
+            binding.bind_ortvalue_input(name, value)
         # What numpy has no type for can be read from the host's memory alone.
         is_plain = not any(_inner(item) in CARRIERS for item in self._session.get_outputs())
         self._leaves_on_device = is_plain and self._options.outputs_at == "device"
         place = (device, number) if self._leaves_on_device else ("cpu",)
         for name in self._outputs:
             binding.bind_output(name, *place)
-        run = self._session.run_with_iobinding
-
-        def call() -> Any:
-            run(binding)
-            binding.synchronize_outputs()
-            return binding
-
-        return call
+        # Binding an array of the host would copy it now and never again.
+        again = list(zip(there.values(), feeds.values(), strict=True)) if self._options.inputs_at == "host" else []
+        return BoundCall(self._session, binding, again, _card_id(device, number))
 
     def outputs(self, raw: Any) -> dict[str, Array]:
         values = raw if isinstance(raw, list) else _fetched_outputs(raw, is_on_device=self._leaves_on_device)
@@ -298,6 +308,29 @@ class OnnxSession:
         for name, value in zip(self._outputs, values, strict=True):
             named |= {name: _on_host(value)} if hasattr(value, "data_ptr") else flatten_output(name, value)
         return named
+
+
+class BoundCall:
+    """One inference on a card: copies the inputs that come from the host, runs, and waits."""
+
+    def __init__(self, session: Any, binding: Any, copied: Sequence[tuple[Any, Array]], device_id: str) -> None:
+        """`copied` has each input on the device with the array that every call copies there."""
+        self._run = session.run_with_iobinding
+        self._binding = binding
+        self._copied = copied
+        self.device_id = device_id
+
+    def __call__(self) -> Any:
+        for there, here in self._copied:
+            there.update_inplace(here)
+        self._run(self._binding)
+        self._binding.synchronize_outputs()
+        return self._binding
+
+
+def _card_id(device: str, number: int) -> str:
+    cards = list_cuda_cards() if device == "cuda" else []
+    return cards[number] if number < len(cards) else ""
 
 
 def _fetched_outputs(binding: Any, *, is_on_device: bool) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar
 
@@ -13,6 +13,7 @@ import numpy as np
 from prony.errors import CapacityError, InputError
 from prony.plugins.engines.tensors import of_weights
 from prony.plugins.engines.torch_calls import PreparedRun, TorchDeviceCall, TorchWork, card_id
+from prony.plugins.engines.torch_canary import time_fixed_work
 from prony.plugins.engines.torch_devices import describe_devices, try_products
 from prony.plugins.engines.torch_options import TorchOptions, apply_torch_options, read_options
 from prony.plugins.engines.torch_programs import Program, dtype_name, read_program
@@ -86,6 +87,12 @@ class Torch:
 
         device = _find(torch, unit)
         return device, card_id(torch, device) if device.startswith("cuda") else None
+
+    def time_canary(self, unit: str) -> Mapping[str, Sequence[int]]:
+        import torch
+
+        device = _find(torch, unit)
+        return time_fixed_work(torch, device) if device.startswith("cuda") else {}
 
     def load(self, path: str, options: LoadOptions) -> TorchSession:
         import torch

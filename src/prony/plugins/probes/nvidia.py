@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar
 
-from prony.instruments.device.nvidia import ask_library, handles, hash_serial, management, sees_real_pids
+from prony.instruments.device.nvidia import ask_library, handles, hash_serial, management, read_uuid, sees_real_pids
 
 _PREFIX = "gpu"
 # Counters with the name of their field and what makes them of their unit: the power of this instant and of the last
@@ -21,6 +22,14 @@ _FIELDS: dict[str, tuple[str, float]] = {
     "held_reliability_ns_total": ("NVML_FI_DEV_PERF_POLICY_RELIABILITY", 1),
     "held_brake_ns_total": ("NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN", 1),
 }
+# Of the time since the reading before: which part of the card's processors worked, of their tensor cores, and of what
+# its memory can carry. Hopper and newer cards tell it.
+_PIPES = {
+    "sm_share": "NVML_GPM_METRIC_SM_UTIL",
+    "tensor_share": "NVML_GPM_METRIC_ANY_TENSOR_UTIL",
+    "dram_share": "NVML_GPM_METRIC_DRAM_BW_UTIL",
+}
+_LEAST_PIPES_NS = 100_000_000
 
 
 class NvidiaProbe:
@@ -31,6 +40,7 @@ class NvidiaProbe:
     def __init__(self, pids: Collection[int] = ()) -> None:
         self._pids = frozenset(pids)
         self._handles: list[Any] | None = None
+        self._pipes: list[PipeSampler] | None = None
 
     def available(self) -> str | None:
         """Return why there is no GPU to read, or None."""
@@ -46,8 +56,11 @@ class NvidiaProbe:
         """Read every counter of every GPU once."""
         library = management()
         found: dict[str, float] = {}
-        for index, handle in enumerate(self._all_handles()):
+        if self._pipes is None:
+            self._pipes = [PipeSampler(library, handle) for handle in self._all_handles()]
+        for index, (handle, pipes) in enumerate(zip(self._all_handles(), self._pipes, strict=True)):
             found |= _one(library, index, handle)
+            found |= {f"gpu{index}_{name}": share for name, share in pipes.read().items()}
         used_mib = self._used_mib(library) if self._pids else None
         return found if used_mib is None else {**found, "vram_used_mib": used_mib}
 
@@ -110,9 +123,7 @@ class NvidiaProbe:
         return self._handles
 
     def _uuids(self) -> list[str]:
-        library = _library()
-        found = (ask_library(library.nvmlDeviceGetUUID, handle) for handle in self._all_handles())
-        return [uuid.decode() if isinstance(uuid, bytes) else uuid or "" for uuid in found]
+        return [read_uuid(_library(), handle) for handle in self._all_handles()]
 
     def close(self) -> None:
         """The library stays open for the process: opening it is what costs."""
@@ -127,6 +138,44 @@ class NvidiaProbe:
         if not ours and not sees_real_pids():
             return None
         return float(sum(sizes)) / 2**20
+
+
+class PipeSampler:
+    """Tells which share of a card's parts worked between two readings that are not too close to each other."""
+
+    def __init__(self, library: Any, handle: Any) -> None:
+        self._library, self._handle = library, handle
+        support = ask_library(library.nvmlGpmQueryDeviceSupport, handle)
+        self._is_supported = support is not None and bool(support.isSupportedDevice)
+        self._before: Any = None
+        self._at_ns = 0
+
+    def read(self) -> dict[str, float]:
+        now_ns = time.perf_counter_ns()
+        if not self._is_supported or now_ns - self._at_ns < _LEAST_PIPES_NS:
+            return {}
+        library, sample = self._library, ask_library(self._library.nvmlGpmSampleAlloc)
+        if sample is None or ask_library(library.nvmlGpmSampleGet, self._handle, sample) is None:
+            self._is_supported = False
+            return {}
+        before, self._before, self._at_ns = self._before, sample, now_ns
+        if before is None:
+            return {}
+        found = self._between(before, sample)
+        ask_library(library.nvmlGpmSampleFree, before)
+        return found
+
+    def _between(self, before: Any, after: Any) -> dict[str, float]:
+        library = self._library
+        question = library.c_nvmlGpmMetricsGet_t()
+        question.version, question.numMetrics = library.NVML_GPM_METRICS_GET_VERSION, len(_PIPES)
+        question.sample1, question.sample2 = before, after
+        for place, constant in enumerate(_PIPES.values()):
+            question.metrics[place].metricId = getattr(library, constant)
+        if ask_library(library.nvmlGpmMetricsGet, question) is None:
+            return {}
+        answers = zip(_PIPES, question.metrics, strict=False)
+        return {name: one.value / 100 for name, one in answers if one.nvmlReturn == library.NVML_SUCCESS}
 
 
 def _one(library: Any, index: int, handle: Any) -> dict[str, float]:

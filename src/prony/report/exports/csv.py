@@ -37,6 +37,7 @@ NUMBERS: tuple[str, ...] = (
     "roundtrip_ms", "compile_ms", "capture_ms", "vram_weights_mib", "vram_run_peak_mib", "vram_reserved_mib",
     "vram_device_mib", "energy_net_j", "idle_power_w", "gpu_clock_mhz", "gpu_temperature_c", "gpu_held_power",
     "gpu_held_thermal", "cpu_percent", "client_cpu_percent", "machine_cpu_percent", "gpu_percent", "gpu_memory_percent",
+    "gpu_sm_percent", "gpu_tensor_percent", "gpu_dram_percent",
 )  # fmt: skip
 # What a kind of workload may say that was asked for; empty where it says nothing of it.
 _ASKED = ("unit", "batch_size", "threads_asked", "precision_asked")

@@ -19,7 +19,7 @@ from prony.report.html.matrix import number_blocks, pareto_block
 from prony.report.html.method import method_section
 from prony.report.html.tags import Html, breakable, grid, join_html, scrolling, section, tag, whole_page
 from prony.report.notes import Note, instrument, jobs_named, notes
-from prony.report.table import Column, Row, table
+from prony.report.table import Column, Row, reading_tables, table
 
 
 def _comparison_section(analysis: AnalysedExperiment) -> Html | None:
@@ -133,8 +133,12 @@ def _results(data: ExperimentData) -> Html:
     line = tag("p", f"Instrument: {instrument(data.calibration)}.", class_="muted")
     about = "Each number stands above its interval; rest the pointer on it for its method and count. "
     about += "A ratio describes jobs that do the same work; ≈ means that their intervals overlap."
-    caption = tag("p", about, class_="muted")
-    return section("results", "Results", shown_table, caption, remarks, line)
+    tables = reading_tables(data.entries)
+    # Where all numbers are readings, the table above has none with an interval.
+    caption = tag("p", about, class_="muted") if any(column.unit for column in shown.columns) else None
+    readings = [grid(one.headings, one.rows, numeric=one.numeric) for one in tables]
+    title = tag("h3", "Readings") if tables else None
+    return section("results", "Results", shown_table, caption, title, *readings, remarks, line)
 
 
 def _heading(column: Column) -> Html:

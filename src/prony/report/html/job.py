@@ -206,6 +206,8 @@ def _failures(entry: Entry) -> Html | None:
 
 
 def _figures(entry: Entry) -> Html | None:
+    if shown_kind(entry.job.workload.kind).report.readings:
+        return None  # its table of readings has them
     shown = []
     for key in entry_fields.own_keys(entry.summary)[:_MOST_TOLD] or _KEY_FIGURES:
         found = entry_fields.find_estimate(entry.summary, key)
@@ -256,7 +258,8 @@ def _section(one: Section) -> Html:
 
 
 def _table(table: SectionTable) -> Html:
-    return grid(table.headings, table.rows, numeric=table.numeric)
+    filled = table.without_empty_columns()
+    return grid(filled.headings, filled.rows, numeric=filled.numeric)
 
 
 def _numbers(entry: Entry) -> Html | None:

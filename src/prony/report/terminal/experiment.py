@@ -57,7 +57,10 @@ def _print_readings(entries: Sequence[Entry], console: Console) -> None:
     from rich.text import Text
 
     for readings in reading_tables(entries):
-        grid = Grid(*readings.headings, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        for place, heading in enumerate(readings.headings):
+            is_number = place in readings.numeric
+            grid.add_column(heading, justify="right" if is_number else "left", no_wrap=is_number)
         for row in readings.rows:
             grid.add_row(*(Text(one_line(text)) for text in row))
         console.print(grid)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil
+from statistics import median
 from typing import Any
 
-from prony.ports.engine import DeviceCall, HostCopies
+from prony.ports.engine import CardCall, DeviceCall, HostCopies
 from prony.runner.child.loop import Stamps, Stop, time_calls
 
 _MARKED_MOST_NS = 2 * 10**9
@@ -30,8 +31,9 @@ def time_by_marks(call: DeviceCall, stamps: Stamps, count: int, stop: Stop) -> N
             return
 
 
-def run_back_to_back(call: DeviceCall, *, least: int, least_ns: int, each_ns: int, stop: Stop) -> tuple[int, int, int]:
-    """Queue inferences without waiting between them until so many are done and so much time has passed.
+def run_back_to_back(call: CardCall, *, least: int, least_ns: int, each_ns: int, stop: Stop) -> tuple[int, int, int]:
+    """Run inferences until so many are done and so much time has passed, without waiting between them where the call
+    can be queued.
 
     Args:
         call: What is run.
@@ -43,9 +45,9 @@ def run_back_to_back(call: DeviceCall, *, least: int, least_ns: int, each_ns: in
     Returns:
         Begin and end in monotonic nanoseconds, and how many inferences ended in between.
     """
-    launch, done = call.launch, 0
-    wanted = max(least, ceil(least_ns / max(1, each_ns)))
-    call.wait()
+    launch, wait = (call.launch, call.wait) if isinstance(call, DeviceCall) else (call, lambda: None)
+    done, wanted = 0, max(least, ceil(least_ns / max(1, each_ns)))
+    wait()
     begin_ns = time.perf_counter_ns()
     while True:
         for _ in range(wanted):
@@ -53,12 +55,21 @@ def run_back_to_back(call: DeviceCall, *, least: int, least_ns: int, each_ns: in
             done += 1
             if stop.asked:
                 break
-        call.wait()
+        wait()
         end_ns = time.perf_counter_ns()
         lacking_ns = least_ns - (end_ns - begin_ns)
         if lacking_ns <= 0 or stop.asked:
             return begin_ns, end_ns, done
         wanted = max(1, ceil(lacking_ns * done / max(1, end_ns - begin_ns)))
+
+
+def judge_canary(spans: Mapping[str, Sequence[int]]) -> dict[str, float]:
+    """Return how long one kernel of each kind took, and the share of the time in which kernels waited for others."""
+    middles = {name: median(each) for name, each in spans.items()}
+    # A kernel that takes much longer than most waited for the work of somebody else.
+    held_up = max(1 - middles[name] * len(each) / sum(each) for name, each in spans.items())
+    times = {f"gpu_{name}_ms": middle / 1e6 for name, middle in middles.items()}
+    return times | {"gpu_held_up": max(0.0, held_up)}
 
 
 def time_copies(call: DeviceCall, copies: HostCopies, stop: Stop) -> dict[str, Stamps]:

@@ -11,7 +11,7 @@ import signal
 import time
 import traceback
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict
 from functools import partial
@@ -25,9 +25,11 @@ import numpy as np
 from prony.errors import PronyError, StoreError, whose_move
 from prony.instruments.memory import read_memory, reset_peak
 from prony.ports.engine import (
+    CardCall,
     CompiledCall,
     DeviceCall,
     Engine,
+    HasCanary,
     LoadOptions,
     SeesCards,
     Session,
@@ -35,7 +37,7 @@ from prony.ports.engine import (
     shape_flag,
 )
 from prony.runner.child import compare as outputs_file
-from prony.runner.child.device_passes import run_back_to_back, time_by_marks, time_copies
+from prony.runner.child.device_passes import judge_canary, run_back_to_back, time_by_marks, time_copies
 from prony.runner.child.inputs import MadeInput, make_inputs
 from prony.runner.child.loop import Call, Stamps, Stop, measure, time_calls, warm_up
 from prony.runner.child.readings import SuiteTest, TestSuite, take_reading
@@ -45,6 +47,7 @@ from prony.runner.child.wire import PHASE_BYTES, ChildOrder, MessageWire
 T = TypeVar("T")
 _WARM_STEP_NS = 500_000_000
 _NO_LIMIT = 2**62
+_CALLS_AFTER_CANARY = 2
 
 
 def perform(engine: Engine, order: ChildOrder, wire: MessageWire, *, gate: int) -> int:
@@ -89,6 +92,7 @@ class Child:
         self.made: list[MadeInput] = []
         self.stop = Stop()
         self.device: dict[str, Any] = {}
+        self.canary: dict[str, dict[str, float]] = {}
         # A polite stop: the inference that runs is finished and everything measured is handed over.
         signal.signal(signal.SIGTERM, lambda *_: setattr(self.stop, "asked", True))
         self.note = os.open(order.phase, os.O_WRONLY | os.O_CREAT, 0o600) if order.phase else None
@@ -104,19 +108,12 @@ class Child:
             "measure": self._measure,
             "tests": self._run_tests,
         }
-        return work[self.order.op]() | {"phases": self.phases, "baseline_kib": self.baseline_kib}
+        answer = work[self.order.op]()
+        return answer | {"phases": self.phases, "baseline_kib": self.baseline_kib, "canary": self.canary}
 
     def advice(self) -> str:
         """Return what may help against an error of the engine: the sizes are wrong more often than the engine is."""
-        guessed = [item for item in self.made if "rule:" in item.shape_source]
-        if not guessed or self.phase not in ("prepare", "first"):
-            return ""
-        fed = ", ".join(f"{item.name} {list(item.array.shape)} ({item.shape_source})" for item in guessed)
-        flags = " ".join(shape_flag(item.name, item.array.shape) for item in guessed)
-        return (
-            f"it was fed {fed}: where a size is wrong, write it in workload.inputs.axes or .shapes; "
-            f"with prony bench: {flags}, with the right sizes"
-        )
+        return _advise_sizes(self.made) if self.phase in ("prepare", "first") else ""
 
     def _probe(self) -> dict[str, Any]:
         self.phase = "probe"
@@ -147,13 +144,15 @@ class Child:
         warm = self._warm_up(call)
         if not self.stop.asked:
             settle = self.order.warmup is None
-            self._wait_for_go(
-                call, {"device": call.device_id, "settle": settle} if isinstance(call, DeviceCall) else {}
-            )
+            about = {"device": call.device_id, "settle": settle} if isinstance(call, CardCall) else {}
+            self._wait_for_go(call, about)
         if self.stop.asked:  # a few inferences of a model that is not warm would be a run like any other
             return {"inputs": _facts(made), "warm": warm, "stopped": True} | self._samples()
         stopped_by = self._time_runs(call)
         if isinstance(call, DeviceCall):
+            self._keep_memory(call)
+        if isinstance(call, CardCall):
+            self._read_canary("after", call)
             self._time_device(call)
         self._keep_stages(call)
         raw = self._during("check", call)
@@ -172,6 +171,8 @@ class Child:
                 about = {} if suite.device_id is None else {"device": suite.device_id, "settle": suite.settles}
                 self._wait_for_go(partial(first.sample, 1), about)
             readings = [] if self.stop.asked else self._read_tests(chain((first,), tests), suite.device_id)
+            if suite.device_id is not None and not self.stop.asked:
+                self._read_canary("after", partial(first.sample, 1))
             return {"readings": readings, "facts": dict(suite.facts()), "warm": warm, "stopped": self.stop.asked}
 
     def _read_tests(self, tests: Iterable[SuiteTest], device_id: str | None) -> list[dict[str, Any]]:
@@ -188,19 +189,8 @@ class Child:
         return readings
 
     def _load(self) -> Session:
-        order = self.order
-        options = LoadOptions(
-            unit=order.unit,
-            threads=order.threads,
-            precision=order.precision,
-            batch_size=order.batch_size,
-            shapes={name: tuple(shape) for name, shape in order.shapes.items()},
-            options=order.options,
-            profile=order.profile,
-            inputs_at=order.inputs_at,
-            outputs_at=order.outputs_at,
-        )
-        return self._during("load", lambda: self.engine.load(order.model, options), stamped=True)
+        options = _load_options(self.order)
+        return self._during("load", lambda: self.engine.load(self.order.model, options), stamped=True)
 
     def _inputs(self, session: Session) -> list[TensorSpec]:
         return suggest_from_files(session.signature(), self.order.model)
@@ -237,6 +227,8 @@ class Child:
         # The runner reads the machine's counters now, so that they cover the measured window and nothing else.
         before = self.stamps["warmup"] or self.stamps["first"]
         while True:
+            if "device" in about:
+                self._read_canary("before", call)
             self.wire.send("ready", inference_ns=before.ends[-1] - before.begins[-1], **about)
             if os.read(self.gate, 1) != b"m" or self.stop.asked:
                 return
@@ -283,14 +275,25 @@ class Child:
             self._keep("launch", Stamps(stamps.begins, queued))
         return stopped_by
 
-    def _time_device(self, call: DeviceCall) -> None:
-        """Time the same work by the device's own marks, back to back, and with the copies from and to the host."""
+    def _keep_memory(self, call: DeviceCall) -> None:
         memory = call.device_memory()
         if memory is not None:
             self.device["memory"] = asdict(memory)
-        marked, calls = Stamps(), self.stamps["measure"]
-        self._during("device", lambda: time_by_marks(call, marked, self.order.runs, self.stop))
-        self._keep("device", marked)
+
+    def _read_canary(self, when: str, call: Call) -> None:
+        """Time fixed work on the device beside what is measured, then let the own work find its memory again."""
+        spans = self.engine.time_canary(self.order.unit) if isinstance(self.engine, HasCanary) else {}
+        if spans:
+            self.canary[when] = judge_canary(spans)
+            for _ in range(_CALLS_AFTER_CANARY):
+                call()
+
+    def _time_device(self, call: CardCall) -> None:
+        """Time the same work by the device's own marks, back to back, and with the copies from and to the host; of a
+        call that cannot be queued, back to back alone."""
+        calls = self.stamps["measure"]
+        if isinstance(call, DeviceCall):
+            self._time_marked(call)
         least, each_ns = min(self.order.runs, len(calls)), int(median(calls.durations()))
         least_ns = min(self.order.sustained_ns, self.order.max_time_ns)
         begin_ns, end_ns, count = self._during(
@@ -299,6 +302,15 @@ class Child:
         )
         self.phases["sustained"] |= {"begin_ns": begin_ns, "end_ns": end_ns, "count": count}
         self.wire.send("phase", name="copies")  # nothing is metered any more
+        if isinstance(call, DeviceCall):
+            self._time_copies(call)
+
+    def _time_marked(self, call: DeviceCall) -> None:
+        marked = Stamps()
+        self._during("device", lambda: time_by_marks(call, marked, self.order.runs, self.stop))
+        self._keep("device", marked)
+
+    def _time_copies(self, call: DeviceCall) -> None:
         copies = call.host_copies()
         self.device |= {"bytes_in": copies.bytes_in, "bytes_out": copies.bytes_out, "host_memory": copies.memory}
         for name, stamps in time_copies(call, copies, self.stop).items():
@@ -366,6 +378,33 @@ class Child:
             blocks = (block for stamps in self.stamps.values() for block in (stamps.begins, stamps.ends))
             _write_blocks(Path(self.order.samples), blocks)
         return {"counts": counts}
+
+
+def _advise_sizes(made: Sequence[MadeInput]) -> str:
+    """Say which sizes were guessed, and how they are set; empty where none was."""
+    guessed = [item for item in made if "rule:" in item.shape_source]
+    if not guessed:
+        return ""
+    fed = ", ".join(f"{item.name} {list(item.array.shape)} ({item.shape_source})" for item in guessed)
+    flags = " ".join(shape_flag(item.name, item.array.shape) for item in guessed)
+    return (
+        f"it was fed {fed}: where a size is wrong, write it in workload.inputs.axes or .shapes; "
+        f"with prony bench: {flags}, with the right sizes"
+    )
+
+
+def _load_options(order: ChildOrder) -> LoadOptions:
+    return LoadOptions(
+        unit=order.unit,
+        threads=order.threads,
+        precision=order.precision,
+        batch_size=order.batch_size,
+        shapes={name: tuple(shape) for name, shape in order.shapes.items()},
+        options=order.options,
+        profile=order.profile,
+        inputs_at=order.inputs_at,
+        outputs_at=order.outputs_at,
+    )
 
 
 def _load_suite(order: ChildOrder, engine: Engine) -> TestSuite:

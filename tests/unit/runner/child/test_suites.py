@@ -7,14 +7,19 @@ import os
 import subprocess
 from itertools import count
 from pathlib import Path
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from prony.errors import CapacityError
+from prony.kinds.hardware.child.collective import GpuCollectiveSuite
 from prony.kinds.hardware.child.disk import DiskSuite
 from prony.kinds.hardware.child.memory import MemorySuite, read_size
 from prony.kinds.hardware.child.numpy_gemm import NumpyGemmSuite
 from prony.kinds.hardware.child.shapes import count_operations, fits_in, shapes_of
+from prony.kinds.hardware.child.torch_device import TorchDevice
+from prony.ports.engine import Engine
 from prony.runner.child.loop import Stop
 from prony.runner.child.readings import SuiteTest, rate_of, take_reading
 
@@ -108,6 +113,70 @@ def test_a_folder_that_is_not_there_or_has_no_room_is_refused(tmp_path: Path) ->
         DiskSuite({"path": str(tmp_path / "gone")}, None)
     with pytest.raises(CapacityError, match="has room for"):
         DiskSuite({"path": str(tmp_path), "size": 2**60}, None)
+
+
+class Card:
+    """As much of PyTorch as a sum over two cards needs; each call takes the second card 3 ms and the first 1 ms."""
+
+    def __init__(self, cards: int) -> None:
+        self.count, self.now_ms = cards, [0.0] * cards
+        self.cuda = self.nccl = self
+
+    def device_count(self) -> int:
+        return self.count
+
+    def ones(self, size: int, device: str) -> np.ndarray[Any, Any]:
+        assert device.startswith("cuda:")
+        return np.ones(min(size, 8))
+
+    empty_like = staticmethod(np.empty_like)
+
+    def all_reduce(self, inputs: list[Any], outputs: list[Any]) -> None:
+        for index, one in enumerate(outputs):
+            one[:] = sum(inputs)
+            self.now_ms[index] += 1 + 2 * index
+
+    def synchronize(self, index: int) -> None:
+        assert index < self.count
+
+    def current_stream(self, index: int) -> int:
+        return index
+
+    def Event(self, *, enable_timing: bool) -> Mark:  # noqa: N802
+        assert enable_timing
+        return Mark(self)
+
+
+class Mark:
+    def __init__(self, card: Card) -> None:
+        self.card, self.at_ms = card, 0.0
+
+    def record(self, stream: int) -> None:
+        self.at_ms = self.card.now_ms[stream]
+
+    def elapsed_time(self, later: Mark) -> float:
+        return later.at_ms - self.at_ms
+
+
+def sums_over(cards: int, monkeypatch: pytest.MonkeyPatch) -> GpuCollectiveSuite:
+    device = TorchDevice(Card(cards), "cuda:0", "GPU-first")
+    monkeypatch.setattr(TorchDevice, "of", lambda *_: device)
+    return GpuCollectiveSuite({}, cast(Engine, None))
+
+
+def test_sums_over_two_cards_take_as_long_as_the_slower_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    tests = list(sums_over(2, monkeypatch).tests())
+    assert [(one.metric, one.operation) for one in tests] == [
+        ("all_reduce_gb_s", ""), ("all_reduce_gb_s", "32MiB"), ("all_reduce_gb_s", "1MiB"), ("all_reduce_us", ""),
+    ]  # fmt: skip
+    assert tests[0].sample(2) == [3_000_000, 3_000_000]
+    assert tests[0].value_of(2**30) == 1.0  # of two cards each sends and receives as much as it has
+    assert tests[-1].value_of(3_000_000) == 3000.0
+
+
+def test_sums_over_one_card_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(CapacityError, match="gpu-collective needs two GPUs, and PyTorch sees 1 here"):
+        sums_over(1, monkeypatch)
 
 
 _BY_TORCH = """

@@ -78,7 +78,8 @@ function joinFront(points: readonly ParetoPoint[], theme: ChartTheme): LineSerie
 }
 
 function againstName(points: readonly ParetoPoint[]): string {
-  return points[0]?.against.unit === "W" ? "power" : "cost of a million";
+  const unit = points[0]?.against.unit;
+  return unit === "W" ? "power" : unit === "J" ? "energy of one" : "cost of a million";
 }
 
 function pointName(point: ParetoPoint): string {

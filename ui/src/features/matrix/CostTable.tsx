@@ -37,6 +37,12 @@ const COLUMNS: readonly Column<CostRow>[] = [
     end: true,
     cell: ({ worth }) => <Quantity of={worth.per_joule} missing={worth.note} />,
   },
+  {
+    key: "energy",
+    heading: "Energy of one",
+    end: true,
+    cell: ({ worth }) => <Quantity of={worth.joules_each} missing={worth.note} />,
+  },
 ];
 
 const VALUES: Record<string, (worth: Worth) => unknown> = {
@@ -44,6 +50,7 @@ const VALUES: Record<string, (worth: Worth) => unknown> = {
   money: (worth) => worth.per_money,
   power: (worth) => worth.power_w,
   joule: (worth) => worth.per_joule,
+  energy: (worth) => worth.joules_each,
 };
 
 export function CostTable({ of: report }: { of: MatrixReport }) {

@@ -10,7 +10,7 @@ import { ParetoChart } from "@/charts/ParetoChart";
 import { ExperimentPicker } from "@/components/ExperimentPicker";
 import { DeferredTextField, SelectField } from "@/components/Field";
 import { Card, Page } from "@/components/layout";
-import { splitNames } from "@/components/search";
+import { parseChoice, splitNames } from "@/components/search";
 import { EmptyState, QueryContent } from "@/components/states";
 
 import type { MatrixSearch } from "./search";
@@ -20,6 +20,7 @@ const AGAINST = [
   { value: "", label: "cost, else power" },
   { value: "cost", label: "cost" },
   { value: "power", label: "power" },
+  { value: "energy", label: "energy of one" },
 ];
 
 function matrixQuery({ ids = "", rows, columns, metric, against }: MatrixSearch) {
@@ -73,7 +74,7 @@ export function Matrix() {
               label="Front against"
               value={search.against ?? ""}
               options={AGAINST}
-              onChange={(to) => change({ against: to === "cost" || to === "power" ? to : undefined })}
+              onChange={(to) => change({ against: parseChoice(to, ["cost", "power", "energy"]) })}
             />
           </div>
         </div>

@@ -6,7 +6,7 @@ export interface MatrixSearch {
   rows?: string | undefined;
   columns?: string | undefined;
   metric?: string | undefined;
-  against?: "cost" | "power" | undefined;
+  against?: "cost" | "power" | "energy" | undefined;
 }
 
 export function parseMatrixSearch(search: Search): MatrixSearch {
@@ -15,6 +15,6 @@ export function parseMatrixSearch(search: Search): MatrixSearch {
     rows: parseText(search.rows),
     columns: parseText(search.columns),
     metric: parseText(search.metric),
-    against: parseChoice(search.against, ["cost", "power"]),
+    against: parseChoice(search.against, ["cost", "power", "energy"]),
   });
 }

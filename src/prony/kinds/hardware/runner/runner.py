@@ -7,11 +7,11 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from prony import __version__
 from prony.errors import PronyError
 from prony.instruments.canary import read_canary
 from prony.instruments.counters import oom_kills
@@ -20,13 +20,15 @@ from prony.kinds.hardware.schema import HardwareWorkload
 from prony.model.event import Event
 from prony.model.job import Job
 from prony.model.result import Effective, Failure, Noise, Phase, Repetition, Result, ResultState
+from prony.runner.card_lock import CARD_IS_HELD, hold_card
 from prony.runner.child.wire import ChildOrder, Message
 from prony.runner.context import RunContext, failure_of
 from prony.runner.engines import interpreter
-from prony.runner.folder import ResultFolder, TelemetryRow, write_frame
+from prony.runner.folder import ResultFolder, TelemetryRow, begin_folders, write_frame
 from prony.runner.host import EngineAnswer, EngineHost, Watch
 from prony.runner.observer import Observer, open_probes
 from prony.runner.turns import count_repetitions, next_step, shuffle_round
+from prony.runner.watch_gpu import add_gpu_canaries
 
 _GIVEN = {"library", "shapes", "layers", "precisions", "threads", "path", "seed"}
 # By test and library: the engine whose process runs it, and the suite. The null engine is a bare Python with numpy.
@@ -41,6 +43,7 @@ _SUITES = {
     ("gpu-gemm", ""): (_TORCH, "prony.kinds.hardware.child.torch_gemm:TorchGemmSuite"),
     ("gpu-transfer", ""): (_TORCH, "prony.kinds.hardware.child.gpu:GpuTransferSuite"),
     ("gpu-launch", ""): (_TORCH, "prony.kinds.hardware.child.gpu:GpuLaunchSuite"),
+    ("gpu-collective", ""): (_TORCH, "prony.kinds.hardware.child.collective:GpuCollectiveSuite"),
 }
 
 
@@ -65,9 +68,12 @@ class HardwareJobRun:
     def order(self) -> ChildOrder:
         work, measure = self.job.work(HardwareWorkload), self.job.measure
         options = work.model_dump(mode="json", include=_GIVEN)
-        options |= {"unit": work.unit if work.is_of_gpu else "cpu", "size": work.size, "time_ns": work.time}
+        unit = work.unit if work.is_of_gpu else "cpu"
+        options |= {"unit": unit, "size": work.size, "time_ns": work.time}
         warmup = None if measure.warmup == "auto" else int(measure.warmup)
-        return ChildOrder(op="tests", suite=self.suite, options=options, warmup=warmup, max_time_ns=work.time)
+        return ChildOrder(
+            op="tests", suite=self.suite, unit=unit, options=options, warmup=warmup, max_time_ns=work.time
+        )  # fmt: skip
 
     def record(self, repetition: Repetition, answer: EngineAnswer, observer: Observer) -> None:
         """Keep one repetition with its readings."""
@@ -99,9 +105,9 @@ class HardwareRunner:
         """Run every job to its end; return the results as they stand in the folders."""
         try:
             with self._stack:
-                self.environment = self.around.environment()
+                environment = self.around.environment()
                 self.probes = open_probes()
-                begun = [self._begin(job, path) for job, path in zip(jobs, folders, strict=True)]
+                begun = begin_folders(jobs, folders, environment, self.around.clock)
                 courses = [course for folder in begun if (course := self._prepare(folder)) is not None]
                 self._take_turns(courses)
                 for course in courses:
@@ -111,11 +117,6 @@ class HardwareRunner:
                 return [folder.result for folder in begun]
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
-
-    def _begin(self, job: Job, path: Path) -> ResultFolder:
-        folder = ResultFolder.begin(path, job, prony_version=__version__, started_at=self.around.clock.now())
-        folder.write_environment(self.environment)
-        return folder
 
     def _prepare(self, folder: ResultFolder) -> HardwareJobRun | None:
         """Start what hosts the test; what is wrong with it is this job's failure and no other's."""
@@ -159,13 +160,15 @@ class HardwareRunner:
         self._say("repetition", job, done=index, total=total)
         observer, answer = Observer(self.probes, index), EngineAnswer()
         started_at, before = self.around.clock.now(), read_canary()
+        order, waiting = course.order(), partial(self._say, "prepare", job, message=CARD_IS_HELD)
         try:
             course.host = self._host(course.host.name)
-            answer = course.host.perform(course.order(), self._watch(course, observer))
+            with hold_card(order.unit, self.around.stop_asked, waiting):
+                answer = course.host.perform(order, self._watch(course, observer))
             known = _describe_repetition(answer, observer)
         except PronyError as exc:  # what hosts it did not start again
             known = {"state": "failed", "failure": failure_of(exc, phase="start")}
-        canaries = {"canary_before": before, "canary_after": read_canary()}
+        canaries = add_gpu_canaries(answer.done, before, read_canary())
         repetition = Repetition.read({"index": index, "started_at": started_at} | known | canaries)
         course.record(repetition, answer, observer)
         self._say(
@@ -210,7 +213,7 @@ def _describe_repetition(answer: EngineAnswer, observer: Observer) -> dict[str, 
         "phases": {name: Phase.read(phase) for name, phase in done.get("phases", {}).items()},
         "warm": done.get("warm"), "noise": observer.noise if done else Noise(), "energy_j": observer.energy_j,
         "vram_peak_mib": observer.vram_peak_mib, "gpu": observer.gpu.describe(done) if done else None,
-        "contamination": (*observer.contamination, *(observer.gpu.contamination() if done else ())),
+        "contamination": (*observer.contamination, *(observer.gpu.contamination(done) if done else ())),
         "failure": failure,
     }  # fmt: skip
 

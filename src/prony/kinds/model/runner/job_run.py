@@ -134,7 +134,7 @@ def _device_contamination(done: Message, observer: Observer) -> tuple[str, ...]:
     """Return what disturbed the device while it was measured, as `code: sentence`."""
     again = done.get("device", {}).get("recompilations", 0)
     told = (f"recompiled: the model was compiled again {again} times while it was measured",) if again else ()
-    return (*told, *observer.gpu.contamination()) if done else ()
+    return (*told, *observer.gpu.contamination(done)) if done else ()
 
 
 def _durations_ns(part: Path, repetition: Repetition) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 
 from prony import __version__
@@ -26,6 +27,7 @@ from prony.model.job import Job
 from prony.model.result import Failure, ModelFacts, Repetition, Result, ResultState
 from prony.ports import plugins
 from prony.ports.models import FetchOptions, ModelFiles
+from prony.runner.card_lock import CARD_IS_HELD, hold_card
 from prony.runner.context import RunContext, Stopped, failure_of
 from prony.runner.engines import check_engine_version, interpreter
 from prony.runner.folder import ResultFolder
@@ -34,6 +36,7 @@ from prony.runner.models import fetch
 from prony.runner.observer import Observer, open_probes
 from prony.runner.pagecache import arrange, resident_share
 from prony.runner.turns import Op, count_repetitions, next_step, shuffle_round
+from prony.runner.watch_gpu import add_gpu_canaries
 
 
 class Runner:
@@ -166,12 +169,14 @@ class Runner:
         self._say("repetition", job, done=index, total=total)
         observer, answer = Observer(self.probes, index), EngineAnswer()
         started_at, before = self.around.clock.now(), read_canary()
+        waiting = partial(self._say, "prepare", job, message=CARD_IS_HELD)
         try:
-            repetition, answer = self._attempt(course, op, observer)
+            with hold_card(job.work(ModelWorkload).unit, self.around.stop_asked, waiting):
+                repetition, answer = self._attempt(course, op, observer)
         except PronyError as exc:  # the engine did not start again, or the page cache cannot be arranged
             failure = failure_of(exc, phase="start")
             repetition = Repetition(index=index, kind=op, state="failed", started_at=started_at, failure=failure)
-        canaries = {"canary_before": before, "canary_after": read_canary()}
+        canaries = add_gpu_canaries(answer.done, before, read_canary())
         course.record(repetition.model_copy(update=canaries), answer, observer)
         kept = course.repetitions[-1]
         if answer.done and op == "measure" and kept.state == "ok":

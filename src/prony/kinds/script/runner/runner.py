@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from prony import __version__
 from prony.errors import PronyError
 from prony.kinds.script.runner.nodes import Kind
 from prony.kinds.script.runner.script_job_run import ScriptJobRun, SharedByJobs
@@ -19,7 +18,7 @@ from prony.model.result import Failure, Repetition, Result, ResultState
 from prony.ports.models import Progress
 from prony.ports.probe import Probe
 from prony.runner.context import RunContext, Stopped, failure_of
-from prony.runner.folder import ResultFolder
+from prony.runner.folder import ResultFolder, begin_folders
 from prony.runner.observer import open_probes
 from prony.runner.script_folders import offer
 from prony.runner.turns import shuffle_round
@@ -44,7 +43,7 @@ class ScriptRunner:
             self.environment = self.around.environment()
             self._probes = open_probes()
             self._shims = offer(self._scratch / "python")
-            begun = [self._begin(job, path) for job, path in zip(jobs, folders, strict=True)]
+            begun = begin_folders(jobs, folders, self.environment, self.around.clock)
             courses = [course for folder in begun if (course := self._prepare(folder)) is not None]
             self._take_turns(courses)
             for course in courses:
@@ -55,11 +54,6 @@ class ScriptRunner:
         finally:
             self._supervisor.close()
             shutil.rmtree(self._scratch, ignore_errors=True)
-
-    def _begin(self, job: Job, path: Path) -> ResultFolder:
-        folder = ResultFolder.begin(path, job, prony_version=__version__, started_at=self.around.clock.now())
-        folder.write_environment(self.environment)
-        return folder
 
     def _prepare(self, folder: ResultFolder) -> ScriptJobRun | None:
         """Bring together what a job needs; what is wrong with it is this job's failure and no other's."""

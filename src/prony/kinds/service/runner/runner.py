@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-from prony import __version__
 from prony.errors import PronyError
 from prony.instruments.canary import read_canary
 from prony.instruments.columns import Requests
@@ -36,7 +35,7 @@ from prony.model.result import Failure, Repetition, Result, ResultState
 from prony.ports.driver import Endpoint
 from prony.runner.containers import engine_at_hand, image_digests
 from prony.runner.context import RunContext, Stopped, failure_of
-from prony.runner.folder import ResultFolder
+from prony.runner.folder import ResultFolder, begin_folders
 from prony.runner.gang import Gang, gang_of
 from prony.runner.load_telemetry import LoadTelemetry, MetricsPage
 from prony.runner.observer import open_probes
@@ -74,9 +73,9 @@ class ServiceRunner:
     def run(self, jobs: Sequence[Job], folders: Sequence[Path]) -> list[Result]:
         """Run every job to its end; return the results as they stand in the folders."""
         try:
-            self.environment = self.around.environment()
+            environment = self.around.environment()
             self._probes = open_probes()
-            begun = [self._begin(job, path) for job, path in zip(jobs, folders, strict=True)]
+            begun = begin_folders(jobs, folders, environment, self.around.clock)
             for groups in _stages(begun):
                 self._together(groups)
             for probe in self._probes:
@@ -84,11 +83,6 @@ class ServiceRunner:
             return [folder.result for folder in begun]
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
-
-    def _begin(self, job: Job, path: Path) -> ResultFolder:
-        folder = ResultFolder.begin(path, job, prony_version=__version__, started_at=self.around.clock.now())
-        folder.write_environment(self.environment)
-        return folder
 
     def _together(self, groups: Sequence[Sequence[ResultFolder]]) -> None:
         """Start what the jobs of each group share, let all take turns, and stop it; what fails of it is each one's

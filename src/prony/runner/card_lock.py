@@ -1,0 +1,86 @@
+"""Hold a GPU for one repetition, so that no two jobs of this machine measure on it at once."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from prony.errors import StoreError
+from prony.instruments.device.nvidia import handles, hash_serial, management, read_uuid
+
+_PAUSE_S = 0.2
+CARD_IS_HELD = "waiting for the GPU: another Prony measures on it"
+
+
+def card_of_unit(unit: str, uuids: list[str], environment: Mapping[str, str]) -> str | None:
+    """Return the UUID of the card that an engine will use for a unit; None where that is not known beforehand.
+
+    `uuids` are in the driver's order, which is that of the bus.
+    """
+    kind, _, wanted = unit.partition(":")
+    name, _, number = kind.partition("-")
+    if name not in ("cuda", "tensorrt") or environment.get("CUDA_DEVICE_ORDER", "PCI_BUS_ID") != "PCI_BUS_ID":
+        return None
+    if wanted:
+        return _of_prefix(wanted, uuids)
+    visible = environment.get("CUDA_VISIBLE_DEVICES")
+    words = [str(index) for index in range(len(uuids))] if visible is None else visible.split(",")
+    index = int(number) if number.isdecimal() else 0
+    word = words[index].strip() if index < len(words) else ""
+    if word.isdecimal():
+        return uuids[int(word)] if int(word) < len(uuids) else None
+    return _of_prefix(word, uuids) if word else None
+
+
+def _of_prefix(text: str, uuids: list[str]) -> str | None:
+    found = [uuid for uuid in uuids if uuid.startswith(f"GPU-{text.removeprefix('GPU-')}")]
+    return found[0] if len(found) == 1 else None
+
+
+@contextmanager
+def hold_card(unit: str, stop_asked: Callable[[], bool], on_wait: Callable[[], None]) -> Iterator[None]:
+    """Wait until no other Prony of this user measures on the card of a unit, and keep it; others are not locked out.
+
+    Nothing is held where the unit is no card that the driver shows, or where a stop is asked for while waiting.
+    """
+    uuids = [] if unit == "cpu" else [read_uuid(management(), handle) for handle in handles()]
+    card = card_of_unit(unit, uuids, os.environ)
+    if card is None:
+        yield
+        return
+    try:
+        lock = FileLock(_folder() / f"{hash_serial(card)}.lock", thread_local=False)
+        _acquire(lock, stop_asked, on_wait)
+    except OSError as exc:
+        hint = "is the folder of temporary files writable?"
+        raise StoreError(f"cannot lock the GPU: {exc}", hint=hint, code="store_busy") from exc
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _acquire(lock: FileLock, stop_asked: Callable[[], bool], on_wait: Callable[[], None]) -> None:
+    is_told = False
+    while not stop_asked():
+        try:
+            lock.acquire(timeout=_PAUSE_S)
+        except Timeout:
+            if not is_told:
+                on_wait()
+            is_told = True
+        else:
+            return
+
+
+def _folder() -> Path:
+    """Return where the locks are: the same for all agents of a user, whatever their homes are."""
+    owner = os.getuid() if hasattr(os, "getuid") else "user"
+    folder = Path(tempfile.gettempdir()) / f"prony-cards-{owner}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
