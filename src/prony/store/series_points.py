@@ -163,4 +163,5 @@ def _facts(contents: FolderContents) -> dict[str, str]:
     }
     noted = contents.environment.checksums | ({} if service is None else service.settings)
     images = {name: value for name, value in noted.items() if name.startswith("image ")}
-    return {key: value for key, value in (known | images).items() if value}
+    settable = {} if service is None else {f"settings.{path}": value for path, value in service.settable.items()}
+    return {key: value for key, value in (known | images | settable).items() if value}

@@ -7173,7 +7173,8 @@ export interface components {
         SeriesState: "learning" | "steady" | "suspect" | "regression" | "improvement" | "drift" | "environment";
         /**
          * ServiceFacts
-         * @description What was loaded, as it told itself. `settings` are read back from it; `notes` are the driver's.
+         * @description What was loaded, as it told itself. `settings` are read back from it; `settable` are those that a recipe can set,
+         *     by their paths below `workload.settings`; `notes` are the driver's.
          */
         ServiceFacts: {
             /**
@@ -7200,6 +7201,13 @@ export interface components {
             };
             /** Pid */
             pid?: number | null;
+            /**
+             * Settable
+             * @default {}
+             */
+            settable: {
+                [key: string]: string;
+            };
             /**
              * Settings
              * @default {}
