@@ -3156,6 +3156,8 @@ export interface components {
             engine: string;
             /** Engine Version */
             engine_version: string;
+            /** Gradients */
+            gradients?: string | null;
             /** Outputs At */
             outputs_at?: string | null;
             /** Precision */
@@ -6582,7 +6584,7 @@ export interface components {
             state: components["schemas"]["ResultState"];
             /**
              * Version
-             * @default 2
+             * @default 3
              */
             version: number;
         };
