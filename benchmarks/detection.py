@@ -211,14 +211,14 @@ def _ms(outcomes: dict[str, Outcome]) -> float:
 def _print_bounds(outcomes: dict[str, Outcome], speeds: Sequence[float], seed: int) -> int:
     """Print each figure against its bound; 1 if one was missed."""
     plain, beside = outcomes.get("prony, history only"), outcomes.get("prony, history only, canary")
-    turns, again = outcomes.get("prony, in turns"), outcomes.get("prony, repeated, canary")
+    turns, again = outcomes.get("prony, in turns, canary"), outcomes.get("prony, repeated, canary")
     if plain is None or beside is None or turns is None or again is None:
         return 0
     oracle = oracle_found(QUIET, 0.03, 10, _FALSE, seed)
     print(f"\nan oracle at {_FALSE} false alerts in 100 runs finds {oracle:.1%} of +3 % at 2 % noise within 10 runs")
     lines = [("history only: false alerts in 100 runs, stationary", plain.false_per_100(STATIONARY), "<=", _FALSE)]
     lines += [("history only, canary: the same, restless", beside.false_per_100(RESTLESS), "<=", _FALSE)]
-    for name, one in (("in turns", turns), ("repeated, canary", again)):
+    for name, one in (("in turns, canary", turns), ("repeated, canary", again)):
         lines += [
             (f"{name}: false alerts in 100 runs, stationary", one.false_per_100(STATIONARY), "<=", _FALSE),
             (f"{name}: the same, restless", one.false_per_100(RESTLESS), "<=", _FALSE),
