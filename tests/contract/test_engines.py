@@ -439,6 +439,7 @@ class TestTorch:
     def test_tells_which_options_it_ran_with(self, torch_saw: dict[str, Any]) -> None:
         assert torch_saw["dense.pt2"]["effect"]["details"]["mode"] == "eager"
         assert torch_saw["dense.pt2"]["effect"]["outputs_at"] is None
+        assert torch_saw["dense.pt2"]["effect"]["gradients"] == "off"
         seen = torch_saw["chosen"]
         np.testing.assert_allclose(seen["outputs"]["output"], dense(seen["fed"]["x"]), atol=1e-5)
         assert seen["effect"]["details"]["deterministic"] == seen["effect"]["details"]["channels_last"] == "True"

@@ -23,6 +23,7 @@ from prony.model.queue import ExperimentView, Submission
 from prony.recipe import load
 from servers.commands import call_prony
 from servers.receiver import Receiver, receiver
+from servers.redis import find_redis
 
 pytestmark = pytest.mark.slow  # some forty jobs, each in processes of its own
 # An inference takes the time that is planned for it: what else the machine does changes no number.
@@ -115,7 +116,7 @@ def lab(tmp_path: Path, faulty: Callable[[str], Path]) -> Iterator[Lab]:
         found.extra["FLEET_QUIET"] = "1"
         found.add_server(options=("--alarm-window", "0.1s")).start()
         found.wait_ready()
-        allowed = ("--model-schemes", "file", "--model-folders", str(model.parent), "--kinds", "model,script")
+        allowed = ("--model-schemes", "file", "--model-folders", str(model.parent), "--kinds", "model,script,service")
         agent = found.add_agent(found.url, options=allowed)
         with Client(found.url) as client:
             made = Lab(found, client, model)
@@ -224,3 +225,32 @@ def test_a_model_file_that_was_replaced_by_a_slower_one_is_confirmed_by_runs_of_
     assert 0.18 < change.effect < 0.22
     assert any(" pairs of model sha256:" in step for step in change.path)
     assert change.path[-1].startswith("side by side: 7 of 7 pairs say the same, +")
+
+
+REDIS_RECIPE = """
+name: kept
+workload:
+  kind: service
+  service: redis
+  settings: {{program: "{program}", config: {{appendonly: true}}}}
+  options: {{operation: set, value_size: 100}}
+load: {{closed: {{concurrency: 1, requests: 400}}, repeats: 1, warmup: none}}
+"""
+# A Redis whose administrator decides what the recipe leaves open: what stands in a file goes before Prony's own words.
+REDIS = """#!/bin/sh
+exec {redis} $(cat {file}) "$@"
+"""
+
+
+def test_an_option_that_makes_a_service_slower_is_confirmed_by_runs_with_both_in_turn(lab: Lab) -> None:
+    program, file = lab.model.with_name("redis"), lab.model.with_name("words")
+    program.write_text(REDIS.format(redis=find_redis(), file=file))
+    program.chmod(0o755)
+    file.write_text("--appendfsync no")
+    asked = Submission(text=REDIS_RECIPE.format(program=program))
+    lab.run(20, submission=asked)
+    file.write_text("--appendfsync always")
+    lab.run(1, submission=asked)
+    change = lab.decided(ChangeState.CONFIRMED)
+    assert change.effect > 0.2
+    assert any(" pairs of the service's config.appendfsync no and always in turn" in step for step in change.path)

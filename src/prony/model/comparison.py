@@ -46,7 +46,8 @@ class Effect(Noun):
     `p` is how often chance alone would show as much, `q` the same among all that were compared at once; `delta` is
     Cliff's, `noise` the relative spread between runs, `detectable` the smallest change that these runs could show.
     Where the sides were measured apart, `apart` is the relative spread between two whole results of the same thing,
-    learned of `apart_results` earlier ones or assumed; `apart_p` and `apart_q` say how often that alone shows as much.
+    learned of `apart_results` earlier ones or assumed; `apart_calibrated` is what a deep calibration saw of one result,
+    which is believed where it is more. `apart_p` and `apart_q` say how often that alone shows as much.
     """
 
     scale: Literal["ratio", "difference"] = "ratio"
@@ -62,6 +63,7 @@ class Effect(Noun):
     detectable: float | None = None
     apart: float | None = None
     apart_results: int = 0
+    apart_calibrated: float | None = None
     apart_p: float | None = None
     apart_q: float | None = None
     method: str

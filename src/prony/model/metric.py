@@ -159,6 +159,12 @@ _TABLE: tuple[_Row, ...] = (
         "lower",
         "robust coefficient of variation of equal runs of a deep calibration: it decides the noise class",
     ),
+    (
+        "session_spread",
+        "1",
+        "lower",
+        "how far whole results of five such runs lie apart, beyond what their runs vary by",
+    ),
     ("run_lag1", "1", "neither", "correlation of each of these runs with the next; above 0.3 they are not independent"),
     ("run_drift", "1", "neither", "how far these runs moved from the first to the last, of their median"),
     ("false_alarm_rate", "1", "lower", "share of splits of equal runs that the rule of a comparison calls different"),

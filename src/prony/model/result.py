@@ -245,6 +245,9 @@ class Effective(Noun):
     # Where a device leaves the outputs of a timed call: `device`, or `pinned host`. None: in the host's ordinary
     # memory, as everywhere before version 2 of results.
     outputs_at: str | None = None
+    # `off` of an engine that can record gradients and did not. None: it never does, or the result is of before version
+    # 3, when PyTorch recorded them in every timed call.
+    gradients: str | None = None
 
 
 class OutputCheck(Noun):
@@ -304,7 +307,8 @@ class ScriptFacts(Noun):
 
 class Result(Noun):
     # 2: on a device the outputs of a timed call stay there; before, they were copied to the host inside the timer.
-    version: int = 2
+    # 3: PyTorch records no gradients in a timed call; before, it did.
+    version: int = 3
     prony_version: str
     job_id: str
     experiment_id: str

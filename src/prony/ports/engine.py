@@ -73,6 +73,8 @@ class Effect:
     # Where the timed call leaves its outputs: `device`, or `pinned host`. None: on the host, in ordinary memory; on a
     # unit other than the CPU the call then counts the copies.
     outputs_at: str | None = None
+    # `off` of an engine that can record gradients in a timed call and does not; None of one that never does.
+    gradients: str | None = None
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,16 @@ def starting_option(options: type[Any], settings: Mapping[str, object]) -> Liter
     return "image" if "image" in words else "program" if "program" in words else None
 
 
+def read_back_options(options: type[Any], facts: Mapping[str, str]) -> dict[str, str]:
+    """Return what a server told of itself that a recipe can set, by its path below `settings`.
+
+    An option that is a table says of itself by `json_schema_extra={"read_back": [...]}` which of the facts it sets."""
+    marked = {
+        name: (field.json_schema_extra or {}).get("read_back", ()) for name, field in options.model_fields.items()
+    }
+    return {f"{name}.{fact}": facts[fact] for name, told in marked.items() for fact in told if fact in facts}
+
+
 class Service(Protocol):
     """One kind of server."""
 

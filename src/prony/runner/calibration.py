@@ -61,13 +61,14 @@ def calibrate(
 
 
 def equal_runs(scratch: Path, *, count: int, progress: Callable[[int, int], None] = lambda *_: None) -> list[float]:
-    """Run the fixed kernel in so many fresh processes; return each one's median in milliseconds, in their order."""
+    """Run the fixed kernel in so many fresh interpreters, as the repetitions of a result have; return each one's median
+    in milliseconds, in their order."""
     medians = []
-    with EngineHost("null", sys.executable, scratch / "null.log") as host:
-        for index in range(count):
+    for index in range(count):
+        with EngineHost("null", sys.executable, scratch / "null.log") as host:
             run = _once(host, scratch, "kernel", _KERNEL_RUNS)
-            medians.append(float(np.median(run.durations_ns)) / 1e6)
-            progress(index + 1, count)
+        medians.append(float(np.median(run.durations_ns)) / 1e6)
+        progress(index + 1, count)
     return medians
 
 

@@ -42,8 +42,9 @@ def place_in_history(contents: FolderContents, summary: Summary) -> tuple[Values
     if metric is None or is_apart or result.state is ResultState.FAILED:
         return None
     about, git = metric_in(summary, metric), contents.environment.git
-    outputs_at = None if result.effective is None else result.effective.outputs_at
-    trunk = fingerprint(job, device.hardware_id, device.software.os, outputs_at)
+    engine = result.effective
+    timed = (None, None) if engine is None else (engine.outputs_at, engine.gradients)
+    trunk = fingerprint(job, device.hardware_id, device.software.os, *timed)
     series_id = series_of_branch(trunk, git, branch_apart(git))
     series = {
         "id": series_id, "name": job.name[:128], "title": job.title[:500], "machine": device.name[:128],
@@ -111,11 +112,14 @@ def _workload_settings(workload: Workload) -> dict[str, Any]:
     return found
 
 
-def fingerprint(job: Job, hardware_id: str, system: str, outputs_at: str | None = None) -> str:
+def fingerprint(
+    job: Job, hardware_id: str, system: str, outputs_at: str | None = None, gradients: str | None = None
+) -> str:
     """Return the name of the default branch's series: what must be alike for two results to be of one history, and
     nothing else.
 
-    `outputs_at` is where a device left its outputs: times that count a copy to the host are of another history.
+    `outputs_at` is where a device left its outputs: times that count a copy to the host are of another history. So are
+    those in which an engine recorded `gradients` that it does not record now.
     """
     workload = _workload_settings(job.workload)
     told: dict[str, Any] = {
@@ -123,6 +127,7 @@ def fingerprint(job: Job, hardware_id: str, system: str, outputs_at: str | None 
         "load": _load_settings(job.load), "hardware": hardware_id, "os": system,
     }  # fmt: skip
     told |= {} if outputs_at is None else {"outputs_at": outputs_at}
+    told |= {} if gradients is None else {"gradients": gradients}
     return "s" + hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:15]
 
 
@@ -163,4 +168,5 @@ def _facts(contents: FolderContents) -> dict[str, str]:
     }
     noted = contents.environment.checksums | ({} if service is None else service.settings)
     images = {name: value for name, value in noted.items() if name.startswith("image ")}
-    return {key: value for key, value in (known | images).items() if value}
+    settable = {} if service is None else {f"settings.{path}": value for path, value in service.settable.items()}
+    return {key: value for key, value in (known | images | settable).items() if value}

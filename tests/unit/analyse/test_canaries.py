@@ -10,7 +10,7 @@ from prony.analyse.canaries import canary_medians, check_canary, machine_change
 from prony.analyse.compare.compare import compare_entries
 from prony.analyse.selection import Selection
 from prony.analyse.verdict import Evidence
-from prony.instruments.canary import read_canary
+from prony.instruments.canary import Canary, read_canary
 from prony.model.comparison import Conclusion, Terms
 from prony.model.experiment_data import Entry
 from prony.model.result import CanaryReading, Repetition
@@ -44,6 +44,18 @@ def pair(level: float, canary: float) -> list[Entry]:
 def test_a_reading_takes_some_time_and_repeats() -> None:
     first, second = read_canary(), read_canary()
     assert min(first.compute_ms, first.memory_ms, second.compute_ms, second.memory_ms) > 0
+
+
+def test_repetitions_that_follow_at_once_share_the_reading_between_them_and_later_ones_do_not() -> None:
+    now_ns = [0]
+    canary = Canary(lambda: now_ns[0])
+    first = canary.read_before()
+    after = canary.read_after()
+    now_ns[0] += 50_000_000
+    assert canary.read_before() is after
+    now_ns[0] += 100_000_000
+    assert canary.read_before() is not after
+    assert first is not after
 
 
 @pytest.mark.parametrize(("worst", "grades"), [(1.05, []), (1.15, ["valid"]), (1.4, ["suspect"])])

@@ -106,3 +106,15 @@ def test_a_calibration_beside_a_busy_program_is_marked(tmp_path: Path) -> None:
             one.kill()
             one.wait()
     assert any(text.startswith("foreign_cpu: ") for text in json.loads(done.stdout)["disturbed"])
+
+
+@pytest.mark.slow  # twenty fresh interpreters
+def test_a_deep_calibration_says_how_far_whole_results_lie_apart_and_keeps_it() -> None:
+    made = json.loads(prony("calibrate", "--deep", "--repeats", "20", "--json").stdout)
+    spread = made["figures"]["session_spread"]
+    assert (spread["unit"], spread["count"]) == ("1", 4)
+    assert spread["value"] >= 0
+    with Bench.open() as found:
+        kept = found.store.latest_calibration(detect().hardware_id)
+    assert kept is not None
+    assert kept.figures["session_spread"].value == spread["value"]

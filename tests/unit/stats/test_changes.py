@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from lanes import count_examples
 from prony.stats.changes import (
+    WEAK,
     Split,
     block_length,
     correlation,
+    find_calm,
     is_drift,
     robust_sd,
     scores,
@@ -48,6 +50,25 @@ class TestScores:
         if found is not None and turned is not None:
             assert np.allclose(found, -turned, atol=1e-8)
             assert np.all(np.abs(found) <= 3)
+
+
+class TestRunsThatAreLookedAtTogether:
+    @pytest.mark.parametrize("step", [0.0, 0.01, 0.03, 0.1])
+    def test_are_calm_where_looking_at_each_finds_nothing_and_nowhere_else(self, step: float) -> None:
+        differing = 0
+        for seed in range(12):
+            values = noise(seed, 80)
+            values[50:] += step
+            calm = find_calm(values, 20, 60)
+            for end, is_calm in zip(range(20, 81), calm, strict=True):
+                found = scores(values[max(0, end - 60) : end])
+                assert found is not None
+                differing += bool(is_calm) != (strongest_split(found, least=WEAK) is None)
+        assert differing == 0
+
+    @pytest.mark.parametrize("values", [np.full(30, 0.5), np.where(np.arange(30) % 3, 0.5, math.nan)])
+    def test_that_are_equal_or_not_known_are_not_called_calm(self, values: Array) -> None:
+        assert not find_calm(values, 20, 60).any()
 
 
 class TestTheStrongestSplit:

@@ -3092,11 +3092,14 @@ export interface components {
          *     `p` is how often chance alone would show as much, `q` the same among all that were compared at once; `delta` is
          *     Cliff's, `noise` the relative spread between runs, `detectable` the smallest change that these runs could show.
          *     Where the sides were measured apart, `apart` is the relative spread between two whole results of the same thing,
-         *     learned of `apart_results` earlier ones or assumed; `apart_p` and `apart_q` say how often that alone shows as much.
+         *     learned of `apart_results` earlier ones or assumed; `apart_calibrated` is what a deep calibration saw of one result,
+         *     which is believed where it is more. `apart_p` and `apart_q` say how often that alone shows as much.
          */
         Effect: {
             /** Apart */
             apart?: number | null;
+            /** Apart Calibrated */
+            apart_calibrated?: number | null;
             /** Apart P */
             apart_p?: number | null;
             /** Apart Q */
@@ -3162,6 +3165,8 @@ export interface components {
             engine: string;
             /** Engine Version */
             engine_version: string;
+            /** Gradients */
+            gradients?: string | null;
             /** Outputs At */
             outputs_at?: string | null;
             /** Precision */
@@ -6604,7 +6609,7 @@ export interface components {
             state: components["schemas"]["ResultState"];
             /**
              * Version
-             * @default 2
+             * @default 3
              */
             version: number;
         };
@@ -7195,7 +7200,8 @@ export interface components {
         SeriesState: "learning" | "steady" | "suspect" | "regression" | "improvement" | "drift" | "environment";
         /**
          * ServiceFacts
-         * @description What was loaded, as it told itself. `settings` are read back from it; `notes` are the driver's.
+         * @description What was loaded, as it told itself. `settings` are read back from it; `settable` are those that a recipe can set,
+         *     by their paths below `workload.settings`; `notes` are the driver's.
          */
         ServiceFacts: {
             /**
@@ -7222,6 +7228,13 @@ export interface components {
             };
             /** Pid */
             pid?: number | null;
+            /**
+             * Settable
+             * @default {}
+             */
+            settable: {
+                [key: string]: string;
+            };
             /**
              * Settings
              * @default {}

@@ -252,6 +252,7 @@ export function fakeContrast(over: Partial<Contrast> = {}): Contrast {
       runs: [10, 10],
       noise: 0.01,
       detectable: 0.02,
+      apart_calibrated: null,
       apart_results: 0,
       method: "Hodges-Lehmann",
     },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 
@@ -13,7 +14,7 @@ import numpy as np
 from prony.analyse.canaries import machine_change
 from prony.analyse.compare.duet_sides import duet_sides, is_duet
 from prony.analyse.compare.matching import Side, check_across, differences, match
-from prony.analyse.compare.pairwise import contrast, drafts, title_of
+from prony.analyse.compare.pairwise import apart_sentence, contrast, drafts, title_of
 from prony.analyse.doubt import add_doubt, judge_by_clean
 from prony.errors import InputError
 from prony.model.calibration import Calibration, describe_disturbance
@@ -23,7 +24,7 @@ from prony.model.experiment_data import Entry
 from prony.model.metric import metric_of, varies_by_itself
 from prony.ports import plugins
 from prony.ports.comparison_rule import ComparisonRule
-from prony.stats.apart import ApartSpread, estimate_apart_spread
+from prony.stats.apart import ApartSpread, estimate_apart_spread, spread_before_history
 from prony.stats.permutation import adjust_probabilities
 
 _MOST_NAMED = 12
@@ -43,6 +44,35 @@ Pair = tuple[Entry, Entry]
 Earlier = Mapping[str, Sequence[Mapping[str, float]]]
 
 
+@dataclass(frozen=True)
+class _Known:
+    """What is known of how far whole results lie apart: earlier ones, and what is taken before there are any."""
+
+    earlier: Earlier
+    before: ApartSpread
+
+    def spreads(self, pair: Pair, key: str) -> tuple[ApartSpread, ...]:
+        """Return how far whole results of both sides lie apart; nothing of sizes and of what is computed."""
+        metric = metric_of(key, {**pair[1].summary.metrics, **pair[0].summary.metrics})
+        if not varies_by_itself(metric):
+            return ()
+        return tuple(
+            estimate_apart_spread(
+                np.array([one[key] for one in self.earlier.get(entry.job.id, ()) if key in one]),
+                np.array(entry.summary.runs.get(key, ()), dtype=np.float64),
+                self.before,
+            )
+            for entry in pair
+        )
+
+
+def _calibrated_spread(calibration: Calibration | None) -> float | None:
+    """Return what a deep calibration saw between whole results; None where none tells."""
+    if calibration is None or calibration.disturbed or "session_spread" not in calibration.figures:
+        return None
+    return calibration.figures["session_spread"].value
+
+
 def compare_entries(
     sides: Sequence[Side],
     terms: Terms,
@@ -52,7 +82,8 @@ def compare_entries(
     """Compare the first with each other, the sides of a duet, or one with itself along `terms.across`.
 
     The same input gives the same answer. Where the machine was calibrated deeply, its own level is tested at, and what
-    it can show is told. `earlier` results tell how far those that were measured apart differ by themselves.
+    it can show is told. `earlier` results, and that calibration before there are any, tell how far those that were
+    measured apart differ by themselves.
     """
     if calibration is not None and calibration.alpha is not None and not calibration.disturbed:
         terms = terms.model_copy(update={"level": min(terms.level, calibration.alpha)})
@@ -64,9 +95,8 @@ def compare_entries(
     unlike = [differences(*pair, terms.across) for pair in found.pairs]
     if not terms.anyway:
         _refuse(unlike)
-    judged = (
-        _judge_pairs(found.pairs, terms, earlier) if terms.rule == OWN_RULE else _apply_rule(terms.rule, found.pairs)
-    )
+    known = _Known(earlier, spread_before_history(_calibrated_spread(calibration)))
+    judged = _judge_pairs(found.pairs, terms, known) if terms.rule == OWN_RULE else _apply_rule(terms.rule, found.pairs)
     matches = tuple(
         Match(
             title=title_of(*pair), baseline=_describe_entry(pair[0]), candidate=_describe_entry(pair[1]),
@@ -75,10 +105,12 @@ def compare_entries(
         )
         for place, pair in enumerate(found.pairs)
     )  # fmt: skip
-    conclusion, said = _overall([one for match in matches for one in match.contrasts], len(matches))
+    contrasts = [one for match in matches for one in match.contrasts]
+    conclusion, said = _overall(contrasts, len(matches))
     return Comparison(
         terms=terms, baseline=sides[0].name, candidates=tuple(side.name for side in sides[1:]),
-        matches=matches, unmatched=found.unmatched, notes=(*_notes(found.pairs, terms), *_machine(calibration)),
+        matches=matches, unmatched=found.unmatched,
+        notes=(*_notes(found.pairs, terms, contrasts), *_machine(calibration)),
         conclusion=conclusion, sentence=said,
     )  # fmt: skip
 
@@ -99,11 +131,8 @@ def _refuse(unlike: Sequence[Sequence[Difference]]) -> None:
         )
 
 
-def _judge_pairs(pairs: Sequence[Pair], terms: Terms, earlier: Earlier) -> list[list[Contrast]]:
-    drawn = [
-        drafts(*pair, terms, interleaved=_took_turns(*pair), apart=partial(_apart_spreads, pair, earlier))
-        for pair in pairs
-    ]
+def _judge_pairs(pairs: Sequence[Pair], terms: Terms, known: _Known) -> list[list[Contrast]]:
+    drawn = [drafts(*pair, terms, interleaved=_took_turns(*pair), apart=partial(known.spreads, pair)) for pair in pairs]
     all_drafts = [draft for several in drawn for draft in several]
     tests = [draft.p for draft in all_drafts if draft.p is not None]
     among, among_apart = _adjust(tests), _adjust([draft.apart_p for draft in all_drafts if draft.apart_p is not None])
@@ -128,7 +157,7 @@ def _judge_pairs(pairs: Sequence[Pair], terms: Terms, earlier: Earlier) -> list[
     headlines = sum(one.role == "headline" for several in doubted for one in several)
 
     def judge(one: Contrast, pair: Pair) -> Contrast:
-        spreads = () if _took_turns(*pair) else _apart_spreads(pair, earlier, one.key)
+        spreads = () if _took_turns(*pair) else known.spreads(pair, one.key)
         return judge_by_clean(one, *pair, tests=headlines, apart=math.hypot(*(side.sd for side in spreads)))
 
     return [[judge(one, pair) for one in several] for pair, several in zip(pairs, doubted, strict=True)]
@@ -137,20 +166,6 @@ def _judge_pairs(pairs: Sequence[Pair], terms: Terms, earlier: Earlier) -> list[
 def _adjust(probabilities: Sequence[float]) -> dict[float | None, float]:
     """Return each one's probability among all of them; equal ones are adjusted alike."""
     return dict(zip(probabilities, adjust_probabilities(probabilities), strict=True))
-
-
-def _apart_spreads(pair: Pair, earlier: Earlier, key: str) -> tuple[ApartSpread, ...]:
-    """Return how far whole results of both sides lie apart; nothing of sizes and of what is computed."""
-    metric = metric_of(key, {**pair[1].summary.metrics, **pair[0].summary.metrics})
-    if not varies_by_itself(metric):
-        return ()
-    return tuple(
-        estimate_apart_spread(
-            np.array([one[key] for one in earlier.get(entry.job.id, ()) if key in one]),
-            np.array(entry.summary.runs.get(key, ()), dtype=np.float64),
-        )
-        for entry in pair
-    )
 
 
 def _apply_rule(name: str, pairs: Sequence[Pair]) -> list[list[Contrast]]:
@@ -175,12 +190,12 @@ def _took_turns(baseline: Entry, candidate: Entry) -> bool:
     return max(first.started_at, second.started_at) < min(first.ended_at, second.ended_at)
 
 
-def _notes(pairs: Sequence[Pair], terms: Terms) -> tuple[str, ...]:
+def _notes(pairs: Sequence[Pair], terms: Terms, contrasts: Sequence[Contrast]) -> tuple[str, ...]:
     told: dict[str, None] = {}
     for path in terms.across:
         told[f"{path} was allowed to differ."] = None
     if not all(_took_turns(*pair) for pair in pairs):
-        told[_APART] = None
+        told[f"{_APART}{_largest_spread(contrasts)}"] = None
     for pair in pairs:
         machine = machine_change(*pair)
         if machine is not None and machine.changed:
@@ -191,6 +206,13 @@ def _notes(pairs: Sequence[Pair], terms: Terms) -> tuple[str, ...]:
                 why = next((one.text for one in verdict.reasons if one.grade is verdict.grade), "")
                 told[f"{entry.job.title} ({entry.job.id}) is {verdict.grade}. {why}".strip()] = None
     return tuple(told)
+
+
+def _largest_spread(contrasts: Sequence[Contrast]) -> str:
+    """Say how far whole results lie apart in the headline that varies most from one to the next."""
+    effects = [one.effect for one in contrasts if one.effect is not None and one.role == "headline"]
+    apart = [one for one in effects if one.apart is not None]
+    return f" {apart_sentence(max(apart, key=lambda one: one.apart or 0.0))}" if apart else ""
 
 
 def _machine(calibration: Calibration | None) -> list[str]:

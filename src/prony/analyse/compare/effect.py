@@ -71,6 +71,7 @@ def _measured_apart(effect: Effect, sides: Sequence[ApartSpread]) -> Effect:
         "high": wide.high,
         "apart": spread,
         "apart_results": min(side.results for side in sides),
+        "apart_calibrated": sides[0].calibrated,
         "apart_p": apart_p(math.log(effect.value), effect.noise or 0.0, effect.runs, spread),
         "detectable": math.hypot(effect.detectable or 0.0, _APART_REACH * spread),
         "method": f"{effect.method}; the spread between whole results added",

@@ -24,7 +24,13 @@ _GROUPS = {"device": "hardware", "hardware": "hardware", "model": "model", "chec
 # Where an engine or a unit may differ, what it says of itself will; another model has other inputs.
 _BROUGHT_ALONG = {
     "workload.model": ("inputs",),
-    "workload.engine": ("effective.engine", "effective.device", "effective.outputs_at", "workload.options"),
+    "workload.engine": (
+        "effective.engine",
+        "effective.device",
+        "effective.outputs_at",
+        "effective.gradients",
+        "workload.options",
+    ),
     "workload.batch_size": ("inputs",),
     "workload.inputs": ("inputs",),
     "workload.unit": ("effective.device", "effective.outputs_at"),
@@ -136,6 +142,9 @@ def _settings(entry: Entry) -> Flat:
         if effective.outputs_at is not None:
             # Results of before version 2 have none: a GPU's times then counted a copy to the host, and are others.
             found["effective.outputs_at"] = effective.outputs_at
+        if effective.gradients is not None:
+            # PyTorch's results of before version 3 have none, and recorded gradients in every timed call.
+            found["effective.gradients"] = effective.gradients
         if effective.threads is not None:
             found["effective.threads"] = str(effective.threads)
     if entry.result.service is not None and entry.result.service.name:

@@ -36,7 +36,7 @@ from prony.model.experiment_data import Entry
 from prony.model.metric import METRICS, Metric, key_of, metric_of
 from prony.model.result import ResultState
 from prony.model.workload import workload_class
-from prony.stats.apart import ApartSpread
+from prony.stats.apart import ASSUMED_SPREAD, ApartSpread
 
 # How far whole results of both sides lie apart in a metric; nothing of what does not vary by itself.
 Apart = Callable[[str], tuple[ApartSpread, ...]]
@@ -64,7 +64,16 @@ def contrast_sentence(contrast: Contrast, title: str, threshold: float, tests: i
 
 def apart_sentence(effect: Effect) -> str:
     """Say how far results lie apart that were not measured together, and how that is known."""
-    known = f"learned from {effect.apart_results} results" if effect.apart_results else "assumed: there is no history"
+    calibrated = effect.apart_calibrated
+    is_believed = calibrated is not None and calibrated > ASSUMED_SPREAD
+    if effect.apart_results:
+        beside = ", beside this machine's deep calibration" if is_believed else ""
+        known = f"learned from {effect.apart_results} results{beside}"
+    elif is_believed:
+        known = "by this machine's deep calibration: there is no history"
+    else:
+        less = "" if calibrated is None else ", and the deep calibration saw less"
+        known = f"assumed: there is no history{less}"
     return f"Two separate results of the same thing differ by about {percent_text(effect.apart or 0.0)} ({known})."
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prony.analyse.history.detect import (
     LONGEST_VISIT,
@@ -28,6 +29,7 @@ from prony.analyse.history.machine_speed import MachineSpeeds
 from prony.model.estimate import Grade
 from prony.model.history import Point, SeriesLevel
 from prony.model.metric import METRICS, Better, is_time_or_rate, key_of
+from prony.stats.changes import find_calm
 from prony.stats.quantiles import Array, median_ranks
 
 # Two findings as near as this are one change.
@@ -106,8 +108,9 @@ def follow_levels(
     # A level that is being learned is not judged: only what was decided meanwhile could begin another.
     if not decisions and not course.changes:
         course = replace(course, seen=max(course.seen, min(values.size, course.begin + rules.learning - 1)))
+    calm = _CalmRuns(values, rules, speeds)
     for end in range(course.seen + 1, values.size + 1):
-        course = _next(values[:end], rules, course, decisions, speeds)
+        course = _next(values[:end], rules, course, decisions, speeds, calm)
     level = values[course.begin :]
     # Of one run alone only the last is of interest: for every other it is known what came after it.
     if level.size < course.runs_needed(rules) or any(one.rests(values.size) for one in decisions):
@@ -115,16 +118,54 @@ def follow_levels(
     return replace(course, apart=stands_apart(level, rules, speeds.between(course.begin, values.size)))
 
 
+# For fewer new runs it takes longer to look at all of them together than at each.
+_WORTH_LOOKING = 4
+
+
+class _CalmRuns:
+    """After which runs of a series nothing is to be found, with or without its canaries: most of them."""
+
+    def __init__(self, values: Array, rules: Rules, speeds: MachineSpeeds) -> None:
+        self._values, self._rules, self._speeds = values, rules, speeds
+        self._begin, self._first = -1, 0
+        self._known: list[bool] = []
+
+    def has(self, begin: int, seen: int) -> bool:
+        """Is it sure that nothing is found in the level that began there, when so many runs are known?"""
+        if self._values.size - seen < _WORTH_LOOKING and begin != self._begin:
+            return False
+        if begin != self._begin:
+            self._begin, self._first, self._known = begin, seen, self._look(begin, seen)
+        return bool(self._known[seen - self._first])
+
+    def _look(self, begin: int, seen: int) -> list[bool]:
+        level, window = self._values[begin:], self._rules.window
+        found = find_calm(level, seen - begin, window)
+        for column in self._speeds.between(begin).logarithms:
+            # A canary that was not timed beside every run of the window is not asked.
+            found &= find_calm(level - column, seen - begin, window) | _has_gaps(column, seen - begin, window)
+        return [bool(one) for one in found]
+
+
+def _has_gaps(column: Array, first: int, window: int) -> NDArray[np.bool_]:
+    """Say for each number of runs from `first` on whether the last `window` of them lack a number."""
+    gaps = np.concatenate(([0], np.isnan(column).cumsum()))
+    ends = np.arange(first, column.size + 1)
+    found: NDArray[np.bool_] = gaps[ends] > gaps[np.maximum(0, ends - window)]
+    return found
+
+
 def _next(
-    values: Array, rules: Rules, course: LevelTrack, decisions: Sequence[Decision], speeds: MachineSpeeds
-) -> LevelTrack:
+    values: Array, rules: Rules, course: LevelTrack, decisions: Sequence[Decision], speeds: MachineSpeeds,
+    calm: _CalmRuns,
+) -> LevelTrack:  # fmt: skip
     seen = values.size
     confirmed = [one.position for one in decisions if one.is_real and one.at < seen] if decisions else []
     begin = max([course.begin, *confirmed]) if confirmed else course.begin
     level = values[begin:]
     course = LevelTrack(begin, seen, course.changes)
     course = _count_again(values, rules, course, decisions)
-    if level.size < course.runs_needed(rules):
+    if level.size < course.runs_needed(rules) or calm.has(begin, seen):
         return course
     finding = detect_change(level, rules, speeds.between(begin, seen))
     if finding is None or _is_refuted(finding.position + begin, seen, decisions):

@@ -110,6 +110,29 @@ SETTABLES = (
 )
 
 
+# How a fact of a point begins that was read back from a service, and that a recipe sets at that path of the workload.
+_READ_BACK = "settings."
+
+
+def _service_options(old: Version, new: Version) -> list[Settable]:
+    """Return what a service told of its options that both recipes left open.
+
+    Nothing of two versions of it: one of them is no longer there, and its options with the other are neither."""
+    if old.fact("service") != new.fact("service"):
+        return []
+    both = sorted(old.point.facts.keys() & new.point.facts.keys())
+    found = {f"workload.{one}": one.removeprefix(_READ_BACK) for one in both if one.startswith(_READ_BACK)}
+    return [
+        Settable(f"the service's {option}", key, _read_back)
+        for key, option in found.items()
+        if old.setting(key) is None and new.setting(key) is None
+    ]
+
+
+def _read_back(version: Version, key: str) -> str | None:
+    return version.fact(key.removeprefix("workload."))
+
+
 @dataclass(frozen=True)
 class Sides:
     """What to set for the old version and for the new one; `text` names both."""
@@ -123,9 +146,7 @@ def find_sides(old: Version, new: Version) -> Sides | str:
     """Return how the two versions differ in what a recipe can set; where it is nothing, say why no turns are taken."""
     sides: tuple[Side, Side] = ({}, {})
     told = []
-    for one in SETTABLES:
-        if not new.has_key(one.key):
-            continue
+    for one in (*(one for one in SETTABLES if new.has_key(one.key)), *_service_options(old, new)):
         before, after = one.read(old, one.key), one.read(new, one.key)
         if before is None or after is None or before == after:
             continue

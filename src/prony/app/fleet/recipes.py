@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from statistics import median
 
 from prony.app.fleet import submission as submissions
@@ -22,8 +23,8 @@ from prony.store.database import Connection
 from prony.store.series import durations
 from prony.store.series_points import fingerprint
 
-# Where a job may leave its outputs, which only its result tells.
-_OUTPUTS_AT = (None, "device", "pinned host")
+# Where a job may leave its outputs, and whether gradients are recorded, which only its result tells.
+_TIMED = tuple(product((None, "device", "pinned host"), (None, "off")))
 # Kinds of machine: hardware and operating system.
 Machine = tuple[str, str]
 # A recipe of more jobs is estimated by none: to look for all of them would take longer than anybody waits.
@@ -36,7 +37,7 @@ def _estimate_duration(
     """Return how long the jobs take where `shared` devices work on them at the same time."""
     if not jobs or len(jobs) > _MOST_JOBS:
         return Expected(basis="too many jobs to look for what they took before")
-    places = [(*machine, outputs_at) for machine in dict.fromkeys(machines) for outputs_at in _OUTPUTS_AT]
+    places = [(*machine, *timed) for machine in dict.fromkeys(machines) for timed in _TIMED]
     series = {job.id: [fingerprint(job, *place) for place in places] for job in jobs}
     took = durations(connection, sorted({one for ids in series.values() for one in ids}))
     earlier = {job.id: median(known) for job in jobs if (known := _past_durations(series[job.id], took))}

@@ -79,10 +79,14 @@ def _repeats(options: Namespace) -> int:
 
 def _describe_calibration(calibration: Calibration) -> str:
     """Return what a deep calibration found, in a sentence."""
+    from prony.analyse.noise import describe_sessions
+
     figures = calibration.figures
     noise, seen, wrong = (figures[name].value for name in ("run_noise", "seen_with_10_runs", "false_alarm_rate"))
+    sessions = figures.get("session_spread")
+    apart = "" if sessions is None else f" {describe_sessions(sessions.value)}"
     return (
-        f"This machine is {calibration.noise_class}: equal runs spread by {noise:.1%}. With 10 runs on each side it "
-        f"can see {seen:.1%}. Equal runs were called different in {wrong:.1%} of the splits; comparisons here test at "
-        f"{calibration.alpha:.2g}."
+        f"This machine is {calibration.noise_class}: equal runs spread by {noise:.1%}.{apart} With 10 runs on each "
+        f"side it can see {seen:.1%}. Equal runs were called different in {wrong:.1%} of the splits; comparisons here "
+        f"test at {calibration.alpha:.2g}."
     )

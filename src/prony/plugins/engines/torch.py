@@ -234,6 +234,7 @@ class TorchSession:
             coverage={"cpu": 1.0} if self._device == "cpu" else {},
             details=details,
             outputs_at=None if self._device == "cpu" else self._describe_outputs(),
+            gradients="off",
         )
 
     def _describe_outputs(self) -> str:

@@ -109,7 +109,7 @@ class PostgresOptions(ServiceOptions):
     config: dict[Setting, Scalar] = Field(
         default={},
         description="its settings, as in postgresql.conf; default: the server's own",
-        json_schema_extra={"path": "words"},
+        json_schema_extra={"path": "words", "read_back": [*_TOLD]},
     )
 
 

@@ -30,7 +30,7 @@ class RedisOptions(ServiceOptions):
     config: dict[str, Scalar] = Field(
         default={},
         description="its configuration, as in redis.conf; default: nothing is kept on the disk",
-        json_schema_extra={"path": "words"},
+        json_schema_extra={"path": "words", "read_back": [*_TOLD]},
     )
 
 

@@ -48,7 +48,7 @@ _STYLE: dict[Any, Any] = {
 def check_drawing() -> None:
     """Raise CapacityError, with what to install, where matplotlib is not there."""
     if find_spec("matplotlib") is None:
-        hint = "pip install 'prony[report]'"
+        hint = "pip install 'prony[report]'; Markdown, JSON and CSV need nothing more"
         raise CapacityError("drawings need matplotlib, which is not installed", hint=hint, code="missing_package")
 
 

@@ -91,14 +91,14 @@ def side(name: str, *entries: Entry) -> Side:
 
 
 def changed(
-    one: Entry, *, precision: str = "", outputs_at: str = "", sha256: str = "", hardware_id: str = "", kernel: str = ""
+    one: Entry, *, precision: str = "", sha256: str = "", hardware_id: str = "", kernel: str = "", **timed: str
 ) -> Entry:
-    """Return the entry with something else behind it."""
+    """Return the entry with something else behind it; `timed` is what its engine says of its times."""
     told = one.result
     if precision:
         told = told.model_copy(update={"effective": effective(precision)})
-    if outputs_at:
-        told = told.model_copy(update={"effective": effective("fp32").model_copy(update={"outputs_at": outputs_at})})
+    if timed:
+        told = told.model_copy(update={"effective": effective("fp32").model_copy(update=timed)})
     if sha256:
         told = told.model_copy(update={"model": model_facts({}).model_copy(update={"sha256": sha256})})
     device = one.environment.device

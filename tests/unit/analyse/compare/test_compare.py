@@ -474,6 +474,8 @@ class TestComparable:
             (changed(after, precision="fp16"), "settings: effective.precision is fp32 and fp16"),
             # A GPU's result of before version 2, whose times count a copy to the host, says nothing of its outputs.
             (changed(after, outputs_at="device"), "settings: effective.outputs_at is nothing and device"),
+            # So does one of PyTorch of before version 3, which recorded gradients.
+            (changed(after, gradients="off"), "settings: effective.gradients is nothing and off"),
             (entry({P50: [1.0]}, experiment="e2", threads=3), "settings: workload.threads is nothing and 3"),
         ],
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+
 from prony.analyse.compare.compare import compare_entries
 from prony.model.calibration import Calibration
 from prony.model.comparison import Comparison, Conclusion, Terms
@@ -113,15 +115,17 @@ def test_a_side_without_a_number_is_insufficient() -> None:
     assert found.conclusion is Conclusion.INSUFFICIENT
 
 
-def test_what_a_deep_calibration_found_stands_beside_a_comparison_and_sets_its_level() -> None:
-    figures = {
-        name: Estimate(value=value, unit="1", count=40, method="tried")
-        for name, value in {"run_noise": 0.02, "seen_with_10_runs": 0.031, "false_alarm_rate": 0.05}.items()
-    }
-    calibration = Calibration(
+def deep_calibration(**changed: float) -> Calibration:
+    found = {"run_noise": 0.02, "seen_with_10_runs": 0.031, "false_alarm_rate": 0.005, **changed}
+    figures = {name: Estimate(value=value, unit="1", count=40, method="tried") for name, value in found.items()}
+    return Calibration(
         id="c", hardware_id="h", software_id="s", taken_at=datetime(2026, 1, 2, tzinfo=UTC),
-        figures=figures, noise_class="normal", alpha=0.002,
+        figures=figures, noise_class="normal", alpha=0.01,
     )  # fmt: skip
+
+
+def test_what_a_deep_calibration_found_stands_beside_a_comparison_and_sets_its_level() -> None:
+    calibration = deep_calibration(false_alarm_rate=0.05).model_copy(update={"alpha": 0.002})
     sides = [side("one", entry({KEY: noisy(10, 5)})), side("two", entry({KEY: noisy(11, 5, seed=1)}, experiment="e2"))]
     loose = compare_entries(sides, Terms(metrics=(KEY,)))
     strict = compare_entries(sides, Terms(metrics=(KEY,)), calibration)
@@ -129,6 +133,38 @@ def test_what_a_deep_calibration_found_stands_beside_a_comparison_and_sets_its_l
     assert strict.headlines[0].conclusion is Conclusion.INCONCLUSIVE
     assert strict.terms.level == 0.002
     assert any("10 runs on each side can see 3.1%" in note for note in strict.notes)
+
+
+@pytest.mark.parametrize(
+    ("spread", "results", "expected", "said"),
+    [
+        (None, 0, 0.0283, "differ by about 2.8 % (assumed: there is no history)."),
+        (0.004, 0, 0.0283, "differ by about 2.8 % (assumed: there is no history, and the deep calibration saw less)."),
+        (0.06, 0, 0.0849, "differ by about 8.5 % (by this machine's deep calibration: there is no history)."),
+        (0.06, 10, 0.0424, "differ by about 4.2 % (learned from 10 results, beside this machine's deep calibration)."),
+        (0.004, 10, 0.0141, "differ by about 1.4 % (learned from 10 results)."),
+    ],
+)
+def test_a_deep_calibration_tells_how_far_results_lie_apart_where_the_history_does_not(
+    spread: float | None, results: int, expected: float, said: str
+) -> None:
+    sides = [side("one", entry({KEY: noisy(10, 5)})), side("two", entry({KEY: noisy(11, 5, seed=1)}, experiment="e2"))]
+    calibration = deep_calibration(**{} if spread is None else {"session_spread": spread})
+    earlier = {one.entries[0].job.id: [{KEY: 10.0}] * results for one in sides}
+    found = compare_entries(sides, Terms(metrics=(KEY,)), calibration, earlier)
+    effect = found.headlines[0].effect
+    assert effect is not None
+    assert effect.apart == pytest.approx(expected, abs=1e-4)
+    assert found.notes[0].endswith(said)
+
+
+def test_a_disturbed_calibration_tells_nothing_of_how_far_results_lie_apart() -> None:
+    sides = [side("one", entry({KEY: noisy(10, 5)})), side("two", entry({KEY: noisy(11, 5, seed=1)}, experiment="e2"))]
+    busy = deep_calibration(session_spread=0.2).model_copy(update={"disturbed": ("foreign_cpu: busy",)})
+    effect = compare_entries(sides, Terms(metrics=(KEY,)), busy).headlines[0].effect
+    assert effect is not None
+    assert effect.apart_calibrated is None
+    assert effect.apart == pytest.approx(0.0283, abs=1e-4)
 
 
 def test_two_models_of_a_duet_are_compared_with_the_inputs_that_each_wants() -> None:

@@ -71,6 +71,22 @@ def test_a_folder_of_some_machine_cannot_be_set_back() -> None:
     assert isinstance(find_sides(version(old, {}), version(new, {})), str)
 
 
+def test_an_option_that_a_service_told_and_no_recipe_set_is_set_back() -> None:
+    one, other = ({"service": "redis 7.2", "settings.config.io-threads": str(count)} for count in (1, 4))
+    key = "workload.settings.config.io-threads"
+    assert turns(version(SERVICE, one), version(SERVICE, other)) == (
+        {key: "1"}, {key: "4"}, "the service's config.io-threads 1 and 4"
+    )  # fmt: skip
+
+
+def test_an_option_is_left_alone_where_a_recipe_set_it_or_the_service_is_of_another_version() -> None:
+    one, other = ({"service": "redis 7.2", "settings.config.io-threads": str(count)} for count in (1, 4))
+    said = SERVICE | {"settings": {"config": {"io-threads": 1}}}
+    assert isinstance(find_sides(version(said, one), version(said, other)), str)
+    newer = find_sides(version(SERVICE, one), version(SERVICE, other | {"service": "redis 8.0"}))
+    assert newer == "no recipe can set back what differs (service, settings.config.io-threads)"
+
+
 def test_all_that_differs_is_set_at_once() -> None:
     old = version(MODEL, {"engine": "onnxruntime 1.20", "model": OLD}, isolation="fork")
     new = version(MODEL, {"engine": "onnxruntime 1.21", "model": NEW}, isolation="exec")

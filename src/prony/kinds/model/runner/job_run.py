@@ -98,6 +98,7 @@ def effective(host: EngineHost, effect: Message) -> Effective:
         provider_coverage=effect["coverage"],
         details=effect["details"],
         outputs_at=effect.get("outputs_at"),
+        gradients=effect.get("gradients"),
     )
 
 

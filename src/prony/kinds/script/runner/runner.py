@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from prony.errors import PronyError
+from prony.instruments.canary import Canary
 from prony.kinds.script.runner.nodes import Kind
 from prony.kinds.script.runner.script_job_run import ScriptJobRun, SharedByJobs
 from prony.kinds.script.runner.supervisor_process import SupervisorProcess
+from prony.kinds.script.samples import told_frame
 from prony.kinds.script.schema import ScriptSource, ScriptWorkload
 from prony.model.event import Event
 from prony.model.job import Job
@@ -34,6 +36,7 @@ class ScriptRunner:
         self._probes: list[Probe] = []
         self._supervisor = SupervisorProcess()
         self._readings = EarlierReadings()
+        self._canary = Canary()
 
     def run(self, jobs: Sequence[Job], folders: Sequence[Path]) -> list[Result]:
         """Run every job to its end; return the results as they stand in the folders."""
@@ -61,7 +64,7 @@ class ScriptRunner:
         self._say("prepare", job, message=job.work(ScriptWorkload).subject)
         scratch = self._scratch / job.id
         scratch.mkdir()
-        shared = SharedByJobs(self._shims, self._probes, self._supervisor, self._readings)
+        shared = SharedByJobs(self._shims, self._probes, self._supervisor, self._readings, self._canary)
         course = ScriptJobRun(folder, self.around, scratch=scratch, shared=shared)
         try:
             with self.around.interruptible():
@@ -84,6 +87,7 @@ class ScriptRunner:
         return progress
 
     def _take_turns(self, courses: Sequence[ScriptJobRun]) -> None:
+        told_frame(0, "measure", ())  # loads what writes the first run now, and not between that one and the second
         pending, round_number = list(courses), 0
         while pending and not self.around.stop_asked():
             for course in shuffle_round(pending, round_number=round_number, seed=pending[0].job.seed):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prony.errors import CapacityError, MeasurementError, PronyError
-from prony.instruments.canary import read_canary
+from prony.instruments.canary import Canary
 from prony.kinds.script.runner import execution
 from prony.kinds.script.runner.execution import Execution, ExecutionOutcome, ExecutionWatch
 from prony.kinds.script.runner.node import ALONE, ScriptNode
@@ -42,12 +42,13 @@ _LEAST_FOR_INTERVAL = 6  # runs below which no 95 % interval of a median exists
 @dataclass(frozen=True)
 class SharedByJobs:
     """What all script jobs of a runner use: the folder of shims, the probes, the process that starts scripts, and
-    readings of the machine."""
+    readings of the machine and of its speed."""
 
     shims: Path
     probes: list[Probe]
     supervisor: SupervisorProcess
     readings: EarlierReadings
+    canary: Canary
 
 
 class ScriptJobRun:
@@ -152,13 +153,13 @@ class ScriptJobRun:
         observer = Observer(
             self._shared.probes, index, MachineWatch(blind=self._stage.blind, earlier=self._shared.readings)
         )
-        before = read_canary()
+        before = self._shared.canary.read_before()
         try:
             outcome = self._execute_staged(place, reading, observer)
         finally:
             self._stage.clear()
             shutil.rmtree(self._scratch / place.begin, ignore_errors=True)  # never a folder of the user's own
-        after = read_canary()
+        after = self._shared.canary.read_after()
         rows = [*reading.rows, *_own(outcome, reading)]
         part = self.job.part
         write_frame(self.folder.requests_part(index), told_frame(index, kind, rows, part.index if part else None))

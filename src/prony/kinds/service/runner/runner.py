@@ -33,6 +33,7 @@ from prony.model.job import Job
 from prony.model.load import Load
 from prony.model.result import Failure, Repetition, Result, ResultState
 from prony.ports.driver import Endpoint
+from prony.ports.service import read_back_options
 from prony.runner.containers import engine_at_hand, image_digests
 from prony.runner.context import RunContext, Stopped, failure_of
 from prony.runner.folder import ResultFolder, begin_folders
@@ -153,6 +154,7 @@ class ServiceRunner:
                 name=workload.service or "",
                 version=told.pop("version", ""),
                 settings=told | _image_of(workload),
+                settable=read_back_options(picked.service.Options, told),
                 command=tuple(running.command),
                 pid=running.pid,
             )
