@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from prony.model.container import WITH_APPTAINER
 from prony.model.result import ResultState
 from prony.runner import containers
 from prony.runner.containers import Box, ContainerEngine
@@ -61,13 +62,23 @@ class Recorded:
         return [line[1:] for line in said if line[0] == verb]
 
 
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all programs of this system but its container engines."""
+    folder = tmp_path_factory.mktemp("programs")
+    for path in Path("/usr/bin").iterdir():
+        if path.name not in WITH_APPTAINER:
+            (folder / path.name).symlink_to(path)
+    return folder
+
+
 @pytest.fixture
-def engines(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> Path:
+def engines(runs: Runs, programs: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder on the path, for engines; the real ones are not found."""
     folder = runs.base / "engines-on-path"
     folder.mkdir()
     monkeypatch.setattr("prony.kinds.script.runner.staging.WITH_APPTAINER", ("podman", "docker"))
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", f"{folder}:{programs}")
     return folder
 
 
