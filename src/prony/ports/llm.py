@@ -126,3 +126,7 @@ def hash_words(words: Sequence[str | bytes]) -> str:
         found.update(word if isinstance(word, bytes) else word.encode())
         found.update(b"\0")
     return found.hexdigest()
+
+
+# What an engine has among its formats that loads a folder with a configuration, weights and a tokenizer.
+FOLDER = "folder"

@@ -1,0 +1,93 @@
+"""Run language models: bring engine and model together, and keep the stamps of every token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from prony.errors import InputError
+from prony.kinds.llm.schema import LlmWorkload
+from prony.kinds.llm.tokens import TokenTimes, token_frame
+from prony.model.job import Job
+from prony.model.result import Effective, Repetition
+from prony.ports import plugins
+from prony.ports.llm import FOLDER
+from prony.ports.models import FetchOptions, ModelFiles, scheme_of
+from prony.runner.child.wire import ChildOrder, Message
+from prony.runner.context import RunContext
+from prony.runner.folder import ResultFolder, write_frame
+from prony.runner.host import EngineHost
+from prony.runner.models import fetch
+from prony.runner.suites import SuiteJob, SuiteRunner
+
+_SUITE = "prony.kinds.llm.child.suite:LlmSuite"
+# A cache that grows and kernels that are chosen by shape are warm after the second time.
+_WARM_PASSES = 2
+_GIVEN = {"unit", "prompt", "generate", "batch", "depth", "precision", "passes", "seed", "options"}
+
+
+@dataclass
+class LlmJob(SuiteJob):
+    """One configuration's way through the runner."""
+
+    model: Path = Path()
+    threads: int = 1
+
+    def order(self) -> ChildOrder:
+        measure = self.job.measure
+        warmup = _WARM_PASSES if measure.warmup == "auto" else int(measure.warmup)
+        return ChildOrder(op="tests", suite=self.suite, options=self.options(), warmup=warmup)
+
+    def options(self) -> Message:
+        """Return what the child needs to know."""
+        work = self.job.work(LlmWorkload)
+        return work.model_dump(mode="json", include=_GIVEN) | {
+            "model": str(self.model), "threads": self.threads, "context": work.context
+        }  # fmt: skip
+
+    def keep(self, repetition: Repetition, readings: Sequence[Message]) -> list[float]:
+        work, frame = self.job.work(LlmWorkload), token_frame(repetition.index, readings)
+        write_frame(self.folder.requests_part(repetition.index), frame)
+        found = TokenTimes(frame).numbers(prompt=work.prompt, batch=work.batch)
+        return [found["decode_tok_s" if "decode_tok_s" in found else "prefill_tok_s"]]
+
+    def effective(self, host: EngineHost, facts: Message) -> Effective:
+        return Effective(
+            engine=host.name, engine_version=host.hello["version"], python=host.hello["python_version"],
+            device=facts["device"], precision=facts["precision"], threads=facts["threads"], details=facts["details"],
+        )  # fmt: skip
+
+
+class LlmMaker:
+    """Makes what runs a job: its engine is started, its model fetched."""
+
+    def __init__(self, around: RunContext) -> None:
+        self.around = around
+
+    def __call__(self, folder: ResultFolder, runner: SuiteRunner) -> LlmJob:
+        work = folder.job.work(LlmWorkload)
+        host = runner.host(work.engine)
+        files, facts = fetch(work.model, self._fetching(folder.job, work.model, host), runner.progress(folder.job))
+        folder.update(model=facts)
+        cpus = runner.environment.device.hardware.cpu.usable_cores
+        threads = work.threads or max(1, int(cpus or 1))
+        return LlmJob(folder, work.engine, _SUITE, model=_main_path(files), threads=threads)
+
+    def _fetching(self, job: Job, model: str, host: EngineHost) -> FetchOptions:
+        formats: tuple[str, ...] = plugins.load_plugin(plugins.ENGINES, host.name).formats
+        if scheme_of(model) == "file" and (self.around.base / Path(model.removeprefix("file:"))).is_dir():
+            if FOLDER not in formats:
+                raise InputError(
+                    f"{model} is a folder, and {host.name} loads {', '.join(formats)}",
+                    hint="name a file in it, or choose another engine", code="format_unavailable",
+                )  # fmt: skip
+            formats = ()
+        return FetchOptions(
+            cache=self.around.cache, formats=formats, checksum=job.work(LlmWorkload).checksum, base=self.around.base,
+            python=host.python, policy=self.around.policy,
+        )  # fmt: skip
+
+
+def _main_path(files: ModelFiles) -> Path:
+    return files.path
