@@ -25,13 +25,11 @@ _FORM = KindForm(
 class LlmReport(Report):
     """Numbers to documents."""
 
+    # Beside those of the glossary.
     columns = (
         ColumnSpec("decode_tok_s", "decode", 100),
         ColumnSpec("prefill_tok_s", "prefill", 99),
-        ColumnSpec("ttft_ms.p50", "ttft", 90),
-        ColumnSpec("itl_ms.p99", "itl p99", 60),
         ColumnSpec("rss_peak_mib", "memory", 85),
-        ColumnSpec("vram_run_peak_mib", "GPU memory", 84),
         ColumnSpec("energy_j_per_token", "energy a token", 83),
         ColumnSpec("mbu", "of bandwidth", 82),
         ColumnSpec("mfu", "of arithmetic", 70),
@@ -40,13 +38,10 @@ class LlmReport(Report):
         ColumnSpec("perplexity", "perplexity", 79),
         ColumnSpec("perplexity_ratio", "of the reference's", 50),
         ColumnSpec("kl_p99", "KL p99", 35),
-        ColumnSpec("load_ms", "load", 40),
-        ColumnSpec("itl_ms.p50", "itl p50", 39),
         ColumnSpec("tpot_ms", "tpot", 38),
         ColumnSpec("weights_mib", "weights", 37),
         ColumnSpec("kv_peak_mib", "KV cache", 36),
         ColumnSpec("kv_kib_per_token", "KV a token", 34),
-        ColumnSpec("power_w", "power", 28),
     )
     form = _FORM
     example = "llm.yaml"
