@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+
 from prony.errors import InputError
 from prony.ports.engine import Array, DeviceMemory, Effect
 
@@ -130,3 +132,16 @@ def hash_words(words: Sequence[str | bytes]) -> str:
 
 # What an engine has among its formats that loads a folder with a configuration, weights and a tokenizer.
 FOLDER = "folder"
+# A folder with this file has no weights: they are made when it is loaded, the same wherever that is.
+SEEDED = "seeded.json"
+_SEEDED_STD = 0.02
+
+
+def seeded_values(name: str, shape: Sequence[int], seed: int) -> Array:
+    """Return the weights of a tensor, in float32, by its name in Hugging Face's layout; norms are ones."""
+    if "norm" in name:
+        return np.ones(shape, np.float32)
+    key = int.from_bytes(hashlib.sha256(f"{seed} {name}".encode()).digest()[:8])
+    made = np.random.Generator(np.random.PCG64(key)).standard_normal(tuple(shape), np.float32)
+    made *= np.float32(_SEEDED_STD)
+    return made
