@@ -77,7 +77,7 @@ class SuiteRunner:
         self._make_job = make_job
         self._stack = ExitStack()
         self._hosts: dict[tuple[str, str], EngineHost] = {}
-        self._scratch = Path(tempfile.mkdtemp(prefix="prony-suite-"))
+        self.scratch = Path(tempfile.mkdtemp(prefix="prony-suite-"))
 
     def run(self, jobs: Sequence[Job], folders: Sequence[Path]) -> list[Result]:
         """Run every job to its end; return the results as they stand in the folders."""
@@ -94,7 +94,7 @@ class SuiteRunner:
                     probe.close()
                 return [folder.result for folder in begun]
         finally:
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            shutil.rmtree(self.scratch, ignore_errors=True)
 
     def _begin(self, job: Job, path: Path) -> ResultFolder:
         folder = ResultFolder.begin(path, job, prony_version=__version__, started_at=self.around.clock.now())
@@ -128,7 +128,7 @@ class SuiteRunner:
         python = interpreter(engine, self.around.engines)
         found = self._hosts.get((engine, python))
         if found is None or not found.is_alive:
-            log = self._scratch / f"{engine}-{len(self._hosts)}.log"
+            log = self.scratch / f"{engine}-{len(self._hosts)}.log"
             found = self._stack.enter_context(EngineHost(engine, python, log))
             self._hosts[engine, python] = found
         return found

@@ -42,7 +42,7 @@ def check_shares(evidence: LlmEvidence) -> Iterator[Reason]:
 
 def check_predictions(evidence: LlmEvidence) -> Iterator[Reason]:
     """Say how far the predictions are from the reference's."""
-    found = evidence.estimates.get("kl_mean.p50")
+    found = evidence.estimates.get("kl_nat.mean")
     if found is None:
         return
     word = grade_divergence(found.value)

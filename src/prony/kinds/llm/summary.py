@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,14 +17,15 @@ from prony.analyse.selection import select
 from prony.errors import InputError
 from prony.kinds.llm.rules import LlmEvidence, judge_llm
 from prony.kinds.llm.schema import LlmWorkload
-from prony.kinds.llm.tokens import LLM_METRICS, TokenTimes, times_by_run
+from prony.kinds.llm.tokens import LLM_METRICS, TokenTimes, quality_values, times_by_run
 from prony.model.device import Environment
-from prony.model.estimate import QUANTILES, Summary
+from prony.model.estimate import QUANTILES, Estimate, Summary
 from prony.model.experiment_data import Entry
 from prony.model.job import Job
 from prony.model.metric import key_of, key_text
 from prony.model.result import Repetition, Result
 from prony.ports.workload import Summarise
+from prony.stats.intervals import mean_interval
 from prony.stats.quantiles import Array, quantile
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ def summarise_llm(
     used = [times[one.index] for one in selection.used]
     by_run = [_run_numbers(one, times[one.index], work) for one in selection.used]
     figures = _figures(by_run, is_stopped=job.measure.until is not None) | _gap_figures(used)
-    figures |= _facts(result) | _shares(work, result, by_run)
+    figures |= _facts(result) | _shares(work, result, by_run) | _quality(samples)
     headline = next(
         (f"{name}.p50" for name in ("decode_tok_s", "prefill_tok_s") if f"{name}.p50" in figures.runs), None
     )
@@ -143,6 +145,38 @@ def _shares(work: LlmWorkload, result: Result, by_run: Sequence[dict[str, float]
         rates = [each * one["prefill_tok_s"] for one in by_run if "prefill_tok_s" in one]
         found |= single_estimates("mfu", rates, "runs", full=False, unit="1")
     return found
+
+
+def _quality(samples: pl.DataFrame) -> EstimateSet:
+    """Return how well the model predicts the text, and how far it is from the reference; intervals over positions."""
+    values = quality_values(samples)
+    found = EstimateSet()
+    for name, key in (("kl", "kl_nat.mean"), ("top1", "top1_agreement.mean")):
+        if name in values:
+            found |= _of_positions(key, values[name])
+    if "kl" in values:
+        p99 = quantile(np.sort(values["kl"]), 0.99)
+        method, count = "99th percentile over positions; no interval", values["kl"].size
+        known = Estimate(value=p99, unit="nat", count=count, level="sample", method=method)
+        found |= EstimateSet.one("kl_nat.p99", known, [p99])
+    if "nll" in values:
+        found |= _of_positions("perplexity.mean", values["nll"], is_exponent=True)
+    if "reference_nll" in values:
+        apart = values["nll"] - values["reference_nll"]
+        found |= _of_positions("perplexity_ratio.mean", apart, is_exponent=True)
+    return found
+
+
+def _of_positions(key: str, values: Array, *, is_exponent: bool = False) -> EstimateSet:
+    turn: Callable[[float], float] = math.exp if is_exponent else float
+    reach = mean_interval(values)
+    value = turn(float(values.mean()))
+    estimate = Estimate(
+        value=value, unit=LLM_METRICS[key_of(key).metric].unit, count=values.size, level="sample",
+        low=None if reach is None else turn(reach[0]), high=None if reach is None else turn(reach[1]),
+        confidence=None if reach is None else 0.95, method=f"mean over {values.size} positions of a text; Student's t",
+    )  # fmt: skip
+    return EstimateSet.one(key, estimate, [value])
 
 
 class LlmSummary(Summarise):

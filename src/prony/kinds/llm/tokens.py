@@ -29,8 +29,12 @@ _TABLE: tuple[_Row, ...] = (
     ("power_w", "W", "lower", "mean power over the measured phase"),
     ("mbu", "1", "higher", "bytes of weights and cache read in a second of decoding, by the published bandwidth"),
     ("mfu", "1", "higher", "2 x parameters x prompt tokens a second, by the published peak of the precision"),
-    ("kl_mean", "nat", "lower", "mean divergence of the predictions from the reference's, on shipped text"),
-    ("kl_p99", "nat", "lower", "the 99th percentile of that divergence over positions"),
+    (
+        "kl_nat",
+        "nat",
+        "lower",
+        "divergence of the predictions from the reference's, over positions of shipped text",
+    ),
     ("top1_agreement", "1", "higher", "share of positions whose most likely token is the reference's"),
     ("perplexity", "1", "lower", "exp of the mean negative log-likelihood of shipped text"),
     ("perplexity_ratio", "1", "lower", "perplexity by that of the reference"),
@@ -39,19 +43,22 @@ LLM_METRICS: dict[str, Metric] = {
     name: Metric(name=name, unit=unit, better=better, meaning=meaning) for name, unit, better, meaning in _TABLE
 }
 METRIC_UNITS: dict[str, str] = {name: metric.unit for name, metric in LLM_METRICS.items()}
-_PREFILL, _DECODE = "prefill_ms", "token_ms"
+_PREFILL, _DECODE, _QUALITY = "prefill_ms", "token_ms", "quality"
 
 
-def token_frame(repetition: int, readings: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+def token_frame(
+    repetition: int, readings: Sequence[Mapping[str, Any]], quality: Mapping[str, Sequence[float]] | None = None
+) -> pl.DataFrame:
     """Return a row for each prompt and each token of one run: when it was there, and the time since the one before.
 
-    The name of a token has the number of its pass behind a slash.
+    The name of a token has the number of its pass behind a slash. `quality` has a row for each position of the text.
     """
     import polars as pl
 
     from prony.instruments.samples import SAMPLE_PHASES
 
     rows = [row for number, one in enumerate(readings) for row in _rows(number, one)]
+    rows += [(f"{_QUALITY}/{name}", 0, value) for name, values in (quality or {}).items() for value in values]
     count = len(rows)
     schema: Any = {
         "repetition": pl.Int32, "index": pl.Int32, "phase": pl.Enum(SAMPLE_PHASES), "at_ns": pl.Int64,
@@ -104,6 +111,17 @@ class TokenTimes:
             found["tpot_ms"] = float(np.median(each_ms))
             found["decode_tok_s"] = float(np.median([1000 * batch / one for one in each_ms if one] or [0.0]))
         return found
+
+
+def quality_values(samples: pl.DataFrame) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
+    """Return what was found of each position of the text: `nll`, and beside a reference `kl`, `top1`, its `nll`."""
+    import polars as pl
+
+    if "name" not in samples.columns:
+        return {}
+    rows = samples.filter(pl.col("name").str.starts_with(f"{_QUALITY}/"))
+    parts = rows.partition_by("name", maintain_order=True)
+    return {str(one["name"][0]).partition("/")[2]: one["value"].to_numpy() for one in parts}
 
 
 def times_by_run(samples: pl.DataFrame) -> dict[int, TokenTimes]:

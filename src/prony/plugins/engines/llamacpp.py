@@ -332,6 +332,7 @@ class Llamacpp:
     reference_formats: ClassVar[tuple[str, ...]] = ()
     requirements: ClassVar[tuple[str, ...]] = ("xllamacpp>=2026.1",)
     extra: ClassVar[str] = "llamacpp"
+    computes_in_file_types: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._library: _Library | None = None

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.errors import InputError
+from prony.kinds.llm.runner.quality import Predictions, Predictor, QualityFound, reference_of
 from prony.kinds.llm.schema import LlmWorkload
 from prony.kinds.llm.tokens import TokenTimes, token_frame
 from prony.model.job import Job
 from prony.model.result import Effective, Repetition
 from prony.ports import plugins
 from prony.ports.llm import FOLDER
-from prony.ports.models import FetchOptions, ModelFiles, scheme_of
+from prony.ports.models import FetchOptions, scheme_of
 from prony.runner.child.wire import ChildOrder, Message
 from prony.runner.context import RunContext
 from prony.runner.folder import ResultFolder, write_frame
@@ -33,6 +34,7 @@ class LlmJob(SuiteJob):
 
     model: Path = Path()
     threads: int = 1
+    quality: QualityFound | None = None
 
     def order(self) -> ChildOrder:
         measure = self.job.measure
@@ -47,34 +49,57 @@ class LlmJob(SuiteJob):
         }  # fmt: skip
 
     def keep(self, repetition: Repetition, readings: Sequence[Message]) -> list[float]:
-        work, frame = self.job.work(LlmWorkload), token_frame(repetition.index, readings)
+        work, is_first = self.job.work(LlmWorkload), self.folder.result.effective is None
+        quality = self.quality.values if self.quality is not None and is_first else None
+        frame = token_frame(repetition.index, readings, quality)
         write_frame(self.folder.requests_part(repetition.index), frame)
         found = TokenTimes(frame).numbers(prompt=work.prompt, batch=work.batch)
         return [found["decode_tok_s" if "decode_tok_s" in found else "prefill_tok_s"]]
 
     def effective(self, host: EngineHost, facts: Message) -> Effective:
+        details = facts["details"] | ({} if self.quality is None else {"reference": self.quality.reference})
         return Effective(
             engine=host.name, engine_version=host.hello["version"], python=host.hello["python_version"],
-            device=facts["device"], precision=facts["precision"], threads=facts["threads"], details=facts["details"],
+            device=facts["device"], precision=facts["precision"], threads=facts["threads"], details=details,
         )  # fmt: skip
 
 
 class LlmMaker:
-    """Makes what runs a job: its engine is started, its model fetched."""
+    """Makes what runs a job: its engine is started, its model fetched, its predictions compared."""
 
     def __init__(self, around: RunContext) -> None:
         self.around = around
+        self._predictions: Predictions | None = None
 
     def __call__(self, folder: ResultFolder, runner: SuiteRunner) -> LlmJob:
-        work = folder.job.work(LlmWorkload)
+        job = folder.job
+        work = job.work(LlmWorkload)
         host = runner.host(work.engine)
-        files, facts = fetch(work.model, self._fetching(folder.job, work.model, host), runner.progress(folder.job))
+        files, facts = fetch(work.model, self._fetching(job, work.model, host), runner.progress(job))
         folder.update(model=facts)
         cpus = runner.environment.device.hardware.cpu.usable_cores
         threads = work.threads or max(1, int(cpus or 1))
-        return LlmJob(folder, work.engine, _SUITE, model=_main_path(files), threads=threads)
+        quality = (
+            self._compare(
+                job, runner, Predictor(host, files.path, work.unit, work.precision, threads, dict(work.options))
+            )
+            if work.quality
+            else None
+        )
+        return LlmJob(folder, work.engine, _SUITE, model=files.path, threads=threads, quality=quality)
+
+    def _compare(self, job: Job, runner: SuiteRunner, mine: Predictor) -> QualityFound:
+        work = job.work(LlmWorkload)
+        if self._predictions is None:
+            self._predictions = Predictions(runner.scratch, job)
+        model = None
+        if work.reference is not None:
+            host = runner.host(work.reference_engine or work.engine)
+            model = fetch(work.reference, self._fetching(job, work.reference, host), runner.progress(job))[0].path
+        return self._predictions.compare(mine, reference_of(mine, work, runner.host, model))
 
     def _fetching(self, job: Job, model: str, host: EngineHost) -> FetchOptions:
+        work = job.work(LlmWorkload)
         formats: tuple[str, ...] = plugins.load_plugin(plugins.ENGINES, host.name).formats
         if scheme_of(model) == "file" and (self.around.base / Path(model.removeprefix("file:"))).is_dir():
             if FOLDER not in formats:
@@ -84,10 +109,6 @@ class LlmMaker:
                 )  # fmt: skip
             formats = ()
         return FetchOptions(
-            cache=self.around.cache, formats=formats, checksum=job.work(LlmWorkload).checksum, base=self.around.base,
-            python=host.python, policy=self.around.policy,
+            cache=self.around.cache, formats=formats, checksum=work.checksum if model == work.model else None,
+            base=self.around.base, python=host.python, policy=self.around.policy,
         )  # fmt: skip
-
-
-def _main_path(files: ModelFiles) -> Path:
-    return files.path
