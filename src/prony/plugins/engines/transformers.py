@@ -231,7 +231,9 @@ def _fill_seeded(torch: Any, model: Any, seed: int) -> None:
             if is_small or "norm" in name:
                 weight.copy_(torch.from_numpy(seeded_values(name, weight.shape, seed)))
             else:
-                weight.normal_(0.0, _STD, generator=made)
+                # In float32 whatever the model computes in: another type would draw other numbers.
+                drawn = torch.empty(weight.shape, dtype=torch.float32, device=weight.device)
+                weight.copy_(drawn.normal_(0.0, _STD, generator=made))
 
 
 def _round_weights(torch: Any, model: Any, bits: int) -> None:
