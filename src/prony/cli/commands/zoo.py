@@ -17,9 +17,11 @@ def command(options: Namespace) -> int:
 
     from prony.cli.output import print_columns, print_json
     from prony.plugins.models.zoo.cards import ZOO
+    from prony.plugins.models.zoo.llm import LLM_ZOO
 
     if options.json:
-        print_json([asdict(card) for card in ZOO.values()])
+        llms = [asdict(card) | {"parameters": card.parameters, "formats": card.formats} for card in LLM_ZOO.values()]
+        print_json([*(asdict(card) for card in ZOO.values()), *llms])
         return 0
     rows = [
         (
@@ -30,7 +32,7 @@ def command(options: Namespace) -> int:
             " ".join(card.formats),
             card.description,
         )
-        for card in ZOO.values()
+        for card in (*ZOO.values(), *LLM_ZOO.values())
     ]
     print_columns(("MODEL", "PARAMETERS", "SIZE", "MACS", "FORMATS", "WHAT IT IS"), rows)
     return 0

@@ -44,6 +44,10 @@ def check_predictions(evidence: LlmEvidence) -> Iterator[Reason]:
     """Say how far the predictions are from the reference's."""
     found = evidence.estimates.get("kl_nat.mean")
     if found is None:
+        effective = evidence.result.effective
+        said = effective.details.get("reference", "") if effective is not None else ""
+        if said.startswith("none"):
+            yield note("no_reference", f"Its predictions were compared with no reference: {said.partition(': ')[2]}.")
         return
     word = grade_divergence(found.value)
     said = f"Its predictions diverge from the reference's by {found.value:.2g} nat in the mean: {word}."

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from prony.model.metric import Better, Metric
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
 
 _Row = tuple[str, str, Better, str]
@@ -97,11 +96,15 @@ class TokenTimes:
     @property
     def gaps_ms(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Gaps between tokens; before the first there is none."""
+        import numpy as np
+
         none: np.ndarray[Any, np.dtype[np.float64]] = np.zeros(0)
         return np.concatenate([np.diff(stamps) / 1e6 for stamps in self.stamps_ns]) if self.stamps_ns else none
 
     def numbers(self, *, prompt: int, batch: int) -> dict[str, float]:
         """Return the run's numbers: the median over its passes."""
+        import numpy as np
+
         found: dict[str, float] = {}
         if self.prefill_ms.size:
             found["prefill_tok_s"] = float(np.median(1000 * prompt * batch / self.prefill_ms))

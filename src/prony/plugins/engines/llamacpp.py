@@ -150,7 +150,9 @@ class LlamaSession:
     def _load(self, path: str) -> Any:
         with Path(path).open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:
-                raise InputError(f"{path} is no GGUF file", hint="its first bytes are GGUF", code="damaged_model")
+                raise InputError(
+                    f"{path} is no GGUF file", hint="such a file begins with the letters GGUF", code="damaged_model"
+                )
         asked = self._c.llama_model_default_params()
         asked.words[_LAYERS_AT] = 0 if self._options.unit == "cpu" else _OWN_LAYERS
         found = self._c.llama_model_load_from_file(os.fsencode(path), asked)

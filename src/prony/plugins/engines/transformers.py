@@ -142,7 +142,14 @@ class Transformers:
     name: ClassVar[str] = "transformers"
     formats: ClassVar[tuple[str, ...]] = (FOLDER, ".gguf")
     reference_formats: ClassVar[tuple[str, ...]] = ()
-    requirements: ClassVar[tuple[str, ...]] = ("torch", "transformers>=5", "tokenizers", "safetensors", "gguf")
+    requirements: ClassVar[tuple[str, ...]] = (
+        "torch",
+        "transformers>=5",
+        "tokenizers",
+        "safetensors",
+        "gguf",
+        "accelerate",
+    )
     extra: ClassVar[str] = "transformers"
     gpu_builds: ClassVar[tuple[GpuBuild, ...]] = (
         GpuBuild("transformers-cuda", ("cuda",), requirements, machines=("x86_64", "aarch64"), cuda="12.0"),

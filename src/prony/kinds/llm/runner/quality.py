@@ -49,15 +49,24 @@ class Predictions:
         """Return the predictions of one model beside those of another, or alone where there is no other.
 
         Raises:
-            SutError: One of them could not predict.
+            SutError: It could not predict, or the reference that the recipe names could not.
         """
         if isinstance(other, CapacityError):
-            found = self._predict(mine, {"ids_file": str(self._scratch / "alone.npy")})
-            return QualityFound(found, f"none: {other.message}")
-        logs, ids, likelihood = self._reference(other)
+            return self._alone(mine, other.message)
+        try:
+            logs, ids, likelihood = self._reference(other)
+        except SutError as exc:
+            work = self._job.work(LlmWorkload)
+            if work.reference is not None or work.reference_engine is not None:
+                raise
+            return self._alone(mine, exc.message)
         found = self._predict(mine, {"reference_file": str(logs), "ids_file": str(ids)})
         told = f"{other.model.name} by {other.host.name} {other.host.hello['version']} in {other.precision}"
         return QualityFound(found | {"reference_nll": likelihood}, told)
+
+    def _alone(self, mine: Predictor, why: str) -> QualityFound:
+        found = self._predict(mine, {"ids_file": str(self._scratch / "alone.npy")})
+        return QualityFound(found, f"none: {why}")
 
     def _reference(self, other: Predictor) -> tuple[Path, Path, list[float]]:
         key = f"{other.host.name} {other.model} {other.unit} {other.precision}"

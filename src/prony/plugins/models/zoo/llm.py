@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 
@@ -39,10 +39,21 @@ class LlmCard:
     context: int
     is_tied: bool = False
     version: int = 1
+    formats: ClassVar[tuple[str, ...]] = (FOLDER, ".gguf")
 
     @property
     def parameters(self) -> int:
         return sum(int(np.prod(shape)) for _, _, shape in tensors(self))
+
+    @property
+    def size_bytes(self) -> int:
+        """The weights as a GGUF file has them."""
+        return 2 * self.parameters
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates for one token, in its matrix products."""
+        return self.parameters - (0 if self.is_tied else self.vocabulary * self.width)
 
 
 _CARDS = (
