@@ -20,7 +20,7 @@ from prony.model.estimate import Estimate, Grade
 from prony.model.job import Job
 from prony.model.metric import METRICS, STATISTICS
 from prony.plugins.models.zoo.cards import ZOO
-from prony.plugins.models.zoo.llm import LLM_ZOO
+from prony.plugins.models.zoo.llm_cards import LLM_ZOO
 from prony.runner import engines, exit_decoder
 from prony.stats.quantiles import least_count, median_ranks
 

@@ -11,7 +11,8 @@ import pytest
 from prony.errors import CapacityError, InputError
 from prony.plugins.engines.llamacpp import Llamacpp
 from prony.plugins.engines.null import Null
-from prony.plugins.models.zoo.llm import LLM_ZOO, write_gguf
+from prony.plugins.models.zoo.llm import write_gguf
+from prony.plugins.models.zoo.llm_cards import LLM_ZOO
 from prony.ports.engine import LoadOptions
 from prony.ports.llm import LlmEngine, LlmOptions, LlmSession
 from servers.needs import lack

@@ -3,7 +3,7 @@
 import argparse
 import signal
 
-import xllamacpp  # type: ignore[import-not-found]
+import xllamacpp
 
 
 def main() -> None:

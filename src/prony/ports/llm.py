@@ -130,8 +130,6 @@ def hash_words(words: Sequence[str | bytes]) -> str:
     return found.hexdigest()
 
 
-# What an engine has among its formats that loads a folder with a configuration, weights and a tokenizer.
-FOLDER = "folder"
 # A folder with this file has no weights: they are made when it is loaded, the same wherever that is.
 SEEDED = "seeded.json"
 _SEEDED_STD = 0.02

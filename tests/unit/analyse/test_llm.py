@@ -41,10 +41,10 @@ def one_pass(prefill_ms: float, gaps_ms: Sequence[float]) -> dict[str, Any]:
 
 def summarised(
     job: Job, passes: Sequence[dict[str, Any]], *, device: str = "cpu", precision: str = "bf16",
-    quality: Mapping[str, Sequence[float]] | None = None, **details: str,
+    quality: Mapping[str, Sequence[float]] | None = None, details: Mapping[str, str] | None = None,
 ) -> Summary:  # fmt: skip
     effective = Effective(
-        engine="null", engine_version="1", python="3", device=device, precision=precision, details=details
+        engine="null", engine_version="1", python="3", device=device, precision=precision, details=dict(details or {})
     )
     found = result([repetition(index, phases={"measure": phase()}) for index in range(5)], effective=effective)
     frames = [token_frame(index, passes, quality if index == 0 else None) for index in range(5)]
@@ -81,19 +81,19 @@ def test_a_job_that_only_reads_has_the_rate_of_reading_as_its_headline() -> None
 
 def test_decoding_is_held_against_the_bandwidth_of_a_known_card_and_reading_against_its_arithmetic() -> None:
     job = job_of(prompt=512, generate=3, depth=0)
-    found = summarised(job, [one_pass(20, [10, 10, 10])], device=H200, **EIGHT_B)
+    found = summarised(job, [one_pass(20, [10, 10, 10])], device=H200, details=EIGHT_B)
     assert value(found, "mbu.p50") == pytest.approx(16e9 * 100 / 4.8e12, rel=1e-3)
     assert value(found, "mfu.p50") == pytest.approx(2 * 8e9 * 25600 / 989e12, rel=1e-3)
 
 
 def test_what_would_use_more_than_the_card_has_is_void() -> None:
-    found = summarised(job_of(generate=3), [one_pass(20, [1, 1, 1])], device=H200, **EIGHT_B)
+    found = summarised(job_of(generate=3), [one_pass(20, [1, 1, 1])], device=H200, details=EIGHT_B)
     assert {one.code for one in found.verdict.reasons} >= {"above_peak"}
     assert found.verdict.grade is Grade.VOID
 
 
 def test_a_card_that_nobody_knows_has_no_share() -> None:
-    assert "mbu.p50" not in summarised(job_of(), [one_pass(20, [1, 1, 1])], **EIGHT_B).estimates
+    assert "mbu.p50" not in summarised(job_of(), [one_pass(20, [1, 1, 1])], details=EIGHT_B).estimates
 
 
 def quality(divergence: float) -> dict[str, list[float]]:

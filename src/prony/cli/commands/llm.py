@@ -130,7 +130,8 @@ def _fitting_engines(model: str) -> list[str]:
     """Return the engines that load a model's format, the one that knows it best first."""
     from prony.errors import InputError
     from prony.ports import plugins
-    from prony.ports.llm import FOLDER, LlmEngine
+    from prony.ports.llm import LlmEngine
+    from prony.ports.models import FOLDER
 
     ending = Path(model).suffix.lower()
     is_any = model.startswith("zoo:")

@@ -22,7 +22,8 @@ from prony.ports.engine import (
     LoadOptions,
     Session,
 )  # fmt: skip
-from prony.ports.llm import FOLDER, SEEDED, LlmFacts, LlmOptions, hash_words, refuse_as_model, seeded_values
+from prony.ports.llm import SEEDED, LlmFacts, LlmOptions, hash_words, refuse_as_model, seeded_values
+from prony.ports.models import FOLDER
 
 _CASTS = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 _NAMES = {cast: name for name, cast in _CASTS.items()}

@@ -10,9 +10,9 @@ from tokenizers import Tokenizer
 
 from prony.errors import CapacityError
 from prony.plugins.models.zoo import ZooSource
-from prony.plugins.models.zoo.llm import LLM_ZOO
-from prony.ports.llm import FOLDER, SEEDED
-from prony.ports.models import FetchOptions, ModelFiles
+from prony.plugins.models.zoo.llm_cards import LLM_ZOO
+from prony.ports.llm import SEEDED
+from prony.ports.models import FOLDER, FetchOptions, ModelFiles
 
 SIZES = {"llm-1m": 1e6, "llm-15m": 15e6, "llm-135m": 135e6, "llm-1b": 1.24e9, "llm-3b": 3.21e9, "llm-8b": 8.03e9}
 

@@ -13,8 +13,7 @@ from prony.kinds.llm.tokens import TokenTimes, token_frame
 from prony.model.job import Job
 from prony.model.result import Effective, Repetition
 from prony.ports import plugins
-from prony.ports.llm import FOLDER
-from prony.ports.models import FetchOptions, scheme_of
+from prony.ports.models import FOLDER, FetchOptions, scheme_of
 from prony.runner.child.wire import ChildOrder, Message
 from prony.runner.context import RunContext
 from prony.runner.folder import ResultFolder, write_frame

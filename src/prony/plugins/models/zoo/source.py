@@ -11,7 +11,7 @@ from prony.errors import CapacityError
 from prony.plugins.models.lock import made_once
 from prony.plugins.models.zoo import convert as converter
 from prony.plugins.models.zoo.cards import ZOO, ModelCard, card_of
-from prony.plugins.models.zoo.llm import LLM_ZOO, fetch_llm
+from prony.plugins.models.zoo.llm_cards import LLM_ZOO
 from prony.ports.models import FetchOptions, ModelFiles, Progress
 from prony.runner.checksum import verify
 
@@ -26,6 +26,8 @@ class ZooSource:
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
         name = reference.removeprefix("zoo:")
         if name in LLM_ZOO:
+            from prony.plugins.models.zoo.llm import fetch_llm
+
             found = fetch_llm(LLM_ZOO[name], options)
             verify(found.files, options.checksum, source=reference)
             return found
