@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from prony.plugins.models.zoo.llm import write_gguf
+from prony.plugins.models.zoo.llm_cards import LLM_ZOO
 from prony.recipe import load as load_recipe
 from servers.commands import call_prony
 from servers.needs import lack
@@ -80,11 +83,32 @@ def test_the_example_is_a_grid_of_batches_and_depths() -> None:
     assert len(loaded.jobs("e1")) == 4
 
 
-def test_llama_cpp_measures_a_model_of_the_zoo() -> None:
+@pytest.fixture
+def added(home: Path) -> None:
+    """The engine, in an interpreter of its own."""
     python = environment() / "python"
     if not list(environment().parent.glob("lib/python3*/site-packages/xllamacpp")):
         lack("xllamacpp", f"no llama.cpp here: pip install xllamacpp into {environment().parent}")
     call_prony("engines", "add", "llamacpp", "--python", str(python))
+
+
+@pytest.mark.usefixtures("added")
+def test_llama_cpp_measures_a_model_of_the_zoo() -> None:
     (job,) = run("zoo:llm-1m", "--engine", "llamacpp", "--prompt", "16", "--generate", "8")
     assert job["estimates"]["decode_tok_s.p50"]["value"] > 0
     assert job["result"]["effective"]["precision"] == "f16"
+
+
+@pytest.mark.usefixtures("added")
+def test_the_service_starts_from_the_engine_where_there_is_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", os.defpath)
+    write_gguf(LLM_ZOO["llm-1m"], Path("model.gguf"))
+    recipe = Path(__file__).parents[2] / "recipes" / "llamacpp.yaml"
+    sets = [
+        f"workload.settings.model={Path('model.gguf').absolute()}", "workload.settings.threads=1",
+        "workload.settings.context=2048", "workload.prompts.input_words=5", "workload.prompts.output_tokens=4",
+        "load.requests=8", "load.repeats=1",
+    ]  # fmt: skip
+    words = [word for one in sets for word in ("--set", one)]
+    (job,) = json.loads(call_prony("run", recipe, *words, "--json", "--no-report").stdout)["jobs"]
+    assert job["estimates"]["ttft_ms.p50"]["value"] > 0
