@@ -79,7 +79,7 @@ _FUNCTIONS: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
     ("llama_batch_free", None, (_Batch,)),
     ("llama_decode", ctypes.c_int32, (_Reference, _Batch)),
     ("llama_synchronize", None, (_Reference,)),
-    ("llama_get_logits_ith", ctypes.POINTER(ctypes.c_float), (_Reference, ctypes.c_int32)),
+    ("llama_get_logits_ith", ctypes.c_void_p, (_Reference, ctypes.c_int32)),
 )  # fmt: skip
 
 
@@ -129,6 +129,7 @@ class LlamaSession:
         self._model = self._load(path)
         self._vocabulary = self._c.llama_model_get_vocab(self._model)
         self._size = int(self._c.llama_vocab_n_tokens(self._vocabulary))
+        self._row: Any = ctypes.c_float * self._size
         asked = library.context_parameters()
         each = _round_up(options.context)
         for place, value in enumerate((each * options.batch, max(2048, options.batch), _UBATCH, options.batch)):
@@ -312,7 +313,10 @@ class LlamaSession:
             row: Array = self._kept[-1 - place]
             return row
         found = self._c.llama_get_logits_ith(self._context, place)
-        return np.ctypeslib.as_array(found, (self._size,))
+        if not found:
+            raise self._failed()
+        held: Any = self._row.from_address(found)
+        return np.frombuffer(held, np.float32)
 
 
 def _round_up(tokens: int) -> int:
