@@ -71,6 +71,7 @@ def test_what_cannot_run_is_a_recorded_failure_in_words(words: tuple[str, ...], 
         (("m.null", "--prompt", "some"), "no list of numbers"),
         (("m.gguf", "--engine", "onnxruntime"), "hosts no language models"),
         (("m.null", "--option", "novalue"), "no KEY=VALUE"),
+        (("m.gguf", "--engine", "vllm"), "recipes/vllm.yaml"),
         (("m.null", "--generate", "1"), "at least 2"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from prony.errors import InputError, PronyError
+from prony.errors import InputError, NotFoundError, PronyError
 from prony.kinds.llm.schema import LlmWorkload
 from prony.model.device import AbilityReport
 from prony.model.job import Job
@@ -22,6 +22,13 @@ _KEYS = {
     "no_llm_engine": "engine", "unit_unavailable": "unit", "precision_unavailable": "precision",
     "context_exceeded": "prompt", "no_reference": "reference",
 }  # fmt: skip
+# Engines that people ask for and that are not here: what to do instead.
+_ELSEWHERE = {
+    "vllm": "start it as a service: prony run recipes/vllm.yaml",
+    "mlx": "it needs Apple silicon; serve it there, and measure its address: prony run recipes/llm-endpoint.yaml",
+    "onnxruntime-genai": "measure an address that serves it: prony run recipes/llm-endpoint.yaml",
+    "openvino-genai": "measure an address that serves it: prony run recipes/llm-endpoint.yaml",
+}
 
 
 class LlmPrepare(Prepare):
@@ -31,6 +38,10 @@ class LlmPrepare(Prepare):
         work = job.work(LlmWorkload)
         plugins.target(plugins.MODELS, scheme_of(work.model))
         for name in (work.engine, *filter(None, [work.reference_engine])):
+            if name in _ELSEWHERE and name not in plugins.find_plugins(plugins.ENGINES):
+                raise NotFoundError(
+                    f"{name} is not hosted in this process yet", hint=_ELSEWHERE[name], code="unknown_engine"
+                )
             engine = plugins.load_plugin(plugins.ENGINES, name)
             if not issubclass(engine, LlmEngine):
                 raise InputError(
