@@ -4344,7 +4344,7 @@ export interface components {
              * Workload
              * @description what is measured, chosen by `kind`
              */
-            workload: components["schemas"]["LlmWorkload"] | components["schemas"]["ModelWorkload"] | components["schemas"]["HardwareWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
+            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["HardwareWorkload"] | components["schemas"]["LlmWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
         };
         /**
          * JobBatch
@@ -6334,7 +6334,7 @@ export interface components {
              * Workload
              * @description what is measured, chosen by `kind`
              */
-            workload: components["schemas"]["LlmWorkload"] | components["schemas"]["ModelWorkload"] | components["schemas"]["HardwareWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
+            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["HardwareWorkload"] | components["schemas"]["LlmWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
         };
         /**
          * RecipeAlarm

@@ -31,7 +31,6 @@ class LlmWorkload(Workload):
     sample_noun: ClassVar[str] = "token"
     unit_noun: ClassVar[str] = "tokens"
     sample_columns: ClassVar[tuple[str, ...]] = ("at_ns", "name", "value")
-    is_allowed_by_default: ClassVar[bool] = True
     named_fields: ClassVar[Mapping[str, str]] = {"engine": "engines"}
 
     kind: Literal["llm"] = Field(description="which kind of workload this is")
