@@ -44,7 +44,8 @@ class LlmJob(SuiteJob):
         """Return what the child needs to know."""
         work = self.job.work(LlmWorkload)
         return work.model_dump(mode="json", include=_GIVEN) | {
-            "model": str(self.model), "threads": self.threads, "context": work.context
+            "model": str(self.model), "threads": self.threads, "context": work.context,
+            "settles": self.job.measure.warmup == "auto"
         }  # fmt: skip
 
     def keep(self, repetition: Repetition, readings: Sequence[Message]) -> list[float]:
