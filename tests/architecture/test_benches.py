@@ -29,6 +29,7 @@ DIFFERENT = {
     "rerun": WHERE_IT_RUNS,
     "duet": WHERE_IT_RUNS,
     "hardware": WHERE_IT_RUNS,
+    "llm": WHERE_IT_RUNS,
     "check": "here the plug-ins of this machine decide, on a server what its agents can do",
     "list": "here it reads the database by the standard library alone, to start fast, and shows the results too",
     "logs": "here they are files beside finished results, on a server they grow while the job runs",

@@ -20,6 +20,7 @@ from prony.model.estimate import Estimate, Grade
 from prony.model.job import Job
 from prony.model.metric import METRICS, STATISTICS
 from prony.plugins.models.zoo.cards import ZOO
+from prony.plugins.models.zoo.llm_cards import LLM_ZOO
 from prony.runner import engines, exit_decoder
 from prony.stats.quantiles import least_count, median_ranks
 
@@ -151,7 +152,7 @@ def is_told(engine: str, ending: str, text: str) -> bool:
 
 
 def test_the_page_about_commands_shows_the_zoo_as_it_is() -> None:
-    assert re.findall(r"^zoo:(\S+)", page("commands"), re.MULTILINE) == list(ZOO)
+    assert re.findall(r"^zoo:(\S+)", page("commands"), re.MULTILINE) == [*ZOO, *LLM_ZOO]
 
 
 # Settings

@@ -82,7 +82,7 @@ def test_nothing_outside_its_folder_names_a_kind(module: str) -> None:
         "job.workload.kind == 'service'",
         "if entry.job.workload.kind in ('model', 'script'): pass",
         "TABLE[job.workload.kind]",
-        "KINDS = ('model', 'service', 'script', 'hardware')",
+        "KINDS = ('model', 'service', 'script', 'hardware', 'llm')",
     ],
 )
 def test_the_test_sees_a_kind_that_is_named(text: str) -> None:

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from prony.plugins.services import llamacpp_server
 from servers.needs import lack
 
 HERE = Path(__file__).parent
@@ -40,6 +41,6 @@ def llama_server(folder: Path) -> tuple[str, Path]:
     model = folder / "tiny.gguf"
     subprocess.run([python, HERE / "tiny_gguf.py", model], check=True)
     made = folder / "llama-server"
-    made.write_text(f'#!/bin/sh\nexec {python} {HERE / "llama_server.py"} "$@"\n')
+    made.write_text(f'#!/bin/sh\nexec {python} {llamacpp_server.__file__} "$@"\n')
     made.chmod(0o755)
     return str(made), model

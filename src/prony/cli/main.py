@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "menu": ("menu", "be guided through the commands, by numbers"),
     "duet": ("duet", "run two sides of a recipe in turns and compare them"),
     "hardware": ("hardware", "measure this machine: memory, matrix products, disk, GPUs"),
+    "llm": ("llm", "measure a language model: prefill and decode tokens a second, memory, quality"),
     "load": ("load", "load an address, without a recipe"),
     "mock": ("mock", "serve answers whose timing is known"),
     "list": ("list", "list experiments"),

@@ -15,6 +15,9 @@ from prony.errors import InputError
 Progress = Callable[[int, int | None], None]
 
 
+# What an engine has among its formats that loads a folder with a configuration, weights and a tokenizer.
+FOLDER = "folder"
+
 # Whether a model may come out of a private network: never, by https alone, or by plain http as well.
 PRIVATE_WORDS = ("refuse", "allow", "plain")
 

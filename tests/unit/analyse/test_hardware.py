@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from prony.kinds.hardware.peaks import find_peak
+from prony.analyse.peaks import find_peak
 from prony.kinds.hardware.readings import best_operation, headline_metric, reading_frame
 from prony.kinds.hardware.report import PART as REPORT
 from prony.kinds.hardware.schema import HardwareWorkload

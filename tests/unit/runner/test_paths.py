@@ -27,7 +27,7 @@ from prony.runner.paths import check_paths, path_kind
 NO_PATHS = {
     "names and words that nothing is opened by": "ChromaOptions.database ChromaOptions.tenant Cost.currency "
     "DatasetOptions.expected DatasetOptions.max_tokens DatasetOptions.prompt DatasetOptions.system GrpcOptions.service "
-    "HardwareWorkload.layers HardwareWorkload.unit "
+    "HardwareWorkload.layers HardwareWorkload.unit LlmWorkload.checksum LlmWorkload.unit "
     "Inputs.axes Inputs.shapes Inputs.values LlamacppOptions.model_name Load.slo ModelWorkload.checksum "
     "ModelWorkload.engine_version ModelWorkload.unit OllamaOptions.keep_alive OllamaOptions.model "
     "OllamaOptions.parameters OpenAiOptions.extra OpenAiOptions.model PostgresOptions.database PostgresOptions.sql "
@@ -36,7 +36,8 @@ NO_PATHS = {
     "S3Options.region ScriptMetric.name ScriptMetric.pattern ScriptMetric.unit ScriptSource.checksum ScriptSource.name "
     "ScriptWorkload.directory_name "
     "TextsOptions.texts Values.constant VllmOptions.model_name",
-    "names of plug-ins": "ModelWorkload.engine ServiceWorkload.driver ServiceWorkload.service ServiceWorkload.task",
+    "names of plug-ins": "LlmWorkload.engine LlmWorkload.reference_engine ModelWorkload.engine "
+    "ServiceWorkload.driver ServiceWorkload.service ServiceWorkload.task",
     "numbers and how they are spread": "ConversationsOptions.output_tokens DatasetOptions.output_tokens "
     "SyntheticOptions.input_tokens SyntheticOptions.input_words SyntheticOptions.output_tokens "
     "TextsOptions.output_tokens",
@@ -132,6 +133,7 @@ def settings_of(service: str, **settings: Any) -> dict[str, Any]:
 
 
 # One job for each field that holds a path; {} is where the path goes.
+LLM = {"kind": "llm", "model": "zoo:llm-1m", "engine": "null"}
 NAMED: dict[str, dict[str, Any]] = {
     "Values.file": {"workload": MODEL | {"inputs": {"values": {"x": {"file": "{}"}}}}},
     "ModelWorkload.model": {"workload": MODEL | {"model": "{}"}},
@@ -142,6 +144,9 @@ NAMED: dict[str, dict[str, Any]] = {
     "ServiceWorkload.endpoint, PostgreSQL": {
         "workload": {"kind": "service", "driver": "postgres", "endpoint": "postgresql://a/b?sslrootcert={}"}
     },
+    "LlmWorkload.model": {"workload": LLM | {"model": "{}"}},
+    "LlmWorkload.reference": {"workload": LLM | {"reference": "{}"}},
+    "LlmWorkload.options": {"workload": LLM | {"options": {"cache": "{}"}}},
     "HardwareWorkload.path": {"workload": {"kind": "hardware", "test": "disk", "path": "{}"}},
     "Replay.file": {"workload": CHAT, "load": {"replay": {"file": "{}"}}},
     "ScriptWorkload.directory": {"workload": SCRIPT | {"directory": "{}"}},

@@ -4358,7 +4358,7 @@ export interface components {
              * Workload
              * @description what is measured, chosen by `kind`
              */
-            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["HardwareWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
+            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["HardwareWorkload"] | components["schemas"]["LlmWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
         };
         /**
          * JobBatch
@@ -4702,6 +4702,114 @@ export interface components {
             sent: number;
             /** Tokens Per S */
             tokens_per_s?: number | null;
+        };
+        /**
+         * LlmWorkload
+         * @description A language model on an engine in a process of its own: how fast it reads prompts and writes tokens.
+         */
+        LlmWorkload: {
+            /**
+             * Batch
+             * @description sequences at the same time
+             * @default 1
+             */
+            batch: number;
+            /**
+             * Checksum
+             * @description sha256: and the 64 hexadecimal digits that the model must have
+             */
+            checksum?: string | null;
+            /**
+             * Depth
+             * @description tokens that the cache holds before the prompt and the first token
+             * @default 0
+             */
+            depth: number;
+            /**
+             * Engine
+             * @description the engine that hosts the model; `prony engines` lists those found here
+             * @example llamacpp
+             * @example transformers
+             */
+            engine: string;
+            /**
+             * Generate
+             * @description tokens that are written; 0: none are, else at least 2
+             * @default 128
+             */
+            generate: number;
+            /**
+             * @description which kind of workload this is (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            kind: "llm";
+            /**
+             * Model
+             * @description a GGUF file, a folder in Hugging Face's layout, zoo:llm-NAME, https:// or s3://
+             * @example zoo:llm-1m
+             * @example models/mine.gguf
+             */
+            model: string;
+            /**
+             * Options
+             * @description handed to the engine as they are
+             * @default {}
+             */
+            options: {
+                [key: string]: string | number | boolean;
+            };
+            /**
+             * Passes
+             * @description how often each process reads the prompt and writes
+             * @default 3
+             */
+            passes: number;
+            /**
+             * Precision
+             * @description precision to compute in; default: that of the weights, and it is shown
+             * @default default
+             * @enum {string}
+             */
+            precision: "default" | "fp32" | "fp16" | "bf16" | "int8";
+            /**
+             * Prompt
+             * @description tokens of the prompt that is read; 0: none is
+             * @default 512
+             */
+            prompt: number;
+            /**
+             * Quality
+             * @description also compare the model's predictions on shipped text with those of a reference
+             * @default false
+             */
+            quality: boolean;
+            /**
+             * Reference
+             * @description of `quality`: the model to compare with; default: the same one in fp32
+             */
+            reference?: string | null;
+            /**
+             * Reference Engine
+             * @description of `quality`: the engine of the reference; default: the same
+             */
+            reference_engine?: string | null;
+            /**
+             * Seed
+             * @description seed of the token ids of the prompts
+             * @default 0
+             */
+            seed: number;
+            /**
+             * Threads
+             * @description threads of the engine; default: every CPU this process may use
+             */
+            threads?: number | null;
+            /**
+             * Unit
+             * @description compute unit: cpu, cuda, cuda-1, ...
+             * @default cpu
+             */
+            unit: string;
         };
         /**
          * Load
@@ -6256,7 +6364,7 @@ export interface components {
              * Workload
              * @description what is measured, chosen by `kind`
              */
-            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["HardwareWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
+            workload: components["schemas"]["ModelWorkload"] | components["schemas"]["HardwareWorkload"] | components["schemas"]["LlmWorkload"] | components["schemas"]["ScriptWorkload"] | components["schemas"]["ServiceWorkload"];
         };
         /**
          * RecipeAlarm
@@ -8136,6 +8244,7 @@ export type Limits = components['schemas']['Limits'];
 export type LimitState = components['schemas']['LimitState'];
 export type Listing = components['schemas']['Listing'];
 export type Live = components['schemas']['Live'];
+export type LlmWorkload = components['schemas']['LlmWorkload'];
 export type Load = components['schemas']['Load'];
 export type LoginLink = components['schemas']['LoginLink'];
 export type Lot = components['schemas']['Lot'];

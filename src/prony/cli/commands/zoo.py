@@ -16,11 +16,14 @@ def command(options: Namespace) -> int:
     from dataclasses import asdict
 
     from prony.cli.output import print_columns, print_json
-    from prony.plugins.models.zoo.cards import ZOO
+    from prony.plugins.models.zoo.cards import ZOO, ModelCard
+    from prony.plugins.models.zoo.llm_cards import LLM_ZOO, LlmCard
 
     if options.json:
-        print_json([asdict(card) for card in ZOO.values()])
+        llms = [asdict(card) | {"parameters": card.parameters, "formats": card.formats} for card in LLM_ZOO.values()]
+        print_json([*(asdict(card) for card in ZOO.values()), *llms])
         return 0
+    cards: list[ModelCard | LlmCard] = [*ZOO.values(), *LLM_ZOO.values()]
     rows = [
         (
             f"zoo:{card.name}",
@@ -30,7 +33,7 @@ def command(options: Namespace) -> int:
             " ".join(card.formats),
             card.description,
         )
-        for card in ZOO.values()
+        for card in cards
     ]
     print_columns(("MODEL", "PARAMETERS", "SIZE", "MACS", "FORMATS", "WHAT IT IS"), rows)
     return 0

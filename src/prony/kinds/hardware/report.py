@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from prony.kinds.hardware.peaks import find_peak
+from prony.analyse.peaks import find_peak
 from prony.kinds.hardware.readings import OF_PEAK
 from prony.kinds.hardware.schema import HardwareWorkload
 from prony.model.check import Named

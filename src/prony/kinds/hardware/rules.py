@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from prony.analyse import rules
 from prony.analyse.canaries import check_canary
+from prony.analyse.peaks import Peak
 from prony.analyse.verdict import Evidence, Rule, note, percent, suspect, verdict_of, void
-from prony.kinds.hardware.peaks import Peak
 from prony.model.estimate import Reason, Verdict
 
 _ABOVE_PEAK = 1.05

@@ -15,9 +15,9 @@ class HardwareRun(Run):
     """Jobs to result folders."""
 
     def run(self, jobs: Sequence[Job], folders: Sequence[Path], context: RunContext) -> list[Result]:
-        from prony.kinds.hardware.runner.runner import HardwareRunner
+        from prony.kinds.hardware.runner.runner import hardware_runner
 
-        return HardwareRunner(context).run(jobs, folders)
+        return hardware_runner(context).run(jobs, folders)
 
 
 PART = HardwareRun()

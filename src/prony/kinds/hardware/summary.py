@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from prony.analyse.canaries import canary_medians
 from prony.analyse.estimates import EstimateSet, sensitivity_of, single_estimates
+from prony.analyse.peaks import Peak, find_peak
 from prony.analyse.runs import MeasuredRun
 from prony.analyse.selection import select
 from prony.errors import InputError
-from prony.kinds.hardware.peaks import Peak, find_peak
 from prony.kinds.hardware.readings import (
     HARDWARE_METRICS,
     OF_PEAK,

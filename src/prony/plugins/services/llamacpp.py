@@ -1,22 +1,54 @@
-"""llama.cpp's `llama-server`; ready when its model is loaded."""
+"""llama.cpp's `llama-server`, or the same by the library of the engine `llamacpp`; ready when its model is loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from pydantic import Field
 
-from prony.errors import NotFoundError
+from prony.errors import CapacityError, NotFoundError
+from prony.plugins.services import llamacpp_server
 from prony.plugins.services.asking import SilentError, ask, ask_json, pick_values
-from prony.plugins.services.launch import LaunchedServer, ServiceOptions, bind, installation_of, lacking, start_of
+from prony.plugins.services.launch import (
+    LaunchedServer,
+    ServiceOptions,
+    bind,
+    find_program,
+    installation_of,
+    lacking,
+    start_of,
+)
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
+from prony.runner.engines import interpreter
 from prony.runner.services.site import LOOPBACK
+from prony.store.home import home
 
 PROGRAMS = ("llama-server",)
-HOW = "brew install llama.cpp, or a release from https://github.com/ggml-org/llama.cpp/releases"
+HOW = (
+    "prony engines add llamacpp, or brew install llama.cpp, or a release from "
+    "https://github.com/ggml-org/llama.cpp/releases"
+)
+
+
+class LlamaLibrary(NamedTuple):
+    """An interpreter that has the package `xllamacpp`, and the package's version."""
+
+    python: Path
+    version: str
+
+
+def find_library() -> LlamaLibrary | None:
+    """Return the interpreter of the engine `llamacpp`, where that has its package."""
+    try:
+        python = Path(interpreter("llamacpp", home().engines))
+    except CapacityError:  # it was added, and is gone
+        return None
+    for folder in python.parent.parent.glob("lib/python*/site-packages/xllamacpp-*.dist-info"):
+        return LlamaLibrary(python, folder.name.removesuffix(".dist-info").rpartition("-")[2])
+    return None
 
 
 class LlamacppOptions(ServiceOptions):
@@ -36,10 +68,14 @@ class Llamacpp:
     Options: ClassVar[type[LlamacppOptions]] = LlamacppOptions
 
     def available(self, options: LlamacppOptions) -> str | None:
-        return lacking(PROGRAMS, options, HOW)
+        lacks = lacking(PROGRAMS, options, HOW)
+        is_open = options.image is None and options.program is None
+        return None if is_open and find_library() is not None else lacks
 
     def installation(self) -> Installation | None:
-        return installation_of(PROGRAMS, pattern=r"(?<=version: )[0-9]+")
+        found = installation_of(PROGRAMS, pattern=r"(?<=version: )[0-9]+")
+        library = find_library() if found is None else None
+        return Installation(library.python, "package", library.version) if library is not None else found
 
     def start(self, site: ServiceSite) -> Start:
         options: LlamacppOptions = site.options
@@ -53,15 +89,19 @@ class Llamacpp:
             "--parallel": options.parallel,
             "--n-gpu-layers": options.gpu_layers,
         }
+        is_open = options.image is None and options.program is None and find_program(PROGRAMS) is None
+        library = find_library() if is_open else None
         server = LaunchedServer(
             PROGRAMS,
             [
+                *(() if library is None else (llamacpp_server.__file__,)),
                 *("--model", str(model), "--host", bind(options), "--port", str(site.port), "--metrics"),
                 *(word for name, value in chosen.items() if value is not None for word in (name, str(value))),
             ],
             Endpoint(host=LOOPBACK, port=site.port),
             metrics_path="/metrics",
             shared=[model],
+            path=None if library is None else library.python,
         )
         return start_of(server, site)
 

@@ -20,13 +20,14 @@ class SuiteTest:
     """One thing that hardware does again and again.
 
     `sample` does it so many times and returns the nanoseconds of each; `value_of` makes the metric's value of them.
-    `operation` tells tests of one metric apart.
+    `operation` tells tests of one metric apart. `read` takes the readings itself, where they are more than times.
     """
 
     metric: str
     operation: str
     sample: Callable[[int], list[int]]
     value_of: Callable[[float], float]
+    read: Callable[[Stop], list[dict[str, Any]]] | None = None
 
 
 class TestSuite(Protocol):
@@ -41,7 +42,7 @@ class TestSuite(Protocol):
     def tests(self) -> Iterator[SuiteTest]:
         """Return the tests, each made when the one before is over."""
 
-    def facts(self) -> Mapping[str, str]:
+    def facts(self) -> Mapping[str, Any]:
         """Return what was used: device, threads, sizes, what was left out and why."""
 
     def close(self) -> None:
@@ -66,6 +67,11 @@ def time_by_wall(call: Callable[[], Any]) -> Callable[[int], list[int]]:
 def rate_of(amount: float) -> Callable[[float], float]:
     """Return what makes so much a nanosecond of a time: of bytes it is GB/s."""
     return lambda ns: amount / ns
+
+
+def take_readings(test: SuiteTest, time_ns: int, stop: Stop) -> list[dict[str, Any]]:
+    """Return the readings of a test: one, unless it takes them itself."""
+    return [take_reading(test, time_ns, stop)] if test.read is None else test.read(stop)
 
 
 def take_reading(test: SuiteTest, time_ns: int, stop: Stop) -> dict[str, Any]:

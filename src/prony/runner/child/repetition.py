@@ -40,7 +40,7 @@ from prony.runner.child import compare as outputs_file
 from prony.runner.child.device_passes import judge_canary, run_back_to_back, time_by_marks, time_copies
 from prony.runner.child.inputs import MadeInput, make_inputs
 from prony.runner.child.loop import Call, Stamps, Stop, measure, time_calls, warm_up
-from prony.runner.child.readings import SuiteTest, TestSuite, take_reading
+from prony.runner.child.readings import SuiteTest, TestSuite, take_readings
 from prony.runner.child.sizes_beside import suggest_from_files
 from prony.runner.child.wire import PHASE_BYTES, ChildOrder, MessageWire
 
@@ -179,7 +179,9 @@ class Child:
         before_ns, time_ns = _children_cpu_ns(), self.order.max_time_ns
         if device_id is not None:  # the card is metered until another phase begins
             self.wire.send("phase", name="sustained")
-        readings = self._during("measure", lambda: [take_reading(one, time_ns, self.stop) for one in tests])
+        readings = self._during(
+            "measure", lambda: [one for test in tests for one in take_readings(test, time_ns, self.stop)]
+        )
         cpu_ns = (self.phases["measure"]["cpu_ns"] or 0) + _children_cpu_ns() - before_ns
         self.phases["measure"] |= {"cpu_ns": cpu_ns, "count": len(readings)}
         since_ns = time.process_time_ns() - self.cpu_before_warmup_ns + _children_cpu_ns()

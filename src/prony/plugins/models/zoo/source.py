@@ -11,6 +11,7 @@ from prony.errors import CapacityError
 from prony.plugins.models.lock import made_once
 from prony.plugins.models.zoo import convert as converter
 from prony.plugins.models.zoo.cards import ZOO, ModelCard, card_of
+from prony.plugins.models.zoo.llm_cards import LLM_ZOO
 from prony.ports.models import FetchOptions, ModelFiles, Progress
 from prony.runner.checksum import verify
 
@@ -23,7 +24,14 @@ class ZooSource:
     scheme: ClassVar[str] = "zoo"
 
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
-        card = card_of(reference.removeprefix("zoo:"))
+        name = reference.removeprefix("zoo:")
+        if name in LLM_ZOO:
+            from prony.plugins.models.zoo.llm import fetch_llm
+
+            found = fetch_llm(LLM_ZOO[name], options)
+            verify(found.files, options.checksum, source=reference)
+            return found
+        card = card_of(name)
         ending = _chosen_format(card, options.formats)
         progress(0, card.size_bytes)
         path = self._onnx(card, options)

@@ -1,12 +1,16 @@
-"""llama.cpp's server by the command line of `llama-server`: the package `xllamacpp` brings the library, no program."""
+"""Serve llama.cpp by the command line of `llama-server`: the package `xllamacpp` brings the library, but no program.
+
+It is run as a file by the interpreter that has the package, so it imports nothing of Prony.
+"""
 
 import argparse
 import signal
+import sys
 
-import xllamacpp  # type: ignore[import-not-found]
 
+def main() -> int:
+    import xllamacpp
 
-def main() -> None:
     asked = argparse.ArgumentParser()
     for name, kind in (("model", str), ("host", str), ("alias", str), ("slot-save-path", str)):
         asked.add_argument(f"--{name}", type=kind)
@@ -33,7 +37,8 @@ def main() -> None:
     server = xllamacpp.Server(wanted)
     signal.pause()
     del server
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

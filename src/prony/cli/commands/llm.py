@@ -1,0 +1,148 @@
+"""`prony llm`: measure how fast a language model reads prompts and writes tokens, without a recipe."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from prony.cli.arguments import RunOutput, add_busy, add_json, add_report, add_server, wait_quiet_s
+
+_PRECISIONS = ("default", "fp32", "fp16", "bf16", "int8")
+_ALL = "all"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Measure a language model: prompts read (pp512) and tokens written (tg128), at depths and batch sizes. Options
+    that take several values separate them by commas. What comes out is kept like any other experiment."""
+    parser.add_argument("model", metavar="MODEL", help="a GGUF file, a Hugging Face folder, zoo:llm-NAME or a URL")
+    parser.add_argument("--engine", metavar="NAMES", help="llamacpp, transformers, ... (by the model's format)")
+    parser.add_argument("--engines", choices=(_ALL,), help="all: every engine here that loads the model, in turns")
+    parser.add_argument("--unit", default="cpu", metavar="NAMES", help="cpu, cuda, cuda-1, ... (cpu)")
+    parser.add_argument("--prompt", default="512", metavar="TOKENS", help="lengths of the prompt; 0: none (512)")
+    parser.add_argument("--generate", default="128", metavar="TOKENS", help="tokens to write; 0: none (128)")
+    parser.add_argument("--batch", default="1", metavar="N", help="sequences at the same time (1)")
+    parser.add_argument("--depth", default="0", metavar="TOKENS", help="tokens in the cache before (0)")
+    parser.add_argument("--threads", metavar="N", help="threads of the engine (every CPU)")
+    parser.add_argument("--precision", default="default", metavar="NAMES", help=", ".join(_PRECISIONS))
+    parser.add_argument("--passes", type=int, default=3, metavar="N", help="of each process (3)")
+    parser.add_argument("--runs", type=int, default=5, metavar="N", help="fresh processes (5)")
+    parser.add_argument("--quality", action="store_true", help="also hold predictions against a reference in fp32")
+    parser.add_argument("--reference", metavar="MODEL", help="of --quality: another model to compare with")
+    parser.add_argument("--reference-engine", metavar="NAME", help="of --quality: its engine (the same)")
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="KEY=VALUE", help="handed to the engine; repeatable"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="PATH=VALUE", help="as in `prony run`; repeatable"
+    )
+    add_busy(parser)
+    add_json(parser)
+    add_report(parser)
+    add_server(parser)
+    parser.add_argument("--priority", type=int, metavar="N", help="on a server: -100 to 100, higher goes first")
+    parser.add_argument("--detach", action="store_true", help="on a server: submit, print the id and leave")
+
+
+def command(options: Namespace) -> int:
+    import json
+
+    from prony.cli.remote import server_address
+    from prony.cli.run_here import pause_garbage_collection, run_recipe_here
+
+    with pause_garbage_collection():
+        from prony.recipe import loads
+    is_remote = server_address(options) is not None
+    written = recipe(options, _choose_engines(options, is_remote=is_remote))
+    loaded = loads(json.dumps(written), "json", "the options", options.set)
+    if is_remote:
+        from prony.cli.submit import submit
+
+        return submit(loaded, options.set, RunOutput.of(options), options)
+    return run_recipe_here(loaded, RunOutput.of(options), base=Path.cwd(), waits_s=wait_quiet_s(options))
+
+
+def recipe(options: Namespace, engines: Sequence[str]) -> dict[str, Any]:
+    """Return the recipe that these options mean; what has several values is an axis."""
+    asked: dict[str, list[Any]] = {
+        "engine": list(engines), "unit": _words(options.unit), "precision": _words(options.precision),
+        **{name: _numbers(name, getattr(options, name)) for name in ("prompt", "generate", "batch", "depth")},
+        **({"threads": _numbers("threads", options.threads)} if options.threads else {}),
+    }  # fmt: skip
+    workload: dict[str, Any] = {"kind": "llm", "model": options.model, "passes": options.passes}
+    workload |= {name: values[0] for name, values in asked.items()}
+    workload |= {"quality": True} if options.quality else {}
+    for name in ("reference", "reference_engine"):
+        workload |= {name: value} if (value := getattr(options, name)) is not None else {}
+    workload |= {"options": dict(map(_option, options.option))} if options.option else {}
+    axes = {f"workload.{name}": values for name, values in asked.items() if len(values) > 1}
+    return {"name": "llm", "workload": workload, "matrix": axes, "measure": {"repeats": options.runs}}
+
+
+def _words(text: str) -> list[str]:
+    return list(dict.fromkeys(filter(None, text.split(","))))
+
+
+def _numbers(name: str, text: str) -> list[int]:
+    from prony.errors import InputError
+
+    words = _words(text)
+    if not words or not all(word.isdecimal() for word in words):
+        raise InputError(f"--{name} {text!r} is no list of numbers", hint=f"as in --{name} 512,2048")
+    return [int(word) for word in words]
+
+
+def _option(text: str) -> tuple[str, Any]:
+    import yaml
+
+    from prony.errors import InputError
+
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise InputError(f"--option {text!r} is no KEY=VALUE", hint="as in --option attention=sdpa")
+    return key, yaml.safe_load(value)
+
+
+def _choose_engines(options: Namespace, *, is_remote: bool) -> list[str]:
+    """Return the engines that were named, or those that load the model's format."""
+    if options.engine:
+        return _words(options.engine)
+    fitting = _fitting_engines(options.model)
+    if options.engines == _ALL and not is_remote:
+        from prony.app.bench import Bench
+        from prony.cli.output import print_note
+        from prony.errors import CapacityError
+
+        with Bench.open() as bench:
+            reports = bench.engines(fitting)
+        for one in reports:
+            if one.state != "ready":
+                print_note(f"without {one.name}: {one.reason}; {one.hint}")
+        ready = [one.name for one in reports if one.state == "ready"]
+        if not ready:
+            raise CapacityError(f"no engine here loads {options.model}", hint=f"prony engines add {fitting[0]}")
+        return ready
+    return fitting if options.engines == _ALL else fitting[:1]
+
+
+def _fitting_engines(model: str) -> list[str]:
+    """Return the engines that load a model's format, the one that knows it best first."""
+    from prony.errors import InputError
+    from prony.ports import plugins
+    from prony.ports.llm import LlmEngine
+    from prony.ports.models import FOLDER
+
+    ending = Path(model).suffix.lower()
+    is_any = model.startswith("zoo:")
+    found: dict[str, tuple[str, ...]] = {}
+    for name in plugins.find_plugins(plugins.ENGINES):
+        engine = plugins.load_plugin(plugins.ENGINES, name)
+        if issubclass(engine, LlmEngine):
+            found[name] = engine.formats
+    wanted = ending if any(ending in formats for formats in found.values()) and ending else FOLDER
+    fits = [name for name, formats in found.items() if wanted in formats or (is_any and name != "null")]
+    if not fits:
+        known = ", ".join(sorted({one for formats in found.values() for one in formats}))
+        raise InputError(f"no engine loads {model}", hint=f"they load: {known}", code="format_unavailable")
+    return sorted(fits, key=lambda name: found[name].index(wanted) if wanted in found[name] else 0)

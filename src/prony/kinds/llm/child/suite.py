@@ -1,0 +1,161 @@
+"""Read prompts and write tokens under a clock, in the engine's child."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from prony.errors import InputError, SutError
+from prony.ports.engine import Array, Engine
+from prony.ports.llm import LlmEngine, LlmOptions, LlmSession
+from prony.runner.child.loop import Stop
+from prony.runner.child.readings import SuiteTest
+
+_WARM_TOKENS = 8
+_SPECIAL = 3  # ids below are often marks of begin, end and padding
+
+
+class LlmSuite:
+    """One configuration: so long a prompt, so many tokens, so many sequences, behind so many tokens in the cache."""
+
+    def __init__(self, options: Mapping[str, Any], engine: Engine) -> None:
+        self.asked = options
+        self.session = load_session(options, engine)
+        self.device_id = self.session.device_id
+        # Who says how long to warm up does not want to wait for a card's clock as well.
+        self.settles = self.device_id is not None and bool(options.get("settles", True))
+        about = self.session.facts()
+        if about.context and options["context"] > about.context:
+            raise InputError(
+                f"{options['context']} tokens are asked for, and the model was made for {about.context}",
+                hint="a shorter prompt, fewer tokens, or less depth",
+                code="context_exceeded",
+            )
+        self.kv_peak = self.tokens = 0
+        batch, depth = options["batch"], options["depth"]
+        self.prompt = make_ids(about.vocabulary, batch, options["prompt"], options["seed"])
+        # What is generated follows at least one token.
+        self.before = make_ids(about.vocabulary, batch, max(1, depth) if options["generate"] else depth, 1)
+
+    def tests(self) -> Iterator[SuiteTest]:
+        """Return the one test; a sample of it is a pass with few tokens, for the warm-up."""
+        yield SuiteTest("tokens", "", self._warm, float, read=self._read)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what was used and what the model is."""
+        effect, about = self.session.effect(), self.session.facts()
+        memory = self.session.device_memory()
+        return {
+            "device": effect.device, "precision": effect.precision, "threads": effect.threads,
+            "details": {
+                **effect.details, "architecture": about.architecture, "vocabulary": str(about.vocabulary),
+                "context of the model": str(about.context), "tokenizer sha256": about.tokenizer_sha256 or "none",
+                "chat template sha256": about.template_sha256 or "none",
+                "prompt ids sha256": hash_ids(self.prompt), "ids": "seeded, uniform over the vocabulary",
+                "sampling": "greedy; the end of a text does not end it", "cached tokens": "0",
+                "weights_bytes": str(about.weights_bytes), "kv_token_bytes": str(about.kv_token_bytes),
+                "kv_peak_bytes": str(self.kv_peak), "parameters": str(about.parameters or ""),
+                "measured tokens": str(self.tokens),
+                "vram_peak_bytes": "" if memory is None else str(memory.allocated_peak),
+            },
+        }  # fmt: skip
+
+    def close(self) -> None:
+        """Let go of the model."""
+        del self.session
+
+    def _warm(self, count: int) -> list[int]:
+        taken = []
+        for _ in range(count):
+            begin_ns = time.perf_counter_ns()
+            if self.prompt.size:
+                self.session.reset()
+                self.session.prefill(self.prompt)
+            if self.asked["generate"]:
+                self._decode(min(_WARM_TOKENS, self.asked["generate"]))
+            taken.append(time.perf_counter_ns() - begin_ns)
+        return taken
+
+    def _read(self, stop: Stop) -> list[dict[str, Any]]:
+        self.session.reset_memory_peak()
+        passes: list[dict[str, Any]] = []
+        while len(passes) < self.asked["passes"] and not (stop.asked and passes):
+            passes.append(self._pass())
+        return passes
+
+    def _pass(self) -> dict[str, Any]:
+        """Read the prompt and write tokens, each into a cache that was emptied and filled to its depth before."""
+        prefill = self._prefill() if self.prompt.size else None
+        begin_ns, stamps = self._decode(self.asked["generate"]) if self.asked["generate"] else (0, array("q"))
+        self.tokens += self.prompt.size + len(stamps) * self.asked["batch"]
+        return {"prefill": prefill, "decode_begin_ns": begin_ns, "stamps": stamps.tolist()}
+
+    def _prefill(self) -> tuple[int, int]:
+        self.session.reset()
+        if self.asked["depth"]:
+            self.session.prefill(self.before)
+        begin_ns = time.perf_counter_ns()
+        self.session.prefill(self.prompt)
+        end_ns = time.perf_counter_ns()
+        self.kv_peak = max(self.kv_peak, self.session.kv_bytes())
+        return begin_ns, end_ns
+
+    def _decode(self, count: int) -> tuple[int, array[int]]:
+        self.session.reset()
+        last = self.session.prefill(self.before)
+        stamps, stamp = stamper()
+        begin_ns = time.perf_counter_ns()
+        written = self.session.generate(last, count, stamp)
+        check_count(written, stamps, (self.asked["batch"], count))
+        self.kv_peak = max(self.kv_peak, self.session.kv_bytes())
+        return begin_ns, stamps
+
+
+def load_session(options: Mapping[str, Any], engine: Engine) -> LlmSession:
+    """Load the model that the options name."""
+    if not isinstance(engine, LlmEngine):
+        raise InputError(f"{engine.name} hosts no language models", code="no_llm_engine")
+    asked = LlmOptions(
+        unit=options["unit"], threads=options["threads"], precision=options["precision"], batch=options["batch"],
+        context=options["context"], options=options["options"],
+    )  # fmt: skip
+    return engine.load_llm(options["model"], asked)
+
+
+def make_ids(vocabulary: int, batch: int, length: int, seed: int) -> Array:
+    """Return ids that are the same for every engine: seeded, uniform over the vocabulary, other ones in every row."""
+    low = min(_SPECIAL, vocabulary - 1)
+    return np.random.Generator(np.random.PCG64(seed)).integers(low, vocabulary, (batch, length), dtype=np.int32)
+
+
+def hash_ids(ids: Array) -> str:
+    """Return the SHA-256 of ids."""
+    import hashlib
+
+    return hashlib.sha256(np.ascontiguousarray(ids, np.int32).tobytes()).hexdigest()
+
+
+def stamper() -> tuple[array[int], Callable[[], None]]:
+    """Return an array and what adds the time to it, and does nothing else."""
+    stamps: array[int] = array("q")
+    add, clock = stamps.append, time.perf_counter_ns
+
+    def stamp() -> None:
+        add(clock())
+
+    return stamps, stamp
+
+
+def check_count(written: Array, stamps: array[int], wanted: tuple[int, int]) -> None:
+    """Fail a run that did not write exactly what it was asked for: its rate would be of something else."""
+    if written.shape != wanted or len(stamps) != wanted[1]:
+        raise SutError(
+            f"{wanted[1]} tokens of {wanted[0]} sequences were asked for, and {list(written.shape)} came with "
+            f"{len(stamps)} stamps",
+            hint="a rate of tokens that were not written means nothing",
+            code="token_count",
+        )

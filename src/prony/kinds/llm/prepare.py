@@ -1,0 +1,89 @@
+"""Check a language model's job, say what it needs of a device, and make its paths absolute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from prony.errors import InputError, NotFoundError, PronyError
+from prony.kinds.llm.schema import LlmWorkload
+from prony.model.device import AbilityReport
+from prony.model.job import Job
+from prony.model.recipe import Recipe
+from prony.model.workload import work_of
+from prony.ports import plugins
+from prony.ports.llm import LlmEngine
+from prony.ports.models import scheme_of
+from prony.ports.workload import Needs, Prepare
+
+# Which key an error is about, by its code; the others are about the model itself.
+_KEYS = {
+    "unknown_engine": "engine", "engine_missing": "engine", "engine_broken": "engine", "engine_unsupported": "engine",
+    "no_llm_engine": "engine", "unit_unavailable": "unit", "precision_unavailable": "precision",
+    "context_exceeded": "prompt", "no_reference": "reference",
+}  # fmt: skip
+# Engines that people ask for and that are not here: what to do instead.
+_ELSEWHERE = {
+    "vllm": "start it as a service: prony run recipes/vllm.yaml",
+    "mlx": "it needs Apple silicon; serve it there, and measure its address: prony run recipes/llm-endpoint.yaml",
+    "onnxruntime-genai": "measure an address that serves it: prony run recipes/llm-endpoint.yaml",
+    "openvino-genai": "measure an address that serves it: prony run recipes/llm-endpoint.yaml",
+}
+
+
+class LlmPrepare(Prepare):
+    """Before a language model runs."""
+
+    def check(self, job: Job) -> None:
+        work = job.work(LlmWorkload)
+        plugins.target(plugins.MODELS, scheme_of(work.model))
+        for name in (work.engine, *filter(None, [work.reference_engine])):
+            if name in _ELSEWHERE and name not in plugins.find_plugins(plugins.ENGINES):
+                raise NotFoundError(
+                    f"{name} is not hosted in this process yet", hint=_ELSEWHERE[name], code="unknown_engine"
+                )
+            engine = plugins.load_plugin(plugins.ENGINES, name)
+            if not issubclass(engine, LlmEngine):
+                raise InputError(
+                    f"{name} hosts no language models", hint=f"these do: {', '.join(llm_engines())}",
+                    code="no_llm_engine",
+                )  # fmt: skip
+
+    def needs(self, workload: LlmWorkload) -> Needs:
+        return {
+            "engine": workload.engine,
+            "unit": workload.unit.partition(":")[0],
+            "precision": None if workload.precision == "default" else workload.precision,
+            "scheme": scheme_of(workload.model),
+        }
+
+    def access(self, engines: Sequence[str], abilities: Sequence[AbilityReport]) -> tuple[str, ...]:
+        del abilities
+        return ("white",) if set(engines) & set(llm_engines()) else ()
+
+    def make_paths_absolute(self, job: Job, base: Path) -> Job:
+        work = job.work(LlmWorkload)
+        named = {"model": work.model, "reference": work.reference}
+        paths = {
+            key: str((base / Path(name.removeprefix("file:")).expanduser()).absolute())
+            for key, name in named.items()
+            if name is not None and scheme_of(name) == "file" and not name.startswith("file://")
+        }
+        return job.model_copy(update={"workload": work.model_copy(update=paths)})
+
+    def local_files(self, recipe: Recipe) -> list[str]:
+        work = work_of(recipe.workload, LlmWorkload, recipe.name)
+        models = [work.model, *map(str, recipe.matrix.axes.get("workload.model", ())), work.reference]
+        return [one for one in dict.fromkeys(models) if one is not None and scheme_of(one) == "file"]
+
+    def key_behind(self, error: PronyError) -> str:
+        return f"workload.{_KEYS.get(error.code, 'model')}"
+
+
+def llm_engines() -> list[str]:
+    """Return the engines that host language models."""
+    known = {name: plugins.load_plugin(plugins.ENGINES, name) for name in plugins.find_plugins(plugins.ENGINES)}
+    return [name for name, engine in known.items() if issubclass(engine, LlmEngine)]
+
+
+PART = LlmPrepare()

@@ -1,0 +1,91 @@
+"""Show what a language model does: prefill and decode rates, latencies, memory, and what was used."""
+
+from __future__ import annotations
+
+from prony.kinds.llm.schema import LlmWorkload
+from prony.model.experiment_data import Entry
+from prony.model.kind_card import FormField, KindForm
+from prony.model.section import ColumnSpec, Fact, Section
+from prony.ports.workload import SETTINGS, Report
+
+_FORM = KindForm(
+    label="a language model on an engine",
+    name="my-llm",
+    fields=(
+        FormField(path="workload.model", label="Model", value="zoo:llm-1m"),
+        FormField(path="workload.engine", label="Engines", value="llamacpp", takes_several=True),
+        FormField(path="workload.prompt", label="Prompt lengths", value="512", takes_several=True, is_text=False),
+        FormField(path="workload.generate", label="Tokens written", value="128", takes_several=True, is_text=False),
+        FormField(path="workload.batch", label="Sequences at once", value="1", takes_several=True, is_text=False),
+        FormField(path="measure.repeats", label="Runs", value="5", is_text=False),
+    ),
+)
+
+
+class LlmReport(Report):
+    """Numbers to documents."""
+
+    # Beside those of the glossary.
+    columns = (
+        ColumnSpec("decode_tok_s", "decode", 100),
+        ColumnSpec("prefill_tok_s", "prefill", 99),
+        ColumnSpec("rss_peak_mib", "memory", 85),
+        ColumnSpec("energy_j_per_token", "energy a token", 83),
+        ColumnSpec("mbu", "of bandwidth", 82),
+        ColumnSpec("mfu", "of arithmetic", 70),
+        ColumnSpec("kl_nat.mean", "KL", 81),
+        ColumnSpec("top1_agreement.mean", "top-1", 80),
+        ColumnSpec("perplexity.mean", "perplexity", 79),
+        ColumnSpec("perplexity_ratio.mean", "of the reference's", 50),
+        ColumnSpec("kl_nat.p99", "KL p99", 35),
+        ColumnSpec("tpot_ms", "tpot", 38),
+        ColumnSpec("weights_mib", "weights", 37),
+        ColumnSpec("kv_peak_mib", "KV cache", 36),
+        ColumnSpec("kv_kib_per_token", "KV a token", 34),
+    )
+    form = _FORM
+    example = "llm.yaml"
+    method = (
+        "Each run is a fresh process that loads the model; a run's number is the median over its passes, and intervals "
+        "come from the spread between runs.",
+        "A prompt is read, and tokens are written, into a cache that was emptied before and filled to the depth.",
+        "Token ids are seeded and the same for every engine; writing is greedy, and exactly as many tokens are "
+        "written as were asked for, or the run fails.",
+    )
+
+    def sections(self, entry: Entry) -> tuple[Section, ...]:
+        effective, model = entry.result.effective, entry.result.model
+        work = entry.job.work(LlmWorkload)
+        facts: list[Fact] = [(name, str(value)) for name, value in work.model_dump(exclude_none=True).items()]
+        if effective is not None:
+            facts += [
+                ("effective engine", f"{effective.engine} {effective.engine_version}"),
+                ("effective device", effective.device), ("effective precision", effective.precision),
+                ("effective threads", None if effective.threads is None else str(effective.threads)),
+                *effective.details.items(),
+            ]  # fmt: skip
+        if model is not None:
+            facts += [("files", ", ".join(model.files[:8])), ("sha256", model.sha256)]
+        return (Section(title=SETTINGS, facts=tuple(facts)),)
+
+    def programs(self, entry: Entry) -> tuple[Fact, ...]:
+        effective, model = entry.result.effective, entry.result.model
+        told: list[Fact] = []
+        if effective is not None:
+            engine = f"{effective.engine} {effective.engine_version}"
+            told.append(("Engine", f"{engine} on {effective.device}, {effective.precision}"))
+        return (*told, *(() if model is None else (("Model", model.source), ("Its SHA-256", model.sha256))))
+
+    def settings(self, workload: LlmWorkload) -> dict[str, str]:
+        return {
+            "engine": workload.engine, "unit": workload.unit, "batch_size": str(workload.batch),
+            "threads_asked": "" if workload.threads is None else str(workload.threads),
+            "precision_asked": workload.precision,
+        }  # fmt: skip
+
+    def same_work(self, entry: Entry) -> str:
+        work = entry.job.work(LlmWorkload)
+        return f"{work.model}\n{work.prompt}\n{work.generate}\n{work.batch}\n{work.depth}"
+
+
+PART = LlmReport()

@@ -1,0 +1,114 @@
+"""Run language models: bring engine and model together, and keep the stamps of every token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from prony.errors import InputError
+from prony.kinds.llm.runner.quality import Predictions, Predictor, QualityFound, reference_of
+from prony.kinds.llm.schema import LlmWorkload
+from prony.kinds.llm.tokens import TokenTimes, token_frame
+from prony.model.job import Job
+from prony.model.result import Effective, Repetition
+from prony.ports import plugins
+from prony.ports.models import FOLDER, FetchOptions, scheme_of
+from prony.runner.child.wire import ChildOrder, Message
+from prony.runner.context import RunContext
+from prony.runner.folder import ResultFolder, write_frame
+from prony.runner.host import EngineHost
+from prony.runner.models import fetch
+from prony.runner.suites import SuiteJob, SuiteRunner
+
+_SUITE = "prony.kinds.llm.child.suite:LlmSuite"
+# A cache that grows and kernels that are chosen by shape are warm after the second time.
+_WARM_PASSES = 2
+_GIVEN = {"unit", "prompt", "generate", "batch", "depth", "precision", "passes", "seed", "options"}
+
+
+@dataclass
+class LlmJob(SuiteJob):
+    """One configuration's way through the runner."""
+
+    model: Path = Path()
+    threads: int = 1
+    quality: QualityFound | None = None
+
+    def order(self) -> ChildOrder:
+        measure = self.job.measure
+        warmup = _WARM_PASSES if measure.warmup == "auto" else int(measure.warmup)
+        return ChildOrder(op="tests", suite=self.suite, options=self.options(), warmup=warmup)
+
+    def options(self) -> Message:
+        """Return what the child needs to know."""
+        work = self.job.work(LlmWorkload)
+        return work.model_dump(mode="json", include=_GIVEN) | {
+            "model": str(self.model), "threads": self.threads, "context": work.context,
+            "settles": self.job.measure.warmup == "auto"
+        }  # fmt: skip
+
+    def keep(self, repetition: Repetition, readings: Sequence[Message]) -> list[float]:
+        work, is_first = self.job.work(LlmWorkload), self.folder.result.effective is None
+        quality = self.quality.values if self.quality is not None and is_first else None
+        frame = token_frame(repetition.index, readings, quality)
+        write_frame(self.folder.requests_part(repetition.index), frame)
+        found = TokenTimes(frame).numbers(prompt=work.prompt, batch=work.batch)
+        return [found["decode_tok_s" if "decode_tok_s" in found else "prefill_tok_s"]]
+
+    def effective(self, host: EngineHost, facts: Message) -> Effective:
+        details = facts["details"] | ({} if self.quality is None else {"reference": self.quality.reference})
+        return Effective(
+            engine=host.name, engine_version=host.hello["version"], python=host.hello["python_version"],
+            device=facts["device"], precision=facts["precision"], threads=facts["threads"], details=details,
+        )  # fmt: skip
+
+
+class LlmMaker:
+    """Makes what runs a job: its engine is started, its model fetched, its predictions compared."""
+
+    def __init__(self, around: RunContext) -> None:
+        self.around = around
+        self._predictions: Predictions | None = None
+
+    def __call__(self, folder: ResultFolder, runner: SuiteRunner) -> LlmJob:
+        job = folder.job
+        work = job.work(LlmWorkload)
+        host = runner.host(work.engine)
+        files, facts = fetch(work.model, self._fetching(job, work.model, host), runner.progress(job))
+        folder.update(model=facts)
+        cpus = runner.environment.device.hardware.cpu.usable_cores
+        threads = work.threads or max(1, int(cpus or 1))
+        quality = (
+            self._compare(
+                job, runner, Predictor(host, files.path, work.unit, work.precision, threads, dict(work.options))
+            )
+            if work.quality
+            else None
+        )
+        return LlmJob(folder, work.engine, _SUITE, model=files.path, threads=threads, quality=quality)
+
+    def _compare(self, job: Job, runner: SuiteRunner, mine: Predictor) -> QualityFound:
+        work = job.work(LlmWorkload)
+        if self._predictions is None:
+            self._predictions = Predictions(runner.scratch, job)
+        model = None
+        if work.reference is not None:
+            host = runner.host(work.reference_engine or work.engine)
+            model = fetch(work.reference, self._fetching(job, work.reference, host), runner.progress(job))[0].path
+        return self._predictions.compare(mine, reference_of(mine, work, runner.host, model))
+
+    def _fetching(self, job: Job, model: str, host: EngineHost) -> FetchOptions:
+        work = job.work(LlmWorkload)
+        formats: tuple[str, ...] = plugins.load_plugin(plugins.ENGINES, host.name).formats
+        if scheme_of(model) == "file" and (self.around.base / Path(model.removeprefix("file:"))).is_dir():
+            if FOLDER not in formats:
+                raise InputError(
+                    f"{model} is a folder, and {host.name} loads {', '.join(formats)}",
+                    hint="name a file in it, or choose another engine", code="format_unavailable",
+                )  # fmt: skip
+            formats = ()
+        return FetchOptions(
+            cache=self.around.cache, formats=formats, checksum=work.checksum if model == work.model else None,
+            base=self.around.base, python=host.python, policy=self.around.policy,
+        )  # fmt: skip

@@ -1,0 +1,114 @@
+"""What a recipe says of a language model that an engine hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from prony.kinds.llm.tokens import METRIC_UNITS
+from prony.model.workload import Scalar, Workload
+
+LlmPrecision = Literal["default", "fp32", "fp16", "bf16", "int8"]
+
+
+class LlmWorkload(Workload):
+    """A language model on an engine in a process of its own: how fast it reads prompts and writes tokens."""
+
+    headline: ClassVar[str | None] = None
+    families: ClassVar[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+        "decode": ("decode_tok_s.p50", ("decode_tok_s", "itl_ms", "tpot_ms", "mbu")),
+        "prefill": ("prefill_tok_s.p50", ("prefill_tok_s", "ttft_ms", "mfu")),
+        "memory": ("rss_peak_mib.p50", ("rss_peak_mib", "vram_run_peak_mib")),
+    }
+    measure_keys: ClassVar[tuple[str, ...] | None] = ("repeats", "warmup", "until")
+    wrong_section: ClassVar[str] = "`load` is for services: a language model's `measure` says how often it is repeated"
+    wrong_measure_key: ClassVar[str] = (
+        "measure.{} is for models: `repeats` are fresh processes, and workload.passes says how often each of them "
+        "reads the prompt and writes tokens"
+    )
+    sample_noun: ClassVar[str] = "token"
+    unit_noun: ClassVar[str] = "tokens"
+    sample_columns: ClassVar[tuple[str, ...]] = ("at_ns", "name", "value")
+    named_fields: ClassVar[Mapping[str, str]] = {"engine": "engines"}
+
+    kind: Literal["llm"] = Field(description="which kind of workload this is")
+    model: str = Field(
+        min_length=1,
+        description="a GGUF file, a folder in Hugging Face's layout, zoo:llm-NAME, https:// or s3://",
+        examples=["zoo:llm-1m", "models/mine.gguf"],
+        json_schema_extra={"path": "reference"},
+    )
+    checksum: str | None = Field(
+        default=None,
+        pattern=r"^sha256:[0-9a-f]{64}$",
+        description="sha256: and the 64 hexadecimal digits that the model must have",
+    )
+    engine: str = Field(
+        min_length=1,
+        description="the engine that hosts the model; `prony engines` lists those found here",
+        examples=["llamacpp", "transformers"],
+    )
+    unit: str = Field(default="cpu", min_length=1, description="compute unit: cpu, cuda, cuda-1, ...")
+    prompt: int = Field(default=512, ge=0, description="tokens of the prompt that is read; 0: none is")
+    generate: int = Field(default=128, ge=0, description="tokens that are written; 0: none are, else at least 2")
+    batch: int = Field(default=1, ge=1, le=4096, description="sequences at the same time")
+    depth: int = Field(default=0, ge=0, description="tokens that the cache holds before the prompt and the first token")
+    threads: int | None = Field(
+        default=None, ge=1, le=4096, description="threads of the engine; default: every CPU this process may use"
+    )
+    precision: LlmPrecision = Field(
+        default="default", description="precision to compute in; default: that of the weights, and it is shown"
+    )
+    passes: int = Field(default=3, ge=1, le=1000, description="how often each process reads the prompt and writes")
+    seed: int = Field(default=0, ge=0, description="seed of the token ids of the prompts")
+    quality: bool = Field(
+        default=False, description="also compare the model's predictions on shipped text with those of a reference"
+    )
+    reference: str | None = Field(
+        default=None,
+        min_length=1,
+        description="of `quality`: the model to compare with; default: the same one in fp32",
+        json_schema_extra={"path": "reference"},
+    )
+    reference_engine: str | None = Field(
+        default=None, min_length=1, description="of `quality`: the engine of the reference; default: the same"
+    )
+    options: dict[str, Scalar] = Field(
+        default={}, description="handed to the engine as they are", json_schema_extra={"path": "words"}
+    )
+
+    @property
+    def subject(self) -> str:
+        """What is measured, in one word."""
+        return self.model
+
+    @property
+    def tool(self) -> str:
+        """By what."""
+        return self.engine
+
+    @property
+    def variant(self) -> str:
+        return f" with {self.batch} sequences" if self.batch > 1 else ""
+
+    @property
+    def context(self) -> int:
+        """The most tokens that one sequence holds."""
+        return self.depth + max(self.prompt, self.generate) + 2
+
+    @property
+    def metric_units(self) -> Mapping[str, str]:
+        return METRIC_UNITS
+
+    @model_validator(mode="after")
+    def _does_something(self) -> Self:
+        if not self.prompt and not self.generate:
+            raise ValueError("prompt and generate are both 0: nothing would be measured")
+        if self.generate == 1:
+            raise ValueError("generate is 1: a rate of tokens needs at least 2")
+        return self
+
+
+SCHEMA = LlmWorkload

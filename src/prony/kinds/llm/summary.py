@@ -1,0 +1,210 @@
+"""Summarise a language model: one number a run of every metric, an interval over runs, and shares of the peaks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from prony.analyse.canaries import canary_medians
+from prony.analyse.estimates import EstimateSet, sensitivity_of, single_estimates
+from prony.analyse.peaks import find_peak
+from prony.analyse.per_run_metrics import energy_j, on_cpu, power_w
+from prony.analyse.runs import MeasuredRun
+from prony.analyse.selection import select
+from prony.errors import InputError
+from prony.kinds.llm.rules import LlmEvidence, judge_llm
+from prony.kinds.llm.schema import LlmWorkload
+from prony.kinds.llm.tokens import LLM_METRICS, TokenTimes, quality_values, times_by_run
+from prony.model.device import Environment
+from prony.model.estimate import QUANTILES, Estimate, Summary
+from prony.model.experiment_data import Entry
+from prony.model.job import Job
+from prony.model.metric import key_of, key_text
+from prony.model.result import Repetition, Result
+from prony.ports.workload import Summarise
+from prony.stats.intervals import mean_interval
+from prony.stats.quantiles import Array, quantile
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MIB = 2**20
+# Gaps of a run from which its percentiles are taken, and how many it must have for each.
+_GAPS = (("p50", 0.5, 1), ("p99", 0.99, 100))
+
+
+def summarise_llm(
+    job: Job, result: Result, samples: pl.DataFrame, *, environment: Environment | None = None
+) -> Summary:
+    """Summarise one job; the same input always gives the same."""
+    if job.id != result.job_id:
+        raise InputError(f"job {job.id} and the result of job {result.job_id} do not belong together")
+    work = job.work(LlmWorkload)
+    times = times_by_run(samples)
+    good = {one.index for one in result.repetitions if one.state == "ok" and one.index in times}
+    selection = select(result.repetitions, job.measure, measured=good, loaded=())
+    used = [times[one.index] for one in selection.used]
+    by_run = [_run_numbers(one, times[one.index], work) for one in selection.used]
+    figures = _figures(by_run, is_stopped=job.measure.until is not None) | _gap_figures(used)
+    figures |= _facts(result) | _shares(work, result, by_run) | _quality(samples)
+    headline = next(
+        (f"{name}.p50" for name in ("decode_tok_s", "prefill_tok_s") if f"{name}.p50" in figures.runs), None
+    )
+    runs = tuple(MeasuredRun.of_whole(one) for one in selection.used)
+    evidence = LlmEvidence(
+        job, result, selection, runs, figures.estimates.get(headline or ""), environment,
+        estimates=figures.estimates, headlines=figures.runs.get(headline or "", ()),
+    )  # fmt: skip
+    names = {key_of(key).metric for key in figures.estimates}
+    return Summary(
+        job_id=job.id, title=job.title, cell=job.cell, estimates=figures.estimates, runs=figures.runs,
+        metrics={name: LLM_METRICS[name] for name in LLM_METRICS if name in names}, headline=headline,
+        sensitivity=sensitivity_of(figures.runs, (headline,) if headline else ()),
+        canary=canary_medians(selection.used), quantiles=QUANTILES, used=tuple(one.index for one in selection.used),
+        excluded=selection.excluded, verdict=judge_llm(evidence),
+    )  # fmt: skip
+
+
+def _run_numbers(repetition: Repetition, times: TokenTimes, work: LlmWorkload) -> dict[str, float]:
+    """Return every number of one run."""
+    found = times.numbers(prompt=work.prompt, batch=work.batch)
+    load, measure = repetition.phases.get("load"), repetition.phases.get("measure")
+    if load is not None:
+        found["load_ms"] = (load.end_ns - load.begin_ns) / 1e6
+    if measure is not None and measure.rss_peak_kib is not None:
+        found["rss_peak_mib"] = measure.rss_peak_kib / 1024
+    own = on_cpu(repetition) if work.unit == "cpu" else repetition
+    joules, watts = (energy_j(own), power_w(own)) if measure is not None else (None, None)
+    if watts is not None:
+        found["power_w"] = watts
+    if joules is not None and not (work.prompt and work.generate):
+        found["energy_j_per_token"] = joules / (work.passes * work.batch * (work.prompt or work.generate))
+    return found
+
+
+def _figures(by_run: Sequence[dict[str, float]], *, is_stopped: bool) -> EstimateSet:
+    found = EstimateSet()
+    for name, metric in LLM_METRICS.items():
+        values = [one[name] for one in by_run if name in one]
+        full = name in ("prefill_tok_s", "decode_tok_s")
+        found |= single_estimates(name, values, "runs", full=full, unit=metric.unit, is_stopped=is_stopped)
+    return found
+
+
+def _gap_figures(times: Sequence[TokenTimes]) -> EstimateSet:
+    """Return percentiles of the gaps between tokens: each run's own, and the median of them over runs."""
+    found = EstimateSet()
+    gaps = [np.sort(one.gaps_ms) for one in times]
+    for name, share, needed in _GAPS:
+        if not gaps or min(one.size for one in gaps) < needed:
+            continue
+        of_runs = single_estimates("itl_ms", [quantile(one, share) for one in gaps], "runs", full=False, unit="ms")
+        key = key_text("itl_ms", name)
+        found |= EstimateSet.one(key, of_runs.estimates["itl_ms.p50"], of_runs.runs["itl_ms.p50"])
+    return found
+
+
+def _facts(result: Result) -> EstimateSet:
+    """Return what the engine told of the model's memory."""
+    details = result.effective.details if result.effective is not None else {}
+    sizes = {
+        "weights_mib": ("weights_bytes", _MIB), "kv_peak_mib": ("kv_peak_bytes", _MIB),
+        "kv_kib_per_token": ("kv_token_bytes", 1024), "vram_run_peak_mib": ("vram_peak_bytes", _MIB),
+    }  # fmt: skip
+    found = EstimateSet()
+    for name, (key, divisor) in sizes.items():
+        if details.get(key):
+            unit = LLM_METRICS[name].unit
+            found |= single_estimates(name, [int(details[key]) / divisor], "runs", full=False, unit=unit)
+    return found
+
+
+def _shares(work: LlmWorkload, result: Result, by_run: Sequence[dict[str, float]]) -> EstimateSet:
+    """Return how much of the card's published bandwidth decoding uses, and of its arithmetic reading a prompt does."""
+    effective = result.effective
+    if effective is None or not effective.details.get("parameters"):
+        return EstimateSet()
+    told = effective.details
+    found = EstimateSet()
+    bandwidth = find_peak(effective.device, "copy_gb_s")
+    if bandwidth is not None:
+        held = work.depth + work.generate / 2
+        step_bytes = int(told["weights_bytes"]) + held * work.batch * int(told["kv_token_bytes"])
+        shares = [
+            step_bytes * one["decode_tok_s"] / work.batch / 1e9 / bandwidth.value
+            for one in by_run
+            if "decode_tok_s" in one
+        ]
+        found |= single_estimates("mbu", shares, "runs", full=False, unit="1")
+    peak = find_peak(effective.device, f"gemm_{effective.precision}_tflops")
+    if peak is not None:
+        each = 2 * int(told["parameters"]) / 1e12 / peak.value
+        rates = [each * one["prefill_tok_s"] for one in by_run if "prefill_tok_s" in one]
+        found |= single_estimates("mfu", rates, "runs", full=False, unit="1")
+    return found
+
+
+def _quality(samples: pl.DataFrame) -> EstimateSet:
+    """Return how well the model predicts the text, and how far it is from the reference; intervals over positions."""
+    values = quality_values(samples)
+    found = EstimateSet()
+    for name, key in (("kl", "kl_nat.mean"), ("top1", "top1_agreement.mean")):
+        if name in values:
+            found |= _of_positions(key, values[name])
+    if "kl" in values:
+        p99 = quantile(np.sort(values["kl"]), 0.99)
+        method, count = "99th percentile over positions; no interval", values["kl"].size
+        known = Estimate(value=p99, unit="nat", count=count, level="sample", method=method)
+        found |= EstimateSet.one("kl_nat.p99", known, [p99])
+    if "nll" in values:
+        found |= _of_positions("perplexity.mean", values["nll"], is_exponent=True)
+    if "reference_nll" in values:
+        apart = values["nll"] - values["reference_nll"]
+        found |= _of_positions("perplexity_ratio.mean", apart, is_exponent=True)
+    return found
+
+
+def _of_positions(key: str, values: Array, *, is_exponent: bool = False) -> EstimateSet:
+    turn: Callable[[float], float] = math.exp if is_exponent else float
+    reach = mean_interval(values)
+    value = turn(float(values.mean()))
+    estimate = Estimate(
+        value=value, unit=LLM_METRICS[key_of(key).metric].unit, count=values.size, level="sample",
+        low=None if reach is None else turn(reach[0]), high=None if reach is None else turn(reach[1]),
+        confidence=None if reach is None else 0.95, method=f"mean over {values.size} positions of a text; Student's t",
+    )  # fmt: skip
+    return EstimateSet.one(key, estimate, [value])
+
+
+class LlmSummary(Summarise):
+    """Results of language models to numbers."""
+
+    figures = ("distribution",)
+
+    def summarise(
+        self, job: Job, result: Result, samples: pl.DataFrame, *, environment: Environment | None = None
+    ) -> Summary:
+        return summarise_llm(job, result, samples, environment=environment)
+
+    def drawn_metrics(self, job: Job, summary: Summary) -> tuple[str, ...]:
+        del job
+        return tuple(name for name in ("itl_ms", "ttft_ms") if f"{name}.p50" in summary.estimates)
+
+    def sample_values(self, job: Job, result: Result, samples: pl.DataFrame, metric: str) -> dict[int, Array]:
+        del job
+        good = {one.index for one in result.repetitions if one.state == "ok"}
+        times = times_by_run(samples)
+        chosen = {index: one.gaps_ms if metric == "itl_ms" else one.prefill_ms for index, one in times.items()}
+        return {index: values for index, values in chosen.items() if index in good and values.size}
+
+    def work(self, entry: Entry, key: str) -> str:
+        del key
+        work = entry.job.work(LlmWorkload)
+        name = entry.result.model.sha256[:12] if entry.result.model is not None else work.model
+        return f"{name} {work.prompt} {work.generate} {work.batch} {work.depth}"
+
+
+PART = LlmSummary()

@@ -1,0 +1,135 @@
+"""Token stamps of a language model: its metrics, its rows in `samples.parquet`, and one number a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from prony.model.metric import Better, Metric
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+_Row = tuple[str, str, Better, str]
+_TABLE: tuple[_Row, ...] = (
+    ("prefill_tok_s", "tok/s", "higher", "tokens of the prompts by the time from ids in to the first ids out"),
+    ("decode_tok_s", "tok/s", "higher", "(tokens - 1) x sequences by the time from the first stamp to the last"),
+    ("ttft_ms", "ms", "lower", "prompt ids in to the first token id on the host; tokenising is not in it"),
+    ("itl_ms", "ms", "lower", "gap between two stamps of tokens"),
+    ("tpot_ms", "ms", "lower", "(last stamp - first stamp) / (tokens - 1)"),
+    ("load_ms", "ms", "lower", "the model from its files to ready"),
+    ("rss_peak_mib", "MiB", "lower", "highest resident memory of the process while it was measured"),
+    ("vram_run_peak_mib", "MiB", "lower", "highest memory of the GPU by the engine's allocator while it was measured"),
+    ("weights_mib", "MiB", "lower", "the weights, as the engine tells"),
+    ("kv_peak_mib", "MiB", "lower", "the cache of keys and values at its fullest, as the engine tells"),
+    ("kv_kib_per_token", "KiB", "lower", "what one more token of one sequence adds to that cache"),
+    ("energy_j_per_token", "J", "lower", "energy of the measured phase by its tokens; of prompts or of answers alone"),
+    ("power_w", "W", "lower", "mean power over the measured phase"),
+    ("mbu", "1", "higher", "bytes of weights and cache read in a second of decoding, by the published bandwidth"),
+    ("mfu", "1", "higher", "2 x parameters x prompt tokens a second, by the published peak of the precision"),
+    (
+        "kl_nat",
+        "nat",
+        "lower",
+        "divergence of the predictions from the reference's, over positions of shipped text",
+    ),
+    ("top1_agreement", "1", "higher", "share of positions whose most likely token is the reference's"),
+    ("perplexity", "1", "lower", "exp of the mean negative log-likelihood of shipped text"),
+    ("perplexity_ratio", "1", "lower", "perplexity by that of the reference"),
+)
+LLM_METRICS: dict[str, Metric] = {
+    name: Metric(name=name, unit=unit, better=better, meaning=meaning) for name, unit, better, meaning in _TABLE
+}
+METRIC_UNITS: dict[str, str] = {name: metric.unit for name, metric in LLM_METRICS.items()}
+_PREFILL, _DECODE, _QUALITY = "prefill_ms", "token_ms", "quality"
+
+
+def token_frame(
+    repetition: int, readings: Sequence[Mapping[str, Any]], quality: Mapping[str, Sequence[float]] | None = None
+) -> pl.DataFrame:
+    """Return a row for each prompt and each token of one run: when it was there, and the time since the one before.
+
+    The name of a token has the number of its pass behind a slash. `quality` has a row for each position of the text.
+    """
+    import polars as pl
+
+    from prony.instruments.samples import SAMPLE_PHASES
+
+    rows = [row for number, one in enumerate(readings) for row in _rows(number, one)]
+    rows += [(f"{_QUALITY}/{name}", 0, value) for name, values in (quality or {}).items() for value in values]
+    count = len(rows)
+    schema: Any = {
+        "repetition": pl.Int32, "index": pl.Int32, "phase": pl.Enum(SAMPLE_PHASES), "at_ns": pl.Int64,
+        "name": pl.String, "value": pl.Float64,
+    }  # fmt: skip
+    columns = {
+        "repetition": [repetition] * count, "index": range(count), "phase": ["measure"] * count,
+        "at_ns": [row[1] for row in rows], "name": [row[0] for row in rows], "value": [row[2] for row in rows],
+    }  # fmt: skip
+    return pl.DataFrame(columns, schema=schema)
+
+
+def _rows(number: int, reading: Mapping[str, Any]) -> list[tuple[str, int, float]]:
+    rows = []
+    if reading["prefill"]:
+        begin_ns, end_ns = reading["prefill"]
+        rows.append((f"{_PREFILL}/{number}", end_ns, (end_ns - begin_ns) / 1e6))
+    before = reading["decode_begin_ns"]
+    for stamp_ns in reading["stamps"]:
+        rows.append((f"{_DECODE}/{number}", stamp_ns, (stamp_ns - before) / 1e6))
+        before = stamp_ns
+    return rows
+
+
+class TokenTimes:
+    """The times of one run: `prefill_ms` of each pass, and of each pass the stamps of its tokens."""
+
+    def __init__(self, rows: pl.DataFrame) -> None:
+        import polars as pl
+
+        parts = rows.with_columns(pl.col("name").str.split("/").list.first().alias("part"))
+        self.prefill_ms = parts.filter(pl.col("part") == _PREFILL)["value"].to_numpy()
+        tokens = parts.filter(pl.col("part") == _DECODE)
+        self.stamps_ns = [one["at_ns"].to_numpy() for one in tokens.partition_by("name", maintain_order=True)]
+
+    @property
+    def gaps_ms(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Gaps between tokens; before the first there is none."""
+        import numpy as np
+
+        none: np.ndarray[Any, np.dtype[np.float64]] = np.zeros(0)
+        return np.concatenate([np.diff(stamps) / 1e6 for stamps in self.stamps_ns]) if self.stamps_ns else none
+
+    def numbers(self, *, prompt: int, batch: int) -> dict[str, float]:
+        """Return the run's numbers: the median over its passes."""
+        import numpy as np
+
+        found: dict[str, float] = {}
+        if self.prefill_ms.size:
+            found["prefill_tok_s"] = float(np.median(1000 * prompt * batch / self.prefill_ms))
+            found["ttft_ms"] = float(np.median(self.prefill_ms))
+        if self.stamps_ns:
+            each_ms = [(stamps[-1] - stamps[0]) / 1e6 / (len(stamps) - 1) for stamps in self.stamps_ns]
+            found["tpot_ms"] = float(np.median(each_ms))
+            found["decode_tok_s"] = float(np.median([1000 * batch / one for one in each_ms if one] or [0.0]))
+        return found
+
+
+def quality_values(samples: pl.DataFrame) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
+    """Return what was found of each position of the text: `nll`, and beside a reference `kl`, `top1`, its `nll`."""
+    import polars as pl
+
+    if "name" not in samples.columns:
+        return {}
+    rows = samples.filter(pl.col("name").str.starts_with(f"{_QUALITY}/"))
+    parts = rows.partition_by("name", maintain_order=True)
+    return {str(one["name"][0]).partition("/")[2]: one["value"].to_numpy() for one in parts}
+
+
+def times_by_run(samples: pl.DataFrame) -> dict[int, TokenTimes]:
+    """Return the times of every run that has any."""
+    if "name" not in samples.columns:
+        return {}
+    parts = samples.partition_by("repetition", maintain_order=True)
+    return {int(one["repetition"][0]): TokenTimes(one) for one in parts if one.height}

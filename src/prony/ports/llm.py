@@ -1,0 +1,145 @@
+"""The seam for large language models: what an engine must do so that it reads prompts and writes tokens under a clock.
+
+An engine that hosts such models is found like any other (`ports/engine.py`), in the same process of its own; beside
+`load` it has `load_llm`. Token ids come from outside and are the same for every engine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from prony.errors import InputError
+from prony.ports.engine import Array, DeviceMemory, Effect
+
+
+@dataclass(frozen=True)
+class LlmOptions:
+    """How to load a language model: `context` tokens must fit into the cache of each of `batch` sequences."""
+
+    unit: str = "cpu"
+    threads: int = 1
+    precision: str = "default"
+    batch: int = 1
+    context: int = 512
+    options: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LlmFacts:
+    """What the model is, asked of the engine. `context` is the most that the model was made for; 0: not told.
+
+    `kv_token_bytes` is what one more token of one sequence adds to the cache.
+    """
+
+    architecture: str
+    vocabulary: int
+    context: int
+    weights_bytes: int
+    kv_token_bytes: int
+    parameters: int | None = None
+    tokenizer_sha256: str = ""
+    template_sha256: str = ""
+
+
+class LlmSession(Protocol):
+    """A loaded language model with a cache of keys and values. `device_id` is the card's own name; None: no card."""
+
+    device_id: str | None
+
+    def effect(self) -> Effect:
+        """Ask the engine what it does with this model."""
+
+    def facts(self) -> LlmFacts:
+        """Return what the model is."""
+
+    def tokenize(self, text: str) -> list[int]:
+        """Return the ids of a text, without any that the model's template would add.
+
+        Raises:
+            InputError: The model has no tokenizer, with the code `no_tokenizer`.
+        """
+
+    def reset(self) -> None:
+        """Empty the cache."""
+
+    def prefill(self, ids: Array) -> Array:
+        """Read ids behind what the cache holds; return the most likely next id of each sequence, on the host.
+
+        Args:
+            ids: One row for each sequence of the batch, all of one length.
+        """
+
+    def generate(self, tokens: Array, count: int, on_token: Callable[[], object]) -> Array:
+        """Write `count` tokens greedily, whatever they are; the end of a text does not end it.
+
+        Args:
+            tokens: The last id of each sequence, which the cache does not hold yet.
+            count: How many steps to take.
+            on_token: Called after each step, as soon as its ids are on the host.
+
+        Returns:
+            The ids, a row for each sequence.
+        """
+
+    def logits(self, ids: Array) -> Array:
+        """Read one sequence into an empty cache; return the logits after each of its ids, as float32 rows."""
+
+    def kv_bytes(self) -> int:
+        """Return what the cache holds now, as the engine tells it."""
+
+    def reset_memory_peak(self) -> None:
+        """Forget the highest device memory so far."""
+
+    def device_memory(self) -> DeviceMemory | None:
+        """Return what the engine's allocator holds; None where there is no device, or it does not tell."""
+
+
+@runtime_checkable
+class LlmEngine(Protocol):
+    """An engine that hosts language models."""
+
+    def load_llm(self, path: str, options: LlmOptions) -> LlmSession:
+        """Load a language model.
+
+        Raises:
+            InputError: The file is damaged or of an architecture that the engine does not know.
+            CapacityError: The unit or the precision is not there; there is no fallback.
+        """
+
+
+def refuse_as_model(engine: str) -> InputError:
+    """Return the error for a language model that was given to an engine as a plain model."""
+    return InputError(
+        f"{engine} hosts language models, which are measured by their tokens",
+        hint="prony llm MODEL, or a recipe with `kind: llm`",
+        code="format_unavailable",
+    )
+
+
+def hash_words(words: Sequence[str | bytes]) -> str:
+    """Return the SHA-256 of a vocabulary in its order."""
+    found = hashlib.sha256()
+    for word in words:
+        found.update(word if isinstance(word, bytes) else word.encode())
+        found.update(b"\0")
+    return found.hexdigest()
+
+
+# A folder with this file has no weights: they are made when it is loaded, the same wherever that is.
+SEEDED = "seeded.json"
+_SEEDED_STD = 0.02
+
+
+def seeded_values(name: str, shape: Sequence[int], seed: int) -> Array:
+    """Return the weights of a tensor, in float32, by its name in Hugging Face's layout; norms are ones."""
+    if "norm" in name:
+        return np.ones(shape, np.float32)
+    key = int.from_bytes(hashlib.sha256(f"{seed} {name}".encode()).digest()[:8])
+    made = np.random.Generator(np.random.PCG64(key)).standard_normal(tuple(shape), np.float32)
+    made *= np.float32(_SEEDED_STD)
+    return made

@@ -1,0 +1,149 @@
+"""What every engine for language models must do, asked of each one that can be had without PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from prony.errors import CapacityError, InputError
+from prony.plugins.engines.llamacpp import Llamacpp
+from prony.plugins.engines.null import Null
+from prony.plugins.models.zoo.llm import write_gguf
+from prony.plugins.models.zoo.llm_cards import LLM_ZOO
+from prony.ports.engine import LoadOptions
+from prony.ports.llm import LlmEngine, LlmOptions, LlmSession
+from servers.needs import lack
+from servers.packaged import environment
+
+PROMPT = np.array([[7, 30, 99, 41, 200]], np.int32)
+Load = Callable[..., LlmSession]
+
+
+@pytest.fixture(scope="session")
+def gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("llm") / "tiny.gguf"
+    write_gguf(LLM_ZOO["llm-1m"], path)
+    return path
+
+
+def llamacpp(monkeypatch: pytest.MonkeyPatch) -> Llamacpp:
+    """Return the engine, with the library from wherever the tests' servers are installed."""
+    places = list(environment().parent.glob("lib/python3*/site-packages/xllamacpp"))
+    if not places:
+        lack("xllamacpp", f"no llama.cpp here: pip install xllamacpp into {environment().parent}")
+    monkeypatch.syspath_prepend(str(places[0].parent))
+    return Llamacpp()
+
+
+@pytest.fixture(params=["null", "llamacpp"])
+def load(request: pytest.FixtureRequest, gguf: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
+    """Return what loads a small model with so many sequences."""
+    engine: LlmEngine = Null() if request.param == "null" else llamacpp(monkeypatch)
+    path = "llm-0us-0us.null" if request.param == "null" else str(gguf)
+
+    def make(batch: int = 1, unit: str = "cpu") -> LlmSession:
+        return engine.load_llm(path, LlmOptions(unit=unit, batch=batch, context=64))
+
+    return make
+
+
+def test_it_writes_exactly_what_is_asked_and_calls_back_for_each(load: Load) -> None:
+    session, calls = load(), []
+    written = session.generate(session.prefill(PROMPT), 6, lambda: calls.append(1))
+    assert (written.shape, len(calls)) == ((1, 6), 6)
+    assert ((written >= 0) & (written < session.facts().vocabulary)).all()
+
+
+def test_an_emptied_cache_gives_the_same_again(load: Load) -> None:
+    session = load()
+    first = session.generate(session.prefill(PROMPT), 4, lambda: None)
+    session.reset()
+    assert (session.generate(session.prefill(PROMPT), 4, lambda: None) == first).all()
+
+
+def test_a_prompt_in_two_pieces_is_the_prompt(load: Load) -> None:
+    session = load()
+    whole = session.prefill(PROMPT)
+    session.reset()
+    session.prefill(PROMPT[:, :2])
+    assert (session.prefill(PROMPT[:, 2:]) == whole).all()
+
+
+def test_sequences_of_a_batch_do_not_know_each_other(load: Load) -> None:
+    rows = np.vstack([PROMPT, PROMPT[:, ::-1]])
+    both = load(2)
+    together = both.generate(both.prefill(rows), 4, lambda: None)
+    for row, wanted in zip(rows, together, strict=True):
+        alone = load()
+        assert alone.generate(alone.prefill(row[None]), 4, lambda: None)[0].tolist() == wanted.tolist()
+
+
+def test_predictions_of_a_text_end_with_that_of_its_prompt(load: Load) -> None:
+    session = load()
+    logits = session.logits(PROMPT[0])
+    assert logits.shape == (PROMPT.size, session.facts().vocabulary)
+    session.reset()
+    assert logits[-1].argmax() == session.prefill(PROMPT)[0]
+
+
+def test_its_cache_grows_by_the_same_for_every_token(load: Load) -> None:
+    session = load(2)
+    session.prefill(np.vstack([PROMPT, PROMPT]))
+    assert session.kv_bytes() == 2 * PROMPT.size * session.facts().kv_token_bytes
+    session.reset()
+    assert session.kv_bytes() == 0
+
+
+def test_it_says_what_the_model_is(load: Load) -> None:
+    about = load().facts()
+    assert about.weights_bytes > 0
+    assert about.parameters
+    assert len(about.tokenizer_sha256) == 64
+
+
+def test_a_text_has_the_same_ids_every_time(load: Load) -> None:
+    session = load()
+    assert session.tokenize("a text") == session.tokenize("a text") != []
+
+
+def test_a_unit_that_is_not_there_is_refused(load: Load) -> None:
+    with pytest.raises(CapacityError) as told:
+        load(unit="cuda-9")
+    assert told.value.code == "unit_unavailable"
+
+
+def test_a_cache_of_a_seeded_llama_has_the_size_of_its_keys_and_values(
+    gguf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = llamacpp(monkeypatch).load_llm(str(gguf), LlmOptions(context=64)).facts()
+    card = LLM_ZOO["llm-1m"]
+    wanted = 2 * card.layers * card.kv_heads * (card.width // card.heads) * 2
+    assert found.kv_token_bytes == pytest.approx(wanted, rel=0.02)
+    assert found.vocabulary == card.vocabulary
+
+
+@pytest.mark.parametrize(
+    ("spoil", "word"),
+    [
+        (lambda data: data[: len(data) // 2], "incomplete"),
+        (lambda data: data.replace(b"\x05\0\0\0\0\0\0\0llama", b"\x05\0\0\0\0\0\0\0llamo", 1), "llamo"),
+        (lambda _: b"no model", "no GGUF file"),
+    ],
+    ids=["truncated", "architecture", "nothing"],
+)
+def test_a_file_that_cannot_be_loaded_is_told_in_words(
+    spoil: Callable[[bytes], bytes], word: str, gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "spoilt.gguf"
+    path.write_bytes(spoil(gguf.read_bytes()))
+    with pytest.raises(InputError, match=word) as told:
+        llamacpp(monkeypatch).load_llm(str(path), LlmOptions(context=64))
+    assert told.value.code == "damaged_model"
+
+
+def test_an_engine_for_language_models_refuses_a_plain_model() -> None:
+    with pytest.raises(InputError, match="measured by their tokens"):
+        Llamacpp().load("model.gguf", LoadOptions(unit="cpu", threads=1))

@@ -1,0 +1,136 @@
+"""Stamps of tokens become rates, gaps, shares of a peak, and a verdict on the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+import pytest
+from pydantic import ValidationError
+
+from prony.kinds.llm.report import PART as REPORT
+from prony.kinds.llm.rules import DIFFERENT, grade_divergence
+from prony.kinds.llm.schema import LlmWorkload
+from prony.kinds.llm.summary import PART as SUMMARY
+from prony.kinds.llm.tokens import token_frame
+from prony.model.estimate import Grade, Summary
+from prony.model.job import Job
+from prony.model.recipe import Measure
+from prony.model.result import Effective
+
+from .jobs import phase, repetition, result
+
+MS = 1_000_000
+H200 = "NVIDIA H200"
+EIGHT_B = {"parameters": "8000000000", "weights_bytes": "16000000000", "kv_token_bytes": "131072"}
+
+
+def job_of(**more: Any) -> Job:
+    work = LlmWorkload.model_validate({"kind": "llm", "model": "m.gguf", "engine": "null"} | more)
+    return Job(id="j1", experiment_id="e1", name="llm", workload=work, measure=Measure(repeats=5))
+
+
+def one_pass(prefill_ms: float, gaps_ms: Sequence[float]) -> dict[str, Any]:
+    stamps, at = [], 0.0
+    for gap in gaps_ms:
+        at += gap
+        stamps.append(int(at * MS))
+    return {"prefill": (0, int(prefill_ms * MS)), "decode_begin_ns": 0, "stamps": stamps}
+
+
+def summarised(
+    job: Job, passes: Sequence[dict[str, Any]], *, device: str = "cpu", precision: str = "bf16",
+    quality: Mapping[str, Sequence[float]] | None = None, details: Mapping[str, str] | None = None,
+) -> Summary:  # fmt: skip
+    effective = Effective(
+        engine="null", engine_version="1", python="3", device=device, precision=precision, details=dict(details or {})
+    )
+    found = result([repetition(index, phases={"measure": phase()}) for index in range(5)], effective=effective)
+    frames = [token_frame(index, passes, quality if index == 0 else None) for index in range(5)]
+    return SUMMARY.summarise(job, found, pl.concat(frames))
+
+
+def value(summary: Summary, key: str) -> float:
+    return summary.estimates[key].value
+
+
+def test_rates_are_of_tokens_and_sequences_and_the_first_token_begins_no_gap() -> None:
+    found = summarised(job_of(prompt=100, generate=4, batch=2), [one_pass(50, [30, 10, 10, 10])])
+    assert value(found, "prefill_tok_s.p50") == pytest.approx(4000)
+    assert value(found, "ttft_ms.p50") == pytest.approx(50)
+    assert value(found, "decode_tok_s.p50") == pytest.approx(200)
+    assert value(found, "itl_ms.p50") == pytest.approx(10)
+    assert found.headline == "decode_tok_s.p50"
+    assert found.verdict.grade is Grade.VALID
+
+
+def test_a_run_is_the_median_of_its_passes() -> None:
+    found = summarised(
+        job_of(generate=3), [one_pass(1, [1, 10, 10]), one_pass(9, [1, 20, 20]), one_pass(2, [1, 40, 40])]
+    )
+    assert value(found, "tpot_ms.p50") == pytest.approx(20)
+    assert value(found, "ttft_ms.p50") == pytest.approx(2)
+
+
+def test_a_job_that_only_reads_has_the_rate_of_reading_as_its_headline() -> None:
+    found = summarised(job_of(generate=0), [{"prefill": (0, MS), "decode_begin_ns": 0, "stamps": []}])
+    assert found.headline == "prefill_tok_s.p50"
+    assert "decode_tok_s.p50" not in found.estimates
+
+
+def test_decoding_is_held_against_the_bandwidth_of_a_known_card_and_reading_against_its_arithmetic() -> None:
+    job = job_of(prompt=512, generate=3, depth=0)
+    found = summarised(job, [one_pass(20, [10, 10, 10])], device=H200, details=EIGHT_B)
+    assert value(found, "mbu.p50") == pytest.approx(16e9 * 100 / 4.8e12, rel=1e-3)
+    assert value(found, "mfu.p50") == pytest.approx(2 * 8e9 * 25600 / 989e12, rel=1e-3)
+
+
+def test_what_would_use_more_than_the_card_has_is_void() -> None:
+    found = summarised(job_of(generate=3), [one_pass(20, [1, 1, 1])], device=H200, details=EIGHT_B)
+    assert {one.code for one in found.verdict.reasons} >= {"above_peak"}
+    assert found.verdict.grade is Grade.VOID
+
+
+def test_a_card_that_nobody_knows_has_no_share() -> None:
+    assert "mbu.p50" not in summarised(job_of(), [one_pass(20, [1, 1, 1])], details=EIGHT_B).estimates
+
+
+def quality(divergence: float) -> dict[str, list[float]]:
+    return {"kl": [divergence] * 50, "top1": [1.0] * 45 + [0.0] * 5, "nll": [1.0] * 50, "reference_nll": [0.5] * 50}
+
+
+def test_predictions_have_intervals_over_positions_and_a_note() -> None:
+    found = summarised(job_of(generate=3), [one_pass(1, [1, 1, 1])], quality=quality(0.01))
+    assert value(found, "kl_nat.mean") == pytest.approx(0.01)
+    agreement = found.estimates["top1_agreement.mean"]
+    assert agreement.low is not None
+    assert agreement.low < 0.9 < (agreement.high or 0)
+    assert value(found, "perplexity.mean") == pytest.approx(2.71828, rel=1e-4)
+    assert value(found, "perplexity_ratio.mean") == pytest.approx(1.6487, rel=1e-4)
+    assert [one.grade for one in found.verdict.reasons if one.code == "predictions"] == [Grade.VALID]
+
+
+def test_an_engine_whose_answer_is_another_is_suspect_however_fast_it_is() -> None:
+    found = summarised(job_of(generate=3), [one_pass(1, [1, 1, 1])], quality=quality(0.5))
+    assert found.verdict.grade is Grade.SUSPECT
+    assert any(one.code == "different_answer" for one in found.verdict.reasons)
+
+
+def test_divergence_is_graded_as_published_quantisations_are() -> None:
+    grades = [grade_divergence(one) for one in (0.00055, 0.0055, 0.031, 0.2)]
+    assert grades == ["same", "close", "visibly different", DIFFERENT]
+
+
+@pytest.mark.parametrize(
+    ("given", "word"), [({"prompt": 0, "generate": 0}, "nothing"), ({"generate": 1}, "at least 2")]
+)
+def test_a_recipe_that_measures_nothing_is_refused(given: dict[str, int], word: str) -> None:
+    with pytest.raises(ValidationError, match=word):
+        job_of(**given)
+
+
+def test_every_column_is_a_metric_of_the_kind() -> None:
+    from prony.kinds.llm.tokens import LLM_METRICS
+
+    assert {column.key.partition(".")[0] for column in REPORT.columns} <= set(LLM_METRICS)
