@@ -3099,6 +3099,12 @@ export interface components {
             apart_results: number;
             /** Confidence */
             confidence?: number | null;
+            /**
+             * Counted
+             * @default runs
+             * @enum {string}
+             */
+            counted: "runs" | "items";
             /** Delta */
             delta?: number | null;
             /** Detectable */
@@ -7643,6 +7649,15 @@ export interface components {
             };
             /** Headline */
             headline?: string | null;
+            /**
+             * Items
+             * @default {}
+             */
+            items: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
             /** Job Id */
             job_id: string;
             /**
