@@ -21,7 +21,8 @@ from prony.ports.driver import ScoresAnswers
 from prony.stats.bootstrap import RESAMPLES, SEED, bootstrap_mean
 from prony.stats.intervals import rate_interval
 
-_OWN = "score"
+_OWN = "own_score"
+_PLAIN = "score"  # what a scorer calls a number that has no other name
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def _own_scores(folder: Path, whole: Sequence[WholeAnswer]) -> dict[str, tuple[f
     names = dict.fromkeys(name for scores in told.values() for name in scores)
     each = [told.get((one.repetition, one.round, one.item), {}) for one in whole]
     return {
-        key_text(_OWN, "mean", "" if name == _OWN else name): tuple(scores.get(name) for scores in each)
+        key_text(_OWN, "mean", "" if name == _PLAIN else name): tuple(scores.get(name) for scores in each)
         for name in names
     }
 

@@ -70,8 +70,8 @@ LOAD_TABLE: tuple[_Row, ...] = (
     ("rouge_lsum", "1", "higher", "the same sentence by sentence"),
     ("exact_match", "1", "higher", "share of answers that are a reference, case, punctuation and articles aside"),
     ("token_f1", "1", "higher", "F1 of the words that an answer shares with its reference, the mean of questions"),
-    ("accuracy", "1", "higher", "share of answers that name the right label and no other"),
-    ("score", "1", "higher", "what a scorer of your own says of an answer, the mean of items"),
+    ("label_match", "1", "higher", "share of answers that name the right label and no other"),
+    ("own_score", "1", "higher", "what a scorer of your own says of an answer, the mean of items"),
     ("cut_share", "1", "lower", "share of scored answers that the limit on their tokens cut off"),
     ("highest_load", "1", "higher", "the highest load of a search that held its SLO: users, or requests a second"),
     ("error_rate", "1", "lower", "share of the window's requests that failed, all runs together"),
@@ -187,7 +187,7 @@ STATISTICS = ("p50", "mean", "min", "max", "sd", "p90", "p95", "p99", "p99.9")
 HEADLINE = "inference_ms.p50"
 LOAD_HEADLINE = "e2e_ms.p50"
 # What is said of answers, whatever the machine did meanwhile. A job has one number of each item.
-QUALITY_METRICS = ("rouge_1", "rouge_2", "rouge_l", "rouge_lsum", "exact_match", "token_f1", "accuracy", "score")
+QUALITY_METRICS = ("rouge_1", "rouge_2", "rouge_l", "rouge_lsum", "exact_match", "token_f1", "label_match", "own_score")
 # What is measured of a load, and what only a calibration of the instrument has.
 LOAD_METRICS = tuple(row[0] for row in LOAD_TABLE)
 INSTRUMENT_METRICS = (

@@ -54,8 +54,8 @@ class ServiceReport(Report):
         ColumnSpec("rouge_lsum.mean", "ROUGE-Lsum", 52),
         ColumnSpec("exact_match.mean", "exact match", 73),
         ColumnSpec("token_f1.mean", "F1", 90),
-        ColumnSpec("accuracy.mean", "accuracy", 90),
-        ColumnSpec("score.mean", "own score", 91),
+        ColumnSpec("label_match.mean", "accuracy", 90),
+        ColumnSpec("own_score.mean", "own score", 91),
     )
     method = HOW_LOAD
     form = FORM

@@ -106,7 +106,7 @@ class Classify:
 
     def score(self, options: ClassifyOptions, answers: Sequence[ItemAnswer]) -> Mapping[str, Sequence[float]]:
         del options
-        return {"accuracy": [label_accuracy(one.output, one.references[0], one.references) for one in answers]}
+        return {"label_match": [label_accuracy(one.output, one.references[0], one.references) for one in answers]}
 
     def scoring(self, options: ClassifyOptions) -> str:
         del options

@@ -53,7 +53,7 @@ class SummarizeOptions(ScoringOptions):
         description="a Hugging Face tokenizer.json that counts the tokens of articles and prompts",
         json_schema_extra={"path": True},
     )
-    stem: bool = Field(default=True, description="score the stems of words, as RUCKUS and most papers do")
+    stem: bool = Field(default=True, description="score the stems of words, as most papers do")
     sentences: bool = Field(default=True, description="ROUGE-Lsum by sentences; false: by lines, as rouge-score has it")
 
 
