@@ -16,7 +16,7 @@ import numpy as np
 
 from prony.instruments.kept_answers import WholeAnswer, read_answers, read_scores
 from prony.model.estimate import Estimate, Summary
-from prony.model.metric import key_text
+from prony.model.metric import key_of, key_text
 from prony.ports.driver import ScoresAnswers
 from prony.stats.bootstrap import RESAMPLES, SEED, bootstrap_mean
 from prony.stats.intervals import rate_interval
@@ -35,7 +35,11 @@ class ScoredAnswers:
 
     def by_item(self, key: str) -> dict[str, float]:
         """Return the mean score of each item, in the order of their names."""
-        return _means({}, ((one.item, score) for one, score in zip(self.answers, self.scores[key], strict=True)))
+        found: dict[str, list[float]] = {}
+        for one, score in zip(self.answers, self.scores[key], strict=True):
+            if score is not None:
+                found.setdefault(one.item, []).append(score)
+        return {item: _mean(scores) for item, scores in sorted(found.items())}
 
     def by_run(self, key: str) -> tuple[float, ...]:
         """Return the mean over the items of each run, in the order of the runs."""
@@ -65,7 +69,8 @@ def add_quality(summary: Summary, scored: ScoredAnswers, how: str) -> Summary:
     for key in scored.scores:
         values = scored.by_item(key)
         if values:
-            estimates[key] = _estimate(list(values.values()), how if not key.startswith(_OWN) else "your own scorer")
+            by = "your own scorer" if key_of(key).metric == _OWN else how
+            estimates[key] = _estimate(list(values.values()), by)
             items[key], runs[key] = values, scored.by_run(key)
     if (cut := _cut_share(scored.answers)) is not None:
         estimates["cut_share.mean"] = cut
@@ -104,13 +109,6 @@ def _cut_share(answers: Sequence[WholeAnswer]) -> Estimate | None:
         value=cut / len(told), unit="1", low=interval[0], high=interval[1], confidence=0.95, count=len(told),
         level="sample", method=f"{cut} of {len(told)} answers; Wilson",
     )  # fmt: skip
-
-
-def _means(found: dict[str, list[float]], scores: Any) -> dict[str, float]:
-    for item, score in scores:
-        if score is not None:
-            found.setdefault(item, []).append(score)
-    return {item: _mean(numbers) for item, numbers in sorted(found.items())}
 
 
 def _mean(values: Sequence[float]) -> float:

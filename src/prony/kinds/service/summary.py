@@ -52,10 +52,10 @@ class ServiceSummary(Summarise):
         if job.work(ServiceWorkload).task is None:
             return summary
         task, options = find_task(job.work(ServiceWorkload))
-        scored = score_folder(folder, task, options) if isinstance(task, ScoresAnswers) else None
-        if scored is None or not isinstance(task, ScoresAnswers):
+        if not isinstance(task, ScoresAnswers):
             return summary
-        return add_quality(summary, scored, task.scoring(options))
+        scored = score_folder(folder, task, options)
+        return summary if scored is None else add_quality(summary, scored, task.scoring(options))
 
     def read_samples(self, read: ReadColumns, *, is_whole: bool = True) -> pl.DataFrame:
         """Read the samples, without the stamps of every token where nobody asks for them: those are most of a file."""

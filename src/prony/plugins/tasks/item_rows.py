@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from prony.errors import InputError
-from prony.plugins.tasks.rows import Row, rows_at
-
-
-def take_rows(path: Path, most: int | None) -> list[Row]:
-    """Return the rows of a data set, the first ones where fewer are wanted."""
-    return rows_at(path)[:most]
+from prony.plugins.tasks.rows import Row
 
 
 def row_text(row: Row, column: str, number: int) -> str:

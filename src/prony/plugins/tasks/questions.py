@@ -12,7 +12,8 @@ from pydantic import Field
 from prony.errors import InputError
 from prony.model.answer import ScoringOptions
 from prony.plugins.tasks.answer_scores import exact_match, label_accuracy, token_f1
-from prony.plugins.tasks.item_rows import name_rows, row_text, row_texts, take_rows
+from prony.plugins.tasks.item_rows import name_rows, row_text, row_texts
+from prony.plugins.tasks.rows import rows_at
 from prony.plugins.tasks.spread import Spread, draw_lengths, lengths_or
 from prony.ports.driver import ItemAnswer, Prompt, Stamps, TaskItem
 
@@ -54,7 +55,7 @@ class Qa:
     def prompts(
         self, options: QaOptions, *, count: int, seeds: Mapping[str, int], base: Path, lengths: Stamps | None = None
     ) -> Sequence[Prompt]:
-        rows = take_rows(base / options.file, options.rows)
+        rows = rows_at(base / options.file)[: options.rows]
         asked = []
         for number, (row, name) in enumerate(zip(rows, name_rows(rows, options.id), strict=True), start=1):
             question = row_text(row, options.question, number)
@@ -90,7 +91,7 @@ class Classify:
         base: Path,
         lengths: Stamps | None = None,
     ) -> Sequence[Prompt]:
-        rows = take_rows(base / options.file, options.rows)
+        rows = rows_at(base / options.file)[: options.rows]
         right = [str(row_texts(row, options.label, number)[0]) for number, row in enumerate(rows, start=1)]
         labels = options.labels or sorted(set(right))
         if strange := sorted(set(right) - set(labels)):

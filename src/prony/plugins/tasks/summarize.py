@@ -14,8 +14,9 @@ from pydantic import Field
 
 from prony.errors import InputError
 from prony.model.answer import ScoringOptions
-from prony.plugins.tasks.item_rows import name_rows, row_text, row_texts, take_rows
+from prony.plugins.tasks.item_rows import name_rows, row_text, row_texts
 from prony.plugins.tasks.rouge import ROUGES, score_rouge, split_sentences
+from prony.plugins.tasks.rows import rows_at
 from prony.plugins.tasks.spread import Spread, draw_lengths, lengths_or
 from prony.plugins.tokenizer import tokenizer_at
 from prony.ports.driver import ItemAnswer, Prompt, Stamps, TaskItem
@@ -107,7 +108,7 @@ def _rouge(output: str, references: tuple[str, ...], stems: bool, splits: bool) 
 
 def _ask(options: SummarizeOptions, base: Path, size: Size) -> Iterator[tuple[str, TaskItem]]:
     """Yield what is asked, article by article and part by part, as long as somebody wants more."""
-    rows = take_rows(ARTICLES if options.file is None else base / options.file, options.articles)
+    rows = rows_at(ARTICLES if options.file is None else base / options.file)[: options.articles]
     for number, (row, name) in enumerate(zip(rows, name_rows(rows, options.id), strict=True), start=1):
         references = row_texts(row, options.summaries, number)
         whole = clean_article(row_text(row, options.article, number))
