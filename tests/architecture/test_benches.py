@@ -45,6 +45,7 @@ DIFFERENT = {
     "info": THIS_MACHINE_S,
     "doctor": THIS_MACHINE_S,
     "calibrate": THIS_MACHINE_S,
+    "score": THIS_MACHINE_S,
     "engines": THIS_MACHINE_S,
 }
 # Commands that have --server and open nothing with it, and why.

@@ -12,6 +12,7 @@ from .house import PACKAGE, entry_points, modules, project
 PROGRAMS = {
     "ai_factory": r"ai[ _-]?factory",
     "benchmark_ai": r"benchmark[ _-]?ai",
+    "ruckus": r"ruckus",
     "sark": r"sark|dumont",
 }
 

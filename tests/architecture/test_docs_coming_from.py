@@ -11,7 +11,7 @@ import pytest
 from .house import ROOT, page, rows, section
 
 NAMED = re.compile(r"`(test_[a-z0-9_]+)`")
-SEEDS = ("SARK and Dumont", "AI Factory", "Benchmark AI")
+SEEDS = ("SARK and Dumont", "AI Factory", "Benchmark AI", "RUCKUS")
 
 
 @cache

@@ -12,11 +12,13 @@ import pytest
 from pydantic import ValidationError
 
 from prony.model.base import Noun
-from prony.ports.driver import Prompt, Task
+from prony.model.metric import QUALITY_METRICS
+from prony.ports.driver import ItemAnswer, Prompt, ScoresAnswers, Task
 from prony.ports.plugins import TASKS, find_plugins, load_plugin
 
 TALKS = [
-    {"prompt": f"question {n}", "conversations": [
+    {"prompt": f"question {n}", "question": f"what is {n}?", "answers": [str(n)], "text": f"text {n}", "label": "odd",
+     "conversations": [
         {"from": "human", "value": f"question {n}"}, {"from": "gpt", "value": f"answer {n}"},
         {"from": "human", "value": f"and {n}?"}, {"from": "gpt", "value": f"also {n}"},
     ]}
@@ -28,6 +30,8 @@ NEEDED: Mapping[str, Mapping[str, Any]] = {
     "sharegpt": {"file": "talks.jsonl"},
     "conversation": {"file": "talks.jsonl"},
     "texts": {"texts": ["one question", "and another"]},
+    "qa": {"file": "talks.jsonl"},
+    "classify": {"file": "talks.jsonl", "labels": ["odd", "even"]},
 }
 
 
@@ -80,3 +84,18 @@ class TestEveryTask:
 
     def test_nobody_has_counted_tokens_without_a_tokenizer(self, task: Task, base: Path) -> None:
         assert all(prompt.input_tokens is None for prompt in prompts(task, base))
+
+
+class TestTasksThatScore:
+    def test_an_answer_equal_to_its_reference_scores_1_and_an_empty_one_0(self, task: Task, base: Path) -> None:
+        if not isinstance(task, ScoresAnswers):
+            pytest.skip("asks only")
+        options = task.Options(**NEEDED.get(task.name, {}))
+        items = [prompt.item for prompt in prompts(task, base)]
+        assert all(items)
+        right = [ItemAnswer(item.name, item.references[0], item.references) for item in items if item is not None]
+        empty = [ItemAnswer(one.item, "", one.references) for one in right]
+        assert {number for numbers in task.score(options, right).values() for number in numbers} == {1.0}
+        assert {number for numbers in task.score(options, empty).values() for number in numbers} == {0.0}
+        assert set(task.score(options, right)) <= set(QUALITY_METRICS)
+        assert task.scoring(options)

@@ -19,6 +19,7 @@ from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.gate import GateOutcome, GateReport, parse_gate, trouble_of_kind
 from prony.model.result import Result, ResultState
 from prony.model.workload import Workload
+from prony.stats.bootstrap import bootstrap_ratio
 from prony.stats.shift import ratio
 from prony.store import series
 from prony.store.codecs import Record
@@ -157,7 +158,7 @@ class _Worsening:
     def by_clean(self, key: str) -> CleanWorsening | None:
         """Say the same by undisturbed runs alone, where some were disturbed."""
         found = self._references.find(self._entry, key)
-        if found is None:
+        if found is None or key in self._entry.summary.items:
             return None
         self._told[key] = found.told
         return worsening_of_clean(key, (found.summary, found.result), (self._entry.summary, self._entry.result))
@@ -183,6 +184,8 @@ class _Worsening:
 
 def worsening_between(key: str, before: Summary, after: Summary) -> Estimate | str:
     """Return the share by which it got worse: of what is better lower as it grew, of the rest as it shrank."""
+    if key in before.items and key in after.items:
+        return _worsening_of_items(key, before, after)
     old, new = (np.array(one.runs.get(key, ()), dtype=np.float64) for one in (before, after))
     if not old.size or not new.size:
         return f"{key} has no numbers of single runs {'here' if not new.size else f'in {before.job_id}'}."
@@ -197,4 +200,21 @@ def worsening_between(key: str, before: Summary, after: Summary) -> Estimate | s
         value=found.value - 1, unit="1", low=None if found.low is None else found.low - 1,
         high=None if found.high is None else found.high - 1, confidence=found.confidence, count=int(new.size),
         method=f"Hodges and Lehmann's ratio of {new.size} runs to {old.size} of {before.job_id}",
+    )  # fmt: skip
+
+
+def _worsening_of_items(key: str, before: Summary, after: Summary) -> Estimate | str:
+    """Return the share by which the mean of the items got worse that both were scored on; higher scores are better."""
+    both = [name for name in before.items[key] if name in after.items[key]]
+    if not both:
+        return f"{key} has no items in common with {before.job_id}."
+    old, new = (np.array([one.items[key][name] for name in both]) for one in (before, after))
+    if min(old.mean(), new.mean()) <= 0:
+        return f"{key} is 0 on one side: that cannot be compared as a ratio."
+    found = bootstrap_ratio(new, old)
+    how = f"ratio of the means of {len(both)} items to those of {before.job_id}; paired BCa bootstrap"
+    return Estimate(
+        value=found.value - 1, unit="1", low=None if found.low is None else found.low - 1,
+        high=None if found.high is None else found.high - 1, confidence=None if found.low is None else 0.95,
+        count=len(both), level="sample", method=how,
     )  # fmt: skip

@@ -82,6 +82,8 @@ def _written_recipe(experiment: Experiment) -> Mapping[str, Any]:
 
 
 def _read_load(entry: Entry, written: Mapping[str, Any], dialect: str) -> ExportedLoad:
+    if entry.job.workload.section != "load":
+        return ExportedLoad(entry, written, None, dialect)
     from prony.analyse.bottleneck import bottleneck_of
     from prony.app.sweeps import load_entry
 

@@ -35,8 +35,10 @@ def summarise_contents(contents: FolderContents) -> Summary:
     job, result, environment = contents.job, contents.result, contents.environment
     kind = kind_of(job.workload).summary
     if contents.samples is None:
-        return kind.summarise_stored(job, result, reader_of(contents.path), environment=environment)
-    return kind.summarise(job, result, contents.samples, environment=environment)
+        summary = kind.summarise_stored(job, result, reader_of(contents.path), environment=environment)
+    else:
+        summary = kind.summarise(job, result, contents.samples, environment=environment)
+    return kind.add_scores(job, contents.path, summary)
 
 
 def reader_of(folder: Path) -> ReadColumns:

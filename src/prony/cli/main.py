@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "show": ("show", "show one experiment's numbers"),
     "report": ("report", "write a report: html, pdf, md, json, csv, junit or github"),
     "compare": ("compare", "say whether one experiment is worse than another"),
+    "score": ("score", "score the answers of an experiment again"),
     "gates": ("gates", "judge the gates of an experiment"),
     "sweep-report": ("sweep_report", "say where loads saturate, what holds the SLO, and what was the limit"),
     "matrix": ("matrix", "compare configurations in rows and columns, with cost and watts"),

@@ -59,6 +59,8 @@ class Effect(Noun):
     q: float | None = None
     delta: float | None = None
     runs: tuple[int, int] = (0, 0)
+    # What `runs` counts: runs of a side, or items that both sides were scored on.
+    counted: Literal["runs", "items"] = "runs"
     noise: float | None = None
     detectable: float | None = None
     apart: float | None = None

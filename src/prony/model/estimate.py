@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Literal
 
 from prony.model.base import Noun
-from prony.model.metric import Metric, depends_on_machine, key_of, metric_of
+from prony.model.metric import METRICS, Metric, depends_on_machine, key_of, metric_of
 from prony.model.workload import Scalar, workload_class
 
 
@@ -103,6 +103,8 @@ class Summary(Noun):
     runs: dict[str, tuple[float, ...]] = {}
     counts: dict[str, tuple[int, int]] = {}
     run_counts: dict[str, tuple[tuple[int, int], ...]] = {}
+    # Of what is scored item by item, as documents are: by the same keys, the score of each.
+    items: dict[str, dict[str, float]] = {}
     missing: tuple[Missing, ...] = ()
     outliers: tuple[Outlier, ...] = ()
     outlier_count: int = 0
@@ -134,8 +136,9 @@ OF_THE_MACHINE = frozenset(("contaminated", "unwatched", "machine_slower", "ther
 
 def verdict_on(summary: Summary, key: str) -> Verdict:
     """Return the verdict on one number: a busy machine takes nothing from what a script computed, as a loss."""
-    own = summary.metrics.get(key_of(key).metric)
-    if own is None or depends_on_machine(own):
+    name = key_of(key).metric
+    metric = summary.metrics.get(name) or METRICS.get(name)
+    if metric is None or depends_on_machine(metric):
         return summary.verdict
     reasons = tuple(one for one in summary.verdict.reasons if one.code not in OF_THE_MACHINE)
     return Verdict(grade=max((one.grade for one in reasons), key=[*Grade].index, default=Grade.VALID), reasons=reasons)

@@ -15,13 +15,13 @@ from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
 
 from prony.model.base import Noun
 from prony.model.estimate import Estimate
-from prony.model.metric import METRICS, STATISTICS, Key, key_of, key_text
+from prony.model.metric import METRICS, QUALITY_METRICS, STATISTICS, Key, key_of, key_text
 from prony.model.workload import Workload
 
 Operator = Literal["<=", "<", ">=", ">", "==", "!="]
 GRADES = ("valid", "suspect", "void")
 # What stands for a metric that is named without a statistic; all others have a median.
-_USUAL = {"error_rate": "mean", "quality": "mean"}
+_USUAL = dict.fromkeys(("error_rate", "quality", "cut_share", *QUALITY_METRICS), "mean")
 _SPLIT = re.compile(r"<=|>=|==|!=|<|>|=")
 _BOUND = re.compile(r"<=|>=|==|!=|<|>")
 _NAME = re.compile(r"[A-Za-z0-9_]+")

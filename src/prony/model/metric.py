@@ -59,6 +59,20 @@ LOAD_TABLE: tuple[_Row, ...] = (
     ("bytes_per_s", "B/s", "higher", "bytes of the replies that ended in the window, by its time"),
     ("in_flight", "1", "neither", "requests on their way at a time, the mean over the window"),
     ("quality", "1", "higher", "recall or exact match of one reply, as its driver judges it"),
+    (
+        "rouge_1",
+        "1",
+        "higher",
+        "F-measure of the words that a summary shares with its reference, the mean of items",
+    ),
+    ("rouge_2", "1", "higher", "the same of pairs of neighbouring words"),
+    ("rouge_l", "1", "higher", "the same of the longest common subsequence of words"),
+    ("rouge_lsum", "1", "higher", "the same sentence by sentence"),
+    ("exact_match", "1", "higher", "share of answers that are a reference, case, punctuation and articles aside"),
+    ("token_f1", "1", "higher", "F1 of the words that an answer shares with its reference, the mean of questions"),
+    ("label_match", "1", "higher", "share of answers that name the right label and no other"),
+    ("own_score", "1", "higher", "what a scorer of your own says of an answer, the mean of items"),
+    ("cut_share", "1", "lower", "share of scored answers that the limit on their tokens cut off"),
     ("highest_load", "1", "higher", "the highest load of a search that held its SLO: users, or requests a second"),
     ("error_rate", "1", "lower", "share of the window's requests that failed, all runs together"),
 )
@@ -181,6 +195,8 @@ METRICS: dict[str, Metric] = {
 STATISTICS = ("p50", "mean", "min", "max", "sd", "p90", "p95", "p99", "p99.9")
 HEADLINE = "inference_ms.p50"
 LOAD_HEADLINE = "e2e_ms.p50"
+# What is said of answers, whatever the machine did meanwhile. A job has one number of each item.
+QUALITY_METRICS = ("rouge_1", "rouge_2", "rouge_l", "rouge_lsum", "exact_match", "token_f1", "label_match", "own_score")
 # What is measured of a load, and what only a calibration of the instrument has.
 LOAD_METRICS = tuple(row[0] for row in LOAD_TABLE)
 INSTRUMENT_METRICS = (
@@ -261,7 +277,7 @@ def varies_by_itself(metric: Metric) -> bool:
 def depends_on_machine(metric: Metric) -> bool:
     """Would another load on the machine change it? The unit decides where there is one, else the words of the name."""
     if metric.name in METRICS:
-        return True
+        return metric.name not in QUALITY_METRICS
     unit = metric.unit.strip().lower()
     if unit and unit not in _SHARES:
         return "/" in unit or not _UNITS.isdisjoint(_PARTS.split(unit))

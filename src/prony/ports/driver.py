@@ -89,6 +89,21 @@ class Request:
 
 
 @dataclass(frozen=True)
+class TaskItem:
+    """What a prompt is about, and what its answer is held against when the run is over.
+
+    A long text is asked about in several `parts`: the answers to all of them, in order, are the answer to the item.
+    `left_out_words` of it stand in no prompt, because they did not fit.
+    """
+
+    name: str
+    references: tuple[str, ...] = ()
+    part: int = 0
+    parts: int = 1
+    left_out_words: int = 0
+
+
+@dataclass(frozen=True)
 class Prompt:
     """What a task asks an LLM: a text or a conversation, and how much may come back.
 
@@ -102,6 +117,7 @@ class Prompt:
     session: int | None = None
     expected: str | None = None
     salts: Sequence[Salt] = ()  # in the order in which they stand in the messages
+    item: TaskItem | None = None  # of a task that scores answers
 
 
 @dataclass(frozen=True)
@@ -162,6 +178,7 @@ class Digest:
     items: int = 1  # what the throughput counts: rows, vectors, objects
     quality: float | None = None  # recall, exact match: what the driver's page says
     text: str = ""
+    finish: str = ""  # why the answer ended, as the server says it: `stop`, or `length` where it was cut
 
 
 class Driver(Protocol):
@@ -241,3 +258,28 @@ class Task(Protocol):
             base: What relative paths in the recipe are relative to.
             lengths: Those of a trace: a row of input and output tokens for each prompt; 0 or less where not known.
         """
+
+
+@dataclass(frozen=True)
+class ItemAnswer:
+    """The whole answer to one item, and the references that it is held against."""
+
+    item: str
+    output: str
+    references: tuple[str, ...]
+
+
+@runtime_checkable
+class ScoresAnswers(Protocol):
+    """What a task has besides whose answers are kept, and scored when the run is over: here, on a server, or later."""
+
+    def score(self, options: Any, answers: Sequence[ItemAnswer]) -> Mapping[str, Sequence[float]]:
+        """Return by metric of the glossary one number for each answer; an empty answer has one too.
+
+        Args:
+            options: An instance of the task's Options, which inherit `prony.model.answer.ScoringOptions`.
+            answers: Those of one run or of several.
+        """
+
+    def scoring(self, options: Any) -> str:
+        """Return how scores are made, as in a report: `ROUGE F-measure, stem=porter`."""

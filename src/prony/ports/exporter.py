@@ -12,7 +12,10 @@ from prony.model.sweep import Bottleneck
 
 
 class Exporter(Protocol):
-    """A function behind an entry point of `prony.exporters`, whose name is what `prony export --format` takes."""
+    """A function behind an entry point of `prony.exporters`, whose name is what `prony export --format` takes.
+
+    One with an attribute `takes_every_kind` that is true is given jobs of every kind, not loads alone.
+    """
 
     def __call__(self, load: ExportedLoad, to: Path) -> list[Path]:
         """Write one load into a folder that exists.

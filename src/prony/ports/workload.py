@@ -198,6 +198,17 @@ class Summarise(ABC):
         """The same, of samples that still lie on the disk."""
         return self.summarise(job, result, self.read_samples(read), environment=environment)
 
+    def add_scores(self, job: Job, folder: Path, summary: Summary) -> Summary:
+        """Return the summary with what the job's task says of the answers that its folder keeps.
+
+        Args:
+            job: Whose answers they are.
+            folder: Its result folder.
+            summary: What its samples say.
+        """
+        del job, folder
+        return summary
+
     def read_samples(self, read: ReadColumns, *, is_whole: bool = True) -> pl.DataFrame:
         """Read the samples of a result; where not all of them are needed, without what takes the most room."""
         del is_whole

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from prony.model.clients import Member
 from prony.model.estimate import Estimate, Grade
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.metric import key_of, key_text
+from prony.model.metric import QUALITY_METRICS, key_of, key_text
 from prony.report import entry_fields, number
 
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9", "max")
@@ -20,11 +20,12 @@ _LATENCIES = ("e2e_ms", "service_ms", "ttfb_ms", "ttft_ms", "ttft_content_ms", "
 _FIGURES = (
     "throughput_per_s", "goodput_per_s", "goodput_share", "output_tokens_per_s", "input_tokens_per_s",
     "total_tokens_per_s", "tokens_per_s_per_user", "cached_share", "cache_hit_share", "items_per_s", "bytes_per_s",
-    "request_rate_per_s", "in_flight", "quality", "highest_load", "error_rate",
+    "request_rate_per_s", "in_flight", "quality", *QUALITY_METRICS, "cut_share", "highest_load", "error_rate",
 )  # fmt: skip
+_MEANS = ("error_rate", "quality", "cut_share", *QUALITY_METRICS)
 
 
-SHARES = ("error_rate", "goodput_share", "cached_share", "cache_hit_share")
+SHARES = ("error_rate", "goodput_share", "cached_share", "cache_hit_share", "cut_share")
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,7 @@ def figure_lines(entry: Entry) -> list[FigureLine]:
     for metric in _FIGURES:
         for operation in ["", *_operations(entry, metric)]:
             name = f"{metric}/{operation}" if operation else metric
-            one = entry_fields.find_estimate(
-                entry.summary, f"{name}.{'mean' if metric in ('error_rate', 'quality') else 'p50'}"
-            )
+            one = entry_fields.find_estimate(entry.summary, f"{name}.{'mean' if metric in _MEANS else 'p50'}")
             if one is not None:
                 found.append(FigureLine(name, (_figure(metric, one), _interval(metric, one)), number.footnote(one)))
     return found

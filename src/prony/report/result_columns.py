@@ -44,12 +44,14 @@ _USE: dict[str, str] = {
 
 
 def result_columns(data: ExperimentData) -> tuple[ResultColumn, ...]:
-    """Return the columns in which any job has a number: those of its kind and its own, or else the usual ones."""
+    """Return the columns in which any job has a number: its own, or else the usual ones and those of its kind."""
     own: dict[str, str] = {}
     for entry in data.entries:
         for key, label in _own_columns(entry).items():
             own.setdefault(key, label)
-    labels = (own or _present(data, _KNOWN)) | _present(data, _USE)
+    # What a job tells itself stands for it; what its kind adds stands beside what is usual.
+    usual = {} if any(one.summary.metrics for one in data.entries) else _present(data, _KNOWN)
+    labels = usual | own | _present(data, _USE)
     headlines = {headline_of(one.summary, one.job.workload.kind) for one in data.entries}
     return tuple(_column(data, key, label, is_headline=key in headlines) for key, label in labels.items())
 

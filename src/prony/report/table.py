@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from prony.model.estimate import Estimate, Grade
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.metric import HEADLINE, key_of
+from prony.model.metric import HEADLINE, QUALITY_METRICS, key_of
 from prony.model.section import ColumnSpec, SectionTable
 from prony.ports.workload import shown_kind
 from prony.report import compare, entry_fields, number
@@ -76,7 +76,8 @@ class Column:
     @property
     def keeps_when_void(self) -> bool:
         """Does it say something although the job's result is void?"""
-        return not self.is_number or self.key == _BESIDE_VOID[0]
+        of_answers = key_of(self.key).metric in QUALITY_METRICS
+        return not self.is_number or self.key == _BESIDE_VOID[0] or of_answers
 
     @property
     def title(self) -> str:

@@ -98,7 +98,7 @@ def run_commands(order: CommandOrder, stop_asked: Callable[[], bool], tick: Call
         raise InputError(f"{order.users} users are {order.users} processes of a command; the most is {MOST_USERS}")
     clients: list[_Client] = []
     is_late = False
-    with _guard_processes() as token:
+    with guard_processes() as token:
         offset_ns = time.perf_counter_ns() - time.time_ns()
         try:
             for number in range(order.users):
@@ -114,7 +114,7 @@ def run_commands(order: CommandOrder, stop_asked: Callable[[], bool], tick: Call
 
 
 @contextmanager
-def _guard_processes() -> Iterator[str]:
+def guard_processes() -> Iterator[str]:
     """Give a token; whatever carries it is gone after the block, and when this process is killed within it."""
     token = secrets.token_hex(16)
     command = [sys.executable, "-P", "-m", "prony.runner.services.orphan_guard", token]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from prony import __version__
 from prony.errors import ConflictError, StoreError
+from prony.instruments.kept_answers import OUTPUTS
 from prony.instruments.requests import join_runs
 from prony.instruments.samples import SAMPLE_PHASES, SAMPLES, TELEMETRY, sample_frame, telemetry_frame
 from prony.model.base import Noun
@@ -131,7 +132,7 @@ def _empty_files() -> tuple[tuple[str, bytes], ...]:
 
 def sample_checksums(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of each sample file, by which later damage is noticed."""
-    return {name: sha256_of(folder / name) for name in (SAMPLES, TELEMETRY) if (folder / name).exists()}
+    return {name: sha256_of(folder / name) for name in (SAMPLES, TELEMETRY, OUTPUTS) if (folder / name).exists()}
 
 
 def decline(path: Path, job: Job, environment: Environment, failure: Failure, now: datetime) -> Result:

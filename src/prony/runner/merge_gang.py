@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prony.instruments.kept_answers import OUTPUTS
 from prony.instruments.samples import SAMPLES, TELEMETRY, read_frame
 from prony.model.job import Job
 from prony.model.result import Failure, Result, ResultState
@@ -32,6 +33,9 @@ def merge(parts: Sequence[PartFolder], job: Job, into: Path, failure: Failure | 
     write_frame(into / TELEMETRY, _telemetry(parts))
     for number, part in enumerate(parts):
         _copy_rest(part.path, into, number)
+        if (part.path / OUTPUTS).exists():
+            with (part.path / OUTPUTS).open("rb") as read, (into / OUTPUTS).open("ab") as written:
+                shutil.copyfileobj(read, written)
     whole = all(part.result.state is ResultState.COMPLETE for part in parts)
     state = ResultState.FAILED if failure is not None else ResultState.COMPLETE if whole else ResultState.PARTIAL
     result = parts[0].result.model_copy(

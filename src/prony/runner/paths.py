@@ -146,5 +146,6 @@ _READERS: dict[str, Callable[[Any], Iterator[str]]] = {
     "scripts": _scripts,
     "url": _url,
     "words": _words,
+    "command": _words,
     "mounts": _mounts,
 }

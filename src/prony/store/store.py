@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import Connection, Engine, delete, select
+from sqlalchemy import Connection, Engine, delete, select, update
 
 from prony.errors import ConflictError, InputError, StoreError
 from prony.model.calibration import Calibration
@@ -151,6 +151,13 @@ class Store:
         contents = read_folder(folder)
         with writing(self._engine) as connection:
             return self._accept(connection, contents, summary, attempt)
+
+    def replace_summary(self, job_id: str, summary: Summary) -> None:
+        """Keep a summary that was computed again in place of the one of the result that stands."""
+        table = tables.result
+        query = update(table).where(table.c.job_id == job_id, table.c.stands)
+        with writing(self._engine) as connection:
+            connection.execute(query.values(summary=summary.model_dump_json()))
 
     def save_whole(
         self, experiment: Experiment, jobs: Sequence[Job], results: Iterable[tuple[FolderContents, Summary, int]]

@@ -27,7 +27,8 @@ from prony.runner.paths import check_paths, path_kind
 NO_PATHS = {
     "names and words that nothing is opened by": "ChromaOptions.database ChromaOptions.tenant Cost.currency "
     "DatasetOptions.expected DatasetOptions.max_tokens DatasetOptions.prompt DatasetOptions.system GrpcOptions.service "
-    "HardwareWorkload.layers HardwareWorkload.unit LlmWorkload.checksum LlmWorkload.unit "
+    "ClassifyOptions.label ClassifyOptions.labels ClassifyOptions.text HardwareWorkload.layers HardwareWorkload.unit "
+    "LlmWorkload.checksum LlmWorkload.unit "
     "Inputs.axes Inputs.shapes Inputs.values LlamacppOptions.model_name Load.slo ModelWorkload.checksum "
     "ModelWorkload.engine_version ModelWorkload.unit OllamaOptions.keep_alive OllamaOptions.model "
     "OllamaOptions.parameters OpenAiOptions.extra OpenAiOptions.model PostgresOptions.database PostgresOptions.sql "
@@ -35,12 +36,14 @@ NO_PATHS = {
     "Recipe.watch RecipeAlarm.labels RecipeAlarm.owner S3Options.bucket "
     "S3Options.region ScriptMetric.name ScriptMetric.pattern ScriptMetric.unit ScriptSource.checksum ScriptSource.name "
     "ScriptWorkload.directory_name "
-    "TextsOptions.texts Values.constant VllmOptions.model_name",
+    "QaOptions.answers QaOptions.context QaOptions.question SummarizeOptions.article SummarizeOptions.id "
+    "SummarizeOptions.prompt SummarizeOptions.summaries SummarizeOptions.system TextsOptions.system "
+    "TextsOptions.texts Values.constant VllmOptions.model_name _QuestionOptions.id _QuestionOptions.system",
     "names of plug-ins": "LlmWorkload.engine LlmWorkload.reference_engine ModelWorkload.engine "
     "ServiceWorkload.driver ServiceWorkload.service ServiceWorkload.task",
     "numbers and how they are spread": "ConversationsOptions.output_tokens DatasetOptions.output_tokens "
     "SyntheticOptions.input_tokens SyntheticOptions.input_words SyntheticOptions.output_tokens "
-    "TextsOptions.output_tokens",
+    "SummarizeOptions.output_tokens TextsOptions.output_tokens _QuestionOptions.output_tokens",
     "variables of the environment, by name": "GrpcOptions.api_key_env HttpOptions.api_key_env "
     "OllamaOptions.api_key_env OpenAiOptions.api_key_env PostgresOptions.password_env RedisOptions.password_env "
     "S3Options.access_key_env S3Options.secret_key_env VectorOptions.api_key_env",
@@ -177,6 +180,10 @@ NAMED: dict[str, dict[str, Any]] = {
     "SyntheticOptions.tokenizer": {"workload": CHAT | {"prompts": {"tokenizer": "{}"}}},
     "TextsOptions.tokenizer": {"workload": CHAT | {"task": "texts", "prompts": {"texts": ["a"], "tokenizer": "{}"}}},
     "ConversationsOptions.file": {"workload": CHAT | {"task": "sharegpt", "prompts": {"file": "{}"}}},
+    "SummarizeOptions.file": {"workload": CHAT | {"task": "summarize", "prompts": {"file": "{}"}}},
+    "SummarizeOptions.tokenizer": {"workload": CHAT | {"task": "summarize", "prompts": {"tokenizer": "{}"}}},
+    "ScoringOptions.scorer": {"workload": CHAT | {"task": "summarize", "prompts": {"scorer": "python {}"}}},
+    "_QuestionOptions.file": {"workload": CHAT | {"task": "qa", "prompts": {"file": "{}"}}},
     "ConversationsOptions.tokenizer": {
         "workload": CHAT | {"task": "sharegpt", "prompts": {"file": "in", "tokenizer": "{}"}}
     },

@@ -3111,6 +3111,12 @@ export interface components {
             apart_results: number;
             /** Confidence */
             confidence?: number | null;
+            /**
+             * Counted
+             * @default runs
+             * @enum {string}
+             */
+            counted: "runs" | "items";
             /** Delta */
             delta?: number | null;
             /** Detectable */
@@ -7789,6 +7795,15 @@ export interface components {
             };
             /** Headline */
             headline?: string | null;
+            /**
+             * Items
+             * @default {}
+             */
+            items: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
             /** Job Id */
             job_id: string;
             /**

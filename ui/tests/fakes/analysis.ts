@@ -250,6 +250,7 @@ export function fakeContrast(over: Partial<Contrast> = {}): Contrast {
       q: 0.001,
       delta: 1,
       runs: [10, 10],
+      counted: "runs",
       noise: 0.01,
       detectable: 0.02,
       apart_calibrated: null,

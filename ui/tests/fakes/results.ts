@@ -46,6 +46,7 @@ export function fakeEntry(id = "x1-001", over: Partial<Entry["summary"]> = {}): 
       },
       excluded: {},
       headline: "hash_ms.p50",
+      items: {},
       metrics: {},
       missing: [],
       outlier_count: 0,

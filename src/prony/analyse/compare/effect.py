@@ -6,7 +6,7 @@ The conclusion depends on the effect, the metric's direction and the smallest re
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +15,9 @@ from prony.model.comparison import Conclusion, Effect
 from prony.model.load import Load
 from prony.model.metric import Better
 from prony.stats.apart import ApartSpread, apart_p, widen_ratio
+from prony.stats.bootstrap import bootstrap_difference
 from prony.stats.intervals import rate_difference_interval
-from prony.stats.permutation import cut_scores, least_p, permutation_p, robust_p, robust_sign_flip_p
+from prony.stats.permutation import cut_scores, least_p, permutation_p, robust_p, robust_sign_flip_p, sign_flip_p
 from prony.stats.quantiles import Array
 from prony.stats.shift import Shift, cliffs_delta, paired_ratio, ratio
 from prony.stats.spread import FEWEST_RUNS, detectable_change, noise_of, runs_needed
@@ -143,6 +144,23 @@ def share_effect(before: RunCounts, after: RunCounts) -> Effect | str:
         scale="difference", value=value, low=low, high=high, confidence=0.95,
         p=permutation_p(_shares(before), _shares(after)), runs=(len(before), len(after)),
         method="difference of shares of all requests; Newcombe's interval, widened by runs; permutation test of runs",
+    )  # fmt: skip
+
+
+def item_effect(before: Mapping[str, float], after: Mapping[str, float]) -> Effect | str:
+    """Return by how much the scores of the same items differ, as a difference of their means.
+
+    An item that is hard for one side is mostly hard for the other: items are drawn with both of their scores.
+    """
+    both = [name for name in before if name in after]
+    if len(both) < FEWEST_PAIRS:
+        return f"both sides were scored on {len(both)} items in common, and a verdict needs {FEWEST_PAIRS}"
+    first, second = (np.array([side[name] for name in both]) for side in (before, after))
+    found = bootstrap_difference(first, second)
+    return Effect(
+        scale="difference", value=found.value, low=found.low, high=found.high,
+        confidence=None if found.low is None else 0.95, p=sign_flip_p(second - first), runs=(len(both), len(both)),
+        counted="items", method=f"mean difference of {len(both)} items; paired BCa bootstrap; sign-flip test",
     )  # fmt: skip
 
 

@@ -52,6 +52,8 @@ _NO_MATTER = (
     "load.drain",
     "load.errors",
     "workload.checksum",
+    "workload.prompts.scorer",
+    "workload.prompts.scorer_limit",
 )
 
 # It is told and hinders nothing: the same is measured, in a process that was made otherwise.

@@ -23,6 +23,7 @@ from prony.analyse.compare.effect import (
     conclude,
     effect_of,
     is_significant,
+    item_effect,
     more_runs,
     needs_turns,
     rise_together,
@@ -89,6 +90,8 @@ def _from_to(contrast: Contrast) -> str:
 
 
 def _runs(effect: Effect) -> str:
+    if effect.counted == "items":
+        return f"{effect.runs[0]} items in pairs"
     return f"{effect.runs[0]} against {effect.runs[1]} runs"
 
 
@@ -109,6 +112,8 @@ def _settling(contrast: Contrast, threshold: float) -> str:
     effect = contrast.effect
     if effect is None:
         return ""
+    if effect.counted == "items":
+        return "More items would settle it."
     if effect.scale == "difference":
         return "More runs would settle it, or longer ones."
     if needs_turns(effect, threshold):
@@ -327,7 +332,9 @@ def _draft_of(
         if trouble := _lacking(one.key, first, second):
             return DraftContrast(one, None, trouble)
         runs = None
-        if one.key in first.counts:
+        if one.key in first.items and one.key in second.items:
+            found = item_effect(first.items[one.key], second.items[one.key])
+        elif one.key in first.counts:
             counts = [summary.run_counts.get(one.key, ()) for summary in (first, second)]
             shares = [[failed / total for failed, total in side if total] for side in counts]
             runs = ComparedRuns(shares[0], shares[1])

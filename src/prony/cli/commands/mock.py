@@ -11,8 +11,8 @@ from prony.errors import CapacityError, InputError
 _TIMES = {"ttft": "ttft_ns", "itl": "itl_ns", "stall": "stall_ns"}
 _SHARES = ("errors", "reset", "truncate", "garbage", "refuse")
 _AS_THEY_ARE = (
-    "tokens", "tokens_per_chunk", "reasoning", "tools", "early_headers", "split", "prefix_cache", "seed", "model",
-    "host", "port", "unix",
+    "tokens", "tokens_per_chunk", "reasoning", "tools", "early_headers", "split", "prefix_cache", "lead", "seed",
+    "model", "host", "port", "unix",
 )  # fmt: skip
 
 
@@ -32,6 +32,9 @@ def arguments(parser: ArgumentParser) -> None:
         "--prefix-cache", metavar="N", type=int, default=0,
         help="keep what prompts begin with, in blocks of N words: what is kept takes no time (0: keep nothing)",
     )  # fmt: skip
+    parser.add_argument(
+        "--lead", action="store_true", help="answer with the beginning of what is asked about, as a plain summary"
+    )
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="of which requests have a fault (1)")
     parser.add_argument("--model", metavar="NAME", default="mock", help="the model that is listed (mock)")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from prony.errors import InputError, PronyError
+from prony.kinds.service.find_task import find_task, read_plugin_options
 from prony.kinds.service.schema import Option, ServiceWorkload
 from prony.load.arrivals import read_trace
 from prony.load.endpoint import make_certificate_absolute, parse_endpoint
@@ -24,8 +23,6 @@ from prony.ports.driver import Driver, Task
 from prony.ports.service import Service, starting_option
 from prony.ports.workload import Needs, Prepare
 from prony.runner.context import RunContext
-
-_SYNTHETIC = "synthetic"
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ def chosen(workload: ServiceWorkload) -> Chosen:
     settings: Any = None
     if workload.service is not None:
         service = plugins.load_plugin(plugins.SERVICES, workload.service)()
-        settings = _options_of(service, workload.settings, "workload.settings")
+        settings = read_plugin_options(service, workload.settings, "workload.settings")
     elif workload.endpoint is None:
         hint = "service: redis, or endpoint: http://host:8000 with a driver"
         raise InputError("a service workload needs a service or an endpoint", hint=hint, code="recipe")
@@ -55,34 +52,18 @@ def chosen(workload: ServiceWorkload) -> Chosen:
     if not name:
         raise InputError("no driver is named", hint="workload.driver: http", code="recipe")
     driver: Driver = plugins.load_plugin(plugins.DRIVERS, name)()
-    options = _options_of(driver, workload.options, "workload.options")
+    options = read_plugin_options(driver, workload.options, "workload.options")
     if not driver.asks:
         if workload.task is not None or workload.prompts:
             raise InputError(f"the driver {name} asks nothing of an LLM, so it takes no task", code="recipe")
         return Chosen(driver, options, service, settings)
-    task: Task = plugins.load_plugin(plugins.TASKS, workload.task or _SYNTHETIC)()
-    prompts = _options_of(task, workload.prompts, "workload.prompts")
-    return Chosen(driver, options, service, settings, task, prompts)
-
-
-def _options_of(plugin: Driver | Task | Service, written: Mapping[str, Any], place: str) -> Any:
-    """Return the plug-in's options, checked as strictly as the recipe itself."""
-    try:
-        return plugin.Options.model_validate_json(json.dumps(written), strict=True)
-    except ValidationError as exc:
-        first = exc.errors(include_url=False)[0]
-        where = ".".join([place, *map(str, first["loc"])])
-        known = ", ".join(plugin.Options.model_fields)
-        if first["type"] == "extra_forbidden":
-            near = plugins.nearest(str(first["loc"][-1]), plugin.Options.model_fields)
-            hint = f"did you mean {near}?" if near else f"{plugin.name} takes: {known or 'nothing'}"
-            raise InputError(f"{where}: unknown key", hint=hint, code="recipe") from exc
-        said = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"].lower()
-        raise InputError(f"{where}: {said}", hint=f"{plugin.name} takes: {known}", code="recipe") from exc
+    return Chosen(driver, options, service, settings, *find_task(workload))
 
 
 # The marks of options that are one path and nothing else.
 _WHOLE = (True, "slash", "there")
+# The mark of one that is a command: those of its words that are files beside the recipe are paths.
+_COMMAND = "command"
 
 
 # Which key an error is about, by its code; the others are about the service.
@@ -184,7 +165,7 @@ def _unavailable(workload: ServiceWorkload) -> str:
 
 def _make_options_absolute(options: dict[str, Option], kind: Any, base: Path) -> dict[str, Option]:
     marks = {name: (field.json_schema_extra or {}).get("path") for name, field in kind.model_fields.items()}
-    paths = {name: way for name, way in marks.items() if way in _WHOLE}
+    paths = {name: way for name, way in marks.items() if way in (*_WHOLE, _COMMAND)}
     return {
         name: _absolute(value, base, paths[name]) if name in paths and isinstance(value, str) and value else value
         for name, value in options.items()
@@ -193,6 +174,8 @@ def _make_options_absolute(options: dict[str, Option], kind: Any, base: Path) ->
 
 def _absolute(value: str, base: Path, way: bool | str) -> str:
     """Return a path made absolute; what may be a name too is one where it has no slash, or where nothing lies there."""
+    if way == _COMMAND:
+        return shlex.join(_absolute(word, base, "there") for word in shlex.split(value))
     path = (base / Path(value).expanduser()).absolute()
     is_name = (way == "slash" and "/" not in value) or (way == "there" and not path.exists())
     return value if is_name else str(path)

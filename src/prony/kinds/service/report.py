@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from prony.kinds.service.answer_sections import answer_sections
 from prony.kinds.service.result_sections import result_sections
 from prony.kinds.service.schema import ServiceWorkload
 from prony.model.check import Named
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.kind_card import FormField, KindForm
 from prony.model.recipe import Recipe
-from prony.model.section import Fact, Section
+from prony.model.section import ColumnSpec, Fact, Section
 from prony.ports.workload import SETTINGS, Drawings, Report, ReportPage
 from prony.report import entry_fields
 from prony.report.html import load as html_load
@@ -46,6 +47,16 @@ FORM = KindForm(
 class ServiceReport(Report):
     """What reports show of loads."""
 
+    columns = (
+        ColumnSpec("rouge_1.mean", "ROUGE-1", 90),
+        ColumnSpec("rouge_2.mean", "ROUGE-2", 56),
+        ColumnSpec("rouge_l.mean", "ROUGE-L", 72),
+        ColumnSpec("rouge_lsum.mean", "ROUGE-Lsum", 52),
+        ColumnSpec("exact_match.mean", "exact match", 73),
+        ColumnSpec("token_f1.mean", "F1", 90),
+        ColumnSpec("label_match.mean", "accuracy", 90),
+        ColumnSpec("own_score.mean", "own score", 91),
+    )
     method = HOW_LOAD
     form = FORM
     example = "llm-endpoint.yaml"
@@ -61,7 +72,7 @@ class ServiceReport(Report):
         # A closed load that says nothing has one user.
         said = {name: "one user" if value == {} else str(value) for name, value in (written or {"closed": {}}).items()}
         told += [(f"load {name}", value) for name, value in said.items()]
-        return (*result_sections(entry), Section(title=SETTINGS, facts=tuple(told)))
+        return (*result_sections(entry), *answer_sections(entry), Section(title=SETTINGS, facts=tuple(told)))
 
     def programs(self, entry: Entry) -> tuple[Fact, ...]:
         found = entry.result.service
@@ -87,7 +98,9 @@ class ServiceReport(Report):
         return work.model_dump_json(exclude={"endpoint", "service", "settings"}) + entry.job.load.model_dump_json()
 
     def findings(self, entries: Sequence[Entry]) -> list[str]:
-        return load_findings(entries)
+        silent = [(entry.job.title, entry.result.service.notes["scorer"]) for entry in entries
+                  if entry.result.service is not None and "scorer" in entry.result.service.notes]  # fmt: skip
+        return load_findings(entries) + [f"{title}: {said}." for title, said in silent]
 
 
 def _load_plots(entry: Entry, runs: list[LoadRun]) -> Html:

@@ -30,6 +30,10 @@ class ServiceWorkload(Workload):
         ),
         "errors": ("error_rate.mean", ("error_rate",)),
         "quality": ("quality.mean", ("quality",)),
+        "summaries": ("rouge_1.mean", ("rouge_1", "rouge_2", "rouge_l", "rouge_lsum")),
+        "answers": ("token_f1.mean", ("exact_match", "token_f1")),
+        "labels": ("label_match.mean", ("label_match",)),
+        "your own score": ("own_score.mean", ("own_score",)),
         "highest load": ("highest_load.p50", ("highest_load",)),
     }
     sample_noun: ClassVar[str] = "request"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,8 +11,10 @@ from prony.analyse.load.latency import latencies, token_latencies
 from prony.analyse.load.summary import summarise_load, summarise_runs
 from prony.analyse.load.window import runs_of
 from prony.analyse.pictures import Track, sampled_metrics
+from prony.analyse.quality import add_quality, score_folder
 from prony.analyse.runs import NS_PER_MS
 from prony.instruments.columns import COLUMNS
+from prony.kinds.service.find_task import find_task
 from prony.kinds.service.schema import ServiceWorkload
 from prony.model.device import Environment
 from prony.model.estimate import Summary
@@ -19,6 +22,7 @@ from prony.model.experiment_data import Entry
 from prony.model.job import Job
 from prony.model.metric import LOAD_HEADLINE
 from prony.model.result import Result
+from prony.ports.driver import ScoresAnswers
 from prony.ports.workload import ReadColumns, Summarise
 from prony.stats.quantiles import Array
 
@@ -42,6 +46,16 @@ class ServiceSummary(Summarise):
         # No name is given to the samples: what is not looked at is gone when the runs are there.
         runs = runs_of(read(COLUMNS), job.load, result.repetitions)
         return summarise_runs(job, result, runs, environment=environment)
+
+    def add_scores(self, job: Job, folder: Path, summary: Summary) -> Summary:
+        """Score the answers where the task does: here, on a server, and again whenever somebody asks."""
+        if job.work(ServiceWorkload).task is None:
+            return summary
+        task, options = find_task(job.work(ServiceWorkload))
+        if not isinstance(task, ScoresAnswers):
+            return summary
+        scored = score_folder(folder, task, options)
+        return summary if scored is None else add_quality(summary, scored, task.scoring(options))
 
     def read_samples(self, read: ReadColumns, *, is_whole: bool = True) -> pl.DataFrame:
         """Read the samples, without the stamps of every token where nobody asks for them: those are most of a file."""

@@ -68,7 +68,9 @@ class _Lines:
 
     def whole(self, ask: Ask, number: int) -> bytes:
         reasoning = min(self._options.reasoning, ask.tokens)
-        said = self._build_line(script_text(reasoning, ask.tokens - reasoning), script_text(0, reasoning))
+        said = self._build_line(
+            script_text(reasoning, ask.tokens - reasoning, ask.words), script_text(0, reasoning, ask.words)
+        )
         return self.lead(ask, number) + dumps({**said, **self._done(ask)})[1:]
 
     def error(self, message: str, kind: str) -> bytes:  # noqa: ARG002 - Ollama's errors have no kind

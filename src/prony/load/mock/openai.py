@@ -110,13 +110,13 @@ class MockOpenAiChat(_Events):
 
     def whole(self, ask: Ask, number: int) -> bytes:
         reasoning = min(self._reasoning, ask.tokens)
-        answer = script_text(reasoning, ask.tokens - reasoning)
+        answer = script_text(reasoning, ask.tokens - reasoning, ask.words)
         message: dict[str, Any] = {"role": "assistant", "content": answer}
         if self._tools:
             call = {"name": "note", "arguments": _argument(Piece(answer, False, True, True))}
             message |= {"content": None, "tool_calls": [{"id": "call_0", "type": "function", "function": call}]}
         if reasoning:
-            message["reasoning_content"] = script_text(0, reasoning)
+            message["reasoning_content"] = script_text(0, reasoning, ask.words)
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self._reason(ask)}
         return dumps(
             {**self._about(number), "object": "chat.completion", "model": ask.model, "choices": [choice]}
@@ -150,7 +150,7 @@ class Text(_Events):
 
     def whole(self, ask: Ask, number: int) -> bytes:
         reason = "length" if ask.is_cut else "stop"
-        choice = {"index": 0, "text": script_text(0, ask.tokens), "logprobs": None, "finish_reason": reason}
+        choice = {"index": 0, "text": script_text(0, ask.tokens, ask.words), "logprobs": None, "finish_reason": reason}
         return dumps(
             {**self._about(number), "object": self.noun, "model": ask.model, "choices": [choice]}
             | {"usage": _usage(ask, 0)}

@@ -13,7 +13,7 @@ from prony.errors import InputError
 from prony.load.mock import ollama, openai
 from prony.load.mock.connection import AnswerPlan, MockConnection, MockRequest, answer_bytes
 from prony.load.mock.respond import AskedPrompt, Spoken, Streamed, Whole, Works
-from prony.load.mock.script import AnswerScripts, Ask, Voice
+from prony.load.mock.script import WORDS, AnswerScripts, Ask, Voice
 from prony.load.mock.start import duration_ns
 
 _TEXT = b"text/plain; charset=utf-8"
@@ -95,6 +95,9 @@ class Routes:
         limit = _ollama_limit(wanted) if is_ollama else _openai_limit(wanted)
         tokens = self._works.options.tokens
         asked = wanted.get("messages", wanted.get("prompt"))
+        words = _lead_words(asked) if self._works.options.lead else WORDS
+        # What a lead has no more words for is not said again.
+        tokens = tokens if words is WORDS else min(tokens, len(words))
         ask = Ask(
             model=_name(wanted, self._works.options.model),
             tokens=tokens if limit is None else min(limit, tokens),
@@ -102,6 +105,7 @@ class Routes:
             prompt_tokens=_words(asked),
             streams=bool(wanted.get("stream", is_ollama)),
             with_usage=not is_ollama and _wants_usage(wanted),
+            words=words,
         )
         prompt = AskedPrompt(hash(request.body), _text(asked).split())
         return (Streamed if ask.streams else Spoken)(self._works, scripts, ask, prompt)
@@ -215,6 +219,13 @@ def _text(given: Any) -> str:
     if isinstance(given, dict):
         return _text(given.get("content", given.get("text")))
     return " ".join(map(_text, given)) if isinstance(given, list) else "" if given is None else str(given)
+
+
+def _lead_words(asked: Any) -> tuple[str, ...]:
+    """Return the words of what is asked about: what follows a colon and a blank line in the last message, or all."""
+    text = _text(asked[-1] if isinstance(asked, list) and asked else asked)
+    words = tuple((text.partition(":\n\n")[2] or text).split())
+    return words or WORDS
 
 
 def _number(text: str, least: int, most: int) -> int:

@@ -35,6 +35,7 @@ class Ask:
     streams: bool
     with_usage: bool = False
     cached_tokens: int | None = None  # of the prompt's; None where there is no cache
+    words: tuple[str, ...] = WORDS  # of the answer, from the first again where they are fewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +77,10 @@ class Voice(Protocol):
         """Return the body of a refusal."""
 
 
-def script_text(first: int, count: int) -> str:
+def script_text(first: int, count: int, words: Sequence[str] = WORDS) -> str:
     """Return so many tokens from the endless text, each with the space before it."""
-    size = len(WORDS)
-    return "".join(f" {WORDS[index % size]}" for index in range(first, first + count))
+    size = len(words)
+    return "".join(f" {words[index % size]}" for index in range(first, first + count))
 
 
 def _count_reasoning(tokens: int, voice: Voice, options: MockOptions) -> int:
@@ -98,8 +99,9 @@ def spans_ns(tokens: int, voice: Voice, options: MockOptions) -> tuple[int, int]
     return options.ttft_ns, gaps * options.itl_ns + (options.stall_ns if gaps else 0)
 
 
-def _piece(index: int, tokens: int, voice: Voice, options: MockOptions) -> Piece:
+def _piece(index: int, ask: Ask, voice: Voice, options: MockOptions) -> Piece:
     """Return one chunk of an answer: reasoning comes first, and no chunk holds both."""
+    tokens = ask.tokens
     end, size = _count_reasoning(tokens, voice, options), options.tokens_per_chunk
     begin = 0
     is_reasoning = index * size < end
@@ -108,7 +110,7 @@ def _piece(index: int, tokens: int, voice: Voice, options: MockOptions) -> Piece
         begin, end = end, tokens
     first = begin + index * size
     last = min(first + size, end)
-    return Piece(script_text(first, last - first), is_reasoning, index == 0, last == end)
+    return Piece(script_text(first, last - first, ask.words), is_reasoning, index == 0, last == end)
 
 
 def chunk(content: bytes) -> bytes:
@@ -145,11 +147,11 @@ class AnswerScripts:
 
     def units(self, ask: Ask, lead_size: int) -> tuple[Unit, ...]:
         """Return what leaves at each instant; the ending is apart."""
-        return self._some_units(_plain(ask.tokens, ask.with_usage), lead_size)
+        return self._some_units(_plain(ask), lead_size)
 
     def run(self, ask: Ask, lead_size: int) -> Unit:
         """Return the head and all units as one, for who writes them at once."""
-        return self._some_run(_plain(ask.tokens, ask.with_usage), lead_size)
+        return self._some_run(_plain(ask), lead_size)
 
     def ending(self, ask: Ask, lead_size: int) -> Unit:
         """Return what leaves with the last chunk, before the terminator."""
@@ -157,18 +159,19 @@ class AnswerScripts:
 
     def _units(self, ask: Ask, lead_size: int) -> tuple[Unit, ...]:
         count = _chunk_count(ask.tokens, self.voice, self._options)
+        last = self._unit(count - 1, ask, lead_size)
+        if ask.words is not WORDS:
+            return (*(self._unit(index, ask, lead_size) for index in range(count - 1)), last)
         # A shorter answer is the beginning of the longest; only its last chunk may differ.
-        last = self._unit(count - 1, ask.tokens, ask, lead_size)
         return (*self._longest(ask.with_usage, lead_size)[: count - 1], last)
 
     def _all(self, with_usage: bool, lead_size: int) -> tuple[Unit, ...]:
-        tokens = self._options.tokens
-        ask = _plain(tokens, with_usage)
-        count = _chunk_count(tokens, self.voice, self._options)
-        return tuple(self._unit(index, tokens, ask, lead_size) for index in range(count))
+        ask = Ask("", self._options.tokens, False, 0, True, with_usage)
+        count = _chunk_count(ask.tokens, self.voice, self._options)
+        return tuple(self._unit(index, ask, lead_size) for index in range(count))
 
-    def _unit(self, index: int, tokens: int, ask: Ask, lead_size: int) -> Unit:
-        rest = self.voice.token(_piece(index, tokens, self.voice, self._options), ask)
+    def _unit(self, index: int, ask: Ask, lead_size: int) -> Unit:
+        rest = self.voice.token(_piece(index, ask, self.voice, self._options), ask)
         return unit([rest] if index else [*self.voice.opening(ask), rest], lead_size)
 
     def _run(self, ask: Ask, lead_size: int) -> Unit:
@@ -179,6 +182,6 @@ class AnswerScripts:
         return tuple(b"".join(parts) for parts in found)
 
 
-def _plain(tokens: int, with_usage: bool) -> Ask:
+def _plain(ask: Ask) -> Ask:
     """Return what of a request its chunks depend on; the rest is in the lead and in the ending."""
-    return Ask("", tokens, False, 0, True, with_usage)
+    return Ask("", ask.tokens, False, 0, True, ask.with_usage, words=ask.words)

@@ -33,7 +33,8 @@ class MockOptions:
 
     `errors`, `reset`, `truncate` and `garbage` are shares of the requests, `refuse` is one of the connections; which
     ones is told by the seed. `stall_ns` comes once in each stream, before its middle chunk. `prefix_cache` is how many
-    words a block of the cache holds; 0: there is none.
+    words a block of the cache holds; 0: there is none. `lead`: an answer is the beginning of what was asked about, as a
+    plain summariser's would be, and not the same text for everyone.
     """
 
     ttft_ns: int = 50_000_000
@@ -51,6 +52,7 @@ class MockOptions:
     garbage: float = 0.0
     refuse: float = 0.0
     prefix_cache: int = 0
+    lead: bool = False
     seed: int = 1
     model: str = "mock"
     host: str = "127.0.0.1"

@@ -57,6 +57,7 @@ class Answer:
     cached_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
+    finish: str = ""
 
     def hear(self, said: Said, end: int) -> None:
         answer, reasoning = said
@@ -107,6 +108,7 @@ class Answer:
             content_ns=None if first is None or stamps is None else int(stamps[first]),
             quality=_quality(request.expected, text) if self.cause is Cause.OK else None,
             text=text,
+            finish=self.finish,
         )
 
     def _output_tokens(self, text: str, count: Counts | None) -> int | None:

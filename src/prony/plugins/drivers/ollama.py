@@ -125,6 +125,7 @@ def _take(answer: Answer, value: dict[str, Any], end: int) -> None:
     answer.hear(_read_line(value), end)
     if value.get("done") is True:
         answer.is_whole = True
+        answer.finish = str(value.get("done_reason") or "")
         answer.input_tokens = read_count(value.get("prompt_eval_count"))
         answer.output_tokens = read_count(value.get("eval_count"))
 

@@ -23,6 +23,7 @@ class TextsOptions(Noun):
     texts: list[Text] = Field(min_length=1, max_length=10_000, description="what is asked, one after the other")
     output_tokens: Spread = Field(default="128", description="the most tokens of an answer")
     exact: bool = Field(default=False, description="ask the server to go on until an answer has all its tokens")
+    system: str | None = Field(default=None, min_length=1, description="a system message before every text")
     tokenizer: str | None = Field(
         default=None,
         min_length=1,
@@ -49,10 +50,11 @@ class Texts:
         rng = np.random.Generator(np.random.PCG64([seeds["lengths"], 1]))
         outputs = lengths_or(lengths, 1, draw_lengths(options.output_tokens, count, rng))
         tokenizer = tokenizer_at(options.tokenizer, base)
+        system = () if options.system is None else ({"role": "system", "content": options.system},)
         counts = [None] * len(options.texts) if tokenizer is None else tokenizer.counts(options.texts)
         return [
             Prompt(
-                messages=({"role": "user", "content": options.texts[number % len(options.texts)]},),
+                messages=(*system, {"role": "user", "content": options.texts[number % len(options.texts)]}),
                 max_tokens=int(output),
                 exact_tokens=options.exact,
                 input_tokens=counts[number % len(options.texts)],

@@ -48,12 +48,13 @@ def export_requests(
 
     `complete` adds to an entry what only some formats have room for."""
     name = check_format(format)
-    loads = [entry for entry in data.entries if entry_fields.is_load(entry)]
+    write = _load_exporter(name)
+    takes_all = getattr(write, "takes_every_kind", False)
+    loads = [entry for entry in data.entries if takes_all or entry_fields.is_load(entry)]
     if not loads:
         hint = "a load is a job whose workload is of kind service"
         raise InputError("no job of this experiment is a load, so there are no requests", hint=hint)
     to.mkdir(parents=True, exist_ok=True)
-    write = _load_exporter(name)
     return tuple(path for entry in loads for path in write(complete(entry), to))
 
 

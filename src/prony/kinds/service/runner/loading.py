@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,11 +15,13 @@ from functools import partial
 from pathlib import Path
 
 from prony.errors import InputError, MeasurementError, PronyError, SutError
+from prony.instruments.kept_answers import append_answers
 from prony.instruments.memory import give_back_memory
 from prony.instruments.request_lines import frame_of
 from prony.instruments.requests import Digests, Taken, begin_ns, request_frame
 from prony.instruments.window import Sent, find_window
 from prony.kinds.service.prepare import Chosen
+from prony.kinds.service.runner.keep_answers import AnswerKeeper
 from prony.kinds.service.runner.prompt_cache import PromptCache, salt_prompts
 from prony.load.generator import LoadPlan, LostClientError, at_once, generate, processes_of
 from prony.load.live import LiveFigures
@@ -29,7 +31,7 @@ from prony.model.clients import ClientSide, ServiceFacts
 from prony.model.event import Live as Shown
 from prony.model.load import WAYS, Closed, Load
 from prony.model.result import Failure, Phase, Repetition
-from prony.ports.driver import Cause, Endpoint, Keeps, Prepared, Prompt, Wants
+from prony.ports.driver import Cause, Endpoint, Keeps, Prepared, Prompt, ScoresAnswers, Wants
 from prony.runner.clients import client_side
 from prony.runner.context import RunContext, failure_of
 from prony.runner.folder import ResultFolder, TelemetryRow, write_frame
@@ -66,6 +68,7 @@ class LoadJobRun:
         self._scratch = scratch / job.id
         self._endpoint = Endpoint()
         self._prepared: Prepared | None = None
+        self._asked: tuple[Prompt, ...] = ()
         self._cache = PromptCache(job.load, chosen.driver, gang) if chosen.task is not None else None
         self.schedule: LoadSchedule | None = None
 
@@ -75,7 +78,7 @@ class LoadJobRun:
 
     @property
     def notes(self) -> dict[str, str]:
-        return dict(self._prepared.notes) if self._prepared is not None else {}
+        return {**self._prepared.notes, **_left_out(self._asked)} if self._prepared is not None else {}
 
     def prepare(self, endpoint: Endpoint) -> None:
         """Make the schedule and every request."""
@@ -84,12 +87,13 @@ class LoadJobRun:
         self._endpoint = endpoint
         self.schedule = plan(load, base=self._base) if load.search is None else None
         count = self.schedule.total if self.schedule is not None else None
+        self._asked = self._prompts(count)
         wants = Wants(
             endpoint=endpoint,
             options=chosen.options,
             seed=load.seeds.prompts,
             count=count,
-            prompts=self._prompts(count),
+            prompts=self._asked,
             scratch=self._scratch,
             base=self._base,
         )
@@ -236,19 +240,27 @@ class LoadJobRun:
             items=[request.items for request in requests],
             is_open=is_open,
             window_ns=find_window(sent, load).pair,
-            digests=self._digest_replies(outcome),
+            digests=self._digest_replies(outcome, index),
         )
 
-    def _digest_replies(self, outcome: LoadOutcome) -> Digests:
-        """Look at the replies that were kept; a good one that is not what was asked for is told so here."""
+    def _digest_replies(self, outcome: LoadOutcome, index: int) -> Digests:
+        """Look at the replies that were kept; a good one that is not what was asked for is told so here. What a task
+        scores is written down, failures too."""
         digests = Digests()
         if self._prepared is None or self._prepared.keeps is Keeps.NOTHING:
             return digests
         requests, driver = self._prepared.requests, self.chosen.driver
         which, causes = outcome.records["request"], outcome.records["cause"]
+        is_scored = isinstance(self.chosen.task, ScoresAnswers)
+        kept = AnswerKeeper(self._asked, index) if is_scored else None
         for row, reply in outcome.replies():
             if causes[row] == Cause.OK:
-                digests.add(row, driver.digest(requests[int(which[row]) % len(requests)], reply))
+                digest = driver.digest(requests[int(which[row]) % len(requests)], reply)
+                digests.add(row, digest)
+                if kept is not None:
+                    kept.add(int(which[row]), digest)
+        if kept is not None:
+            append_answers(self.folder.path, kept.close(which.tolist()))
         return digests
 
     def finish(self) -> str:
@@ -259,6 +271,21 @@ class LoadJobRun:
         except (PronyError, OSError) as exc:
             return f"what was made at the endpoint could not be removed: {exc}"
         return ""
+
+
+def _left_out(prompts: Sequence[Prompt]) -> dict[str, str]:
+    """Say what of long texts stands in no prompt, and which are asked about in parts."""
+    items = [prompt.item for prompt in prompts if prompt.item is not None]
+    cut = [item for item in items if item.left_out_words]
+    parts = {item.name for item in items if item.parts > 1}
+    names = {item.name for item in items}
+    found = {}
+    if cut:
+        words = sum(item.left_out_words for item in cut)
+        found["cut"] = f"{len(cut)} of {len(names)} texts were too long: {words:,} words at their ends were left out"
+    if parts:
+        found["chunked"] = f"{len(parts)} of {len(names)} texts were asked about in parts"
+    return found
 
 
 def _send_load(

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit, urlunsplit
 from prony.errors import PronyError
 from prony.instruments.canary import read_canary
 from prony.instruments.columns import Requests
+from prony.instruments.kept_answers import read_answers, write_scores
 from prony.instruments.window import Window
 from prony.instruments.within_limit import counts_within
 from prony.kinds.service.prepare import Chosen, chosen
@@ -27,6 +28,7 @@ from prony.kinds.service.runner.loading import LoadJobRun, SeenLoad, check_answe
 from prony.kinds.service.schema import ServiceWorkload
 from prony.load.endpoint import parse_endpoint
 from prony.load.search import plan_search, probe_load, slo_as_shares
+from prony.model.answer import ScoringOptions
 from prony.model.clients import ServiceFacts
 from prony.model.event import Event, Live
 from prony.model.job import Job
@@ -40,6 +42,7 @@ from prony.runner.folder import ResultFolder, begin_folders
 from prony.runner.gang import Gang, gang_of
 from prony.runner.load_telemetry import LoadTelemetry, MetricsPage
 from prony.runner.observer import open_probes
+from prony.runner.scorer import ScorerOrder, run_scorer
 from prony.runner.turns import is_never_quiet, shuffle_round, wants_replacement
 from prony.runner.watch_machine import MachineWatch
 
@@ -243,7 +246,8 @@ class ServiceRunner:
     def _finish(self, course: LoadJobRun) -> None:
         left = course.finish()
         if left:
-            course.folder.update(service=_add_note(course.folder.result, left))
+            course.folder.update(service=_add_note(course.folder.result, "left behind", left))
+        self._score(course)
         good = any(one.state == "ok" for one in course.repetitions)
         good = good and not (course.gang is not None and _hopeless(course))
         stopped = self.around.stop_asked() and len(course.repetitions) < _count_runs(course.job)
@@ -254,6 +258,22 @@ class ServiceRunner:
             course.folder.update(failure=failures[-1] if failures else None)
         course.folder.finish(state, self.around.clock.now(), course.telemetry)
         self._say("finished", course.job, state=state.value)
+
+    def _score(self, course: LoadJobRun) -> None:
+        """Let the recipe's own scorer look at the answers. One that fails costs its scores and nothing else."""
+        options = course.chosen.prompts
+        if not isinstance(options, ScoringOptions) or options.scorer is None:
+            return
+        answers = [one for one in read_answers(course.folder.path) if one.is_whole]
+        if not answers:
+            return
+        self._say("prepare", course.job, message=f"scoring {len(answers)} answers")
+        order = ScorerOrder(options.scorer, options.scorer_limit / 1e9, course.job.limits.memory)
+        try:
+            write_scores(course.folder.path, answers, run_scorer(order, answers))
+        except PronyError as exc:
+            course.folder.update(service=_add_note(course.folder.result, "scorer", exc.message))
+            self._say("prepare", course.job, message=exc.message)
 
     def _give_up(self, folders: Sequence[ResultFolder], failure: Failure) -> None:
         for folder in folders:
@@ -334,9 +354,9 @@ def _trouble(repetition: Repetition) -> str:
     return f"disturbed: {repetition.contamination[0].partition(': ')[2]}" if repetition.contamination else ""
 
 
-def _add_note(result: Result, text: str) -> ServiceFacts:
+def _add_note(result: Result, name: str, text: str) -> ServiceFacts:
     facts = result.service or ServiceFacts()
-    return facts.model_copy(update={"notes": facts.notes | {"left behind": text}})
+    return facts.model_copy(update={"notes": facts.notes | {name: text}})
 
 
 def _image_of(workload: ServiceWorkload) -> dict[str, str]:

@@ -130,7 +130,9 @@ def take(answer: Answer, chunk: dict[str, Any], end: int, says: Says) -> None:
         return
     said = [says(choice) for choice in choices]
     answer.hear(Said("".join(one.answer for one in said), "".join(one.reasoning for one in said)), end)
-    if any(choice.get("finish_reason") == "error" for choice in choices):
+    reasons = [reason for choice in choices if isinstance(reason := choice.get("finish_reason"), str)]
+    answer.finish = reasons[-1] if reasons else answer.finish
+    if "error" in reasons:
         answer.fail(Cause.STATUS, "the server ended the answer with an error")
 
 

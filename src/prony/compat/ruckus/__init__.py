@@ -1,0 +1,1 @@
+"""RUCKUS: its experiments as recipes, its results as files."""

@@ -1,0 +1,43 @@
+"""Answers of an LLM that are kept to be scored, and how a recipe says by whom."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from prony.model.base import Noun
+from prony.model.quantity import DurationNs
+
+_LIMIT_NS = 60 * 10**9
+
+
+class ScoringOptions(Noun):
+    """What every task takes whose answers are scored."""
+
+    scorer: str | None = Field(
+        default=None,
+        min_length=1,
+        description="a command of your own that scores answers: JSON lines in, JSON lines of numbers out",
+        examples=["python my_scorer.py"],
+        json_schema_extra={"path": "command"},
+    )
+    scorer_limit: DurationNs = Field(default=_LIMIT_NS, description="how long that command may take; then it is killed")
+
+
+class KeptAnswer(Noun):
+    """One line of `outputs.jsonl`: what was answered to one part of an item in one run.
+
+    `round` counts how often the set was asked in the run before; `failed` says why there is no answer.
+    """
+
+    repetition: int
+    round: int = 0
+    item: str
+    part: int = 0
+    parts: int = 1
+    input: str = ""
+    output: str = ""
+    references: tuple[str, ...] = ()
+    finish: str = ""
+    output_tokens: int | None = None
+    left_out_words: int = 0
+    failed: str = ""

@@ -1,0 +1,145 @@
+"""Run a scorer of the user's own over kept answers: JSON lines in, one line of numbers out for each.
+
+It gets `id`, `input`, `output`, `references` and `repetition` of each answer, and prints a number or an object of
+numbers for each, in the same order. It ends with all that it started when its time is over, and before this returns.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from prony.errors import SutError
+from prony.instruments.kept_answers import WholeAnswer
+from prony.runner.commands import guard_processes
+from prony.runner.services import process_tree
+from prony.runner.services.site import with_own_programs
+
+_PAUSE_S = 0.02
+_MOST_BYTES = 64 * 2**20
+_TAIL = 300
+_PLAIN = "score"
+
+
+@dataclass(frozen=True)
+class ScorerOrder:
+    """`memory_bytes` is what its processes may have together; None: as much as there is."""
+
+    command: str
+    limit_s: float
+    memory_bytes: int | None = None
+
+
+def run_scorer(order: ScorerOrder, answers: Sequence[WholeAnswer]) -> list[dict[str, float]]:
+    """Return the numbers of each answer by name, a plain number as `score`.
+
+    Raises:
+        SutError: It cannot be started, failed, took too long, or printed something else.
+    """
+    with tempfile.TemporaryDirectory(prefix="prony-scorer-") as folder:
+        given = Path(folder) / "answers.jsonl"
+        given.write_text("".join(f"{json.dumps(_describe(one))}\n" for one in answers), encoding="utf-8")
+        printed, said = Path(folder) / "printed", Path(folder) / "said"
+        status = _run(order, given, printed, said)
+        if status != 0:
+            words = said.read_bytes()[-_TAIL:].decode(errors="replace").strip()
+            raise _failure(f"it ended with {status}; it said last: {words or 'nothing'}")
+        return _read_lines(printed.read_text(encoding="utf-8", errors="replace"), answers)
+
+
+def _describe(one: WholeAnswer) -> dict[str, Any]:
+    return {
+        "id": one.item, "input": "\n".join(part.input for part in one.parts), "output": one.output,
+        "references": one.parts[0].references, "repetition": one.repetition,
+    }  # fmt: skip
+
+
+def _run(order: ScorerOrder, given: Path, printed: Path, said: Path) -> int:
+    with guard_processes() as token, given.open("rb") as lines, printed.open("wb") as out, said.open("wb") as words:
+        environment = {**os.environ, "PATH": with_own_programs(os.environ.get("PATH", "")), process_tree.TOKEN: token}
+        try:
+            process = subprocess.Popen(
+                shlex.split(order.command), stdin=lines, stdout=out, stderr=words, env=environment,
+                start_new_session=True,
+            )  # fmt: skip
+        except (OSError, ValueError) as exc:
+            raise _failure(f"it cannot be started: {exc}") from exc
+        try:
+            _wait(order, process, printed)
+        finally:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    return process.returncode
+
+
+def _wait(order: ScorerOrder, process: subprocess.Popen[bytes], printed: Path) -> None:
+    """Wait for its end, and end it where it takes more than it may."""
+    deadline = time.monotonic() + order.limit_s
+    while process.poll() is None:
+        if time.monotonic() > deadline:
+            raise _failure(f"it still ran after {order.limit_s:g} s and was killed", "raise prompts.scorer_limit")
+        if printed.stat().st_size > _MOST_BYTES:
+            raise _failure(f"it printed more than {_MOST_BYTES // 2**20} MiB and was killed")
+        if order.memory_bytes is not None and _memory_bytes(process.pid) > order.memory_bytes:
+            raise _failure("it took more memory than it may and was killed", "raise limits.memory")
+        time.sleep(_PAUSE_S)
+
+
+def _memory_bytes(pid: int) -> int:
+    try:
+        first = psutil.Process(pid)
+        return sum(_rss_bytes(one) for one in (first, *first.children(recursive=True)))
+    except psutil.Error:
+        return 0
+
+
+def _rss_bytes(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_info().rss)
+    except psutil.Error:
+        return 0
+
+
+def _read_lines(text: str, answers: Sequence[WholeAnswer]) -> list[dict[str, float]]:
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) != len(answers):
+        raise _failure(f"it printed {len(lines)} lines for {len(answers)} answers", "one line of JSON for each")
+    return [
+        _read_line(line, number, one.item) for number, (line, one) in enumerate(zip(lines, answers, strict=True), 1)
+    ]
+
+
+def _read_line(line: str, number: int, item: str) -> dict[str, float]:
+    try:
+        value = json.loads(line)
+    except ValueError as exc:
+        raise _failure(f"its line {number} is no JSON: {line[:80]}") from exc
+    told: Mapping[str, Any] = value if isinstance(value, dict) else {_PLAIN: value}
+    if "id" in told and told["id"] != item:
+        raise _failure(f"its line {number} is of {told['id']!r}, and answer {number} is of {item!r}")
+    found = {name: float(score) for name, score in told.items() if name != "id" and _is_number(score)}
+    if not found or len(found) < len(told) - ("id" in told):
+        raise _failure(f"its line {number} holds something that is no finite number: {line[:80]}")
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _failure(message: str, hint: str = "docs/quality.md says what a scorer gets and prints") -> SutError:
+    return SutError(f"the scorer gave no scores: {message}", hint=hint, code="scorer_failed")
