@@ -28,7 +28,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--clients", metavar="N[,N...]", help="of a service: users at once; several are a sweep, one job each"
     )
-    parser.add_argument("--on", metavar="TARGET", help="where its processes run: local, the only target there is")
+    parser.add_argument("--on", metavar="TARGET", help="where it runs: a target of `prony targets`, ssh:HOST, or local")
     parser.add_argument(
         "--script", type=Path, metavar="PATH", help="of a script: its folder, a .tar of it or one file; the same as "
         "--set workload.directory=PATH, from here; of a descriptor the folder keeps its name"
@@ -43,7 +43,7 @@ def arguments(parser: ArgumentParser) -> None:
     )
     add_server(parser)
     parser.add_argument("--priority", type=int, metavar="N", help="on a server: -100 to 100, higher goes first")
-    parser.add_argument("--detach", action="store_true", help="on a server: submit, print the id and leave")
+    parser.add_argument("--detach", action="store_true", help="on a server or a target: submit, print the id and leave")
 
 
 def command(options: Namespace) -> int:
@@ -54,13 +54,16 @@ def command(options: Namespace) -> int:
     is_remote = server_address(options) is not None
     if is_remote:
         _check_there(options)
-    else:
-        _check_here(options)
     loaded, overrides = _load(options, here=not is_remote)
     if is_remote:
         from prony.cli.submit import submit
 
         return submit(loaded, overrides, output, options)
+    if loaded.recipe.place.on not in (None, "local"):
+        from prony.cli.run_on import run_recipe_on_target
+
+        return run_recipe_on_target(loaded, output, detach=options.detach)
+    _check_here(options)
     return run_recipe_here(loaded, output, waits_s=waits_s)
 
 

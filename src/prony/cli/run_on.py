@@ -1,0 +1,64 @@
+"""Run a recipe at a target, follow it, and show its numbers; Ctrl-C leaves and the run goes on."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prony.app.bench import Bench
+    from prony.cli.arguments import RunOutput
+    from prony.recipe import LoadedRecipe
+
+
+def run_recipe_on_target(loaded: LoadedRecipe, output: RunOutput, *, detach: bool = False) -> int:
+    """Submit a recipe to the target that it names, and follow it unless `detach`."""
+    from prony.app.bench import Bench as _Bench
+    from prony.app.placing import RemoteRuns
+    from prony.cli.run_here import tell_notes
+
+    tell_notes(loaded.notes)
+    with _Bench.open() as bench:
+        experiment, _ = RemoteRuns(bench.store).plan(loaded)
+        tell_notes(experiment.notes[len(loaded.notes) :])
+        return follow_placed(bench, experiment.id, output, detach=detach)
+
+
+def follow_placed(bench: Bench, experiment_id: str, output: RunOutput, *, detach: bool = False) -> int:
+    """Bring an experiment that is at a target to its end and show it; leaving is no end."""
+    from prony.app.placing import RemoteRuns
+    from prony.cli.finish_run import finish
+    from prony.cli.progress import following
+
+    runs = RemoteRuns(bench.store)
+    with following(elsewhere=True) as follower, _terminating():
+        follower.start(bench.store.experiment(experiment_id), bench.store.jobs(experiment_id))
+        try:
+            data = runs.follow(experiment_id, follower, until_submitted=detach)
+        except KeyboardInterrupt:
+            follower.note(
+                f"left; `prony watch {experiment_id}` comes back to it, `prony cancel {experiment_id}` stops it"
+            )
+            raise
+    if data is None:
+        from prony.cli.output import print_text
+
+        print_text(experiment_id)
+        return 0
+    return finish(data, output, write_report=bench.experiments.write_report)
+
+
+@contextmanager
+def _terminating() -> Iterator[None]:
+    """Treat SIGTERM as Ctrl-C for as long as the block runs."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
