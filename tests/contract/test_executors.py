@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import psutil
 import pytest
 
+from prony.errors import AccessError, CapacityError, InputError, TransportError
 from prony.model.target import Handle, Observation, OptionValue, Payload, PlaceEnding, PlacePhase, Target
 from prony.ports import plugins
 from prony.ports.clock import SystemClock
@@ -182,3 +186,160 @@ def test_a_runner_that_cannot_start_is_told_with_its_words(
         assert seen.ending is PlaceEnding.UNSTARTED
         assert "/bin/false-python" in seen.reason
         executor.end([handle])
+
+
+# SSH alone
+
+
+def test_all_commands_of_ssh_share_one_login_and_a_cut_does_not_end_a_run(
+    request: pytest.FixtureRequest, sshd: Sshd, place: Path, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    executor = make_executor("ssh", target_options("ssh", request, tmp_path / "there"), place / "cut")
+    before = sshd.count_logins()
+    handle = executor.submit(payload("prony-cut-1-00000000", "sh -c 'echo speed=1; sleep 0.2'", repeats=8))
+    wait_for(executor, handle, is_measuring)
+    assert sshd.count_logins() == before + 1
+    first = executor.look([handle], {})[0]
+    for process in psutil.Process(sshd.process.pid).children(recursive=True):
+        process.kill()
+    seen = wait_after_cut(executor, handle, first.offset)
+    assert sshd.count_logins() == before + 2
+    assert seen.ending is PlaceEnding.DONE
+    executor.fetch(handle, tmp_path / "in")
+    assert '"complete"' in (tmp_path / "in" / "result" / "exp-001" / "result.json").read_text()
+    executor.end([handle])
+
+
+def wait_after_cut(executor: Executor, handle: Handle, offset: int) -> Observation:
+    """Look on from where the cut came, and see every later event once."""
+    done: list[int] = []
+    deadline = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < deadline:
+        try:
+            seen = executor.look([handle], {handle.key: offset})[0]
+        except TransportError:  # the kept connection is gone; the next command makes a new one
+            continue
+        done += [event.done for event in seen.events if event.kind == "repetition" and event.state]
+        offset = seen.offset
+        if has_ended(seen):
+            assert done == list(range(done[0], 9))
+            return seen
+        time.sleep(0.05)
+    raise AssertionError("it does not end")
+
+
+@pytest.mark.parametrize("change", ["forget_host", "change_host_key"])
+def test_a_host_key_that_is_not_known_is_refused_with_its_fingerprint(
+    request: pytest.FixtureRequest, place: Path, tmp_path: Path, change: str
+) -> None:
+    try:
+        with sshd_server(tmp_path / "sshd") as server:
+            getattr(server, change)()
+            options = target_options("local", request, tmp_path / "there")
+            options |= {"ssh": "there", "ssh_options": tuple(server.options)}
+            told = subprocess.run(
+                ["ssh-keygen", "-lf", server.folder / "host.pub"], capture_output=True, text=True, check=True
+            ).stdout
+            with pytest.raises(AccessError) as caught:
+                make_executor("ssh", options, tmp_path).check()
+            assert caught.value.code == "host_key"
+            assert told.split()[1] in caught.value.message
+            assert not (tmp_path / "there").exists()
+    except AbsentError as exc:
+        lack("sshd", str(exc))
+
+
+def test_runs_of_one_machine_wait_for_each_other(
+    request: pytest.FixtureRequest, place: Path, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    executor = make_executor("local", target_options("local", request, tmp_path / "there"), place)
+    first = executor.submit(payload("prony-lock-1-00000000", "sleep 100"))
+    wait_for(executor, first, is_measuring)
+    second = executor.submit(payload("prony-lock-2-00000000"))
+    seen = wait_for(executor, second, lambda one: one.phase is PlacePhase.QUEUED)
+    assert seen.reason == "another run has the machine"
+    executor.end([first])
+    assert wait_for(executor, second, has_ended).ending is PlaceEnding.DONE
+    executor.end([first, second])
+
+
+# Slurm alone
+
+
+def slurm_executor(request: pytest.FixtureRequest, place: Path, tmp_path: Path, **more: OptionValue) -> Executor:
+    return make_executor("slurm", target_options("slurm", request, tmp_path / "there") | more, place)
+
+
+def test_slurm_tells_why_a_job_waits_and_that_it_is_held(
+    request: pytest.FixtureRequest, slurm: Slurm, place: Path, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    executor = slurm_executor(request, place, tmp_path, exclusive=True)
+    slurm.run("sbatch", "--nodes=2", "--exclusive", "--job-name=busy", "--output=/dev/null", "--wrap=sleep 1000")
+    handle = executor.submit(payload("prony-wait-1-00000000"))
+    seen = wait_for(executor, handle, lambda one: bool(one.reason))
+    assert seen.phase is PlacePhase.QUEUED
+    assert re.match(r"(no node that fits is free yet|jobs with a higher priority go first) \(\w+\)", seen.reason)
+    slurm.run("scontrol", "hold", handle.native_id)
+    seen = wait_for(executor, handle, lambda one: one.phase is PlacePhase.HELD)
+    assert f"scontrol release {handle.native_id}" in seen.reason
+    slurm.run("scancel", handle.native_id)
+    seen = wait_for(executor, handle, has_ended)
+    assert (seen.ending, seen.state) == (PlaceEnding.CANCELLED, "CANCELLED")
+    executor.end([handle])
+    slurm.run("scancel", "--name=busy")
+    slurm.wait_idle()
+
+
+def test_a_failed_node_and_a_killed_runner_are_told_apart(
+    request: pytest.FixtureRequest, slurm: Slurm, place: Path, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    executor = slurm_executor(request, place, tmp_path)
+    handles = [executor.submit(payload(f"prony-end-{number}-00000000", "sleep 1000")) for number in (1, 2)]
+    nodes = {}
+    for handle in handles:
+        wait_for(executor, handle, is_measuring)
+        nodes[handle.key] = wait_for(executor, handle, lambda one: bool(one.nodes)).nodes[0]
+    runner_in(tmp_path / "there" / "runs" / handles[0].key).kill()
+    seen = wait_for(executor, handles[0], has_ended)
+    assert (seen.ending, seen.state) == (PlaceEnding.KILLED, "FAILED")
+    assert executor.fetch(handles[0], tmp_path / "in") is False
+    assert '"partial"' in (tmp_path / "in" / "result" / "exp-001" / "result.json").read_text()
+    slurm.kill_node(nodes[handles[1].key])
+    seen = wait_for(executor, handles[1], has_ended)
+    assert (seen.ending, seen.state) == (PlaceEnding.NODE, "NODE_FAIL")
+    slurm.start_node(nodes[handles[1].key])
+    executor.end(handles)
+    slurm.wait_idle()
+
+
+def runner_in(folder: Path) -> psutil.Process:
+    """Return the process that runs a job folder."""
+    found = [one for one in psutil.process_iter() if "--folder" in one.cmdline() and one.cwd() == str(folder)]
+    return found[0]
+
+
+def test_what_sbatch_refuses_names_the_option(
+    request: pytest.FixtureRequest, slurm: Slurm, place: Path, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    wrong = slurm_executor(request, place, tmp_path, partition="nowhere")
+    with pytest.raises(InputError, match=r"the option partition of the target slurm: .*Invalid partition name"):
+        wrong.submit(payload("prony-no-1-00000000"))
+    assert list((tmp_path / "there" / "runs").iterdir()) == []
+    large = slurm_executor(request, place, tmp_path, native=("--mem=900000",))
+    with pytest.raises(CapacityError, match="Requested node configuration is not available"):
+        large.submit(payload("prony-no-2-00000000"))
+
+
+@pytest.mark.slow
+def test_what_was_measured_before_the_time_limit_is_kept(
+    request: pytest.FixtureRequest, place: Path, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    executor = slurm_executor(request, place, tmp_path, minutes=1)
+    handle = executor.submit(payload("prony-time-1-00000000", "sh -c 'echo speed=1; sleep 1'", repeats=600))
+    seen = wait_for(executor, handle, has_ended, within_s=180)
+    assert seen.ending is PlaceEnding.DONE
+    assert executor.fetch(handle, tmp_path / "in") is True
+    result = (tmp_path / "in" / "result" / "exp-001" / "result.json").read_text()
+    assert '"partial"' in result
+    assert result.count('"started_at"') > 2
+    executor.end([handle])

@@ -53,6 +53,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "alarm": ("alarm", "be told when something is not as it should be"),
     "agents": ("agents", "list the agents of a server, or drain, reset or remove one"),
     "agent": ("agent", "offer this device to a server, or see whether it is fit for that"),
+    "targets": ("targets", "list machines to go to, or add, check, install, clean or remove one"),
     "engines": ("engines", "list the engines of this machine, or add one"),
     "services": ("services", "list the services that can be started and loaded"),
     "drivers": ("drivers", "list what speaks to a server, and what an LLM is asked"),

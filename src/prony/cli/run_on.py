@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
 
 def run_recipe_on_target(loaded: LoadedRecipe, output: RunOutput, *, detach: bool = False) -> int:
     """Submit a recipe to the target that it names, and follow it unless `detach`."""
-    from prony.app.bench import Bench as _Bench
+    from prony.app.bench import Bench
     from prony.app.placing import RemoteRuns
     from prony.cli.run_here import tell_notes
 
     tell_notes(loaded.notes)
-    with _Bench.open() as bench:
+    with Bench.open() as bench:
         experiment, _ = RemoteRuns(bench.store).plan(loaded)
         tell_notes(experiment.notes[len(loaded.notes) :])
         return follow_placed(bench, experiment.id, output, detach=detach)
@@ -48,6 +49,53 @@ def follow_placed(bench: Bench, experiment_id: str, output: RunOutput, *, detach
         print_text(experiment_id)
         return 0
     return finish(data, output, write_report=bench.experiments.write_report)
+
+
+def watch_placed(options: Namespace) -> int | None:
+    """Follow an experiment of this home that is at a target; None where it is not one, or a server is meant."""
+    from prony.cli.arguments import RunOutput
+
+    with _open_placed(options, options.experiment) as found:
+        if found is None:
+            return None
+        bench, experiment_id = found
+        return follow_placed(bench, experiment_id, RunOutput(as_json=options.json))
+
+
+def cancel_placed(options: Namespace) -> bool:
+    """Stop an experiment of this home that is at a target; False where it is not one, or a server is meant."""
+    from prony.app.placing import RemoteRuns
+    from prony.cli.output import print_answer
+
+    with _open_placed(options, options.id) as found:
+        if found is None:
+            return False
+        bench, experiment_id = found
+        RemoteRuns(bench.store).cancel(experiment_id)
+        then = f"experiment {experiment_id} is asked to stop; prony watch {experiment_id} fetches what was measured"
+        print_answer({"cancelled": experiment_id, "kind": "experiment"}, then, as_json=options.json)
+        return True
+
+
+@contextmanager
+def _open_placed(options: Namespace, text: str) -> Iterator[tuple[Bench, str] | None]:
+    """Open the home and find the experiment there, if a target runs it; nothing is opened where a server is named."""
+    from prony.app.bench import Bench
+    from prony.app.placing import RemoteRuns
+    from prony.cli.remote import server_address
+    from prony.errors import InputError
+    from prony.store.home import home
+
+    if server_address(options) or not (home().root / "placements").is_dir():
+        yield None
+        return
+    with Bench.open() as bench:
+        try:
+            experiment_id = bench.experiments.find(text)
+        except InputError:  # it may be one of a server
+            experiment_id = ""
+        is_placed = bool(experiment_id) and RemoteRuns(bench.store).is_placed(experiment_id)
+        yield (bench, experiment_id) if is_placed else None
 
 
 @contextmanager

@@ -53,12 +53,13 @@ _SEEN = frozenset(
      PlacePhase.LOST}
 )  # fmt: skip
 # A scheduler may put a job back into its queue, and what was lost may be seen again: the other side decides.
+# What nobody waits for any more is cleared from wherever it is.
 PLACEMENT: dict[PlacePhase, frozenset[PlacePhase]] = {
     PlacePhase.MADE: frozenset({PlacePhase.SUBMITTED, PlacePhase.CLEARED}),
-    PlacePhase.SUBMITTED: _SEEN,
-    **{phase: _SEEN - {phase} for phase in _SEEN},
-    PlacePhase.ENDED: frozenset({PlacePhase.FETCHED}),
-    PlacePhase.LOST: _SEEN - {PlacePhase.LOST} | {PlacePhase.FETCHED},
+    PlacePhase.SUBMITTED: _SEEN | {PlacePhase.CLEARED},
+    **{phase: _SEEN - {phase} | {PlacePhase.CLEARED} for phase in _SEEN},
+    PlacePhase.ENDED: frozenset({PlacePhase.FETCHED, PlacePhase.CLEARED}),
+    PlacePhase.LOST: _SEEN - {PlacePhase.LOST} | {PlacePhase.FETCHED, PlacePhase.CLEARED},
     PlacePhase.FETCHED: frozenset({PlacePhase.CLEARED}),
     PlacePhase.CLEARED: frozenset(),
 }

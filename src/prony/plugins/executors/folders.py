@@ -118,7 +118,8 @@ if mkdir -p "$prefix" 2>/dev/null && dd if=/dev/zero of="$prefix/.write.$$" bs=6
   say folder ok "$prefix, $(df -Pk "$prefix" | awk 'NR==2 {printf "%.0f GiB free", $4/1048576}')"
 else say folder failed "cannot write 1 MiB to $prefix"; fi
 if found=$(find_python); then
-  if told=$("$found" -P -c 'import sys, prony; print("Prony", prony.__version__, "Python", sys.version[:7])' 2>&1)
+  asked='import platform, prony; print("Prony", prony.__version__, "on Python", platform.python_version())'
+  if told=$("$found" -P -c "$asked" 2>&1)
   then say prony ok "$told, $found"; else say prony failed "$found: $(printf '%s' "$told" | tail -n 1)"; fi
 else say prony failed "not installed for release $release below $prefix"; fi
 """
