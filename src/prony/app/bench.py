@@ -127,7 +127,7 @@ class Bench:
         are those of a load, where some were started ahead.
         """
         check_target(loaded)
-        experiment, jobs = plan_experiment(loaded, self.clock, base=base, rerun_of=rerun_of)
+        experiment, jobs = draft_experiment(loaded, self.clock, base=base, rerun_of=rerun_of)
         check_alone(jobs)
         kind_of(loaded.recipe.workload).prepare.check_here(jobs)
         if loaded.recipe.place.where:
@@ -305,7 +305,7 @@ class Bench:
         return tuple(f"{one.title}: {one.value}. {one.hint}".strip() for one in found)
 
 
-def plan_experiment(
+def draft_experiment(
     loaded: LoadedRecipe, clock: Clock, *, base: Path | None = None, rerun_of: str | None = None
 ) -> tuple[Experiment, list[Job]]:
     """Return a new experiment of a recipe with its jobs, whose paths are absolute; nothing is stored."""

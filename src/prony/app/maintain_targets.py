@@ -20,7 +20,7 @@ from prony.dispatch.placing import next_look_s, placement_key
 from prony.errors import CapacityError, NotFoundError, PronyError
 from prony.model.states import OVER
 from prony.model.target import CheckLine, Handle, Payload, PlaceEnding, PlacePhase, Target
-from prony.ports.clock import SystemClock
+from prony.ports.clock import Clock, SystemClock
 from prony.ports.executor import Executor, Interpreter
 from prony.runner.job_folder import write_job_folder
 from prony.store.home import Home
@@ -174,10 +174,12 @@ def _fetch_packages(there: Interpreter, extras: Sequence[str], into: Path) -> No
         )
 
 
-def clean_target(target: Target, store: Store) -> list[str]:
+def clean_target(
+    target: Target, store: Store, *, open_target: Callable[[Target, Home, Clock], Executor] = open_executor
+) -> list[str]:
     """Stop and remove what no experiment waits for any more; return the keys."""
     placements = Placements(store.home)
-    executor = open_executor(target, store.home, SystemClock())
+    executor = open_target(target, store.home, SystemClock())
     removed = []
     for placement in placements.open():
         if placement.target.name != target.name or not _is_given_up(store, placement.experiment_id):

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Protocol
 
 from prony.app import experiment_data, results
-from prony.app.bench import plan_experiment
+from prony.app.bench import draft_experiment
 from prony.app.targets import find_target, open_executor
-from prony.dispatch.placing import is_tried_again, next_look_s, placement_key
+from prony.dispatch.placing import is_placed_again, next_look_s, placement_key
 from prony.errors import ConflictError, NotFoundError, PronyError, TransportError
 from prony.model.event import Event
 from prony.model.experiment import Experiment, ExperimentState
@@ -26,6 +26,7 @@ from prony.ports.executor import Executor
 from prony.recipe import LoadedRecipe, dump, loads
 from prony.runner.folder import write_noun
 from prony.runner.job_folder import RESULT, write_job_folder
+from prony.store.home import Home
 from prony.store.placements import Placements
 from prony.store.store import Store
 
@@ -50,9 +51,15 @@ class RemoteRuns:
     """Experiments of this home that run at targets."""
 
     def __init__(
-        self, store: Store, *, clock: Clock | None = None, pause: Callable[[float], None] = time.sleep
+        self,
+        store: Store,
+        *,
+        clock: Clock | None = None,
+        pause: Callable[[float], None] = time.sleep,
+        open_target: Callable[[Target, Home, Clock], Executor] = open_executor,
     ) -> None:
         self._store = store
+        self._open_target = open_target
         self._clock = clock or SystemClock()
         self._pause = pause
         self.placements = Placements(store.home)
@@ -65,7 +72,7 @@ class RemoteRuns:
             NotFoundError: there is no such target.
         """
         find_target(self._store.home, loaded.recipe.place.on or "")
-        experiment, jobs = plan_experiment(loaded, self._clock, base=base)
+        experiment, jobs = draft_experiment(loaded, self._clock, base=base)
         # No process owns it: whoever follows it next goes on with it.
         experiment = experiment.model_copy(update={"state": ExperimentState.PENDING})
         self._store.save_experiment(experiment, jobs)
@@ -251,7 +258,7 @@ class RemoteRuns:
         records = {record.job_id: record.result.state for record in self._store.records(experiment.id)}
         missing = [job_id for job_id in placement.job_ids if job_id not in records]
         left = set(placement.job_ids) - self._complete_jobs(experiment.id)
-        if left and is_tried_again(placement, experiment.recipe.place.attempts):
+        if left and is_placed_again(placement, experiment.recipe.place.attempts):
             follower.note(f"  {placement.reason or placement.ending}: trying again elsewhere")
             return experiment
         for job_id in missing:
@@ -271,7 +278,7 @@ class RemoteRuns:
 
     def _executor(self, target: Target) -> Executor:
         if target.name not in self._executors:
-            self._executors[target.name] = open_executor(target, self._store.home, self._clock)
+            self._executors[target.name] = self._open_target(target, self._store.home, self._clock)
         return self._executors[target.name]
 
     def _save(self, placement: Placement, **changes: object) -> Placement:

@@ -86,7 +86,7 @@ def _open_placed(options: Namespace, text: str) -> Iterator[tuple[Bench, str] | 
     from prony.errors import InputError
     from prony.store.home import home
 
-    if server_address(options) or not (home().root / "placements").is_dir():
+    if server_address(options) or not home().database.exists():
         yield None
         return
     with Bench.open() as bench:

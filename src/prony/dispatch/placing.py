@@ -15,7 +15,7 @@ def placement_key(experiment_id: str, attempt: int, home_id: str) -> str:
     return f"prony-{experiment_id}-{attempt}-{home_id}".lower()[:63]
 
 
-def is_tried_again(placement: Placement, most: int) -> bool:
+def is_placed_again(placement: Placement, most: int) -> bool:
     """Was it the machine that failed, and may the jobs be placed once more?"""
     return placement.attempt < most and placement.ending in _ELSEWHERE
 
