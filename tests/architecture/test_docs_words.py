@@ -117,6 +117,7 @@ def test_the_result_folder_page_names_every_field_of_a_job() -> None:
         ("prony.drivers", "## Drivers"),
         ("prony.tasks", "## Tasks"),
         ("prony.services", "## Services"),
+        ("prony.executors", "## Executors"),
         ("prony.dialects", "### Dialects"),
         ("prony.shims", "### Modules for scripts"),
         ("prony.exporters", "### Exporters"),

@@ -112,7 +112,7 @@ def wait_for(
         if wanted(seen):
             return seen
         assert time.monotonic() < deadline, seen
-        time.sleep(0.1)
+        time.sleep(0.4)
 
 
 def has_ended(seen: Observation) -> bool:
@@ -290,25 +290,33 @@ def test_slurm_tells_why_a_job_waits_and_that_it_is_held(
     slurm.wait_idle()
 
 
-def test_a_failed_node_and_a_killed_runner_are_told_apart(
+def test_a_killed_runner_leaves_what_it_measured(
+    request: pytest.FixtureRequest, place: Path, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    executor = slurm_executor(request, place, tmp_path)
+    handle = executor.submit(payload("prony-end-1-00000000", "sleep 1000"))
+    wait_for(executor, handle, is_measuring)
+    runner_in(tmp_path / "there" / "runs" / handle.key).kill()
+    seen = wait_for(executor, handle, has_ended)
+    assert (seen.ending, seen.state) == (PlaceEnding.KILLED, "FAILED")
+    assert executor.fetch(handle, tmp_path / "in") is False
+    assert '"partial"' in (tmp_path / "in" / "result" / "exp-001" / "result.json").read_text()
+    executor.end([handle])
+
+
+@pytest.mark.slow
+def test_a_failed_node_is_told_from_a_failed_job(
     request: pytest.FixtureRequest, slurm: Slurm, place: Path, payload: Callable[..., Payload], tmp_path: Path
 ) -> None:
     executor = slurm_executor(request, place, tmp_path)
-    handles = [executor.submit(payload(f"prony-end-{number}-00000000", "sleep 1000")) for number in (1, 2)]
-    nodes = {}
-    for handle in handles:
-        wait_for(executor, handle, is_measuring)
-        nodes[handle.key] = wait_for(executor, handle, lambda one: bool(one.nodes)).nodes[0]
-    runner_in(tmp_path / "there" / "runs" / handles[0].key).kill()
-    seen = wait_for(executor, handles[0], has_ended)
-    assert (seen.ending, seen.state) == (PlaceEnding.KILLED, "FAILED")
-    assert executor.fetch(handles[0], tmp_path / "in") is False
-    assert '"partial"' in (tmp_path / "in" / "result" / "exp-001" / "result.json").read_text()
-    slurm.kill_node(nodes[handles[1].key])
-    seen = wait_for(executor, handles[1], has_ended)
+    handle = executor.submit(payload("prony-node-1-00000000", "sleep 1000"))
+    wait_for(executor, handle, is_measuring)
+    (node,) = wait_for(executor, handle, lambda one: bool(one.nodes)).nodes
+    slurm.kill_node(node)
+    seen = wait_for(executor, handle, has_ended)
     assert (seen.ending, seen.state) == (PlaceEnding.NODE, "NODE_FAIL")
-    slurm.start_node(nodes[handles[1].key])
-    executor.end(handles)
+    slurm.start_node(node)
+    executor.end([handle])
     slurm.wait_idle()
 
 

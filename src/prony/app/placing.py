@@ -11,7 +11,8 @@ from typing import Protocol
 
 from prony.app import experiment_data, results
 from prony.app.bench import draft_experiment
-from prony.app.targets import find_target, open_executor
+from prony.app.check_jobs import check_target
+from prony.app.targets import find_target, open_executor, target_names
 from prony.dispatch.placing import is_placed_again, next_look_s, placement_key
 from prony.errors import ConflictError, NotFoundError, PronyError, TransportError
 from prony.model.event import Event
@@ -69,9 +70,9 @@ class RemoteRuns:
         """Keep a new experiment that is to run at the target which its recipe names; nothing is sent yet.
 
         Raises:
-            NotFoundError: there is no such target.
+            InputError: there is no such target.
         """
-        find_target(self._store.home, loaded.recipe.place.on or "")
+        check_target(loaded, target_names(loaded.recipe.place.on, self._store.home))
         experiment, jobs = draft_experiment(loaded, self._clock, base=base)
         # No process owns it: whoever follows it next goes on with it.
         experiment = experiment.model_copy(update={"state": ExperimentState.PENDING})
@@ -263,9 +264,10 @@ class RemoteRuns:
             return experiment
         for job_id in missing:
             why = placement.reason or f"ended at {placement.target.name}: {placement.state or placement.ending}"
-            follower.event(Event(kind="finished", job_id=job_id, state="failed", message=why))
-        state = self._outcome(placement, list(records.values()), experiment.job_count)
-        return self._store.set_experiment_state(experiment.id, state, ended_at=self._clock.now())
+            state = "cancelled" if placement.ending is PlaceEnding.CANCELLED else "failed"
+            follower.event(Event(kind="finished", job_id=job_id, state=state, message=why))
+        outcome = self._outcome(placement, list(records.values()), experiment.job_count)
+        return self._store.set_experiment_state(experiment.id, outcome, ended_at=self._clock.now())
 
     def _complete_jobs(self, experiment_id: str) -> set[str]:
         found = self._store.records(experiment_id)

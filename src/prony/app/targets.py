@@ -91,6 +91,13 @@ def find_target(home: Home, name: str) -> Target:
     raise NotFoundError(f"no target is called {name!r}", hint=hint, code="unknown_target")
 
 
+def target_names(wanted: str | None, home: Home) -> list[str]:
+    """Return the names that a recipe may give as its target, beside `local`; an address is its own name."""
+    if wanted is None or wanted == HERE:
+        return []
+    return [wanted] if wanted.startswith(_BY_ADDRESS) else list(read_targets(home))
+
+
 def add_target(home: Home, name: str, options: Mapping[str, OptionValue]) -> Target:
     """Write a new target below the others.
 

@@ -43,7 +43,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "baseline": ("baseline", "pin a result, to hold later ones against"),
     "ack": ("ack", "note that a change is known"),
     "watch-regressions": ("watch_regressions", "list what got worse, over all histories"),
-    "watch": ("watch", "follow an experiment on a server to its end"),
+    "watch": ("watch", "follow an experiment on a server or at a target to its end"),
     "jobs": ("jobs", "list the jobs of a server, or show one"),
     "logs": ("logs", "print the log of a job"),
     "cancel": ("cancel", "stop a job or an experiment on a server"),

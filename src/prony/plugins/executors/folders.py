@@ -60,11 +60,13 @@ find_python() {
   return 1
 }
 """
-# Unpacked under another name and renamed: a folder that has its name is whole.
+# Unpacked under another name and renamed: a folder that has its name is whole. The script of a submitter that was
+# killed may still run here, so one at a time.
 _SEND = r"""
 set -eu
 mkdir -p "$prefix/runs" "$prefix/home"
 cd "$prefix/runs"
+if command -v flock >/dev/null; then exec 9>>"$key.lock"; flock 9; fi
 if [ ! -d "$key" ]; then
   rm -rf "$key".new.*
   new="$key.new.$$"
@@ -103,9 +105,8 @@ _MARK_FETCHED = r"""touch "$prefix/runs/$key/fetched" """
 _REMOVE = r"""
 cd "$prefix/runs" 2>/dev/null || exit 0
 for key in $keys; do
-  [ -d "$key" ] || continue
   if [ -f "$key/fetched" ] || [ ! -e "$key/result" ]; then rm -rf "$key"; fi
-  rm -rf "$key".new.*
+  rm -rf "$key".new.* "$key.lock"
 done
 """
 _LIST = r"""cd "$prefix/runs" 2>/dev/null && ls -1 || exit 0"""

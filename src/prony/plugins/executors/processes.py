@@ -25,8 +25,8 @@ PRONY_HOME="$1" exec "$2" -P -m prony exec --folder . --lock "$3"
 _START = r"""
 if [ ! -f DONE ] && [ ! -d begun ] && ! alive .; then
   command -v setsid >/dev/null && own=setsid || own=nohup
-  runs=$(find_python) || { cd ..; rm -rf "$key"; echo no-prony; exit 0; }
-  $own /bin/sh launch "$prefix/home" "$runs" "$lock" </dev/null >out.log 2>&1 &
+  runs=$(find_python) || { cd ..; rm -rf "$key" "$key.lock"; echo no-prony; exit 0; }
+  $own /bin/sh launch "$prefix/home" "$runs" "$lock" </dev/null >out.log 2>&1 9>&- &
 fi
 """
 # First politely, so that what was measured is kept; then the whole session.

@@ -62,10 +62,10 @@ known >found 2>err || { cat err >&2; exit 5; }
 id=$(tail -n 1 found)
 if [ -z "$id" ] && [ -f jobid ]; then id=$(cat jobid); fi
 if [ -z "$id" ]; then
-  runs=$(find_python) || { cd ..; rm -rf "$key"; echo no-prony; exit 0; }
+  runs=$(find_python) || { cd ..; rm -rf "$key" "$key.lock"; echo no-prony; exit 0; }
   submit() { timeout 60 sbatch "$@" ./batch.sh "$prefix/home" "$runs"; }
   command=submit
-  if ! as_words >found 2>err; then cat err >&2; cd ..; [ -n "$keep" ] || rm -rf "$key"; exit 5; fi
+  if ! as_words >found 2>err; then cat err >&2; cd ..; rm -rf "$key" "$key.lock"; exit 5; fi
   id=$(cut -d';' -f1 found)
 fi
 echo "$id" > jobid.new && mv jobid.new jobid
@@ -178,7 +178,7 @@ class SlurmExecutor:
         setup = "".join(f"{line}\n" for line in self._options.setup)
         options = "\n".join(sbatch_options(self._options, payload.key, payload.avoid))
         files = {"batch.sh": _BATCH.replace("{setup}", setup)}
-        done = self._folders.send(payload, files, _SUBMIT, options=options, keep="")
+        done = self._folders.send(payload, files, _SUBMIT, options=options)
         if done.exit_code == _REFUSED:
             raise explain_refusal(done.stderr, self._name)
         told = done.require("sbatch")
@@ -279,13 +279,14 @@ class SlurmExecutor:
     def _judge_ended(
         self, key: str, status: FolderStatus, job: SlurmJob, ending: PlaceEnding | None
     ) -> tuple[PlacePhase, PlaceEnding | None, str]:
-        """Wait a while for files that a shared folder shows late, unless the node is gone with them."""
-        if ending is not PlaceEnding.NODE and self._waited_s(key, job.state) < self._options.files_late_s:
+        """Wait a while for files that a shared folder shows late, where there may be some."""
+        has_files = bool(job.nodes) and ending is not PlaceEnding.NODE
+        if has_files and self._waited_s(key, job.state) < self._options.files_late_s:
             return PlacePhase.ENDING, None, ""
         if ending in (PlaceEnding.DONE, PlaceEnding.KILLED):
             ending = PlaceEnding.KILLED if status.has("begun") else PlaceEnding.UNSTARTED
         node = f" on {job.nodes}" if job.nodes else ""
-        more = f", {job.reason}" if job.reason not in ("", "None") else ""
+        more = f" {job.reason}" if job.reason.startswith(("by ", "exit ")) else ""
         return PlacePhase.ENDED, ending, f"Slurm says {job.state}{more}{node}"
 
     def _waited_s(self, key: str, what: str) -> float:

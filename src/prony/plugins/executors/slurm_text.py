@@ -131,8 +131,13 @@ def read_accounts(text: str) -> dict[str, SlurmJob]:
 
 def _add(found: dict[str, SlurmJob], job: SlurmJob) -> None:
     before = found.get(job.name)
-    if before is None or _number(job.id) >= _number(before.id):
+    if before is None or _rank(job) >= _rank(before):
         found[job.name] = job
+
+
+def _rank(job: SlurmJob) -> tuple[bool, int]:
+    """Of several jobs of a name one that lives counts, and else the newest."""
+    return STATES.get(job.state, (_R, None))[0] is not _E, _number(job.id)
 
 
 def _number(job_id: str) -> int:

@@ -89,7 +89,7 @@ def test_an_expected_start_is_said_where_it_is_known() -> None:
 @pytest.mark.parametrize(
     ("told", "kind", "words"),
     [
-        ("sbatch: error: invalid partition specified: no\nsbatch: error: Batch job submission failed: Invalid partition "
+        ("sbatch: error: invalid partition: no\nsbatch: error: Batch job submission failed: Invalid partition "
          "name specified", InputError, "the option partition of the target x"),
         ("sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
          InputError, "the option account"),
