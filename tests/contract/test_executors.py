@@ -171,7 +171,7 @@ def test_a_payload_that_is_ended_stops_and_keeps_what_was_measured(
 def test_a_check_leaves_nothing_and_says_what_there_is(executor: Executor, tmp_path: Path) -> None:
     lines = {line.title: line for line in executor.check()}
     assert {line.status for line in lines.values()} == {"ok"}
-    assert "Prony" in lines["prony"].value
+    assert "Prony" in lines["runner"].value
     assert not (tmp_path / "there" / "runs").exists()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from prony.cli.arguments import (
     RunOutput,
@@ -54,6 +54,8 @@ def command(options: Namespace) -> int:
     is_remote = server_address(options) is not None
     if is_remote:
         _check_there(options)
+    elif options.priority is not None:
+        _refuse("--priority needs a server")
     loaded, overrides = _load(options, here=not is_remote)
     if is_remote:
         from prony.cli.submit import submit
@@ -63,7 +65,8 @@ def command(options: Namespace) -> int:
         from prony.cli.run_on import run_recipe_on_target
 
         return run_recipe_on_target(loaded, output, detach=options.detach)
-    _check_here(options)
+    if options.detach:
+        _refuse("--detach needs a server or a target")
     return run_recipe_here(loaded, output, waits_s=waits_s)
 
 
@@ -117,10 +120,7 @@ def _check_there(options: Namespace) -> None:
         )
 
 
-def _check_here(options: Namespace) -> None:
+def _refuse(what: str) -> NoReturn:
     from prony.errors import InputError
 
-    for name, given in (("--priority", options.priority is not None), ("--detach", options.detach)):
-        if given:
-            hint = "name one by --server or PRONY_SERVER, or leave it away"
-            raise InputError(f"{name} needs a server", hint=hint)
+    raise InputError(what, hint="name one by --server, PRONY_SERVER or --on, or leave it away")

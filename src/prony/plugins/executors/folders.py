@@ -121,8 +121,8 @@ else say folder failed "cannot write 1 MiB to $prefix"; fi
 if found=$(find_python); then
   asked='import platform, prony; print("Prony", prony.__version__, "on Python", platform.python_version())'
   if told=$("$found" -P -c "$asked" 2>&1)
-  then say prony ok "$told, $found"; else say prony failed "$found: $(printf '%s' "$told" | tail -n 1)"; fi
-else say prony failed "not installed for release $release below $prefix"; fi
+  then say runner ok "$told, $found"; else say runner failed "$found: $(printf '%s' "$told" | tail -n 1)"; fi
+else say runner failed "not installed for release $release below $prefix"; fi
 """
 _INTERPRETER = r"""
 found=
@@ -268,7 +268,7 @@ def _read_check(line: str) -> CheckLine:
     bad = status != "ok"
     hint = "prony targets install NAME, or name a Python that has Prony by its option python"
     return CheckLine.model_validate(
-        {"title": title, "status": status, "value": value, "hint": hint if bad and title == "prony" else ""}
+        {"title": title, "status": status, "value": value, "hint": hint if bad and title == "runner" else ""}
     )
 
 
