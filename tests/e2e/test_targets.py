@@ -32,7 +32,14 @@ def recipe(tmp_path: Path) -> Path:
 
 
 def add_box(tmp_path: Path) -> None:
-    options = ["--prefix", tmp_path / "there", "--python", sys.executable, "--set", f"lock={tmp_path / 'lock'}"]
+    options: list[str | Path] = [
+        "--prefix",
+        tmp_path / "there",
+        "--python",
+        sys.executable,
+        "--set",
+        f"lock={tmp_path / 'lock'}",
+    ]
     call_prony("targets", "add", "box", "--kind", "local", *options)
 
 

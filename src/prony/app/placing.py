@@ -19,7 +19,7 @@ from prony.model.event import Event
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import ExperimentData
 from prony.model.job import Job
-from prony.model.result import ResultState
+from prony.model.result import Failure, Result, ResultState
 from prony.model.states import OVER, outcome_of_results
 from prony.model.target import Handle, Observation, Payload, PlaceEnding, Placement, PlacePhase, Target
 from prony.ports.clock import Clock, SystemClock
@@ -27,6 +27,7 @@ from prony.ports.executor import Executor
 from prony.recipe import LoadedRecipe, dump, loads
 from prony.runner.folder import write_noun
 from prony.runner.job_folder import RESULT, write_job_folder
+from prony.store.folder import read_noun
 from prony.store.home import Home
 from prony.store.placements import Placements
 from prony.store.store import Store
@@ -241,6 +242,8 @@ class RemoteRuns:
         kept = self._store.home.result_folder(placement.experiment_id, job_id, placement.attempt)
         if not kept.exists() and results.is_begun(came):
             write_noun(came / NOTE, placement)
+            if placement.is_suspect:
+                _void_suspended(came, placement)
             kept.parent.mkdir(parents=True, exist_ok=True)
             came.rename(kept)
         if results.is_begun(kept):
@@ -285,3 +288,16 @@ class RemoteRuns:
 
     def _save(self, placement: Placement, **changes: object) -> Placement:
         return self.placements.save(placement.model_copy(update=changes))
+
+
+def _void_suspended(folder: Path, placement: Placement) -> None:
+    """Make a result fail whose job was stopped and continued: the clock ran while it did not."""
+    results.mend(folder)
+    failure = Failure(
+        code="suspended",
+        message=f"{placement.target.name} suspended the job while it was measured",
+        hint="run it again where jobs are not suspended",
+        whose="prony",
+    )
+    result = read_noun(folder / "result.json", Result)
+    write_noun(folder / "result.json", result.model_copy(update={"state": ResultState.FAILED, "failure": failure}))

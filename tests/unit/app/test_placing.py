@@ -238,6 +238,15 @@ def test_a_cancelled_run_that_measured_nothing_is_cancelled(store: Store, tmp_pa
         runs.cancel(experiment.id)
 
 
+def test_a_run_that_was_suspended_is_void(store: Store, tmp_path: Path) -> None:
+    there = FakeTarget([RUNNING | {"state": "SUSPENDED", "is_suspect": True}, RUNNING, DONE])
+    experiment, _ = (runs := runs_at(store, there)).plan(recipe(), base=tmp_path)
+    runs.follow(experiment.id, Notes())
+    (record,) = store.records(experiment.id)
+    assert record.result.failure is not None
+    assert record.result.failure.code == "suspended"
+
+
 def test_relative_files_of_a_recipe_travel_with_it(store: Store, tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "run.sh").write_text("echo speed=1")
