@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -14,13 +15,15 @@ from pathlib import Path
 import psutil
 import pytest
 
+from prony.app.maintain_targets import check_target_lines, install_prony, interpreter_here
 from prony.errors import AccessError, CapacityError, InputError, TransportError
 from prony.model.target import Handle, Observation, OptionValue, Payload, PlaceEnding, PlacePhase, Target
 from prony.ports import plugins
 from prony.ports.clock import SystemClock
-from prony.ports.executor import Executor, ExecutorSite
+from prony.ports.executor import Executor, ExecutorSite, Interpreter
 from prony.recipe import loads
 from prony.runner.job_folder import write_job_folder
+from prony.store.home import Home
 from servers.binaries import AbsentError
 from servers.needs import lack
 from servers.slurm import Slurm, slurm_cluster
@@ -322,8 +325,8 @@ def test_a_failed_node_is_told_from_a_failed_job(
 
 def runner_in(folder: Path) -> psutil.Process:
     """Return the process that runs a job folder."""
-    found = [one for one in psutil.process_iter() if "--folder" in one.cmdline() and one.cwd() == str(folder)]
-    return found[0]
+    everyone = psutil.process_iter(["cmdline", "cwd"])  # what has ended meanwhile has neither
+    return next(one for one in everyone if "--folder" in (one.info["cmdline"] or ()) and one.info["cwd"] == str(folder))
 
 
 def test_what_sbatch_refuses_names_the_option(
@@ -351,3 +354,50 @@ def test_what_was_measured_before_the_time_limit_is_kept(
     assert '"partial"' in result
     assert result.count('"started_at"') > 2
     executor.end([handle])
+
+
+# Installing
+
+
+def packages(folder: Path, *, is_whole: bool) -> Path:
+    """Return an archive with a package that can be imported, and the mark of its end unless it was cut."""
+    (folder / "prony").mkdir(parents=True)
+    (folder / "prony" / "__init__.py").write_text("")
+    (folder / "complete").write_text("")
+    with tarfile.open(folder / "packages.tar", "w") as archive:
+        for name in ("prony", "complete") if is_whole else ("prony",):
+            archive.add(folder / name, arcname=name)
+    return folder / "packages.tar"
+
+
+def test_a_release_is_installed_once_and_a_half_of_it_is_never_used(
+    request: pytest.FixtureRequest, place: Path, tmp_path: Path
+) -> None:
+    executor = make_executor("ssh", target_options("ssh", request, tmp_path / "there"), place)
+    with pytest.raises(TransportError, match="the upload was cut short"):
+        executor.install("9", lambda _: packages(tmp_path / "half", is_whole=False))
+    assert list((tmp_path / "there").glob("prony-9-*")) == []
+    built: list[Interpreter] = []
+
+    def build(there: Interpreter) -> Path:
+        built.append(there)
+        return packages(tmp_path / "whole", is_whole=True)
+
+    folder = executor.install("9", build)
+    assert executor.install("9", build) == folder
+    assert built == [interpreter_here()]
+    assert Path(folder, "bin", "python").exists()
+
+
+@pytest.mark.slow
+def test_prony_itself_is_installed_and_proves_its_target(
+    request: pytest.FixtureRequest, place: Path, tmp_path: Path, prony_home: Path
+) -> None:
+    options = {**target_options("ssh", request, tmp_path / "there"), "python": ""}
+    target = Target(name="box", kind="ssh", options=options)
+    said: list[str] = []
+    install_prony(target, Home(prony_home), say=said.append)
+    install_prony(target, Home(prony_home), say=said.append)
+    assert len(said) == 1
+    lines = check_target_lines(target, Home(prony_home))
+    assert [line.status for line in lines if line.title in ("runner", "job")] == ["ok", "ok"]

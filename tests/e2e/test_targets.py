@@ -79,5 +79,6 @@ def test_a_recipe_goes_to_its_target_and_comes_back(tmp_path: Path, recipe: Path
     shown = call_prony("targets", "show", "box").stdout
     assert identity in shown
     assert "cleared" in shown
-    again = call_prony("cancel", identity, code=2)
-    assert "has ended" in again.stderr
+    assert "has ended" in call_prony("cancel", identity, code=2).stderr
+    again = json.loads(call_prony("rerun", identity, "--json").stdout)
+    assert again["experiment"]["rerun_of"] == identity

@@ -185,12 +185,16 @@ class Bench:
         on_event: Callable[[Event], None],
     ) -> ExperimentData:
         """Run the recipe of an earlier experiment again, as it was after its overrides."""
+        earlier, loaded = self.load_earlier(text)
+        return self.run(loaded, base=Path(earlier.base), on_start=on_start, on_event=on_event, rerun_of=earlier.id)
+
+    def load_earlier(self, text: str) -> tuple[Experiment, LoadedRecipe]:
+        """Return an earlier experiment with its recipe, as it was after its overrides."""
         from prony.recipe import dump
 
         earlier = self.store.experiment(self.store.resolve_id(text))
         loaded = loads(dump(earlier.recipe), name=f"{earlier.id}.yaml")
-        loaded = replace(loaded, dialect=earlier.dialect, notes=earlier.notes)
-        return self.run(loaded, base=Path(earlier.base), on_start=on_start, on_event=on_event, rerun_of=earlier.id)
+        return earlier, replace(loaded, dialect=earlier.dialect, notes=earlier.notes)
 
     # The machine
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from prony.app import experiment_data, results
 from prony.app.bench import draft_experiment
-from prony.app.check_jobs import check_target
+from prony.app.check_jobs import check_alone, check_target
 from prony.app.targets import find_target, open_executor, target_names
 from prony.dispatch.placing import is_placed_again, next_look_s, placement_key
 from prony.errors import ConflictError, NotFoundError, PronyError, TransportError
@@ -67,14 +67,17 @@ class RemoteRuns:
         self.placements = Placements(store.home)
         self._executors: dict[str, Executor] = {}
 
-    def plan(self, loaded: LoadedRecipe, *, base: Path | None = None) -> tuple[Experiment, list[Job]]:
+    def plan(
+        self, loaded: LoadedRecipe, *, base: Path | None = None, rerun_of: str | None = None
+    ) -> tuple[Experiment, list[Job]]:
         """Keep a new experiment that is to run at the target which its recipe names; nothing is sent yet.
 
         Raises:
-            InputError: there is no such target.
+            InputError: there is no such target, or several machines are to run a job together.
         """
         check_target(loaded, target_names(loaded.recipe.place.on, self._store.home))
-        experiment, jobs = draft_experiment(loaded, self._clock, base=base)
+        experiment, jobs = draft_experiment(loaded, self._clock, base=base, rerun_of=rerun_of)
+        check_alone(jobs)
         # No process owns it: whoever follows it next goes on with it.
         experiment = experiment.model_copy(update={"state": ExperimentState.PENDING})
         self._store.save_experiment(experiment, jobs)

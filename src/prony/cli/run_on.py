@@ -6,6 +6,7 @@ import signal
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,14 +18,31 @@ if TYPE_CHECKING:
 def run_recipe_on_target(loaded: LoadedRecipe, output: RunOutput, *, detach: bool = False) -> int:
     """Submit a recipe to the target that it names, and follow it unless `detach`."""
     from prony.app.bench import Bench
-    from prony.app.placing import RemoteRuns
     from prony.cli.run_here import tell_notes
 
     tell_notes(loaded.notes)
     with Bench.open() as bench:
-        experiment, _ = RemoteRuns(bench.store).plan(loaded)
-        tell_notes(experiment.notes[len(loaded.notes) :])
-        return follow_placed(bench, experiment.id, output, detach=detach)
+        return place_recipe(bench, loaded, output, detach=detach)
+
+
+def place_recipe(
+    bench: Bench,
+    loaded: LoadedRecipe,
+    output: RunOutput,
+    *,
+    base: Path | None = None,
+    rerun_of: str | None = None,
+    detach: bool = False,
+) -> int:
+    """Keep an experiment of a recipe that names a target, submit it and follow it; relative paths are of `base`."""
+    from prony.app.placing import RemoteRuns
+    from prony.cli.run_here import tell_notes
+
+    experiment, _ = RemoteRuns(bench.store).plan(loaded, base=base, rerun_of=rerun_of)
+    tell_notes(experiment.notes[len(loaded.notes) :])
+    if loaded.recipe.place.where:
+        tell_notes(["place.where is not checked at a target: its options choose the node"])
+    return follow_placed(bench, experiment.id, output, detach=detach)
 
 
 def follow_placed(bench: Bench, experiment_id: str, output: RunOutput, *, detach: bool = False) -> int:
@@ -32,6 +50,7 @@ def follow_placed(bench: Bench, experiment_id: str, output: RunOutput, *, detach
     from prony.app.placing import RemoteRuns
     from prony.cli.finish_run import finish
     from prony.cli.progress import following
+    from prony.errors import TransportError
 
     runs = RemoteRuns(bench.store)
     with following(elsewhere=True) as follower, _terminating():
@@ -42,6 +61,9 @@ def follow_placed(bench: Bench, experiment_id: str, output: RunOutput, *, detach
             follower.note(
                 f"left; `prony watch {experiment_id}` comes back to it, `prony cancel {experiment_id}` stops it"
             )
+            raise
+        except TransportError:
+            follower.note(f"not submitted yet, or not known: `prony watch {experiment_id}` tries again, once")
             raise
     if data is None:
         from prony.cli.output import print_text

@@ -64,6 +64,7 @@ def command(options: Namespace) -> int:
     if loaded.recipe.place.on not in (None, "local"):
         from prony.cli.run_on import run_recipe_on_target
 
+        _check_there(options)
         return run_recipe_on_target(loaded, output, detach=options.detach)
     if options.detach:
         _refuse("--detach needs a server or a target")
@@ -115,9 +116,7 @@ def _check_there(options: Namespace) -> None:
     from prony.errors import InputError
 
     if options.wait_quiet is not None:
-        raise InputError(
-            "--wait-quiet watches this machine, and the agents of the server are others", hint="leave it away"
-        )
+        raise InputError("--wait-quiet watches this machine, and the jobs run on others", hint="leave it away")
 
 
 def _refuse(what: str) -> NoReturn:

@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import shlex
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -14,7 +15,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 from prony.errors import AccessError, InputError, TransportError
@@ -23,7 +24,6 @@ _LONGEST_SOCKET = 104
 _SOCKET_NAME = 60  # the hash that %C stands for, and what ssh adds while it makes the socket
 _SSH_FAILED = 255
 _COPY = 2**20
-_TIMED_OUT = 124
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Shell:
             with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
                 for member in archive:
                     if member.isfile():
-                        archive.extract(member, into, filter="data")
+                        _extract_file(archive, member, into)
         except (tarfile.TarError, EOFError) as exc:
             raise TransportError(f"what {self.host or 'the shell'} sent was cut short: {exc}") from exc
         finally:
@@ -181,6 +181,21 @@ class SshShell(Shell):
                 )  # fmt: skip
                 found = re.search(r"Server host key: \S+ (SHA256:\S+)", more.stderr)
         return found[1] if found else "ssh does not tell which"
+
+
+def _extract_file(archive: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> None:
+    """Write one file below a folder, in one step: what was cut has another name."""
+    parts = PurePosixPath(member.name).parts
+    if not parts or parts[0] == "/" or ".." in parts:
+        raise TransportError(f"a file of another folder was sent: {member.name!r}")
+    path = into.joinpath(*parts)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.part")
+    source = archive.extractfile(member)
+    if source is not None:
+        with source, unfinished.open("wb") as out:
+            shutil.copyfileobj(source, out, _COPY)
+        unfinished.replace(path)
 
 
 def _wrap(script: str, values: Mapping[str, str], setup: Sequence[str], mark: str) -> str:
