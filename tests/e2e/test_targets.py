@@ -80,5 +80,5 @@ def test_a_recipe_goes_to_its_target_and_comes_back(tmp_path: Path, recipe: Path
     assert identity in shown
     assert "cleared" in shown
     assert "has ended" in call_prony("cancel", identity, code=2).stderr
-    again = json.loads(call_prony("rerun", identity, "--json").stdout)
+    again = json.loads(call_prony("rerun", identity, "--no-report", "--json").stdout)
     assert again["experiment"]["rerun_of"] == identity

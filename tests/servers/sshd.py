@@ -18,6 +18,7 @@ from servers.ports import free_port
 from servers.process import DieWithParent
 
 _READY_S = 60.0
+# With SHLVL bash takes itself for an inner shell, and reads no ~/.bashrc of whoever runs the tests.
 _SERVER = """\
 Port {port}
 ListenAddress 127.0.0.1
@@ -29,6 +30,7 @@ UsePAM no
 PasswordAuthentication no
 PermitRootLogin prohibit-password
 LogLevel VERBOSE
+SetEnv SHLVL=2
 """
 _CLIENT = """\
 Host there
