@@ -72,10 +72,12 @@ def test_a_recipe_goes_to_its_target_and_comes_back(tmp_path: Path, recipe: Path
     assert "no target is called 'box'" in call_prony("run", recipe, code=2).stderr
     add_box(tmp_path)
     call_prony("check", recipe, "--no-trial")
-    identity = call_prony("run", recipe, "--detach").stdout.strip()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "run.sh").write_text("echo speed=43\n")
+    identity = call_prony("run", recipe, "--script", tmp_path / "other", "--detach").stdout.strip()
     assert json.loads(call_prony("targets", "list", "--json").stdout)[0]["placed"] == 1
     data = json.loads(call_prony("watch", identity, "--json").stdout)
-    assert data["jobs"][0]["estimates"]["speed.mean"]["value"] == 42
+    assert data["jobs"][0]["estimates"]["speed.mean"]["value"] == 43
     shown = call_prony("targets", "show", "box").stdout
     assert identity in shown
     assert "cleared" in shown

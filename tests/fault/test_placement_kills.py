@@ -106,7 +106,7 @@ def check_nothing_is_left(home: Home, there: Path, count: int) -> None:
 
 
 def test_a_killed_submitter_loses_nothing_and_runs_nothing_twice(targets: Path, home: Home, tmp_path: Path) -> None:
-    run_with_kills("here", 1, 3, tmp_path, home, longest_s=1.5)
+    run_with_kills("here", 1, 2, tmp_path, home, longest_s=1.5)
     check_nothing_is_left(home, targets, 1)
 
 

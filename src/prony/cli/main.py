@@ -46,7 +46,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "watch": ("watch", "follow an experiment on a server or at a target to its end"),
     "jobs": ("jobs", "list the jobs of a server, or show one"),
     "logs": ("logs", "print the log of a job"),
-    "cancel": ("cancel", "stop a job or an experiment on a server"),
+    "cancel": ("cancel", "stop a job or an experiment, on a server or at a target"),
     "retry": ("retry", "try a job, or what failed of an experiment, again"),
     "queue": ("queue", "show what waits on a server, and why"),
     "schedule": ("schedule", "have a server run a recipe again and again"),

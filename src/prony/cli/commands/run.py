@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Run a recipe on this machine, or on the agents of a server. Ctrl-C stops and keeps what was measured."""
+    """Run a recipe on this machine, on the agents of a server, or at a target. Ctrl-C stops and keeps what was
+    measured; at a target it only leaves, and `prony watch` comes back."""
     parser.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
     parser.add_argument(
@@ -82,7 +83,9 @@ def _load(options: Namespace, *, here: bool) -> tuple[LoadedRecipe, list[str]]:
     overrides = [*given, *([f"place.on={options.on}"] if options.on else [])]
     loaded = load(options.recipe, overrides)
     if options.script is not None:
-        overrides = [*_script(options.script, is_named=loaded.keeps_folder_name), *overrides]
+        # What is relative to the recipe travels to a target; an absolute path would mean a folder there.
+        base = options.recipe.parent if loaded.recipe.place.on not in (None, "local") else None
+        overrides = [*_script(options.script, is_named=loaded.keeps_folder_name, base=base), *overrides]
         loaded = load(options.recipe, overrides)
     if options.clients is not None:
         overrides = [*overrides, *_clients(options.clients, loaded.users_of_client)]
@@ -103,13 +106,18 @@ def _clients(text: str, users_of_client: int) -> list[str]:
     return [f"matrix.load.closed.concurrency={counts}"]
 
 
-def _script(path: Path, *, is_named: bool) -> list[str]:
-    """Return the overrides that `--script PATH` stands for: relative to here, as paths of a command line are."""
+def _script(path: Path, *, is_named: bool, base: Path | None) -> list[str]:
+    """Return the overrides that `--script PATH` stands for: relative to here, as paths of a command line are.
+
+    They are absolute, or lead from `base` to the same place.
+    """
     import json
+    import os
 
     place = path.expanduser().absolute()
     named = [f"workload.directory_name={json.dumps(place.resolve().name)}"] if is_named and place.is_dir() else []
-    return [f"workload.directory={json.dumps(str(place))}", *named]
+    written = str(place) if base is None else os.path.relpath(place.resolve(), base.resolve())
+    return [f"workload.directory={json.dumps(written)}", *named]
 
 
 def _check_there(options: Namespace) -> None:
