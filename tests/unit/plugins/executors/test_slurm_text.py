@@ -17,7 +17,7 @@ from prony.plugins.executors.slurm_text import (
     read_queue,
 )
 
-# Printed by squeue 22.05.8, with a job of another name, an array that waits and a part of a heterogeneous job.
+# In the format of squeue: another name, an array that waits, a part of a heterogeneous job, and an error between.
 QUEUE = """\
 12_[4-9%2]|prony-a-1-00000000|PENDING|N/A||Resources
 13|prony-b-1-00000000|RUNNING|2026-11-17T19:25:08|n1|None
