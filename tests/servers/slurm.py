@@ -9,9 +9,11 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import psutil
 
 from servers.binaries import AbsentError
 from servers.ports import free_port
@@ -122,6 +124,11 @@ class Slurm:
         for daemon in reversed(self.daemons.values()):
             daemon.kill()
             daemon.wait()
+        # What ran in a job is nobody's child by now, and is known by its environment.
+        for process in psutil.process_iter(["environ"]):
+            if (process.info["environ"] or {}).get("SLURM_CONF") == self.environment["SLURM_CONF"]:
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
 
 
 def find_program(name: str) -> str:

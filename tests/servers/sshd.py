@@ -15,7 +15,7 @@ from pathlib import Path
 
 from servers.binaries import AbsentError
 from servers.ports import free_port
-from servers.process import DieWithParent
+from servers.process import DieWithParent, kill_all
 
 _READY_S = 60.0
 # With SHLVL bash takes itself for an inner shell, and reads no ~/.bashrc of whoever runs the tests.
@@ -102,7 +102,7 @@ def sshd_server(folder: Path) -> Iterator[Sshd]:
         _wait(process, port, folder / "log")
         yield server
     finally:
-        process.kill()
+        kill_all(process.pid)  # a connection that a client keeps is a process of its own
         process.wait()
 
 
