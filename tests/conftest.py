@@ -80,6 +80,7 @@ LONGEST_FIRST = (
     "ui/test_accessibility.py",
     "fault/test_fuzz.py",
     "contract/test_sark_leases.py",
+    "contract/test_executors.py",
     "ui/test_experiment_pages.py",
     "unit/agent/test_agent.py",
     "fault",

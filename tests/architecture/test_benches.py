@@ -36,6 +36,7 @@ DIFFERENT = {
     "jobs": A_SERVER_S,
     "agents": A_SERVER_S,
     "queue": A_SERVER_S,
+    "targets": "targets are of this home, and what is placed there is followed from here",
     "watch": A_SERVER_S,
     "cancel": A_SERVER_S,
     "retry": A_SERVER_S,

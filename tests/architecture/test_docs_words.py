@@ -31,7 +31,7 @@ ENVIRONMENTS = ("environ", "os.environ", "environment")
 # The codes of the kinds themselves.
 OWN = {kind.code for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, PronyError)}
 # Raised under a name that is put together at run time.
-COMPOSED = {"unknown_engine", "unknown_model", "unknown_probe"}
+COMPOSED = {"unknown_engine", "unknown_executor", "unknown_model", "unknown_probe"}
 
 
 def first_cells(text: str) -> set[str]:
@@ -118,6 +118,7 @@ def test_the_result_folder_page_names_every_field_of_a_job() -> None:
         ("prony.drivers", "## Drivers"),
         ("prony.tasks", "## Tasks"),
         ("prony.services", "## Services"),
+        ("prony.executors", "## Executors"),
         ("prony.dialects", "### Dialects"),
         ("prony.shims", "### Modules for scripts"),
         ("prony.exporters", "### Exporters"),
@@ -278,3 +279,14 @@ def test_every_reason_for_a_verdict_is_on_the_page_with_its_grade() -> None:
 def test_every_limit_on_disturbance_is_on_the_page() -> None:
     told = first_cells(section(page("measuring"), "## Disturbance"))
     assert told == {limit.code for limit in LIMITS} | {"pressure_cpu"}
+
+
+# Targets
+
+
+@pytest.mark.parametrize(("kind", "name"), [("ssh", "ssh"), ("slurm", "slurm")])
+def test_the_page_of_a_target_has_a_line_for_each_option(kind: str, name: str) -> None:
+    from prony.ports import plugins
+
+    options = plugins.load_plugin(plugins.EXECUTORS, kind).Options
+    assert first_cells(section(page(name), "## Options")) == set(options.model_fields)

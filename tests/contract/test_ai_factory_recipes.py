@@ -254,7 +254,7 @@ def test_settings_that_are_empty_are_no_crash() -> None:
 def test_what_is_not_honoured_is_said_with_its_line_and_once_for_a_cluster() -> None:
     loaded = load(next(path for path in EXAMPLES if path.stem == "redis"), ["place.on=local"])
     said = [note.removeprefix(str(loaded.path)) for note in loaded.notes]
-    first = ":7: service.partition: is of a cluster: not used on this machine"
+    first = ":7: service.partition: is of a cluster: the options of the target say it"
     assert said[0] == f"{first}; so are nodes (line 8), time_limit (line 9)"
     assert said[1].startswith(":11: service.settings.port: is Prony's choice")
     assert said[3].startswith(":23: client.settings.warmup_delay: is not waited for")

@@ -27,6 +27,8 @@ HOW = {
     "redis": "make servers, or apt-get install redis-server",
     "redis-tls": "apt-get install redis-server",
     "seaweedfs": "make servers",
+    "slurm": "apt-get install slurmctld slurmd slurm-client munge, as root",
+    "sshd": "apt-get install openssh-server",
     "torch": "make torch",
     "ui": "make ui",
     "vllm": "make vllm",

@@ -26,7 +26,7 @@ from prony.model.experiment_data import ExperimentData
 from prony.model.gpu_detection import GpuDetection
 from prony.model.job import Job
 from prony.model.states import outcome_of_results
-from prony.ports.clock import SystemClock
+from prony.ports.clock import Clock, SystemClock
 from prony.ports.workload import kind_of
 from prony.recipe import LoadedRecipe, loads
 from prony.store.home import Home
@@ -127,36 +127,17 @@ class Bench:
         are those of a load, where some were started ahead.
         """
         check_target(loaded)
-        folder = (base or (loaded.path.parent if loaded.path else Path())).resolve()
-        experiment_id = new_id(time.time())
-        kind = kind_of(loaded.recipe.workload)
-        jobs = [kind.prepare.make_paths_absolute(job, folder) for job in loaded.jobs(experiment_id)]
-        reading = read_git(folder, os.environ)
-        jobs = [job.model_copy(update={"git": reading.git}) for job in jobs]
-        check_names(jobs)
+        experiment, jobs = draft_experiment(loaded, self.clock, base=base, rerun_of=rerun_of)
         check_alone(jobs)
-        kind.prepare.check_here(jobs)
+        kind_of(loaded.recipe.workload).prepare.check_here(jobs)
         if loaded.recipe.place.where:
             from prony.app.local_device import check_place
 
             check_place(loaded.recipe.place, self.home.cache, self.engines)
-        experiment = Experiment(
-            id=experiment_id,
-            name=loaded.recipe.name,
-            recipe=loaded.recipe,
-            recipe_text=loaded.text,
-            dialect=loaded.dialect,
-            notes=(*loaded.notes, *filter(None, (reading.trouble,))),
-            git=reading.git,
-            created_at=self.clock.now(),
-            job_count=len(jobs),
-            rerun_of=rerun_of,
-            base=str(folder),
-        )
         self.store.save_experiment(experiment, jobs)
         on_start(experiment, jobs)
         self._execute(experiment, jobs, on_event, clients or ClientProcesses())
-        return experiment_data.read_experiment_data(self.store, experiment_id)
+        return experiment_data.read_experiment_data(self.store, experiment.id)
 
     def _execute(
         self, experiment: Experiment, jobs: Sequence[Job], on_event: Callable[[Event], None], clients: ClientProcesses
@@ -204,12 +185,16 @@ class Bench:
         on_event: Callable[[Event], None],
     ) -> ExperimentData:
         """Run the recipe of an earlier experiment again, as it was after its overrides."""
+        earlier, loaded = self.load_earlier(text)
+        return self.run(loaded, base=Path(earlier.base), on_start=on_start, on_event=on_event, rerun_of=earlier.id)
+
+    def load_earlier(self, text: str) -> tuple[Experiment, LoadedRecipe]:
+        """Return an earlier experiment with its recipe, as it was after its overrides."""
         from prony.recipe import dump
 
         earlier = self.store.experiment(self.store.resolve_id(text))
         loaded = loads(dump(earlier.recipe), name=f"{earlier.id}.yaml")
-        loaded = replace(loaded, dialect=earlier.dialect, notes=earlier.notes)
-        return self.run(loaded, base=Path(earlier.base), on_start=on_start, on_event=on_event, rerun_of=earlier.id)
+        return earlier, replace(loaded, dialect=earlier.dialect, notes=earlier.notes)
 
     def score(self, experiment_id: str, *, scorer: str | None = None, limit_s: float = 60.0) -> int:
         """Score the kept answers of an experiment again, by a command where one is named.
@@ -338,6 +323,33 @@ class Bench:
     def _disturbing(self) -> tuple[str, ...]:
         found = [one for one in self.conditions().conditions if one.status in ("warn", "block")]
         return tuple(f"{one.title}: {one.value}. {one.hint}".strip() for one in found)
+
+
+def draft_experiment(
+    loaded: LoadedRecipe, clock: Clock, *, base: Path | None = None, rerun_of: str | None = None
+) -> tuple[Experiment, list[Job]]:
+    """Return a new experiment of a recipe with its jobs, whose paths are absolute; nothing is stored."""
+    folder = (base or (loaded.path.parent if loaded.path else Path())).resolve()
+    experiment_id = new_id(time.time())
+    prepare = kind_of(loaded.recipe.workload).prepare
+    jobs = [prepare.make_paths_absolute(job, folder) for job in loaded.jobs(experiment_id)]
+    reading = read_git(folder, os.environ)
+    jobs = [job.model_copy(update={"git": reading.git}) for job in jobs]
+    check_names(jobs)
+    experiment = Experiment(
+        id=experiment_id,
+        name=loaded.recipe.name,
+        recipe=loaded.recipe,
+        recipe_text=loaded.text,
+        dialect=loaded.dialect,
+        notes=(*loaded.notes, *filter(None, (reading.trouble,))),
+        git=reading.git,
+        created_at=clock.now(),
+        job_count=len(jobs),
+        rerun_of=rerun_of,
+        base=str(folder),
+    )
+    return experiment, jobs
 
 
 def _watched_machine() -> MachineWatch:

@@ -43,19 +43,19 @@ def check_alone(jobs: Sequence[Job]) -> None:
         )
 
 
-# What `place.on` may name: the machine that runs the jobs.
+# What `place.on` may name where no other targets are known: the machine that runs the jobs.
 TARGETS = ("local",)
 
 
-def check_target(loaded: LoadedRecipe) -> None:
-    """Refuse a recipe whose processes are to run where nobody can start them."""
+def check_target(loaded: LoadedRecipe, known: Sequence[str] = ()) -> None:
+    """Refuse a recipe whose processes are to run where nobody can start them; `known` are names of other targets."""
     wanted = loaded.recipe.place.on
-    if wanted is None or wanted in TARGETS:
+    if wanted is None or wanted in (*TARGETS, *known):
         return
     mark = loaded.marks.get(("place", "on"))
     where = "" if mark is None else f"{mark.source}:{mark.line}: " if mark.line else f"{mark.source}: "
     raise InputError(
-        f"{where}no target is called {wanted!r}; there is {', '.join(TARGETS)}",
-        hint="--on local runs the service and its clients as processes on this machine",
+        f"{where}no target is called {wanted!r}; there is {', '.join((*TARGETS, *known))}",
+        hint="prony targets add makes one; --on local runs it as processes on this machine",
         code="unknown_target",
     )

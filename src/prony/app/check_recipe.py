@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.app.check_jobs import check_alone, check_target
+from prony.app.targets import target_names
 from prony.errors import PronyError
 from prony.ports.workload import kind_of
 from prony.recipe.positions import Keys, format_path, mark_of
 from prony.recipe.problems import DocumentProblem, recipe_error
+from prony.store.home import home
 
 if TYPE_CHECKING:
     from prony.app.bench import Bench
@@ -27,7 +29,7 @@ def check_names_with_lines(loaded: LoadedRecipe, jobs: Sequence[Job]) -> None:
     Raises:
         InputError: Something that the recipe names does not exist.
     """
-    check_target(loaded)
+    check_target(loaded, target_names(loaded.recipe.place.on, home()))
     _refuse(loaded, _check_each(jobs))
 
 

@@ -74,11 +74,11 @@ def _summarise_again(stored: Summary, folder: Path) -> Summary:
         return stored
 
 
-def record_result(store: Store, folder: Path) -> Summary:
+def record_result(store: Store, folder: Path, *, attempt: int = 1) -> Summary:
     """Keep one result; the same folder may be recorded again without harm."""
     mend(folder)
     summary = summary_of(folder)
-    store.record_result(folder, summary)
+    store.record_result(folder, summary, attempt=attempt)
     return summary
 
 

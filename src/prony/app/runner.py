@@ -6,23 +6,30 @@ import gc
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from pydantic import ValidationError
 
-from prony.errors import InputError, NotFoundError
+from prony.errors import InputError, NotFoundError, PronyError, exit_code
 from prony.load.processes import ClientProcesses
 from prony.model.event import Event
 from prony.model.job import Job
 from prony.model.result import ResultState
+from prony.model.target import DoneNote
 from prony.ports.clock import SystemClock
 from prony.ports.models import policy_of
+from prony.ports.workload import kind_of
+from prony.runner import job_folder
 from prony.runner.context import RunContext, Stopped
 from prony.runner.environment import look_around
 from prony.runner.jobs import run_jobs
 from prony.store.home import Home, home
+
+_LOCK_PAUSE_S = 0.1
 
 
 def run_files(files: Sequence[Path], out: Path, *, calibration_id: str | None, parent: int | None) -> int:
@@ -40,6 +47,80 @@ def run_files(files: Sequence[Path], out: Path, *, calibration_id: str | None, p
         jobs, _folders(jobs, out), _surroundings(home().create(), calibration_id, _emit, stop, ClientProcesses())
     )
     return 0 if all(result.state is ResultState.COMPLETE for result in results) else 1
+
+
+def run_folder(folder: Path, *, lock: Path | None) -> int:
+    """Run the jobs of a folder that was sent here, once, and leave results, events and a list of files in it.
+
+    `lock` is held meanwhile: who sent other jobs to the same machine waits. Nothing is told but into the folder, and
+    no network is needed beyond what the jobs name.
+    """
+    folder = folder.absolute()
+    if not job_folder.begin_job_folder(folder):
+        return 0
+    stop = _Stop()
+    os.chdir(folder)
+    note = DoneNote(exit_code=1)
+    with _alone_on_machine(lock, folder, stop) as is_alone:
+        if is_alone:
+            note = _run_sent_jobs(folder, stop)
+    job_folder.write_done_note(folder, note.model_copy(update={"stopped": stop.asked}))
+    return note.exit_code
+
+
+def _run_sent_jobs(folder: Path, stop: _Stop) -> DoneNote:
+    """Run them into `result/<job id>`; what is wrong with all of them is told in the note."""
+    try:
+        read = [_job(file) for file in job_folder.read_job_files(folder)]
+        jobs = [kind_of(job.workload).prepare.make_paths_absolute(job, folder) for job in read]
+        places = [folder / job_folder.RESULT / job.id for job in jobs]
+        with (folder / job_folder.EVENTS).open("ab", buffering=0) as events:
+            around = _surroundings(home().create(), None, _writer_of(events), stop, ClientProcesses())
+            results = run_jobs(jobs, places, around) if jobs else []
+    except PronyError as exc:
+        return DoneNote(exit_code=exit_code(exc), error=exc.message, hint=exc.hint)
+    return DoneNote(exit_code=0 if all(one.state is ResultState.COMPLETE for one in results) else 1)
+
+
+def _writer_of(events: BinaryIO) -> Callable[[Event], None]:
+    def write(event: Event) -> None:
+        with suppress(OSError):  # a disk that is full; the work goes on and the folder tells
+            events.write(event.model_dump_json(exclude_defaults=True).encode() + b"\n")
+
+    return write
+
+
+@contextmanager
+def _alone_on_machine(lock: Path | None, folder: Path, stop: _Stop) -> Iterator[bool]:
+    """Hold the machine's lock for as long as the block runs; False where a stop was asked for before it was free."""
+    if lock is None or sys.platform == "win32":
+        yield True
+        return
+    import fcntl
+
+    held = _open_shared(lock)
+    waiting = folder / job_folder.WAITING
+    try:
+        while not stop.asked:
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                waiting.touch()
+                time.sleep(_LOCK_PAUSE_S)
+            else:
+                break
+        waiting.unlink(missing_ok=True)
+        yield not stop.asked
+    finally:
+        os.close(held)
+
+
+def _open_shared(lock: Path) -> int:
+    """Open a lock file that may be another user's: a descriptor for reading can be locked too."""
+    try:
+        return os.open(lock, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except PermissionError:  # in a folder for all, systems refuse to create over another user's file
+        return os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
 
 
 def run_here(

@@ -31,7 +31,7 @@ class Place(Noun):
     """Where the jobs run when a server hands them out; on this machine alone, `where` says whether it will do."""
 
     on: str | None = Field(
-        default=None, min_length=1, description="the target whose processes they are: local, the machine that runs them"
+        default=None, min_length=1, description="where they run: a name of `prony targets`, ssh:HOST, or local"
     )
     where: dict[str, Wanted] = Field(
         default={},

@@ -11,6 +11,7 @@ from prony.model.agent import AgentState
 from prony.model.experiment import ExperimentState
 from prony.model.queue import JobState
 from prony.model.result import ResultState
+from prony.model.target import PlacePhase
 
 S = TypeVar("S", bound=StrEnum)
 
@@ -45,6 +46,22 @@ AGENT: dict[AgentState, frozenset[AgentState]] = {
     AgentState.DRAINING: frozenset({AgentState.ACTIVE, AgentState.LOST, AgentState.FAULTY}),
     # Active again by itself, as soon as it says that there is room.
     AgentState.DISK_FULL: frozenset({AgentState.ACTIVE, AgentState.LOST, AgentState.FAULTY, AgentState.DRAINING}),
+}
+
+_SEEN = frozenset(
+    {PlacePhase.QUEUED, PlacePhase.STARTING, PlacePhase.RUNNING, PlacePhase.ENDING, PlacePhase.HELD, PlacePhase.ENDED,
+     PlacePhase.LOST}
+)  # fmt: skip
+# A scheduler may put a job back into its queue, and what was lost may be seen again: the other side decides.
+# What nobody waits for any more is cleared from wherever it is.
+PLACEMENT: dict[PlacePhase, frozenset[PlacePhase]] = {
+    PlacePhase.MADE: frozenset({PlacePhase.SUBMITTED, PlacePhase.CLEARED}),
+    PlacePhase.SUBMITTED: _SEEN | {PlacePhase.CLEARED},
+    **{phase: _SEEN - {phase} | {PlacePhase.CLEARED} for phase in _SEEN},
+    PlacePhase.ENDED: frozenset({PlacePhase.FETCHED, PlacePhase.CLEARED}),
+    PlacePhase.LOST: _SEEN - {PlacePhase.LOST} | {PlacePhase.FETCHED, PlacePhase.CLEARED},
+    PlacePhase.FETCHED: frozenset({PlacePhase.CLEARED}),
+    PlacePhase.CLEARED: frozenset(),
 }
 
 ENDED = frozenset({JobState.COMPLETE, JobState.PARTIAL, JobState.FAILED, JobState.CANCELLED})

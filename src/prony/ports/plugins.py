@@ -23,6 +23,7 @@ IMPORTERS = "prony.importers"
 COMPARISON_RULES = "prony.comparison_rules"
 FACES = "prony.faces"
 AGENT_LINKS = "prony.agent_links"
+EXECUTORS = "prony.executors"
 COMMANDS = "prony.commands"
 
 

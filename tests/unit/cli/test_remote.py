@@ -138,6 +138,10 @@ def test_an_option_may_stand_before_or_after_the_word(server: Canned, capsys: py
         assert json.loads(capsys.readouterr().out) == []
 
 
-def test_what_needs_a_server_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "r.yaml", "--detach"]) == 2
-    assert "--detach needs a server" in capsys.readouterr().err
+def test_what_needs_a_server_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text("name: x\nworkload: {kind: script, command: 'true'}\n")
+    assert main(["run", str(recipe), "--detach"]) == 2
+    assert "--detach needs a server or a target" in capsys.readouterr().err
+    assert main(["run", str(recipe), "--priority", "1"]) == 2
+    assert "--priority needs a server" in capsys.readouterr().err

@@ -5941,7 +5941,7 @@ export interface components {
             devices: "any" | "each";
             /**
              * On
-             * @description the target whose processes they are: local, the machine that runs them
+             * @description where they run: a name of `prony targets`, ssh:HOST, or local
              */
             on?: string | null;
             /**

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from prony.cli.arguments import RunOutput, add_experiment_argument, add_gates, add_json, add_report, add_server
 
@@ -32,6 +33,11 @@ def command(options: Namespace) -> int:
     from prony.cli.progress import following
 
     with Bench.open() as bench:
+        earlier, loaded = bench.load_earlier(options.experiment)
+        if loaded.recipe.place.on not in (None, "local"):
+            from prony.cli.run_on import place_recipe
+
+            return place_recipe(bench, loaded, output, base=Path(earlier.base), rerun_of=earlier.id)
         with following() as follower:
             data = bench.rerun(options.experiment, on_start=follower.start, on_event=follower.event)
         return finish(data, output, write_report=bench.experiments.write_report)

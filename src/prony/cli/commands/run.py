@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from prony.cli.arguments import (
     RunOutput,
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Run a recipe on this machine, or on the agents of a server. Ctrl-C stops and keeps what was measured."""
+    """Run a recipe on this machine, on the agents of a server, or at a target. Ctrl-C stops and keeps what was
+    measured; at a target it only leaves, and `prony watch` comes back."""
     parser.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
     parser.add_argument(
         "--clients", metavar="N[,N...]", help="of a service: users at once; several are a sweep, one job each"
     )
-    parser.add_argument("--on", metavar="TARGET", help="where its processes run: local, the only target there is")
+    parser.add_argument("--on", metavar="TARGET", help="where it runs: a target of `prony targets`, ssh:HOST, or local")
     parser.add_argument(
         "--script", type=Path, metavar="PATH", help="of a script: its folder, a .tar of it or one file; the same as "
         "--set workload.directory=PATH, from here; of a descriptor the folder keeps its name"
@@ -43,7 +44,7 @@ def arguments(parser: ArgumentParser) -> None:
     )
     add_server(parser)
     parser.add_argument("--priority", type=int, metavar="N", help="on a server: -100 to 100, higher goes first")
-    parser.add_argument("--detach", action="store_true", help="on a server: submit, print the id and leave")
+    parser.add_argument("--detach", action="store_true", help="on a server or a target: submit, print the id and leave")
 
 
 def command(options: Namespace) -> int:
@@ -54,13 +55,20 @@ def command(options: Namespace) -> int:
     is_remote = server_address(options) is not None
     if is_remote:
         _check_there(options)
-    else:
-        _check_here(options)
+    elif options.priority is not None:
+        _refuse("--priority needs a server")
     loaded, overrides = _load(options, here=not is_remote)
     if is_remote:
         from prony.cli.submit import submit
 
         return submit(loaded, overrides, output, options)
+    if loaded.recipe.place.on not in (None, "local"):
+        from prony.cli.run_on import run_recipe_on_target
+
+        _check_there(options)
+        return run_recipe_on_target(loaded, output, detach=options.detach)
+    if options.detach:
+        _refuse("--detach needs a server or a target")
     return run_recipe_here(loaded, output, waits_s=waits_s)
 
 
@@ -75,7 +83,9 @@ def _load(options: Namespace, *, here: bool) -> tuple[LoadedRecipe, list[str]]:
     overrides = [*given, *([f"place.on={options.on}"] if options.on else [])]
     loaded = load(options.recipe, overrides)
     if options.script is not None:
-        overrides = [*_script(options.script, is_named=loaded.keeps_folder_name), *overrides]
+        # What is relative to the recipe travels to a target; an absolute path would mean a folder there.
+        base = options.recipe.parent if loaded.recipe.place.on not in (None, "local") else None
+        overrides = [*_script(options.script, is_named=loaded.keeps_folder_name, base=base), *overrides]
         loaded = load(options.recipe, overrides)
     if options.clients is not None:
         overrides = [*overrides, *_clients(options.clients, loaded.users_of_client)]
@@ -96,28 +106,28 @@ def _clients(text: str, users_of_client: int) -> list[str]:
     return [f"matrix.load.closed.concurrency={counts}"]
 
 
-def _script(path: Path, *, is_named: bool) -> list[str]:
-    """Return the overrides that `--script PATH` stands for: relative to here, as paths of a command line are."""
+def _script(path: Path, *, is_named: bool, base: Path | None) -> list[str]:
+    """Return the overrides that `--script PATH` stands for: relative to here, as paths of a command line are.
+
+    They are absolute, or lead from `base` to the same place.
+    """
     import json
+    import os
 
     place = path.expanduser().absolute()
     named = [f"workload.directory_name={json.dumps(place.resolve().name)}"] if is_named and place.is_dir() else []
-    return [f"workload.directory={json.dumps(str(place))}", *named]
+    written = str(place) if base is None else os.path.relpath(place.resolve(), base.resolve())
+    return [f"workload.directory={json.dumps(written)}", *named]
 
 
 def _check_there(options: Namespace) -> None:
     from prony.errors import InputError
 
     if options.wait_quiet is not None:
-        raise InputError(
-            "--wait-quiet watches this machine, and the agents of the server are others", hint="leave it away"
-        )
+        raise InputError("--wait-quiet watches this machine, and the jobs run on others", hint="leave it away")
 
 
-def _check_here(options: Namespace) -> None:
+def _refuse(what: str) -> NoReturn:
     from prony.errors import InputError
 
-    for name, given in (("--priority", options.priority is not None), ("--detach", options.detach)):
-        if given:
-            hint = "name one by --server or PRONY_SERVER, or leave it away"
-            raise InputError(f"{name} needs a server", hint=hint)
+    raise InputError(what, hint="name one by --server, PRONY_SERVER or --on, or leave it away")

@@ -1,4 +1,4 @@
-"""`prony watch`: follow an experiment on a server until it has ended."""
+"""`prony watch`: follow an experiment on a server or at a target until it has ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Follow an experiment on a server to its end and show its numbers. Ctrl-C leaves; the experiment goes on."""
+    """Follow an experiment on a server, or at a target of this home, to its end and show its numbers. Ctrl-C leaves;
+    the experiment goes on."""
     add_experiment_argument(parser)
     add_json(parser)
     add_server(parser)
@@ -21,7 +22,11 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.cli.remote import connect_server
+    from prony.cli.run_on import watch_placed
 
+    code = watch_placed(options)
+    if code is not None:
+        return code
     with connect_server(options) as client:
         experiment_id = client.experiments.find(options.experiment)
         if options.json:

@@ -18,7 +18,7 @@ _SLURM = (
     "partition", "account", "num_gpus", "gpus_per_node", "cpus_per_task", "memory", "constraints", "exclude_nodes",
     "nodes", "modules",
 )  # fmt: skip
-_OF_A_CLUSTER = "of a cluster: not used on this machine"
+_OF_A_CLUSTER = "of a cluster: the options of the target say it"
 _CONTAINER = ("image", "volumes")
 _WAITING = ("warmup_delay", "max_retries")
 

@@ -1,0 +1,201 @@
+"""Check a target, put Prony there, and remove what was left behind."""
+
+from __future__ import annotations
+
+import platform
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from io import BytesIO
+from pathlib import Path
+
+import prony
+from prony.app.targets import open_executor
+from prony.dispatch.placing import next_look_s, placement_key
+from prony.errors import CapacityError, NotFoundError, PronyError
+from prony.model.states import OVER
+from prony.model.target import CheckLine, Handle, Payload, PlaceEnding, PlacePhase, Target
+from prony.ports.clock import Clock, SystemClock
+from prony.ports.executor import Executor, Interpreter
+from prony.runner.job_folder import write_job_folder
+from prony.store.home import Home
+from prony.store.placements import Placements
+from prony.store.store import Store
+
+_PROOF_S = 60.0
+_OVER = (PlacePhase.ENDED, PlacePhase.LOST)
+
+
+def check_target_lines(target: Target, home: Home, *, submits: bool = True) -> list[CheckLine]:
+    """Say what a target offers and lacks; where it lacks nothing, prove it by a payload without jobs."""
+    executor = open_executor(target, home)
+    lines = executor.check()
+    if submits and all(line.status != "failed" for line in lines):
+        lines.append(_prove(executor, home))
+    return lines
+
+
+def _prove(executor: Executor, home: Home) -> CheckLine:
+    """Send an empty payload, and see it come back: the way there, the folder, the interpreter and the way back."""
+    key = placement_key(f"check-{time.time_ns():x}", 1, Placements(home).home_id())
+    began_s = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="prony-check-") as scratch:
+        folder = Path(scratch, "out")
+        write_job_folder(folder, [], [])
+        handle = Handle(key=key)
+        try:
+            handle = executor.submit(Payload(key=key, folder=str(folder)))
+            reason = _wait_for_proof(executor, handle)
+            is_whole = not reason and executor.fetch(handle, Path(scratch, "in"))
+        except PronyError as exc:
+            return CheckLine(title="job", status="failed", value=exc.message, hint=exc.hint)
+        finally:
+            executor.end([handle])
+    took_s = time.monotonic() - began_s
+    if is_whole:
+        return CheckLine(
+            title="job", status="ok", value=f"a job without work was submitted, ran and came back in {took_s:.1f} s"
+        )
+    return CheckLine(title="job", status="failed", value=reason or "it left no list of files")
+
+
+def _wait_for_proof(executor: Executor, handle: Handle) -> str:
+    """Return why it did not come to its end, or nothing."""
+    deadline, looks = time.monotonic() + _PROOF_S, 0
+    while time.monotonic() < deadline:
+        seen = executor.look([handle], {})[0]
+        if seen.phase in _OVER:
+            return "" if seen.ending is PlaceEnding.DONE else seen.reason or str(seen.ending)
+        time.sleep(next_look_s(PlacePhase.STARTING, looks))
+        looks += 1
+    return f"after {_PROOF_S:g} s it is {seen.phase}: {seen.reason or 'no reason is told'}"
+
+
+def install_prony(target: Target, home: Home, *, extras: Sequence[str] = (), say: Callable[[str], None]) -> str:
+    """Put this version of Prony there with the packages it needs, unless it is there; return the folder.
+
+    Raises:
+        CapacityError: the target has no Python that is new enough, or packages for it cannot be had here.
+    """
+    with tempfile.TemporaryDirectory(prefix="prony-install-") as scratch:
+
+        def build(there: Interpreter) -> Path:
+            archive = Path(scratch, "packages.tar")
+            _write_packages(there, extras, archive, say)
+            say(f"sending {archive.stat().st_size / 2**20:.0f} MiB for Python {there.version} on {there.machine}")
+            return archive
+
+        return open_executor(target, home).install(prony.__version__, build)
+
+
+def _write_packages(there: Interpreter, extras: Sequence[str], archive: Path, say: Callable[[str], None]) -> None:
+    """Write everything that goes into the target's site-packages; its last file is `complete`."""
+    with tarfile.open(archive, "w") as out, tempfile.TemporaryDirectory(prefix="prony-wheels-") as wheels:
+        if there == interpreter_here():
+            for found in _required_distributions(extras):
+                for path, name in _files_of(found):
+                    out.add(path, arcname=name, recursive=False)
+        else:
+            say(f"fetching packages for Python {there.version} on {there.machine}")
+            _fetch_packages(there, extras, Path(wheels))
+            out.add(wheels, arcname=".")
+        for path in sorted(Path(prony.__path__[0]).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                out.add(path, arcname=f"prony/{path.relative_to(prony.__path__[0])}", recursive=False)
+        for path, name in _files_of(distribution("prony")):
+            if ".dist-info/" in name:
+                out.add(path, arcname=name, recursive=False)
+        out.addfile(tarfile.TarInfo("complete"), BytesIO())
+
+
+def interpreter_here() -> Interpreter:
+    """Return the Python of this process, as a target tells its own."""
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    return Interpreter(version, platform.machine(), "glibc" if platform.libc_ver()[0] else "other")
+
+
+def _required_distributions(extras: Sequence[str]) -> list[Distribution]:
+    """Return what Prony needs, as it is installed here, without Prony itself."""
+    found: dict[str, Distribution] = {}
+    waiting = _requirements(distribution("prony"), extras)
+    while waiting:
+        name = waiting.pop()
+        if name in found or name == "prony":
+            continue
+        try:
+            found[name] = distribution(name)
+        except PackageNotFoundError:  # wanted on another system than this
+            continue
+        waiting += _requirements(found[name], ())
+    return list(found.values())
+
+
+def _requirements(found: Distribution, extras: Sequence[str]) -> list[str]:
+    """Return the names that a distribution requires, with those of its extras."""
+    names = []
+    for text in found.requires or ():
+        wanted = re.search(r"extra\s*==\s*['\"]([^'\"]+)['\"]", text)
+        name = re.match(r"[A-Za-z0-9._-]+", text)
+        if name is not None and (wanted is None or wanted[1] in extras):
+            names.append(re.sub(r"[-_.]+", "-", name[0]).lower())
+    return names
+
+
+def _files_of(found: Distribution) -> Iterator[tuple[Path, str]]:
+    """Return the files of a distribution with their names in site-packages; scripts beside it stay behind."""
+    for file in found.files or ():
+        path = Path(str(found.locate_file(file)))
+        if ".." not in file.parts and "__pycache__" not in file.parts and path.is_file():
+            yield path, str(file)
+
+
+def _fetch_packages(there: Interpreter, extras: Sequence[str], into: Path) -> None:
+    """Fetch wheels for another interpreter than this one, unpacked."""
+    needed = [text for text in distribution("prony").requires or () if "extra ==" not in text]
+    needed += [text for text in distribution("prony").requires or () for one in extras if f'extra == "{one}"' in text]
+    tags = [f"manylinux_2_28_{there.machine}", f"manylinux2014_{there.machine}", f"manylinux_2_17_{there.machine}"]
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--only-binary=:all:"]
+    command += ["--target", str(into), "--python-version", there.version, "--implementation", "cp"]
+    command += [word for tag in tags for word in ("--platform", tag)]
+    done = subprocess.run(
+        [*command, *(text.split(";")[0].strip() for text in needed)],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise CapacityError(
+            f"no packages for Python {there.version} on {there.machine}: {done.stderr.strip()[-300:]}",
+            hint="give the target a Python like this one's by its option python, or run this where pip has a network",
+            code="no_packages",
+        )
+
+
+def clean_target(
+    target: Target, store: Store, *, open_target: Callable[[Target, Home, Clock], Executor] = open_executor
+) -> list[str]:
+    """Stop and remove what no experiment waits for any more; return the keys."""
+    placements = Placements(store.home)
+    executor = open_target(target, store.home, SystemClock())
+    removed = []
+    for placement in placements.open():
+        if placement.target.name != target.name or not _is_given_up(store, placement.experiment_id):
+            continue
+        handle = placement.handle or Handle(key=placement.key)
+        with placements.own(placement.experiment_id), tempfile.TemporaryDirectory(prefix="prony-clean-") as scratch:
+            executor.end([handle])
+            executor.fetch(handle, Path(scratch))  # nobody wants it; what was fetched may be removed
+            executor.end([handle])
+            placements.save(placement.model_copy(update={"phase": PlacePhase.CLEARED}))
+        removed.append(placement.key)
+    return removed
+
+
+def _is_given_up(store: Store, experiment_id: str) -> bool:
+    try:
+        return store.experiment(experiment_id).state in OVER
+    except NotFoundError:
+        return True

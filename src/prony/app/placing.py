@@ -1,0 +1,306 @@
+"""Run experiments at a target: write down, submit, look, fetch, keep, and clear up; a killed process loses nothing."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from prony.app import experiment_data, results
+from prony.app.bench import draft_experiment
+from prony.app.check_jobs import check_alone, check_target
+from prony.app.targets import find_target, open_executor, target_names
+from prony.dispatch.placing import is_placed_again, next_look_s, placement_key
+from prony.errors import ConflictError, NotFoundError, PronyError, TransportError
+from prony.model.event import Event
+from prony.model.experiment import Experiment, ExperimentState
+from prony.model.experiment_data import ExperimentData
+from prony.model.job import Job
+from prony.model.result import Failure, Result, ResultState
+from prony.model.states import OVER, outcome_of_results
+from prony.model.target import Handle, Observation, Payload, PlaceEnding, Placement, PlacePhase, Target
+from prony.ports.clock import Clock, SystemClock
+from prony.ports.executor import Executor
+from prony.recipe import LoadedRecipe, dump, loads
+from prony.runner.folder import write_noun
+from prony.runner.job_folder import RESULT, write_job_folder
+from prony.store.folder import read_noun
+from prony.store.home import Home
+from prony.store.placements import Placements
+from prony.store.store import Store
+
+NOTE = "placement.json"
+_LONGEST_PAUSE_S = 60.0
+
+
+class PlacementFollower(Protocol):
+    """Who shows a run that is elsewhere."""
+
+    def event(self, event: Event) -> None:
+        """Show what a runner said."""
+
+    def place(self, job_id: str, agent: str) -> None:
+        """Say where a job runs."""
+
+    def note(self, text: str) -> None:
+        """Say something about the whole."""
+
+
+class RemoteRuns:
+    """Experiments of this home that run at targets."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Clock | None = None,
+        pause: Callable[[float], None] = time.sleep,
+        open_target: Callable[[Target, Home, Clock], Executor] = open_executor,
+    ) -> None:
+        self._store = store
+        self._open_target = open_target
+        self._clock = clock or SystemClock()
+        self._pause = pause
+        self.placements = Placements(store.home)
+        self._executors: dict[str, Executor] = {}
+
+    def plan(
+        self, loaded: LoadedRecipe, *, base: Path | None = None, rerun_of: str | None = None
+    ) -> tuple[Experiment, list[Job]]:
+        """Keep a new experiment that is to run at the target which its recipe names; nothing is sent yet.
+
+        Raises:
+            InputError: there is no such target, or several machines are to run a job together.
+        """
+        check_target(loaded, target_names(loaded.recipe.place.on, self._store.home))
+        experiment, jobs = draft_experiment(loaded, self._clock, base=base, rerun_of=rerun_of)
+        check_alone(jobs)
+        # No process owns it: whoever follows it next goes on with it.
+        experiment = experiment.model_copy(update={"state": ExperimentState.PENDING})
+        self._store.save_experiment(experiment, jobs)
+        return experiment, jobs
+
+    def is_placed(self, experiment_id: str) -> bool:
+        """Is this an experiment that runs, or is to run, at a target?"""
+        experiment = self._store.experiment(experiment_id)
+        on = experiment.recipe.place.on
+        return bool(self.placements.of(experiment_id)) or (
+            on not in (None, "local") and experiment.state is ExperimentState.PENDING and not experiment.submitted_by
+        )
+
+    def follow(
+        self, experiment_id: str, follower: PlacementFollower, *, until_submitted: bool = False
+    ) -> ExperimentData | None:
+        """Bring an experiment to its end, from wherever it is, and return its numbers; None where it is only to be
+        `until_submitted`.
+
+        Raises:
+            ConflictError: another process follows it.
+            InputError, CapacityError: the target refuses it; the experiment failed.
+            TransportError: the target is not reached to submit it; it can be followed again.
+        """
+        with self.placements.own(experiment_id):
+            experiment = self._store.experiment(experiment_id)
+            while experiment.state not in OVER:
+                placement = self._current(experiment)
+                looks = 0
+                while placement.phase is not PlacePhase.CLEARED:
+                    before = placement.phase
+                    placement = self._advance(placement, follower, looks)
+                    looks = looks + 1 if placement.phase is before else 0
+                    if until_submitted and placement.phase is not PlacePhase.MADE:
+                        return None
+                experiment = self._close(placement, follower)
+        return experiment_data.read_experiment_data(self._store, experiment_id)
+
+    def cancel(self, experiment_id: str) -> None:
+        """Stop what runs at the target; what was measured is fetched by whoever follows it next.
+
+        Raises:
+            NotFoundError: it is at no target.
+            ConflictError: it has ended.
+        """
+        if self._store.experiment(experiment_id).state in OVER:
+            raise ConflictError(f"experiment {experiment_id} has ended", hint=f"prony show {experiment_id}")
+        found = self.placements.of(experiment_id)
+        if not found or found[-1].handle is None:
+            raise NotFoundError(f"nothing of experiment {experiment_id} is at a target", hint="prony targets show NAME")
+        self._executor(found[-1].target).end([found[-1].handle])
+
+    def _current(self, experiment: Experiment) -> Placement:
+        """Return the placement to go on with; a new one is written down before anything of it is sent."""
+        known = self.placements.of(experiment.id)
+        last = known[-1] if known else None
+        if last is not None and last.phase is not PlacePhase.CLEARED:
+            return last
+        attempt = 1 if last is None else last.attempt + 1
+        done = self._complete_jobs(experiment.id)
+        return self.placements.save(
+            Placement(
+                key=placement_key(experiment.id, attempt, self.placements.home_id()),
+                experiment_id=experiment.id,
+                job_ids=tuple(job.id for job in self._store.jobs(experiment.id) if job.id not in done),
+                target=last.target if last else find_target(self._store.home, experiment.recipe.place.on or ""),
+                attempt=attempt,
+                avoid=(*last.avoid, *last.nodes) if last else (),
+                made_at=self._clock.now(),
+            )
+        )
+
+    def _advance(self, placement: Placement, follower: PlacementFollower, looks: int) -> Placement:
+        """Take one step. Where the target is not reached the step is tried again; only a submission is given up."""
+        match placement.phase:
+            case PlacePhase.MADE:
+                return self._submit(placement)
+            case PlacePhase.ENDED | PlacePhase.LOST:
+                step: Callable[[Placement], Placement] = self._fetch
+            case PlacePhase.FETCHED:
+                step = self._clear
+            case _:
+                self._pause(next_look_s(placement.phase, looks))
+                step = partial(self._look, follower=follower)
+        try:
+            return step(placement)
+        except TransportError as exc:
+            follower.note(f"{placement.target.name}: {exc.message}; trying again, the run goes on")
+            self._pause(min(2.0 ** min(looks, 6), _LONGEST_PAUSE_S))
+            return placement
+
+    def _submit(self, placement: Placement) -> Placement:
+        outgoing = self.placements.folder(placement.experiment_id) / f"{placement.key}.out"
+        shutil.rmtree(outgoing, ignore_errors=True)
+        try:
+            self._pack(placement, outgoing)
+            payload = Payload(key=placement.key, folder=str(outgoing), avoid=placement.avoid)
+            handle = self._executor(placement.target).submit(payload)
+        except TransportError:
+            raise
+        except PronyError:
+            self._save(placement, phase=PlacePhase.CLEARED, ended_at=self._clock.now())
+            self._store.set_experiment_state(
+                placement.experiment_id, ExperimentState.FAILED, ended_at=self._clock.now()
+            )
+            raise
+        finally:
+            shutil.rmtree(outgoing, ignore_errors=True)
+        return self._save(placement, phase=PlacePhase.SUBMITTED, handle=handle, submitted_at=self._clock.now())
+
+    def _pack(self, placement: Placement, folder: Path) -> None:
+        """Write the payload's folder: job files, and the files that the recipe names by relative paths."""
+        experiment = self._store.experiment(placement.experiment_id)
+        anchored = {job.id: job for job in self._store.jobs(experiment.id)}
+        written = loads(dump(experiment.recipe), name=experiment.name).jobs(experiment.id)
+        chosen = [job for job in written if job.id in placement.job_ids]
+        write_job_folder(folder, chosen, [anchored[job.id] for job in chosen])
+
+    def _look(self, placement: Placement, follower: PlacementFollower) -> Placement:
+        handle = placement.handle or Handle(key=placement.key)
+        seen = self._executor(placement.target).look([handle], {placement.key: placement.offset})[0]
+        self._tell(placement, seen, follower)
+        if seen.phase is PlacePhase.RUNNING:
+            self._mark_running(placement)
+        return self._save(
+            placement,
+            phase=seen.phase,
+            state=seen.state or placement.state,
+            reason=seen.reason,
+            ending=PlaceEnding.LOST if seen.phase is PlacePhase.LOST else seen.ending,
+            nodes=seen.nodes or placement.nodes,
+            is_suspect=placement.is_suspect or seen.is_suspect,
+            started_at=placement.started_at or seen.started_at,
+            offset=seen.offset,
+        )
+
+    def _tell(self, placement: Placement, seen: Observation, follower: PlacementFollower) -> None:
+        if seen.reason and seen.reason != placement.reason:
+            follower.note(f"  {seen.phase} at {placement.target.name}: {seen.reason}")
+        if seen.phase is PlacePhase.RUNNING and placement.phase is not PlacePhase.RUNNING:
+            where = ",".join(seen.nodes) or placement.target.name
+            for job_id in placement.job_ids:
+                follower.place(job_id, where)
+        for event in seen.events:
+            follower.event(event)
+
+    def _mark_running(self, placement: Placement) -> None:
+        if self._store.experiment(placement.experiment_id).state is ExperimentState.PENDING:
+            self._store.set_experiment_state(placement.experiment_id, ExperimentState.RUNNING)
+
+    def _fetch(self, placement: Placement) -> Placement:
+        """Bring the results home and keep them; done again after a crash it changes nothing."""
+        incoming = self.placements.folder(placement.experiment_id) / f"{placement.key}.in"
+        if placement.handle is not None and placement.ending is not PlaceEnding.LOST:
+            self._executor(placement.target).fetch(placement.handle, incoming)
+        placement = placement.model_copy(update={"ended_at": placement.ended_at or self._clock.now()})
+        for job_id in placement.job_ids:
+            self._keep(placement, job_id, incoming / RESULT / job_id)
+        saved = self._save(placement, phase=PlacePhase.FETCHED)
+        shutil.rmtree(incoming, ignore_errors=True)
+        return saved
+
+    def _keep(self, placement: Placement, job_id: str, came: Path) -> None:
+        """Move one result to its place and record it; a folder that is there was moved before a crash."""
+        kept = self._store.home.result_folder(placement.experiment_id, job_id, placement.attempt)
+        if not kept.exists() and results.is_begun(came):
+            write_noun(came / NOTE, placement)
+            if placement.is_suspect:
+                _void_suspended(came, placement)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            came.rename(kept)
+        if results.is_begun(kept):
+            results.record_result(self._store, kept, attempt=placement.attempt)
+
+    def _clear(self, placement: Placement) -> Placement:
+        if placement.handle is not None:
+            self._executor(placement.target).end([placement.handle])
+        return self._save(placement, phase=PlacePhase.CLEARED)
+
+    def _close(self, placement: Placement, follower: PlacementFollower) -> Experiment:
+        """End the experiment by its results, or leave it open where its jobs are tried again elsewhere."""
+        experiment = self._store.experiment(placement.experiment_id)
+        if experiment.state in OVER:
+            return experiment
+        records = {record.job_id: record.result.state for record in self._store.records(experiment.id)}
+        missing = [job_id for job_id in placement.job_ids if job_id not in records]
+        left = set(placement.job_ids) - self._complete_jobs(experiment.id)
+        if left and is_placed_again(placement, experiment.recipe.place.attempts):
+            follower.note(f"  {placement.reason or placement.ending}: trying again elsewhere")
+            return experiment
+        for job_id in missing:
+            why = placement.reason or f"ended at {placement.target.name}: {placement.state or placement.ending}"
+            state = "cancelled" if placement.ending is PlaceEnding.CANCELLED else "failed"
+            follower.event(Event(kind="finished", job_id=job_id, state=state, message=why))
+        outcome = self._outcome(placement, list(records.values()), experiment.job_count)
+        return self._store.set_experiment_state(experiment.id, outcome, ended_at=self._clock.now())
+
+    def _complete_jobs(self, experiment_id: str) -> set[str]:
+        found = self._store.records(experiment_id)
+        return {record.job_id for record in found if record.result.state is ResultState.COMPLETE}
+
+    def _outcome(self, placement: Placement, states: Sequence[ResultState], expected: int) -> ExperimentState:
+        if not states and placement.ending is PlaceEnding.CANCELLED:
+            return ExperimentState.CANCELLED
+        return outcome_of_results(states, expected=expected)
+
+    def _executor(self, target: Target) -> Executor:
+        if target.name not in self._executors:
+            self._executors[target.name] = self._open_target(target, self._store.home, self._clock)
+        return self._executors[target.name]
+
+    def _save(self, placement: Placement, **changes: object) -> Placement:
+        return self.placements.save(placement.model_copy(update=changes))
+
+
+def _void_suspended(folder: Path, placement: Placement) -> None:
+    """Make a result fail whose job was stopped and continued: the clock ran while it did not."""
+    results.mend(folder)
+    failure = Failure(
+        code="suspended",
+        message=f"{placement.target.name} suspended the job while it was measured",
+        hint="run it again where jobs are not suspended",
+        whose="prony",
+    )
+    result = read_noun(folder / "result.json", Result)
+    write_noun(folder / "result.json", result.model_copy(update={"state": ResultState.FAILED, "failure": failure}))

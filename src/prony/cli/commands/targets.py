@@ -1,0 +1,203 @@
+"""`prony targets`: machines that Prony goes to: list, add, check, install, show, clean and remove them."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from prony.cli.arguments import add_json
+
+if TYPE_CHECKING:
+    from prony.model.target import CheckLine, OptionValue, Placement
+    from prony.store.home import Home
+
+_ACTIONS = {
+    "list": "list the targets, and what is at each",
+    "add": "write a target into targets.toml",
+    "show": "show a target's options and what is at it",
+    "check": "say what a target offers and what is missing, and prove it by a job that does nothing",
+    "install": "put Prony there, once; the target needs no network",
+    "clean": "stop and remove what no experiment of this home waits for any more",
+    "remove": "take a target out of targets.toml",
+}
+PLACEMENT = ("EXPERIMENT", "TRY", "PHASE", "ID THERE", "NODES", "SUBMITTED", "WHY")
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Machines that one visits, by ssh or by their scheduler: `prony run RECIPE --on NAME` goes there."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, text in _ACTIONS.items():
+        action = actions.add_parser(name, help=text, description=text, allow_abbrev=False)
+        if name != "list":
+            action.add_argument(
+                "name", metavar="NAME", help="the target" + (", or ssh:HOST" if name == "check" else "")
+            )
+        if name == "add":
+            _add_options(action)
+        if name == "install":
+            action.add_argument(
+                "--extra", action="append", default=[], metavar="NAME", help="packages besides, as in onnx; repeatable"
+            )
+        if name == "check":
+            action.add_argument("--no-job", action="store_true", help="only look; submit nothing")
+        add_json(action)
+
+
+def _add_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--kind", required=True, metavar="KIND", help="what goes there: local, ssh or slurm")
+    parser.add_argument("--ssh", metavar="HOST", help="a name of ~/.ssh/config, or user@host")
+    parser.add_argument("--prefix", metavar="DIR", help="the folder there for everything of Prony; default: ~/prony")
+    parser.add_argument(
+        "--python", metavar="PATH", help="a Python there that has Prony; default: what install put there"
+    )
+    parser.add_argument("--partition", metavar="NAME", help="of Slurm")
+    parser.add_argument("--account", metavar="NAME", help="of Slurm")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="OPTION=VALUE", help="any other option of its kind; repeatable"
+    )
+
+
+def command(options: Namespace) -> int:
+    from prony.store.home import home
+
+    actions = {
+        "list": _list, "add": _add, "show": _show, "check": _check, "install": _install, "clean": _clean,
+        "remove": _remove,
+    }  # fmt: skip
+    return actions[options.action](options, home())
+
+
+def _list(options: Namespace, home: Home) -> int:
+    from prony.app.targets import read_targets, targets_path
+    from prony.cli.output import print_columns, print_json, print_note
+    from prony.store.placements import Placements
+
+    found = read_targets(home)
+    counts = dict.fromkeys(found, 0)
+    for placement in Placements(home).open():
+        counts[placement.target.name] = counts.get(placement.target.name, 0) + 1
+    if options.json:
+        print_json([one.model_dump(mode="json") | {"placed": counts[one.name]} for one in found.values()])
+    elif found:
+        rows = [(one.name, one.kind, _where(one.options), str(counts[one.name])) for one in found.values()]
+        print_columns(("NAME", "KIND", "WHERE", "PLACED"), rows)
+    else:
+        print_note(f"no targets yet: prony targets add NAME --kind ssh --ssh HOST writes {targets_path(home)}")
+    return 0
+
+
+def _where(options: dict[str, OptionValue]) -> str:
+    words = [str(options[name]) for name in ("ssh", "partition", "prefix") if options.get(name)]
+    return " ".join(words) or "this machine"
+
+
+def _add(options: Namespace, home: Home) -> int:
+    from prony.app.targets import add_target, targets_path
+    from prony.cli.output import print_answer
+
+    named = {name: getattr(options, name) for name in ("kind", "ssh", "prefix", "python", "partition", "account")}
+    written = {name: value for name, value in named.items() if value is not None} | _settings(options.set)
+    target = add_target(home, options.name, written)
+    next_step = f"prony targets check {target.name} says whether it can be used"
+    return print_answer(target, f"{target.name} is in {targets_path(home)}; {next_step}", as_json=options.json)
+
+
+def _settings(words: list[str]) -> dict[str, OptionValue]:
+    """Return options as they are written in TOML; a word that is no TOML is text."""
+    import tomllib
+
+    from prony.errors import InputError
+
+    found: dict[str, OptionValue] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or not name.isidentifier():
+            raise InputError(f"--set {word}: not OPTION=VALUE", hint="as in --set minutes=30")
+        try:
+            found[name] = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[name] = text
+    return found
+
+
+def _show(options: Namespace, home: Home) -> int:
+    from prony.app.targets import find_target
+    from prony.cli.output import print_columns, print_json, print_text
+    from prony.store.placements import Placements
+
+    target = find_target(home, options.name)
+    placed = [one for one in Placements(home).all() if one.target.name == target.name]
+    if options.json:
+        print_json(target.model_dump(mode="json") | {"placements": [one.model_dump(mode="json") for one in placed]})
+        return 0
+    print_columns(("OPTION", "VALUE"), [("kind", target.kind), *((k, str(v)) for k, v in target.options.items())])
+    print_text("")
+    if placed:
+        print_columns(PLACEMENT, [_placement_cells(one) for one in placed])
+    else:
+        print_text("nothing was placed there")
+    return 0
+
+
+def _placement_cells(placement: Placement) -> tuple[str, ...]:
+    from prony.report.escaping import one_line
+
+    native = placement.handle.native_id if placement.handle else ""
+    at = f"{placement.submitted_at:%Y-%m-%d %H:%M:%S}" if placement.submitted_at else "-"
+    why = placement.reason or (placement.ending or "")
+    cells = (placement.experiment_id, str(placement.attempt), placement.phase, native or "-",
+             ",".join(placement.nodes) or "-", at, why or "-")  # fmt: skip
+    return tuple(one_line(str(cell)) for cell in cells)
+
+
+def _check(options: Namespace, home: Home) -> int:
+    from prony.app.maintain_targets import check_target_lines
+    from prony.app.targets import find_target
+    from prony.cli.output import print_columns, print_json, print_note, print_text
+
+    lines = check_target_lines(find_target(home, options.name), home, submits=not options.no_job)
+    is_fit = all(line.status != "failed" for line in lines)
+    if options.json:
+        print_json({"fit": is_fit, "lines": [line.model_dump(mode="json") for line in lines]})
+    else:
+        print_columns(("WHAT", "STATUS", "FOUND"), [_check_cells(line) for line in lines])
+        for line in lines:
+            if line.hint:
+                print_note(f" hint: {line.hint.replace('NAME', options.name)}")
+        print_text("" if is_fit else "not fit yet")
+    return 0 if is_fit else 3
+
+
+def _check_cells(line: CheckLine) -> tuple[str, ...]:
+    from prony.report.escaping import one_line
+
+    return line.title, line.status, one_line(line.value)
+
+
+def _install(options: Namespace, home: Home) -> int:
+    from prony.app.maintain_targets import install_prony
+    from prony.app.targets import find_target
+    from prony.cli.output import print_answer, print_note
+
+    folder = install_prony(find_target(home, options.name), home, extras=options.extra, say=print_note)
+    return print_answer({"folder": folder}, f"Prony is in {folder}", as_json=options.json)
+
+
+def _clean(options: Namespace, home: Home) -> int:
+    from prony.app.bench import Bench
+    from prony.app.maintain_targets import clean_target
+    from prony.app.targets import find_target
+    from prony.cli.output import print_answer
+
+    with Bench.open(home) as bench:
+        cleaned = clean_target(find_target(home, options.name), bench.store)
+    told = f"{len(cleaned)} removed" + (f": {', '.join(cleaned)}" if cleaned else "; nothing was left there")
+    return print_answer({"removed": ", ".join(cleaned)}, told, as_json=options.json)
+
+
+def _remove(options: Namespace, home: Home) -> int:
+    from prony.app.targets import remove_target
+    from prony.cli.output import print_answer
+
+    remove_target(home, options.name)
+    return print_answer({"removed": options.name}, f"{options.name} is removed", as_json=options.json)

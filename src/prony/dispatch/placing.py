@@ -1,0 +1,27 @@
+"""Decide about placements: what is tried again, when to look again, and how one is called."""
+
+from __future__ import annotations
+
+from prony.model.target import PlaceEnding, Placement, PlacePhase
+
+_FIRST_LOOK_S, _MOST_S, _GROWTH = 0.5, 60.0, 1.5
+_WATCHED_S = 2.0
+# The surroundings failed and not the job: somewhere else it may well succeed.
+_ELSEWHERE = frozenset({PlaceEnding.NODE, PlaceEnding.LOST})
+
+
+def placement_key(experiment_id: str, attempt: int, home_id: str) -> str:
+    """Return a name that is used once, and that schedulers, file systems and clusters all take."""
+    return f"prony-{experiment_id}-{attempt}-{home_id}".lower()[:63]
+
+
+def is_placed_again(placement: Placement, most: int) -> bool:
+    """Was it the machine that failed, and may the jobs be placed once more?"""
+    return placement.attempt < most and placement.ending in _ELSEWHERE
+
+
+def next_look_s(phase: PlacePhase, looks: int) -> float:
+    """Return how long to wait before the look of this number: soon at first, seldom while it only waits."""
+    if phase in (PlacePhase.QUEUED, PlacePhase.HELD, PlacePhase.LOST):
+        return float(min(_FIRST_LOOK_S * _GROWTH ** min(looks, 20), _MOST_S))
+    return min(_FIRST_LOOK_S * _GROWTH ** min(looks, 20), _WATCHED_S)

@@ -1,0 +1,297 @@
+"""Run payloads as jobs of Slurm: on its login node itself, or through ssh."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from prony.errors import TransportError
+from prony.model.target import CheckLine, Handle, Observation, Payload, PlaceEnding, PlacePhase, Target
+from prony.plugins.executors.folders import FolderOptions, FolderStatus, RemoteFolders, check_installed
+from prony.plugins.executors.shell import Shell, SshShell
+from prony.plugins.executors.slurm_text import (
+    ACCOUNT_FIELDS,
+    QUEUE_FORMAT,
+    STATES,
+    STOPPED_STATES,
+    SlurmJob,
+    describe_wait,
+    explain_refusal,
+    is_stuck,
+    read_accounts,
+    read_queue,
+    read_start,
+)
+from prony.ports.executor import ExecutorSite, Interpreter
+
+_REFUSED = 5
+_FIRST_ASK_S, _MOST_WAITING_S, _RUNNING_S, _ACCOUNT_S = 2.0, 60.0, 10.0, 60.0
+_GROWTH = 1.5
+_ABSENT_S = 300.0
+_NOTICE_S = 180  # how long before the limit the runner is told to keep what it has
+# What a target's owner may add: nothing that runs a program, becomes another user or moves the job's files.
+_NATIVE = re.compile(
+    r"--(reservation|licenses|nodelist|exclude|exclude-user|cpus-per-task|gpus|gpus-per-node|gpu-freq|cpu-freq|mem|"
+    r"mem-per-cpu|tmp|switches|time-min|deadline|begin|nice|distribution|cores-per-socket|threads-per-core|hint|"
+    r"sockets-per-node|contiguous|core-spec|spread-job|use-min-nodes|wckey|cluster-constraint|prefer)(=[^\s;&|<>$`]+)?"
+)
+
+_BATCH = r"""#!/bin/sh
+{setup}PRONY_HOME="$1" exec "$2" -P -m prony exec --folder .
+"""
+# Variables of the caller change a submission in silence; where the configuration lies is not such a one.
+_CLEAN = r"""
+for one in $(env | sed -n -e 's/^\(SBATCH_[A-Za-z0-9_]*\)=.*/\1/p' -e 's/^\(SLURM_[A-Za-z0-9_]*\)=.*/\1/p'); do
+  [ "$one" = SLURM_CONF ] || unset "$one"
+done
+as_words() { IFS='
+'; set -f; set -- $options; set +f; unset IFS; "$command" "$@"; }
+"""
+# By its name first: a submission whose answer was lost may have been heard.
+_SUBMIT = (
+    _CLEAN
+    + r"""
+if [ -f DONE ] || [ -d begun ]; then cat jobid 2>/dev/null || echo; exit 0; fi
+known() { timeout 15 squeue --user="$(id -un)" --noheader --states=all --name="$key" --format=%i; }
+known >found 2>err || { cat err >&2; exit 5; }
+id=$(tail -n 1 found)
+if [ -z "$id" ] && [ -f jobid ]; then id=$(cat jobid); fi
+if [ -z "$id" ]; then
+  runs=$(find_python) || { cd ..; rm -rf "$key" "$key.lock"; echo no-prony; exit 0; }
+  submit() { timeout 60 sbatch "$@" ./batch.sh "$prefix/home" "$runs"; }
+  command=submit
+  if ! as_words >found 2>err; then cat err >&2; cd ..; rm -rf "$key" "$key.lock"; exit 5; fi
+  id=$(cut -d';' -f1 found)
+fi
+echo "$id" > jobid.new && mv jobid.new jobid
+echo "$id"
+"""
+)
+_QUEUE = (
+    r"""timeout 15 squeue --user="$(id -un)" --noheader --states=all --format='"""
+    + QUEUE_FORMAT
+    + """' 2>&1; echo "exit $?" """
+)
+_ACCOUNTS = (
+    r"""timeout 15 sacct -X -P -n -D -S "$since" --name="$names" -o """ + ACCOUNT_FIELDS + """ 2>&1; echo "exit $?" """
+)
+_CANCEL = r"""
+for key in $keys; do timeout 15 scancel --quiet --user="$(id -un)" --name="$key" 2>/dev/null; done
+n=0
+left() { timeout 15 squeue --user="$(id -un)" --noheader --name="$names" --format=%i 2>/dev/null; }
+while [ "$n" -lt 150 ] && [ -n "$(left)" ]; do sleep 0.2; n=$((n + 1)); done
+exit 0
+"""
+_CHECK = r"""
+if command -v sbatch >/dev/null; then
+  say slurm ok "$(sbatch --version)"
+  if told=$(timeout 15 sinfo -h -o '%P %a %D nodes, %l, %G' 2>&1); then
+    printf '%s\n' "$told" | while read -r line; do say partition ok "$line"; done
+  else say partitions failed "sinfo: $(printf '%s' "$told" | tail -n 1)"; fi
+  command=tried
+  tried() { timeout 30 sbatch --test-only "$@" --wrap=true 2>&1; }
+  if told=$(as_words); then say submission ok "$(printf '%s' "$told" | tail -n 1)"
+  else say submission failed "$(printf '%s' "$told" | tail -n 1)"; fi
+else say slurm failed "there is no sbatch on the path"; fi
+"""
+
+
+def _check_native(options: tuple[str, ...]) -> tuple[str, ...]:
+    for option in options:
+        if _NATIVE.fullmatch(option) is None:
+            raise ValueError(f"{option} is not an option that a target may add")
+    return options
+
+
+Word = Annotated[str, Field(pattern=r"^[^\s;&|<>$`'\"]*$")]
+
+
+class SlurmOptions(FolderOptions):
+    """Of a cluster with Slurm. The prefix must be a folder that login and compute nodes share."""
+
+    ssh: str = Field(default="", description="the login node; default: this machine is one")
+    ssh_options: tuple[str, ...] = Field(default=(), description="options for every ssh, one word each")
+    partition: Word = Field(default="", description="the partition; default: the cluster's own")
+    account: Word = Field(default="", description="the account that pays")
+    qos: Word = Field(default="", description="the quality of service")
+    constraint: Word = Field(default="", description="features that a node must have")
+    gres: Word = Field(default="", description="generic resources, as in gpu:1")
+    minutes: int = Field(default=60, ge=1, description="the wall time; what was measured by then is kept")
+    exclusive: bool = Field(default=True, description="ask for whole nodes: a shared one measures its neighbours")
+    native: Annotated[tuple[str, ...], AfterValidator(_check_native)] = Field(
+        default=(), description="further options of sbatch, as in --reservation=x; only harmless ones"
+    )
+    files_late_s: int = Field(default=60, ge=0, description="how late files of a node may appear on the login node")
+
+
+def sbatch_options(options: SlurmOptions, payload_key: str, avoid: Sequence[str] = ()) -> list[str]:
+    """Return the options of a submission, one word each."""
+    notice = min(_NOTICE_S, options.minutes * 60 // 3)
+    words = [
+        f"--job-name={payload_key}", f"--comment={payload_key}", "--output=slurm.out", "--open-mode=append",
+        "--parsable", "--no-requeue", "--nodes=1", "--ntasks=1", f"--time={options.minutes}",
+        f"--signal=B:TERM@{notice}", "--export=HOME,USER,LOGNAME,PATH,SLURM_CONF",
+    ]  # fmt: skip
+    words += ["--exclusive", "--mem=0"] if options.exclusive else []
+    for name in ("partition", "account", "qos", "constraint", "gres"):
+        value = getattr(options, name)
+        words += [f"--{name}={value}"] if value else []
+    words += [f"--exclude={','.join(avoid)}"] if avoid else []
+    return [*words, *options.native]
+
+
+class SlurmExecutor:
+    """Speaks to Slurm by its commands' plain text, and asks seldom: one squeue for all jobs, sacct for the absent."""
+
+    Options: ClassVar[type[SlurmOptions]] = SlurmOptions
+
+    def __init__(self, target: Target, site: ExecutorSite) -> None:
+        options = SlurmOptions.model_validate(target.options)
+        shell = SshShell(options.ssh, site.folder, options.setup, options.ssh_options) if options.ssh else None
+        self._folders = RemoteFolders(shell or Shell(options.setup), options)
+        self._options = options
+        self._name = target.name
+        self._clock = site.clock
+        self._jobs: dict[str, SlurmJob] = {}
+        self._asked_s = self._accounted_s = float("-inf")
+        self._pause_s = _FIRST_ASK_S
+        self._since: dict[tuple[str, str], float] = {}
+
+    def check(self) -> list[CheckLine]:
+        """Look at the machine and at the cluster, and have Slurm judge a submission that it does not keep."""
+        words = [word for word in sbatch_options(self._options, "prony-check") if word != "--parsable"]
+        return self._folders.check(_CLEAN + _CHECK, options="\n".join(words))
+
+    def submit(self, payload: Payload) -> Handle:
+        """Send it and submit it, unless the queue or its folder knows it.
+
+        Raises:
+            InputError: Slurm refuses an option.
+            CapacityError: no node can run it, or there are too many jobs.
+            TransportError: the controller does not answer.
+        """
+        setup = "".join(f"{line}\n" for line in self._options.setup)
+        options = "\n".join(sbatch_options(self._options, payload.key, payload.avoid))
+        files = {"batch.sh": _BATCH.replace("{setup}", setup)}
+        done = self._folders.send(payload, files, _SUBMIT, options=options)
+        if done.exit_code == _REFUSED:
+            raise explain_refusal(done.stderr, self._name)
+        told = done.require("sbatch")
+        check_installed(told, self._folders.shell)
+        self._asked_s, self._pause_s = self._now_s(), _FIRST_ASK_S
+        return Handle(key=payload.key, native_id=told.decode().strip(), submitted_at=self._clock.now())
+
+    def look(self, handles: Sequence[Handle], offsets: Mapping[str, int]) -> list[Observation]:
+        """Look into all folders, and ask the queue where it is time to."""
+        is_due = self._now_s() - self._asked_s >= self._pause_s
+        asked = {handle.key: offsets.get(handle.key, 0) for handle in handles}
+        told, found = self._folders.look_after(_QUEUE if is_due else "", asked)
+        if is_due:
+            self._asked_s = self._now_s()
+            self._take_queue(told)
+            self._ask_accounts([one for one in handles if not found[one.key].has("DONE")])
+        seen = [self._observe(handle, found[handle.key]) for handle in handles]
+        waits = all(one.phase in (PlacePhase.QUEUED, PlacePhase.HELD) for one in seen)
+        if is_due:
+            self._pause_s = min(self._pause_s * _GROWTH, _MOST_WAITING_S if waits else _RUNNING_S)
+        return seen
+
+    def fetch(self, handle: Handle, into: Path) -> bool:
+        """Bring the results; True where the runner came to its end."""
+        return self._folders.fetch(handle.key, into) is not None
+
+    def end(self, handles: Sequence[Handle]) -> None:
+        """Cancel what waits or runs, and remove what was fetched or holds nothing."""
+        keys = [handle.key for handle in handles]
+        self._folders.run(_CANCEL, keys=" ".join(keys), names=",".join(keys), timeout_s=120)
+        self._folders.remove(keys)
+
+    def install(self, release: str, build: Callable[[Interpreter], Path]) -> str:
+        """Put a release of Prony into the shared prefix, unless it is there."""
+        return self._folders.install(release, build)
+
+    def _take_queue(self, told: str) -> None:
+        if not told.rstrip().endswith("exit 0"):
+            lines = told.strip().splitlines() or ["no answer"]
+            raise TransportError(f"squeue at {self._name}: {lines[-2] if len(lines) > 1 else lines[0]}")
+        self._jobs = read_queue(told)
+
+    def _ask_accounts(self, handles: Sequence[Handle]) -> None:
+        """Ask sacct for those whom the queue has forgotten, once a minute at most; it may not be there."""
+        absent = [handle for handle in handles if handle.key not in self._jobs]
+        if not absent or self._now_s() - self._accounted_s < _ACCOUNT_S:
+            return
+        self._accounted_s = self._now_s()
+        oldest = min((one.submitted_at for one in absent if one.submitted_at), default=self._clock.now())
+        since = f"{(oldest - timedelta(days=1)).date().isoformat()}"
+        told = self._folders.run(_ACCOUNTS, since=since, names=",".join(one.key for one in absent)).decode()
+        if told.rstrip().endswith("exit 0"):
+            self._jobs |= read_accounts(told)
+
+    def _observe(self, handle: Handle, status: FolderStatus) -> Observation:
+        job = self._jobs.get(handle.key)
+        phase, ending, reason = self._judge(handle.key, status, job)
+        if ending in (PlaceEnding.KILLED, PlaceEnding.UNSTARTED):
+            reason = f"{reason}: {self._folders.tail_log(handle.key)}".rstrip(": ")
+        return Observation(
+            key=handle.key,
+            phase=phase,
+            ending=ending,
+            reason=reason,
+            state=job.state if job else "",
+            native_id=job.id if job else handle.native_id,
+            nodes=(job.nodes,) if job and job.nodes and job.nodes != "None assigned" else (),
+            started_at=read_start(job.start) if job and phase is PlacePhase.RUNNING else None,
+            is_suspect=job is not None and job.state in STOPPED_STATES,
+            events=status.events,
+            offset=status.offset,
+        )
+
+    def _judge(
+        self, key: str, status: FolderStatus, job: SlurmJob | None
+    ) -> tuple[PlacePhase, PlaceEnding | None, str]:
+        """Return phase, ending and reason. The folder is the first witness, whatever Slurm says."""
+        if status.has("DONE"):
+            return PlacePhase.ENDED, PlaceEnding.DONE, ""
+        if job is None:
+            return self._judge_absent(key, status)
+        phase, ending = STATES.get(job.state, (PlacePhase.RUNNING, None))
+        if phase is PlacePhase.ENDED:
+            return self._judge_ended(key, status, job, ending)
+        if status.has("begun") and phase in (PlacePhase.QUEUED, PlacePhase.STARTING):
+            return PlacePhase.RUNNING, None, ""  # the queue was asked before it began
+        if phase is PlacePhase.HELD or is_stuck(job):
+            return PlacePhase.HELD, None, f"{describe_wait(job) or job.state}; to let it go: scontrol release {job.id}"
+        return phase, None, describe_wait(job) if phase is PlacePhase.QUEUED else ""
+
+    def _judge_absent(self, key: str, status: FolderStatus) -> tuple[PlacePhase, PlaceEnding | None, str]:
+        if self._waited_s(key, "absent") < _ABSENT_S:
+            return (PlacePhase.RUNNING if status.has("begun") else PlacePhase.QUEUED), None, ""
+        if status.has("result"):
+            return PlacePhase.ENDED, PlaceEnding.KILLED, "Slurm has forgotten it, and it did not end well"
+        return PlacePhase.LOST, None, "neither the queue nor its folder knows it"
+
+    def _judge_ended(
+        self, key: str, status: FolderStatus, job: SlurmJob, ending: PlaceEnding | None
+    ) -> tuple[PlacePhase, PlaceEnding | None, str]:
+        """Wait a while for files that a shared folder shows late, where there may be some."""
+        has_files = bool(job.nodes) and ending is not PlaceEnding.NODE
+        if has_files and self._waited_s(key, job.state) < self._options.files_late_s:
+            return PlacePhase.ENDING, None, ""
+        if ending in (PlaceEnding.DONE, PlaceEnding.KILLED):
+            ending = PlaceEnding.KILLED if status.has("begun") else PlaceEnding.UNSTARTED
+        node = f" on {job.nodes}" if job.nodes else ""
+        more = f" {job.reason}" if job.reason.startswith(("by ", "exit ")) else ""
+        return PlacePhase.ENDED, ending, f"Slurm says {job.state}{more}{node}"
+
+    def _waited_s(self, key: str, what: str) -> float:
+        """Return for how long this was seen of it."""
+        return self._now_s() - self._since.setdefault((key, what), self._now_s())
+
+    def _now_s(self) -> float:
+        return self._clock.monotonic_ns() / 1e9

@@ -1,0 +1,197 @@
+"""Read what Slurm's commands print, and say in whose words a job waits or ended."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from prony.errors import CapacityError, InputError, PronyError, TransportError
+from prony.model.target import PlaceEnding, PlacePhase
+
+QUEUE_FORMAT = "%i|%j|%T|%S|%N|%r"
+ACCOUNT_FIELDS = "JobIDRaw,JobName,State,Start,NodeList,ExitCode"
+
+_Q, _S, _R, _E, _H = PlacePhase.QUEUED, PlacePhase.STARTING, PlacePhase.RUNNING, PlacePhase.ENDED, PlacePhase.HELD
+# What each state of a job means. COMPLETING is neither ended nor free, and may precede a requeue.
+STATES: dict[str, tuple[PlacePhase, PlaceEnding | None]] = {
+    "PENDING": (_Q, None),
+    "CONFIGURING": (_S, None),
+    "POWER_UP_NODE": (_S, None),
+    "REQUEUED": (_Q, None),
+    "REQUEUE_FED": (_Q, None),
+    "EXPEDITING": (_Q, None),
+    "REQUEUE_HOLD": (_H, None),
+    "SPECIAL_EXIT": (_H, None),
+    "RESV_DEL_HOLD": (_H, None),
+    "RUNNING": (_R, None),
+    "RESIZING": (_R, None),
+    "SIGNALING": (_R, None),
+    "STAGE_OUT": (_R, None),
+    "SUSPENDED": (_R, None),
+    "STOPPED": (_R, None),
+    "COMPLETING": (PlacePhase.ENDING, None),
+    "COMPLETED": (_E, PlaceEnding.DONE),
+    "FAILED": (_E, PlaceEnding.KILLED),
+    "TIMEOUT": (_E, PlaceEnding.TIME),
+    "DEADLINE": (_E, PlaceEnding.TIME),
+    "OUT_OF_MEMORY": (_E, PlaceEnding.MEMORY),
+    "NODE_FAIL": (_E, PlaceEnding.NODE),
+    "BOOT_FAIL": (_E, PlaceEnding.NODE),
+    "LAUNCH_FAILED": (_E, PlaceEnding.NODE),
+    "RECONFIG_FAIL": (_E, PlaceEnding.NODE),
+    # Submitted with --no-requeue; and where a site requeues all the same, the folder is run once.
+    "PREEMPTED": (_E, PlaceEnding.NODE),
+    "CANCELLED": (_E, PlaceEnding.CANCELLED),
+    "REVOKED": (_E, PlaceEnding.CANCELLED),
+}
+# The clock ran while the job did not.
+STOPPED_STATES = frozenset({"SUSPENDED", "STOPPED"})
+
+_WORDS = {
+    "Resources": "no node that fits is free yet",
+    "Priority": "jobs with a higher priority go first",
+    "Dependency": "a job that it depends on has not ended",
+    "BeginTime": "it is not to begin yet",
+    "Licenses": "a license is not free",
+    "Prolog": "a node is being prepared",
+    "ReqNodeNotAvail": "a node that it needs is down, drained or reserved",
+    "Reservation": "its reservation has not begun",
+    "PartitionTimeLimit": "it asks for more time than the partition allows",
+    "PartitionNodeLimit": "it asks for more nodes than the partition has",
+    "PartitionDown": "the partition is down",
+    "PartitionInactive": "the partition is inactive",
+    "BadConstraints": "no node can ever meet its constraints",
+    "InvalidAccount": "the account is not valid",
+    "InvalidQOS": "the QOS is not valid",
+    "AccountNotAllowed": "the partition does not allow the account",
+    "DependencyNeverSatisfied": "a job that it depends on failed",
+    "JobHeldAdmin": "an administrator holds it",
+    "JobHeldUser": "its owner holds it",
+    "launch failed requeued held": "its start failed on a node",
+}
+# None of these ends by waiting.
+_STUCK = re.compile(
+    r"BadConstraints|Invalid(Account|QOS)|Partition(Down|Inactive|TimeLimit|NodeLimit)|AccountNotAllowed"
+    r"|DependencyNeverSatisfied|JobHeld|ReqNodeNotAvail|AssocGrp\w*Minutes|launch failed"
+)
+_LIMITS = re.compile(r"^(Assoc|QOS)(Max|Grp)")
+
+_REFUSALS: tuple[tuple[str, str], ...] = (
+    ("Invalid partition name specified", "partition"),
+    ("Invalid account or account/partition combination specified", "account"),
+    ("Invalid qos specification", "qos"),
+    ("Invalid feature specification", "constraint"),
+    ("Invalid generic resource (gres) specification", "gres"),
+    ("Requested time limit is invalid", "minutes"),
+)
+_NO_ROOM = (
+    "Requested node configuration is not available",
+    "Requested partition configuration not available now",
+    "Job violates accounting/QOS policy",
+    "MaxJobCount limit reached",
+    "More processors requested than permitted",
+)
+
+
+@dataclass(frozen=True)
+class SlurmJob:
+    """One line of squeue or sacct."""
+
+    id: str
+    name: str
+    state: str
+    start: str = ""
+    nodes: str = ""
+    reason: str = ""
+    flags: frozenset[str] = frozenset()
+
+
+def read_queue(text: str) -> dict[str, SlurmJob]:
+    """Return the jobs that squeue printed, by name; of several of a name the newest."""
+    found: dict[str, SlurmJob] = {}
+    for line in text.splitlines():
+        cells = line.strip().split("|", 5)
+        if len(cells) == 6 and re.match(r"\d", cells[0]):
+            _add(found, SlurmJob(cells[0], cells[1], *_state_of(cells[2])[:1], cells[3], cells[4], cells[5]))
+    return found
+
+
+def read_accounts(text: str) -> dict[str, SlurmJob]:
+    """Return the jobs that sacct printed, by name; who cancelled one is part of its state."""
+    found: dict[str, SlurmJob] = {}
+    for line in text.splitlines():
+        cells = line.strip().split("|")
+        if len(cells) >= 6 and re.match(r"\d", cells[0]):
+            state, more = _state_of(cells[2])
+            reason = f"exit code {cells[5]}" if state == "FAILED" else more
+            _add(found, SlurmJob(cells[0], cells[1], state, cells[3], cells[4], reason))
+    return found
+
+
+def _add(found: dict[str, SlurmJob], job: SlurmJob) -> None:
+    before = found.get(job.name)
+    if before is None or _rank(job) >= _rank(before):
+        found[job.name] = job
+
+
+def _rank(job: SlurmJob) -> tuple[bool, int]:
+    """Of several jobs of a name one that lives counts, and else the newest."""
+    return STATES.get(job.state, (_R, None))[0] is not _E, _number(job.id)
+
+
+def _number(job_id: str) -> int:
+    return int(re.match(r"\d+", job_id)[0]) if re.match(r"\d+", job_id) else 0  # type: ignore[index]
+
+
+def _state_of(text: str) -> tuple[str, str]:
+    """Return one state of what may be several flags, and what stands behind it: `CANCELLED by 1000`."""
+    word, _, more = text.strip().partition(" ")
+    flags = [flag for flag in re.split(r"[,+]", word) if flag]
+    # A job that is being cleaned up after is not free yet, whatever else it is.
+    chosen = "COMPLETING" if "COMPLETING" in flags and len(flags) > 1 else flags[0] if flags else ""
+    return chosen, more
+
+
+def describe_wait(job: SlurmJob) -> str:
+    """Say in words why a job waits, with the scheduler's own word and the expected start where it tells one."""
+    word = job.reason.strip("() ")
+    if word in ("", "None"):
+        return ""
+    plain = next((text for name, text in _WORDS.items() if word.startswith(name)), "")
+    if not plain and _LIMITS.match(word):
+        plain = "a limit of the account or the QOS is reached"
+    expected = f", expected to start at {job.start}" if re.match(r"\d{4}-", job.start) else ""
+    return f"{plain} ({word}){expected}" if plain else f"{word}{expected}"
+
+
+def is_stuck(job: SlurmJob) -> bool:
+    """Does it wait for something that a person must do?"""
+    return job.state == "PENDING" and _STUCK.search(job.reason) is not None
+
+
+def read_start(text: str) -> datetime | None:
+    """Return when it started; Slurm prints the local time of its cluster, which is taken for this machine's."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except ValueError:
+        return None
+
+
+def explain_refusal(told: str, target: str) -> PronyError:
+    """Turn what sbatch printed into whose move it is."""
+    line = next((line for line in reversed(told.splitlines()) if "error:" in line), told.strip()[-300:])
+    text = line.removeprefix("sbatch: ").removeprefix("error: ").strip()
+    for words, option in _REFUSALS:
+        if words in told:
+            return InputError(
+                f"Slurm refuses the option {option} of the target {target}: {text}",
+                hint=f"prony targets check {target} says what there is",
+                code="slurm_option",
+            )
+    if any(words in told for words in _NO_ROOM):
+        hint = "ask for less, or wait until fewer of your jobs are there"
+        return CapacityError(f"Slurm has no place for it: {text}", hint=hint, code="slurm_full")
+    if re.search(r"Unable to contact slurm controller|Socket timed out|Zero Bytes were transmitted", told):
+        return TransportError(f"Slurm's controller does not answer: {text}", hint="it is tried again by its key")
+    return InputError(f"sbatch refuses it: {text}", hint=f"prony targets check {target}", code="slurm_refused")

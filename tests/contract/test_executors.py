@@ -1,0 +1,394 @@
+"""What every executor must do, asked of this machine, of a real sshd and of a real Slurm with two nodes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import psutil
+import pytest
+
+from prony.app.maintain_targets import check_target_lines, install_prony, interpreter_here
+from prony.errors import AccessError, CapacityError, InputError, TransportError
+from prony.model.target import Handle, Observation, OptionValue, Payload, PlaceEnding, PlacePhase, Target
+from prony.ports import plugins
+from prony.ports.clock import SystemClock
+from prony.ports.executor import Executor, ExecutorSite, Interpreter
+from prony.recipe import loads
+from prony.runner.job_folder import write_job_folder
+from prony.store.home import Home
+from prony.store.lock import try_file_lock
+from servers.binaries import AbsentError
+from servers.needs import lack
+from servers.slurm import Slurm, slurm_cluster
+from servers.sshd import Sshd, sshd_server
+
+_PATIENCE_S = 90.0
+_SHORT = """\
+name: short
+workload: {{kind: script, command: "{command}", metrics: [{{name: speed, pattern: "speed=([0-9]+)"}}]}}
+measure: {{repeats: {repeats}, warmup: 0}}
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A short path: sockets lie below."""
+    made = tmp_path_factory.mktemp("x")
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def sshd(place: Path) -> Iterator[Sshd]:
+    with ExitStack() as block:
+        try:
+            server = block.enter_context(sshd_server(place / "sshd"))
+        except AbsentError as exc:
+            lack("sshd", str(exc))
+        yield server
+
+
+@pytest.fixture(scope="module")
+def slurm(place: Path) -> Iterator[Slurm]:
+    with ExitStack() as block:
+        try:
+            cluster = block.enter_context(slurm_cluster(place / "slurm"))
+        except AbsentError as exc:
+            lack("slurm", str(exc))
+        yield cluster
+
+
+def target_options(kind: str, request: pytest.FixtureRequest, folder: Path) -> dict[str, OptionValue]:
+    """Return the options of a target of a kind, in a folder of its own, with a server that was started for it."""
+    options: dict[str, OptionValue] = {"prefix": str(folder), "python": sys.executable}
+    if kind != "slurm":
+        options["lock"] = str(folder / "lock")
+    if kind == "ssh":
+        options |= {"ssh": "there", "ssh_options": tuple(request.getfixturevalue("sshd").options)}
+    if kind == "slurm":
+        options |= {"setup": tuple(request.getfixturevalue("slurm").setup), "files_late_s": 2, "exclusive": False}
+    return options
+
+
+def make_executor(kind: str, options: dict[str, OptionValue], place: Path) -> Executor:
+    site = ExecutorSite(folder=place / "c", clock=SystemClock())
+    made: Executor = plugins.load_plugin(plugins.EXECUTORS, kind)(Target(name=kind, kind=kind, options=options), site)
+    return made
+
+
+@pytest.fixture(params=["local", "ssh", "slurm"])
+def executor(request: pytest.FixtureRequest, place: Path, tmp_path: Path) -> Iterator[Executor]:
+    made = make_executor(request.param, target_options(request.param, request, tmp_path / "there"), place)
+    yield made
+    left = [Handle(key=path.name) for path in (tmp_path / "there" / "runs").glob("prony-*")]
+    if left:
+        made.end(left)
+
+
+@pytest.fixture
+def payload(tmp_path: Path) -> Callable[..., Payload]:
+    """Return a maker of payloads of one script job each."""
+
+    def make(key: str, command: str = "echo speed=42", repeats: int = 1) -> Payload:
+        folder = tmp_path / f"{key}.out"
+        jobs = loads(_SHORT.format(command=command, repeats=repeats)).jobs("exp")
+        write_job_folder(folder, jobs, jobs)
+        return Payload(key=key, folder=str(folder))
+
+    return make
+
+
+def wait_for(
+    executor: Executor, handle: Handle, wanted: Callable[[Observation], bool], within_s: float = _PATIENCE_S
+) -> Observation:
+    """Look again and again until what is wanted is seen."""
+    deadline = time.monotonic() + within_s
+    while True:
+        seen = executor.look([handle], {})[0]
+        if wanted(seen):
+            return seen
+        assert time.monotonic() < deadline, seen
+        time.sleep(0.4)
+
+
+def has_ended(seen: Observation) -> bool:
+    return seen.phase in (PlacePhase.ENDED, PlacePhase.LOST)
+
+
+def is_measuring(seen: Observation) -> bool:
+    return any(event.kind == "started" for event in seen.events)
+
+
+def test_a_payload_runs_once_is_ended_and_comes_back_whole(
+    executor: Executor, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    counted, into = tmp_path / "count", tmp_path / "in"
+    sent = payload("prony-a-1-00000000", f"sh -c 'echo x >> {counted}; echo speed=1; sleep 0.5'", repeats=1000)
+    handle, again = executor.submit(sent), executor.submit(sent)
+    assert handle.native_id == again.native_id
+    wait_for(executor, handle, lambda seen: any(event.done >= 1 and event.state for event in seen.events))
+    executor.end([handle])
+    seen = wait_for(executor, handle, has_ended)
+    assert (seen.phase, seen.ending) == (PlacePhase.ENDED, PlaceEnding.DONE)
+    assert seen.events[-1].kind == "finished"
+    assert [event.kind for event in seen.events].count("started") == 1
+    ran = counted.read_text()
+    executor.submit(sent)
+    absent = Handle(key="prony-a-9-00000000")
+    later, unknown = executor.look([handle, absent], {handle.key: seen.offset})
+    assert (later.key, later.ending, later.events) == (handle.key, PlaceEnding.DONE, ())
+    assert (unknown.key, unknown.ending) == (absent.key, None)
+    assert executor.fetch(handle, into) is True
+    _damage(into / "result" / "exp-001")
+    assert executor.fetch(handle, into) is True
+    assert '"partial"' in (into / "result" / "exp-001" / "result.json").read_text()
+    executor.end([handle])
+    assert list((tmp_path / "there" / "runs").iterdir()) == []
+    executor.end([handle])  # what is gone already is no fault
+    assert counted.read_text() == ran
+
+
+def _damage(result: Path) -> None:
+    """Leave a folder as a fetch does that was cut."""
+    (result / "job.json").unlink()
+    (result / "result.json").write_text("half")
+
+
+def test_a_check_leaves_nothing_and_says_what_there_is(executor: Executor, tmp_path: Path) -> None:
+    lines = {line.title: line for line in executor.check()}
+    assert {line.status for line in lines.values()} == {"ok"}
+    assert "Prony" in lines["runner"].value
+    assert not (tmp_path / "there" / "runs").exists()
+
+
+def test_a_runner_that_cannot_start_is_told_with_its_words(
+    request: pytest.FixtureRequest, place: Path, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    for kind in ("local", "ssh", "slurm"):
+        options = target_options(kind, request, tmp_path / kind) | {"python": "/bin/false-python"}
+        executor = make_executor(kind, options, place)
+        handle = executor.submit(payload(f"prony-{kind}-1-00000000"))
+        seen = wait_for(executor, handle, has_ended)
+        assert seen.ending is PlaceEnding.UNSTARTED
+        assert "/bin/false-python" in seen.reason
+        executor.end([handle])
+
+
+# SSH alone
+
+
+def test_all_commands_of_ssh_share_one_login_and_a_cut_does_not_end_a_run(
+    request: pytest.FixtureRequest, sshd: Sshd, place: Path, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    executor = make_executor("ssh", target_options("ssh", request, tmp_path / "there"), place / "cut")
+    before = sshd.count_logins()
+    handle = executor.submit(payload("prony-cut-1-00000000", "sh -c 'echo speed=1; sleep 0.2'", repeats=8))
+    wait_for(executor, handle, is_measuring)
+    assert sshd.count_logins() == before + 1
+    first = executor.look([handle], {})[0]
+    for process in psutil.Process(sshd.process.pid).children(recursive=True):
+        process.kill()
+    seen = wait_after_cut(executor, handle, first.offset)
+    assert sshd.count_logins() == before + 2
+    assert seen.ending is PlaceEnding.DONE
+    executor.fetch(handle, tmp_path / "in")
+    assert '"complete"' in (tmp_path / "in" / "result" / "exp-001" / "result.json").read_text()
+    executor.end([handle])
+
+
+def wait_after_cut(executor: Executor, handle: Handle, offset: int) -> Observation:
+    """Look on from where the cut came, and see every later event once."""
+    done: list[int] = []
+    deadline = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < deadline:
+        try:
+            seen = executor.look([handle], {handle.key: offset})[0]
+        except TransportError:  # the kept connection is gone; the next command makes a new one
+            continue
+        done += [event.done for event in seen.events if event.kind == "repetition" and event.state]
+        offset = seen.offset
+        if has_ended(seen):
+            assert done == list(range(done[0], 9))
+            return seen
+        time.sleep(0.4)
+    raise AssertionError("it does not end")
+
+
+@pytest.mark.parametrize("change", ["forget_host", "change_host_key"])
+def test_a_host_key_that_is_not_known_is_refused_with_its_fingerprint(
+    request: pytest.FixtureRequest, place: Path, tmp_path: Path, change: str
+) -> None:
+    try:
+        with sshd_server(tmp_path / "sshd") as server:
+            getattr(server, change)()
+            options = target_options("local", request, tmp_path / "there")
+            options |= {"ssh": "there", "ssh_options": tuple(server.options)}
+            told = subprocess.run(
+                ["ssh-keygen", "-lf", server.folder / "host.pub"], capture_output=True, text=True, check=True
+            ).stdout
+            with pytest.raises(AccessError) as caught:
+                make_executor("ssh", options, tmp_path).check()
+            assert caught.value.code == "host_key"
+            assert told.split()[1] in caught.value.message
+            assert not (tmp_path / "there").exists()
+    except AbsentError as exc:
+        lack("sshd", str(exc))
+
+
+def test_a_run_waits_for_the_lock_of_its_machine(request: pytest.FixtureRequest, place: Path, tmp_path: Path) -> None:
+    executor = make_executor("local", target_options("local", request, tmp_path / "there"), place)
+    write_job_folder(tmp_path / "out", [], [])
+    with try_file_lock(tmp_path / "lock") as is_held:
+        assert is_held
+        (tmp_path / "there").mkdir()
+        (tmp_path / "there" / "lock").hardlink_to(tmp_path / "lock")
+        handle = executor.submit(Payload(key="prony-lock-2-00000000", folder=str(tmp_path / "out")))
+        seen = wait_for(executor, handle, lambda one: one.phase is PlacePhase.QUEUED)
+        assert seen.reason == "another run has the machine"
+    assert wait_for(executor, handle, has_ended).ending is PlaceEnding.DONE
+    executor.end([handle])
+
+
+# Slurm alone
+
+
+def slurm_executor(request: pytest.FixtureRequest, place: Path, tmp_path: Path, **more: OptionValue) -> Executor:
+    return make_executor("slurm", target_options("slurm", request, tmp_path / "there") | more, place)
+
+
+def test_slurm_tells_why_a_job_waits_and_that_it_is_held(
+    request: pytest.FixtureRequest, slurm: Slurm, place: Path, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    executor = slurm_executor(request, place, tmp_path, exclusive=True)
+    slurm.run("sbatch", "--nodes=2", "--exclusive", "--job-name=busy", "--output=/dev/null", "--wrap=sleep 1000")
+    handle = executor.submit(payload("prony-wait-1-00000000"))
+    seen = wait_for(executor, handle, lambda one: bool(one.reason))
+    assert seen.phase is PlacePhase.QUEUED
+    assert re.match(r"(no node that fits is free yet|jobs with a higher priority go first) \(\w+\)", seen.reason)
+    slurm.run("scontrol", "hold", handle.native_id)
+    seen = wait_for(executor, handle, lambda one: one.phase is PlacePhase.HELD)
+    assert f"scontrol release {handle.native_id}" in seen.reason
+    slurm.run("scancel", handle.native_id)
+    seen = wait_for(executor, handle, has_ended)
+    assert (seen.ending, seen.state) == (PlaceEnding.CANCELLED, "CANCELLED")
+    executor.end([handle])
+    slurm.run("scancel", "--name=busy")
+    slurm.wait_idle()
+
+
+def test_a_killed_runner_leaves_what_it_measured(
+    request: pytest.FixtureRequest, place: Path, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    executor = slurm_executor(request, place, tmp_path)
+    handle = executor.submit(payload("prony-end-1-00000000", "sleep 1000"))
+    wait_for(executor, handle, is_measuring)
+    runner_in(tmp_path / "there" / "runs" / handle.key).kill()
+    seen = wait_for(executor, handle, has_ended)
+    assert (seen.ending, seen.state) == (PlaceEnding.KILLED, "FAILED")
+    assert executor.fetch(handle, tmp_path / "in") is False
+    assert '"partial"' in (tmp_path / "in" / "result" / "exp-001" / "result.json").read_text()
+    executor.end([handle])
+
+
+@pytest.mark.slow
+def test_a_failed_node_is_told_from_a_failed_job(
+    request: pytest.FixtureRequest, slurm: Slurm, place: Path, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    executor = slurm_executor(request, place, tmp_path)
+    handle = executor.submit(payload("prony-node-1-00000000", "sleep 1000"))
+    wait_for(executor, handle, is_measuring)
+    (node,) = wait_for(executor, handle, lambda one: bool(one.nodes)).nodes
+    slurm.kill_node(node)
+    seen = wait_for(executor, handle, has_ended)
+    assert (seen.ending, seen.state) == (PlaceEnding.NODE, "NODE_FAIL")
+    slurm.start_node(node)
+    executor.end([handle])
+    slurm.wait_idle()
+
+
+def runner_in(folder: Path) -> psutil.Process:
+    """Return the process that runs a job folder."""
+    everyone = psutil.process_iter(["cmdline", "cwd"])  # what has ended meanwhile has neither
+    return next(one for one in everyone if "--folder" in (one.info["cmdline"] or ()) and one.info["cwd"] == str(folder))
+
+
+def test_what_sbatch_refuses_names_the_option(
+    request: pytest.FixtureRequest, slurm: Slurm, place: Path, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    wrong = slurm_executor(request, place, tmp_path, partition="nowhere")
+    with pytest.raises(InputError, match=r"the option partition of the target slurm: .*Invalid partition name"):
+        wrong.submit(payload("prony-no-1-00000000"))
+    assert list((tmp_path / "there" / "runs").iterdir()) == []
+    large = slurm_executor(request, place, tmp_path, native=("--mem=900000",))
+    with pytest.raises(CapacityError, match="Requested node configuration is not available"):
+        large.submit(payload("prony-no-2-00000000"))
+
+
+@pytest.mark.slow
+def test_what_was_measured_before_the_time_limit_is_kept(
+    request: pytest.FixtureRequest, place: Path, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    executor = slurm_executor(request, place, tmp_path, minutes=1)
+    handle = executor.submit(payload("prony-time-1-00000000", "sh -c 'echo speed=1; sleep 1'", repeats=600))
+    seen = wait_for(executor, handle, has_ended, within_s=180)
+    assert seen.ending is PlaceEnding.DONE
+    assert executor.fetch(handle, tmp_path / "in") is True
+    result = (tmp_path / "in" / "result" / "exp-001" / "result.json").read_text()
+    assert '"partial"' in result
+    assert result.count('"started_at"') > 2
+    executor.end([handle])
+
+
+# Installing
+
+
+def packages(folder: Path, *, is_whole: bool) -> Path:
+    """Return an archive with a package that can be imported, and the mark of its end unless it was cut."""
+    (folder / "prony").mkdir(parents=True)
+    (folder / "prony" / "__init__.py").write_text("")
+    (folder / "complete").write_text("")
+    with tarfile.open(folder / "packages.tar", "w") as archive:
+        for name in ("prony", "complete") if is_whole else ("prony",):
+            archive.add(folder / name, arcname=name)
+    return folder / "packages.tar"
+
+
+def test_a_release_is_installed_once_and_a_half_of_it_is_never_used(
+    request: pytest.FixtureRequest, place: Path, tmp_path: Path
+) -> None:
+    executor = make_executor("ssh", target_options("ssh", request, tmp_path / "there"), place)
+    with pytest.raises(TransportError, match="the upload was cut short"):
+        executor.install("9", lambda _: packages(tmp_path / "half", is_whole=False))
+    assert list((tmp_path / "there").glob("prony-9-*")) == []
+    built: list[Interpreter] = []
+
+    def build(there: Interpreter) -> Path:
+        built.append(there)
+        return packages(tmp_path / "whole", is_whole=True)
+
+    folder = executor.install("9", build)
+    assert executor.install("9", build) == folder
+    assert built == [interpreter_here()]
+    assert Path(folder, "bin", "python").exists()
+
+
+@pytest.mark.slow
+def test_prony_itself_is_installed_and_proves_its_target(
+    request: pytest.FixtureRequest, place: Path, tmp_path: Path, prony_home: Path
+) -> None:
+    options = {**target_options("ssh", request, tmp_path / "there"), "python": ""}
+    target = Target(name="box", kind="ssh", options=options)
+    said: list[str] = []
+    install_prony(target, Home(prony_home), say=said.append)
+    install_prony(target, Home(prony_home), say=said.append)
+    assert len(said) == 1
+    lines = check_target_lines(target, Home(prony_home))
+    assert [line.status for line in lines if line.title in ("runner", "job")] == ["ok", "ok"]

@@ -1,0 +1,316 @@
+"""Experiments at targets: what is written before what is done, what is tried again, and what a refusal leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from prony.app.maintain_targets import clean_target
+from prony.app.placing import RemoteRuns
+from prony.app.targets import add_target, find_target, open_executor, read_targets, remove_target
+from prony.errors import CapacityError, ConflictError, InputError, NotFoundError, TransportError
+from prony.model.device import Environment
+from prony.model.event import Event
+from prony.model.experiment import ExperimentState
+from prony.model.job import Job
+from prony.model.result import Failure
+from prony.model.target import CheckLine, Handle, Observation, Payload, PlaceEnding, PlacePhase, Target
+from prony.ports.executor import Interpreter
+from prony.recipe import LoadedRecipe, loads
+from prony.runner.environment import look_around
+from prony.runner.folder import decline
+from prony.runner.job_folder import RESULT, read_job_files
+from prony.store.home import Home
+from prony.store.store import Store
+
+RECIPE = """\
+name: there
+workload: {kind: script, command: "echo speed=1", metrics: [{name: speed, pattern: "speed=([0-9]+)"}]}
+measure: {repeats: 1, warmup: 0}
+place: {on: box}
+"""
+RUNNING = {"phase": PlacePhase.RUNNING, "nodes": ("n1",)}
+DONE = {"phase": PlacePhase.ENDED, "ending": PlaceEnding.DONE}
+
+
+class PowerCutError(BaseException):
+    """This process is killed here."""
+
+
+class FakeTarget:
+    """A target that keeps what was sent to it, whoever asks, and shows a row of observations of each submission."""
+
+    def __init__(self, *plans: Sequence[Mapping[str, Any]]) -> None:
+        self.plans = list(plans)
+        self.sent: dict[str, list[Mapping[str, Any]]] = {}
+        self.payloads: list[Payload] = []
+        self.jobs: dict[str, list[bytes]] = {}
+        self.ended: list[str] = []
+        self.cut_after_submission = False
+        self.refusal: Exception | None = None
+        self.troubles = 0
+
+    def open(self, target: Target, home: Home, clock: object) -> FakeExecutor:
+        del target, home, clock
+        return FakeExecutor(self)
+
+
+class FakeExecutor:
+    Options: ClassVar[type[Any]] = Target
+
+    def __init__(self, there: Any, site: object = None) -> None:
+        del site
+        self._there: FakeTarget = there
+
+    def check(self) -> list[CheckLine]:
+        return []
+
+    def submit(self, payload: Payload) -> Handle:
+        there = self._there
+        if there.refusal is not None:
+            raise there.refusal
+        if payload.key not in there.sent:
+            there.sent[payload.key] = list(there.plans.pop(0))
+            there.payloads.append(payload)
+            there.jobs[payload.key] = [path.read_bytes() for path in read_job_files(Path(payload.folder))]
+        if there.cut_after_submission:
+            there.cut_after_submission = False
+            raise PowerCutError
+        return Handle(key=payload.key, native_id="7")
+
+    def look(self, handles: Sequence[Handle], offsets: Mapping[str, int]) -> list[Observation]:
+        del offsets
+        if self._there.troubles:
+            self._there.troubles -= 1
+            raise TransportError("the line is cut")
+        plan = self._there.sent[handles[0].key]
+        seen = plan.pop(0) if len(plan) > 1 else plan[0]
+        return [Observation.model_validate({"key": handles[0].key, **seen})]
+
+    def fetch(self, handle: Handle, into: Path) -> bool:
+        if self._there.sent[handle.key][0].get("ending") is PlaceEnding.DONE:
+            for text in self._there.jobs[handle.key]:
+                job, place = Job.read_json(text), into / RESULT
+                if not (place / job.id).exists():
+                    failure = Failure(code="sut", message="it failed there", whose="sut")
+                    decline(place / job.id, job, environment(), failure, datetime.now(UTC))
+        return True
+
+    def end(self, handles: Sequence[Handle]) -> None:
+        self._there.ended += [handle.key for handle in handles]
+
+    def install(self, release: str, build: Callable[[Interpreter], Path]) -> str:
+        del build
+        return release
+
+
+@cache
+def environment() -> Environment:
+    return look_around(Path("/nowhere"))
+
+
+class Notes:
+    """Keeps what is shown."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.events: list[Event] = []
+        self.places: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def event(self, event: Event) -> None:
+        self.events.append(event)
+
+    def place(self, job_id: str, agent: str) -> None:
+        self.places.append(f"{job_id} {agent}")
+
+
+@pytest.fixture
+def store(tmp_path: Path, migrated_file: Path) -> Iterator[Store]:
+    home = Home(tmp_path / "home").create()
+    home.database.write_bytes(migrated_file.read_bytes())
+    add_target(home, "box", {"kind": "local"})
+    with Store.open(home) as opened:
+        yield opened
+
+
+def runs_at(store: Store, there: FakeTarget) -> RemoteRuns:
+    return RemoteRuns(store, pause=lambda _: None, open_target=there.open)
+
+
+def recipe() -> LoadedRecipe:
+    return loads(RECIPE)
+
+
+def test_a_run_is_submitted_followed_fetched_and_cleared(store: Store, tmp_path: Path) -> None:
+    there, notes = FakeTarget([{"phase": PlacePhase.QUEUED, "reason": "no node is free"}, RUNNING, DONE]), Notes()
+    runs = runs_at(store, there)
+    experiment, jobs = runs.plan(recipe(), base=tmp_path)
+    assert experiment.state is ExperimentState.PENDING
+    data = runs.follow(experiment.id, notes)
+    assert data is not None
+    assert [entry.result.state for entry in data.entries] == ["failed"]
+    assert notes.notes == ["  queued at box: no node is free"]
+    assert notes.places == [f"{jobs[0].id} n1"]
+    (placement,) = runs.placements.of(experiment.id)
+    assert (placement.phase, placement.nodes) == (PlacePhase.CLEARED, ("n1",))
+    assert there.ended == [placement.key]
+    note = store.home.result_folder(experiment.id, jobs[0].id) / "placement.json"
+    assert '"native_id": "7"' in note.read_text()
+    assert runs.follow(experiment.id, notes) is not None  # what has ended is only shown
+
+
+def test_a_process_that_dies_after_the_submission_submits_nothing_twice(store: Store, tmp_path: Path) -> None:
+    there = FakeTarget([DONE])
+    there.cut_after_submission = True
+    experiment, _ = runs_at(store, there).plan(recipe(), base=tmp_path)
+    with pytest.raises(PowerCutError):
+        runs_at(store, there).follow(experiment.id, Notes())
+    assert runs_at(store, there).placements.of(experiment.id)[0].phase is PlacePhase.MADE
+    assert runs_at(store, there).follow(experiment.id, Notes()) is not None
+    assert len(there.payloads) == 1
+    assert len(store.records(experiment.id)) == 1
+
+
+def test_a_node_that_fails_is_avoided_by_the_next_try(store: Store, tmp_path: Path) -> None:
+    failed = {"phase": PlacePhase.ENDED, "ending": PlaceEnding.NODE, "reason": "Slurm says NODE_FAIL", "nodes": ("n1",)}
+    there, notes = FakeTarget([RUNNING, failed], [DONE]), Notes()
+    experiment, _ = (runs := runs_at(store, there)).plan(recipe(), base=tmp_path)
+    runs.follow(experiment.id, notes)
+    assert [payload.avoid for payload in there.payloads] == [(), ("n1",)]
+    assert [record.attempt for record in store.records(experiment.id)] == [2]
+    assert "  Slurm says NODE_FAIL: trying again elsewhere" in notes.notes
+
+
+def test_a_run_that_vanished_is_tried_again_and_then_given_up(store: Store, tmp_path: Path) -> None:
+    lost = {"phase": PlacePhase.LOST, "reason": "its folder is not there"}
+    there, notes = FakeTarget([lost], [lost], [lost]), Notes()
+    experiment, jobs = (runs := runs_at(store, there)).plan(recipe(), base=tmp_path)
+    runs.follow(experiment.id, notes)
+    assert len(there.payloads) == 3
+    assert store.experiment(experiment.id).state is ExperimentState.FAILED
+    assert [(event.job_id, event.message) for event in notes.events] == [(jobs[0].id, "its folder is not there")]
+
+
+def test_a_refused_submission_fails_the_experiment_and_a_lost_line_does_not(store: Store, tmp_path: Path) -> None:
+    there = FakeTarget([DONE])
+    there.refusal = CapacityError("no place for it")
+    refused, _ = runs_at(store, there).plan(recipe(), base=tmp_path)
+    with pytest.raises(CapacityError):
+        runs_at(store, there).follow(refused.id, Notes())
+    assert store.experiment(refused.id).state is ExperimentState.FAILED
+    there.refusal = TransportError("no way there")
+    waiting, _ = runs_at(store, there).plan(recipe(), base=tmp_path)
+    with pytest.raises(TransportError):
+        runs_at(store, there).follow(waiting.id, Notes())
+    assert store.experiment(waiting.id).state is ExperimentState.PENDING
+    there.refusal, there.troubles, notes = None, 2, Notes()
+    assert runs_at(store, there).follow(waiting.id, notes) is not None
+    assert notes.notes == ["box: the line is cut; trying again, the run goes on"] * 2
+
+
+def test_one_process_at_a_time_follows_an_experiment(store: Store, tmp_path: Path) -> None:
+    runs = runs_at(store, FakeTarget([DONE]))
+    experiment, _ = runs.plan(recipe(), base=tmp_path)
+    with runs.placements.own(experiment.id), pytest.raises(ConflictError, match="another command follows"):
+        runs_at(store, FakeTarget()).follow(experiment.id, Notes())
+
+
+def test_a_cancelled_run_that_measured_nothing_is_cancelled(store: Store, tmp_path: Path) -> None:
+    ended = {"phase": PlacePhase.ENDED, "ending": PlaceEnding.CANCELLED}
+    there = FakeTarget([ended])
+    experiment, _ = (runs := runs_at(store, there)).plan(recipe(), base=tmp_path)
+    with pytest.raises(NotFoundError):
+        runs.cancel(experiment.id)
+    assert runs.follow(experiment.id, Notes(), until_submitted=True) is None
+    runs.cancel(experiment.id)
+    assert len(there.ended) == 1
+    runs.follow(experiment.id, Notes())
+    assert store.experiment(experiment.id).state is ExperimentState.CANCELLED
+    with pytest.raises(ConflictError):
+        runs.cancel(experiment.id)
+
+
+def test_a_run_that_was_suspended_is_void(store: Store, tmp_path: Path) -> None:
+    there = FakeTarget([RUNNING | {"state": "SUSPENDED", "is_suspect": True}, RUNNING, DONE])
+    experiment, _ = (runs := runs_at(store, there)).plan(recipe(), base=tmp_path)
+    runs.follow(experiment.id, Notes())
+    (record,) = store.records(experiment.id)
+    assert record.result.failure is not None
+    assert record.result.failure.code == "suspended"
+
+
+def test_relative_files_of_a_recipe_travel_with_it(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "run.sh").write_text("echo speed=1")
+    text = RECIPE.replace("command:", "directory: work, command:")
+    there = FakeTarget([DONE])
+    runs = runs_at(store, there)
+    experiment, _ = runs.plan(loads(text), base=tmp_path)
+    runs.follow(experiment.id, Notes(), until_submitted=True)
+    (job,) = there.jobs[there.payloads[0].key]
+    assert b'"inputs/0/work"' in job
+
+
+def test_a_clean_removes_what_a_deleted_experiment_left(store: Store, tmp_path: Path) -> None:
+    there = FakeTarget([RUNNING])
+    runs = runs_at(store, there)
+    experiment, _ = runs.plan(recipe(), base=tmp_path)
+    runs.follow(experiment.id, Notes(), until_submitted=True)
+    target = find_target(store.home, "box")
+    assert clean_target(target, store, open_target=there.open) == []
+    store.delete_experiment(experiment.id)
+    (key,) = clean_target(target, store, open_target=there.open)
+    assert key in there.ended
+    assert runs.placements.open() == []
+
+
+# targets.toml
+
+
+def test_targets_are_added_beside_what_a_person_wrote_and_removed_alone(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home").create()
+    (home.root / "targets.toml").write_text('# mine\n[a]\nkind = "local"\n# kept\n\n[b]\nkind = "ssh"\nssh = "b"\n')
+    add_target(home, "c", {"kind": "slurm", "native": ("--reservation=x",), "minutes": 30})
+    assert {name: one.kind for name, one in read_targets(home).items()} == {"a": "local", "b": "ssh", "c": "slurm"}
+    with pytest.raises(ConflictError):
+        add_target(home, "c", {"kind": "local"})
+    remove_target(home, "b")
+    text = (home.root / "targets.toml").read_text()
+    assert text.startswith('# mine\n[a]\nkind = "local"\n# kept\n\n[c]\n')
+    assert find_target(home, "c").options["native"] == ("--reservation=x",)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kind": "slurm", "native": ("--uid=0",)}, "not an option that a target may add"),
+        ({"kind": "slurm", "native": ("--wrap=rm",)}, "not an option that a target may add"),
+        ({"kind": "slurm", "partition": "a b"}, "partition"),
+        ({"kind": "ssh"}, "ssh"),
+        ({"kind": "ssh", "ssh": "a", "lokc": "x"}, "lokc"),
+        ({"ssh": "a"}, "no kind"),
+        ({"kind": "cloud"}, "no executor is called"),
+    ],
+)
+def test_a_wrong_option_of_a_target_is_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        add_target(Home(tmp_path / "home"), "x", options)
+
+
+def test_a_host_of_ssh_needs_no_entry_and_an_unknown_name_is_told(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home").create()
+    target = find_target(home, "ssh:me@box.example")
+    assert (target.name, target.kind, target.options["ssh"]) == ("ssh-me-box-example", "ssh", "me@box.example")
+    trick = find_target(home, "ssh:-oProxyCommand=x")
+    with pytest.raises(InputError, match="is no host of ssh"):
+        open_executor(trick, home)
+    with pytest.raises(NotFoundError, match="no target is called 'box'"):
+        find_target(home, "box")

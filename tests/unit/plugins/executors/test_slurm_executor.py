@@ -1,0 +1,96 @@
+"""How often Slurm is asked, and what a job is that its queue has forgotten: with commands that count their calls."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from prony.model.target import Handle, PlacePhase, Target
+from prony.plugins.executors.slurm import SlurmExecutor
+from prony.ports.executor import ExecutorSite
+
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class MovedClock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def monotonic_ns(self) -> int:
+        return int(self.seconds * 1e9)
+
+    def now(self) -> datetime:
+        return BEGINNING + timedelta(seconds=self.seconds)
+
+
+@pytest.fixture
+def clock() -> MovedClock:
+    return MovedClock()
+
+
+@pytest.fixture
+def executor(tmp_path: Path, clock: MovedClock) -> SlurmExecutor:
+    """An executor whose squeue and sacct print what lies beside them, and note that they were asked."""
+    for name in ("squeue", "sacct"):
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\necho x >> {tmp_path}/{name}.calls\ncat {tmp_path}/{name}.out\n")
+        program.chmod(0o755)
+        (tmp_path / f"{name}.out").write_text("")
+        (tmp_path / f"{name}.calls").write_text("")
+    options = {"prefix": str(tmp_path / "there"), "setup": (f'export PATH="{tmp_path}:$PATH"',)}
+    target = Target(name="fake", kind="slurm", options=options)
+    return SlurmExecutor(target, ExecutorSite(folder=tmp_path, clock=clock))
+
+
+def handles(tmp_path: Path, count: int) -> list[Handle]:
+    found = [Handle(key=f"prony-{number}", native_id=str(number)) for number in range(count)]
+    for handle in found:
+        (tmp_path / "there" / "runs" / handle.key).mkdir(parents=True)
+    return found
+
+
+def count_calls(tmp_path: Path, name: str) -> int:
+    return (tmp_path / f"{name}.calls").read_text().count("x")
+
+
+def test_jobs_that_wait_for_ten_minutes_cost_few_questions(
+    executor: SlurmExecutor, clock: MovedClock, tmp_path: Path
+) -> None:
+    waiting = handles(tmp_path, 8)
+    lines = [f"{one.native_id}|{one.key}|PENDING|N/A||Priority\n" for one in waiting]
+    (tmp_path / "squeue.out").write_text("".join(lines))
+    for _ in range(30):
+        clock.seconds += 20
+        seen = executor.look(waiting, {})
+        assert {one.phase for one in seen} == {PlacePhase.QUEUED}
+    assert count_calls(tmp_path, "squeue") <= 15
+    assert count_calls(tmp_path, "sacct") == 0
+
+
+def test_a_forgotten_job_is_asked_of_the_accounts_and_lost_after_five_minutes(
+    executor: SlurmExecutor, clock: MovedClock, tmp_path: Path
+) -> None:
+    (tmp_path / "sacct.out").write_text("Slurm accounting storage is disabled\n")
+    (gone,) = handles(tmp_path, 1)
+    phases = []
+    for _ in range(20):
+        clock.seconds += 20
+        phases.append(executor.look([gone], {})[0].phase)
+    assert phases[0] is PlacePhase.QUEUED
+    assert phases[-1] is PlacePhase.LOST
+    assert 15 <= phases.index(PlacePhase.LOST) <= 16
+    assert count_calls(tmp_path, "sacct") <= 12
+
+
+def test_the_folder_is_believed_before_slurm(executor: SlurmExecutor, clock: MovedClock, tmp_path: Path) -> None:
+    (one,) = handles(tmp_path, 1)
+    (tmp_path / "squeue.out").write_text(f"0|{one.key}|RUNNING|2026-01-01T00:00:00|n1|None\n")
+    clock.seconds += 20
+    assert executor.look([one], {})[0].phase is PlacePhase.RUNNING
+    (tmp_path / "there" / "runs" / one.key / "DONE").write_text("{}")
+    seen = executor.look([one], {})[0]
+    assert (seen.phase, seen.state, seen.nodes) == (PlacePhase.ENDED, "RUNNING", ("n1",))
