@@ -17,7 +17,7 @@ from servers.commands import call_prony
 from servers.needs import lack
 from servers.packaged import environment
 
-QUICK = ("--runs", "1", "--passes", "1", "--threads", "1", "--no-report", "--set", "measure.warmup=1")
+QUICK = ("--runs", "1", "--passes", "1", "--threads", "1", "--no-report", "--set", "measure.warmup=0")
 
 
 @pytest.fixture(autouse=True)

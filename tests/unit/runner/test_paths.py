@@ -33,7 +33,7 @@ NO_PATHS = {
     "ModelWorkload.engine_version ModelWorkload.unit OllamaOptions.keep_alive OllamaOptions.model "
     "OllamaOptions.parameters OpenAiOptions.extra OpenAiOptions.model PostgresOptions.database PostgresOptions.sql "
     "PostgresOptions.user PostgresOptions.values Recipe.description Recipe.labels Recipe.name "
-    "Recipe.watch RecipeAlarm.labels RecipeAlarm.owner S3Options.bucket "
+    "Recipe.units Recipe.watch RecipeAlarm.labels RecipeAlarm.owner S3Options.bucket "
     "S3Options.region ScriptMetric.name ScriptMetric.pattern ScriptMetric.unit ScriptSource.checksum ScriptSource.name "
     "ScriptWorkload.directory_name "
     "QaOptions.answers QaOptions.context QaOptions.question SummarizeOptions.article SummarizeOptions.id "

@@ -129,7 +129,7 @@ class Child:
 
     def _load_only(self) -> dict[str, Any]:
         _, made, call = self._ready_to_run()
-        self._first(call)
+        self._during("first", call, stamped=True)
         self._keep_stages(call)
         return self._samples() | {"inputs": _facts(made)}
 
@@ -140,7 +140,7 @@ class Child:
 
     def _measure(self) -> dict[str, Any]:
         session, made, call = self._ready_to_run()
-        self._first(call)
+        self._during("first", call, stamped=True)
         warm = self._warm_up(call)
         if not self.stop.asked:
             settle = self.order.warmup is None
@@ -214,9 +214,6 @@ class Child:
         )
         return made, session.bind({item.name: item.array for item in made})
 
-    def _first(self, call: Call) -> None:
-        self._during("first", call, stamped=True)
-
     def _warm_up(self, call: Call) -> bool | None:
         stamps = self.stamps.setdefault("warmup", Stamps())
         self.cpu_before_warmup_ns = time.process_time_ns()
@@ -227,11 +224,12 @@ class Child:
         gc.collect()
         gc.disable()
         # The runner reads the machine's counters now, so that they cover the measured window and nothing else.
-        before = self.stamps["warmup"] or self.stamps["first"]
+        before = self.stamps["warmup"] or self.stamps.get("first") or Stamps()
+        each_ns = before.durations()[-1] if len(before) else 0
         while True:
             if "device" in about:
                 self._read_canary("before", call)
-            self.wire.send("ready", inference_ns=before.ends[-1] - before.begins[-1], **about)
+            self.wire.send("ready", inference_ns=each_ns, **about)
             if os.read(self.gate, 1) != b"m" or self.stop.asked:
                 return
             self._warm_longer(call)
