@@ -11,7 +11,7 @@ from pathlib import Path
 from .house import PACKAGE, ROOT, modules, page, section, tree
 
 FunctionLike = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-MOST_ROOMS = 11
+MOST_ROOMS = 10
 BEGINS = ("prony.cli.main", "prony.cli.commands.run")
 # How options travel: as they were parsed, as what they mean for the end of a run, and as overrides of the recipe.
 KINDS = ("ArgumentParser", "Namespace", "RunOutput")

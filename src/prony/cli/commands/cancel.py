@@ -17,7 +17,7 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     from prony.cli.cancel_or_retry import change_by_id
     from prony.cli.remote import connect_server
-    from prony.cli.run_on import cancel_placed
+    from prony.cli.submit import cancel_placed
 
     if cancel_placed(options):
         return 0

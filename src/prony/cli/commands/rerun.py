@@ -35,7 +35,7 @@ def command(options: Namespace) -> int:
     with Bench.open() as bench:
         earlier, loaded = bench.load_earlier(options.experiment)
         if loaded.recipe.place.on not in (None, "local"):
-            from prony.cli.run_on import place_recipe
+            from prony.cli.submit import place_recipe
 
             return place_recipe(bench, loaded, output, base=Path(earlier.base), rerun_of=earlier.id)
         with following() as follower:

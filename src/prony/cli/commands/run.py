@@ -63,7 +63,7 @@ def command(options: Namespace) -> int:
 
         return submit(loaded, overrides, output, options)
     if loaded.recipe.place.on not in (None, "local"):
-        from prony.cli.run_on import run_recipe_on_target
+        from prony.cli.submit import run_recipe_on_target
 
         _check_there(options)
         return run_recipe_on_target(loaded, output, detach=options.detach)

@@ -22,7 +22,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.cli.remote import connect_server
-    from prony.cli.run_on import watch_placed
+    from prony.cli.submit import watch_placed
 
     code = watch_placed(options)
     if code is not None:
