@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -39,9 +40,9 @@ measure: {{repeats: {repeats}, warmup: 0}}
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A short path: sockets lie below."""
-    made = tmp_path_factory.mktemp("x")
+def place() -> Iterator[Path]:
+    """A short path: sockets lie below, and below a long one they would be in a folder that others use too."""
+    made = Path(tempfile.mkdtemp(prefix="x"))
     yield made
     shutil.rmtree(made, ignore_errors=True)
 

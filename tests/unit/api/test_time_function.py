@@ -35,8 +35,8 @@ def test_a_slow_function_is_timed_call_by_call() -> None:
     assert len(times.durations_ms) == 20
     assert min(times.durations_ms) >= 1
     assert times.first_result == 1
-    # Once before all, once to see how long it takes, and then as often as it says.
-    assert len(called) == 2 + times.warm_up_calls + 20
+    # Once before all, once or twice to see how long it takes, and then as often as it says.
+    assert len(called) - times.warm_up_calls - 20 in (2, 3)
 
 
 def test_a_quick_function_is_timed_in_groups_of_calls() -> None:

@@ -17,6 +17,8 @@ from prony.compat.ai_factory.dialect import AiFactoryDialect
 from prony.compat.ai_factory.exporter import write
 from prony.compat.ai_factory.importer import AiFactoryImporter
 from prony.compat.benchmark_ai.dialect import BenchmarkAiDialect
+from prony.compat.ruckus.dialect import RuckusDialect
+from prony.compat.ruckus.exporter import WRITER
 from prony.compat.sark.agent.agent_link import SarkAgentLink
 from prony.compat.sark.agent.link import SarkLink
 from prony.compat.sark.agent.server import SarkServer
@@ -31,9 +33,9 @@ from prony.ports.face import Face, FaceOptions
 from prony.ports.importer import Importer
 
 # The type checker reads these: whoever leaves out a verb of a port is told.
-DIALECTS: tuple[Dialect, ...] = (AiFactoryDialect(), BenchmarkAiDialect())
+DIALECTS: tuple[Dialect, ...] = (AiFactoryDialect(), BenchmarkAiDialect(), RuckusDialect())
 IMPORTERS: tuple[Importer, ...] = (AiFactoryImporter(),)
-EXPORTERS: tuple[Exporter, ...] = (write,)
+EXPORTERS: tuple[Exporter, ...] = (write, WRITER)
 RULES: tuple[ComparisonRule, ...] = (fixed_limits,)
 FACES: tuple[Face, ...] = (SarkFace(),)
 FACE_OPTIONS: tuple[FaceOptions, ...] = (SarkOptions(),)

@@ -114,7 +114,7 @@ def test_the_list_tells_which_kinds_may_be_asked_for_and_takes_several(
         return {one["name"] for one in house.client.get("/api/v1/listing", params={"kind": kind}).json()["items"]}
 
     found = house.client.get("/api/v1/listing").json()
-    assert found["kinds"] == ["hardware", "model", "script", "service"]
+    assert found["kinds"] == ["hardware", "llm", "model", "script", "service"]
     assert names("model") == {"shown"}
     assert names("model,script") == {"shown", "told"}
     assert names("service") == set()
