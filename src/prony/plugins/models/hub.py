@@ -256,7 +256,8 @@ class HubFetch:
         """Bring the chosen files, and then what the only one of them names; sizes are told and checked before."""
         total = sum(one.size for one in chosen)
         check_size(str(self.wanted), total, self.fetching.limits())
-        self.fetching.progress(0, total)
+        if any(not _is_here(folder, one) for one in chosen):
+            self.fetching.progress(0, total)
         for one in chosen:
             yield self._bring(folder, snapshot.commit, one, total)
         first = folder / chosen[0].name
@@ -268,7 +269,7 @@ class HubFetch:
 
     def _bring(self, folder: Path, commit: str, one: HubFile, total: int) -> Path:
         path, spent = folder / one.name, self.fetching.spent
-        if not path.is_file() or path.stat().st_size != one.size:
+        if not _is_here(folder, one):
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_name(f".{path.name}.part")
             self._download(commit, one, part, lambda size, _: self.fetching.progress(spent + size, total))
@@ -324,6 +325,12 @@ def _drop_other_weights(files: Sequence[HubFile]) -> list[HubFile]:
     kept = [one for one in files if not one.name.endswith(others)]
     has_sharded = any(one.name.startswith("model") and one.name.endswith(found) for one in kept)
     return [one for one in kept if not (has_sharded and one.name.startswith("consolidated"))]
+
+
+def _is_here(folder: Path, one: HubFile) -> bool:
+    """Tell whether a file was fetched; its content was checked before it got its name."""
+    path = folder / one.name
+    return path.is_file() and path.stat().st_size == one.size
 
 
 def _is_part(name: str, stem: str, count: str) -> bool:
