@@ -106,14 +106,14 @@ class HubFile:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class RepoSnapshot:
     """A repository at one commit."""
 
     commit: str
     files: tuple[HubFile, ...]
 
     @classmethod
-    def parse(cls, answer: bytes, wanted: HubReference) -> Snapshot:
+    def parse(cls, answer: bytes, wanted: HubReference) -> RepoSnapshot:
         try:
             document = json.loads(answer)
             files = tuple(map(_read_sibling, document["siblings"]))
@@ -206,11 +206,11 @@ class HubFetch:
         resolved = replace(wanted, path=place).at(snapshot.commit)
         return ModelFiles(path=root / snapshot.commit / place, files=files, source=resolved)
 
-    def _resolve(self) -> Snapshot:
+    def _resolve(self) -> RepoSnapshot:
         """Return the commit that the revision means now; a commit that is known already is not asked for again."""
         note = _note_of(self.root, self.wanted.revision)
         if note.is_file() and (self.hub.is_offline or _COMMIT.fullmatch(self.wanted.revision)):
-            return Snapshot.parse(note.read_bytes(), self.wanted)
+            return RepoSnapshot.parse(note.read_bytes(), self.wanted)
         if self.hub.is_offline:
             raise NotFoundError(
                 f"{self.wanted} is not in the cache, and HF_HUB_OFFLINE is set",
@@ -221,7 +221,7 @@ class HubFetch:
         answer.unlink(missing_ok=True)
         limits = replace(self.fetching.limits(), headers=self.hub.headers, done=lambda *_: None)
         self._ask(self.hub.listing_url(self.wanted), answer, limits)
-        snapshot = Snapshot.parse(answer.read_bytes(), self.wanted)
+        snapshot = RepoSnapshot.parse(answer.read_bytes(), self.wanted)
         _note_of(self.root, snapshot.commit).write_bytes(answer.read_bytes())
         answer.replace(note)
         return snapshot
@@ -249,10 +249,10 @@ class HubFetch:
         note = _note_of(self.root, self.wanted.revision)
         if not note.is_file():
             return ""
-        commit = Snapshot.parse(note.read_bytes(), self.wanted).commit
+        commit = RepoSnapshot.parse(note.read_bytes(), self.wanted).commit
         return f"HF_HUB_OFFLINE=1 uses what it was when it was last asked for, where it is here: commit {commit}"
 
-    def _bring_all(self, folder: Path, snapshot: Snapshot, chosen: Sequence[HubFile]) -> Iterator[Path]:
+    def _bring_all(self, folder: Path, snapshot: RepoSnapshot, chosen: Sequence[HubFile]) -> Iterator[Path]:
         """Bring the chosen files, and then what the only one of them names; sizes are told and checked before."""
         total = sum(one.size for one in chosen)
         check_size(str(self.wanted), total, self.fetching.limits())
