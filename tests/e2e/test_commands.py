@@ -142,7 +142,7 @@ def test_an_unknown_model_fails_its_job_and_names_the_nearest(tmp_path: Path) ->
     ("key", "value", "told"),
     [
         ("engine", "onnxruntim", "no engine is called 'onnxruntim'\n hint: did you mean onnxruntime?"),
-        ("model", "hf:tiny", "no source of models is called 'hf'\n hint: known: file, ftp, https, s3, zoo"),
+        ("model", "cloud:tiny", "no source of models is called 'cloud'\n hint: known: file, ftp, hf, https, s3, zoo"),
     ],
 )
 def test_a_name_that_nobody_has_is_refused_before_anything_is_stored(

@@ -95,8 +95,7 @@ class Bars:
     def _show(self, event: Event, task: TaskID) -> None:
         match event.kind:
             case "prepare":
-                size = f" {event.done / 2**20:.0f} MiB" if event.done >= 2**20 else ""
-                self._progress.update(task, now=event.message + size)
+                self._progress.update(task, now=event.message + _transfer_text(event))
             case "started":
                 self._progress.update(task, total=event.total, now="ready")
             case "repetition":
@@ -129,6 +128,8 @@ class Lines:
         title = self._titles.get(event.job_id, event.job_id)
         if event.kind == "repetition" and event.state:
             self.note(f"  {title}: repetition {event.done} of {event.total}, {event.message or event.state}")
+        elif event.kind == "prepare" and not event.done and event.total >= 2**20:
+            self.note(f"  {title}: {event.message}{_transfer_text(event)}")
         elif event.kind == "load" and event.live is not None:
             if abs(event.live.elapsed_s - self._told_s) >= _LOAD_LINE_S:  # back to little when the next one begins
                 self._told_s = event.live.elapsed_s
@@ -150,6 +151,14 @@ class Lines:
         except BrokenPipeError:  # whoever listened has gone, as if they had pressed Ctrl-C on their way out
             self._alone = True
             raise KeyboardInterrupt from None
+
+
+def _transfer_text(event: Event) -> str:
+    """Return how much of a model is here and how much there is; nothing where it is small or not known."""
+    if max(event.done, event.total) < 2**20:
+        return ""
+    done = f"{event.done / 2**20:.0f}"
+    return f" {done} of {event.total / 2**20:.0f} MiB" if event.total else f" {done} MiB"
 
 
 def _load_text(live: Live | None) -> str:

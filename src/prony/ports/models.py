@@ -24,10 +24,14 @@ PRIVATE_WORDS = ("refuse", "allow", "plain")
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """A model on disk. `files` holds every file it needs, the main one first. Never written to by a reader."""
+    """A model on disk. `files` holds every file it needs, the main one first. Never written to by a reader.
+
+    `source` is the reference with what it was resolved to, where it may mean another version tomorrow.
+    """
 
     path: Path
     files: tuple[Path, ...]
+    source: str = ""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ def fetch(model: str, options: FetchOptions, progress: Progress) -> tuple[ModelF
     """Bring the model to this disk, if the policy allows it, and say which bytes it is."""
     options.policy.check_scheme(model)
     files = source_of(model).fetch(model, options, progress)
-    return files, _facts(model, files)
+    return files, _facts(files.source or model, files)
 
 
 def _facts(source: str, files: ModelFiles) -> ModelFacts:

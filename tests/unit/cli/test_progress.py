@@ -52,6 +52,13 @@ def test_a_repetition_that_is_made_again_says_why(capsys: pytest.CaptureFixture[
     assert f"repetition 1 of 5, {why}" in said(capsys, event)
 
 
+def test_the_size_of_a_model_is_told_before_it_is_fetched(capsys: pytest.CaptureFixture[str]) -> None:
+    fetching = [
+        Event(kind="prepare", job_id="x-001", done=n * 2**20, total=9 * 2**20, message="fetching m") for n in (0, 9)
+    ]
+    assert said(capsys, *fetching).splitlines()[1:] == ["  t: fetching m 0 of 9 MiB"]
+
+
 def test_a_terminal_that_cannot_redraw_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setenv("TERM", "dumb")

@@ -4751,7 +4751,7 @@ export interface components {
             kind: "llm";
             /**
              * Model
-             * @description a GGUF file, a folder in Hugging Face's layout, zoo:llm-NAME, https:// or s3://
+             * @description a GGUF file, a folder in Hugging Face's layout, hf:ORG/NAME@REVISION, zoo:llm-NAME, https:// or s3://
              * @example zoo:llm-1m
              * @example models/mine.gguf
              */
@@ -5469,7 +5469,7 @@ export interface components {
             kind: "model";
             /**
              * Model
-             * @description zoo:NAME, a path, https://, s3:// or ftp://
+             * @description zoo:NAME, a path, https://, hf:ORG/NAME@REVISION/FILE, s3:// or ftp://
              * @example zoo:mobilenet-v2
              * @example models/mine.onnx
              */

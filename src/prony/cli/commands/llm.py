@@ -16,7 +16,9 @@ _ALL = "all"
 def arguments(parser: ArgumentParser) -> None:
     """Measure a language model: prompts read (pp512) and tokens written (tg128), at depths and batch sizes. Options
     that take several values separate them by commas. What comes out is kept like any other experiment."""
-    parser.add_argument("model", metavar="MODEL", help="a GGUF file, a Hugging Face folder, zoo:llm-NAME or a URL")
+    parser.add_argument(
+        "model", metavar="MODEL", help="a GGUF file, a Hugging Face folder, hf:ORG/NAME, zoo:llm-NAME or a URL"
+    )
     parser.add_argument("--engine", metavar="NAMES", help="llamacpp, transformers, ... (by the model's format)")
     parser.add_argument("--engines", choices=(_ALL,), help="all: every engine here that loads the model, in turns")
     parser.add_argument("--unit", default="cpu", metavar="NAMES", help="cpu, cuda, cuda-1, ... (cpu)")

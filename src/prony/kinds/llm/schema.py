@@ -36,7 +36,7 @@ class LlmWorkload(Workload):
     kind: Literal["llm"] = Field(description="which kind of workload this is")
     model: str = Field(
         min_length=1,
-        description="a GGUF file, a folder in Hugging Face's layout, zoo:llm-NAME, https:// or s3://",
+        description="a GGUF file, a folder in Hugging Face's layout, hf:ORG/NAME@REVISION, zoo:llm-NAME, https:// or s3://",
         examples=["zoo:llm-1m", "models/mine.gguf"],
         json_schema_extra={"path": "reference"},
     )

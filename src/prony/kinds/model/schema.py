@@ -98,7 +98,7 @@ class ModelWorkload(Workload):
     kind: Literal["model"] = Field(description="which kind of workload this is")
     model: str = Field(
         min_length=1,
-        description="zoo:NAME, a path, https://, s3:// or ftp://",
+        description="zoo:NAME, a path, https://, hf:ORG/NAME@REVISION/FILE, s3:// or ftp://",
         examples=["zoo:mobilenet-v2", "models/mine.onnx"],
         json_schema_extra={"path": "reference"},
     )

@@ -237,7 +237,7 @@ class S3Source:
 
 def _may_be_folder(error: PronyError) -> bool:
     """A store that does not let us list says that a missing object is forbidden."""
-    return isinstance(error, NotFoundError) or "may not be read" in error.message
+    return isinstance(error, NotFoundError) or error.code == "no_access"
 
 
 def _split_reference(reference: str) -> tuple[str, str]:

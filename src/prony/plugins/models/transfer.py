@@ -271,7 +271,9 @@ def _check_status(url: str, response: httpx.Response) -> None:
         raise NotFoundError(f"{url} does not exist ({status})", hint="check the URL in a browser", code="unknown_model")
     if status in (401, 403):
         raise InputError(
-            f"{url} may not be read without an account ({status})", hint="download it yourself and give its path"
+            f"{url} may not be read without an account ({status})",
+            hint="download it yourself and give its path",
+            code="no_access",
         )
     if status in _PASSING_STATUS:
         raise BrokenError(f"the server answered {status}")
