@@ -13,7 +13,7 @@ from prony.app import experiment_data, results
 from prony.app.bench import draft_experiment
 from prony.app.check_jobs import check_alone, check_target
 from prony.app.targets import find_target, open_executor, target_names
-from prony.dispatch.placing import is_placed_again, next_look_s, placement_key
+from prony.dispatch.placing import is_placed_again, next_look_s, nodes_to_avoid, placement_key
 from prony.errors import ConflictError, NotFoundError, PronyError, TransportError
 from prony.model.event import Event
 from prony.model.experiment import Experiment, ExperimentState
@@ -145,7 +145,7 @@ class RemoteRuns:
                 job_ids=tuple(job.id for job in self._store.jobs(experiment.id) if job.id not in done),
                 target=last.target if last else find_target(self._store.home, experiment.recipe.place.on or ""),
                 attempt=attempt,
-                avoid=(*last.avoid, *last.nodes) if last else (),
+                avoid=nodes_to_avoid(last) if last else (),
                 made_at=self._clock.now(),
             )
         )

@@ -189,6 +189,15 @@ def test_a_node_that_fails_is_avoided_by_the_next_try(store: Store, tmp_path: Pa
     assert "  Slurm says NODE_FAIL: trying again elsewhere" in notes.notes
 
 
+def test_a_run_that_made_room_may_come_back_to_its_node(store: Store, tmp_path: Path) -> None:
+    taken = {"phase": PlacePhase.ENDED, "ending": PlaceEnding.PREEMPTED, "nodes": ("n1",)}
+    there = FakeTarget([RUNNING, taken], [DONE])
+    experiment, _ = (runs := runs_at(store, there)).plan(recipe(), base=tmp_path)
+    runs.follow(experiment.id, Notes())
+    assert [payload.avoid for payload in there.payloads] == [(), ()]
+    assert [record.attempt for record in store.records(experiment.id)] == [2]
+
+
 def test_a_run_that_vanished_is_tried_again_and_then_given_up(store: Store, tmp_path: Path) -> None:
     lost = {"phase": PlacePhase.LOST, "reason": "its folder is not there"}
     there, notes = FakeTarget([lost], [lost], [lost]), Notes()
