@@ -217,7 +217,7 @@ def explain_refusal(told: str, target: str) -> PronyError:
         if words in told:
             return InputError(
                 f"Slurm refuses the option {option} of the target {target}: {text}",
-                hint=f"prony targets check {target} says what there is",
+                hint=f"prony targets check {target} says what there is; a recipe may ask for it by place.queue",
                 code="slurm_option",
             )
     if any(words in told for words in _NO_ROOM):
