@@ -14,6 +14,7 @@ from prony.compat.ai_factory.dialect_nouns import SERVICES
 from prony.compat.ai_factory.dialect_sections import CLIENTS
 from prony.errors import InputError, RecipeError
 from prony.kinds.service.schema import ServiceWorkload
+from prony.model.place import QueueWish
 from prony.recipe import LoadedRecipe, load, loads
 from servers.ai_factory import recipes, sweep
 
@@ -254,10 +255,12 @@ def test_settings_that_are_empty_are_no_crash() -> None:
 def test_what_is_not_honoured_is_said_with_its_line_and_once_for_a_cluster() -> None:
     loaded = load(next(path for path in EXAMPLES if path.stem == "redis"), ["place.on=local"])
     said = [note.removeprefix(str(loaded.path)) for note in loaded.notes]
-    first = ":7: service.partition: is of a cluster: the options of the target say it"
-    assert said[0] == f"{first}; so are nodes (line 8), time_limit (line 9)"
-    assert said[1].startswith(":11: service.settings.port: is Prony's choice")
-    assert said[3].startswith(":23: client.settings.warmup_delay: is not waited for")
+    first = ":7: service.partition: is asked of the target's queue, where it has one and its options do not say it"
+    assert said[0] == f"{first}; so is time_limit (line 9)"
+    assert said[1] == ":8: service.nodes: is of a cluster: the options of the target say it"
+    assert loaded.recipe.place.queue == QueueWish(partition="cpu", minutes=10)
+    assert said[2].startswith(":11: service.settings.port: is Prony's choice")
+    assert said[4].startswith(":23: client.settings.warmup_delay: is not waited for")
     assert [int(note.split(":")[1]) for note in said] == sorted(int(note.split(":")[1]) for note in said)
 
 

@@ -348,6 +348,82 @@ def test_what_was_measured_before_the_time_limit_is_kept(
     executor.end([handle])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("partition", ["test", "cheap"])  # preempted jobs are queued again, or cancelled
+def test_a_job_that_makes_room_for_another_is_told_from_one_that_ended(
+    request: pytest.FixtureRequest,
+    slurm: Slurm,
+    place: Path,
+    payload: Callable[..., Payload],
+    tmp_path: Path,
+    partition: str,
+) -> None:
+    executor = slurm_executor(request, place, tmp_path, partition=partition, exclusive=True)
+    handle = executor.submit(payload(f"prony-{partition}-1-00000000", "sleep 1000"))
+    wait_for(executor, handle, is_measuring)
+    slurm.run("sbatch", "--partition=first", "--nodes=2", "--exclusive", "--output=/dev/null", "--wrap=true")
+    seen = wait_for(executor, handle, has_ended)
+    assert (seen.ending, seen.state) == (PlaceEnding.PREEMPTED, "PREEMPTED")
+    assert seen.reason == f"Slurm says PREEMPTED on {seen.nodes[0]}"
+    assert executor.fetch(handle, tmp_path / "in") is True
+    executor.end([handle])
+    slurm.wait_idle()
+
+
+@pytest.mark.slow
+def test_a_suspension_is_known_although_nobody_looked_meanwhile(
+    request: pytest.FixtureRequest, slurm: Slurm, place: Path, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    executor = slurm_executor(request, place, tmp_path)
+    gate = tmp_path / "gate"
+    handle = executor.submit(payload("prony-sus-1-00000000", f"sh -c 'until [ -e {gate} ]; do sleep 0.05; done'"))
+    wait_for(executor, handle, is_measuring)
+    slurm.run("scontrol", "suspend", handle.native_id)
+    stopped_at = time.monotonic()
+    while time.monotonic() < stopped_at + 2:  # Slurm counts whole seconds
+        time.sleep(0.1)
+    slurm.run("scontrol", "resume", handle.native_id)
+    gate.touch()
+    seen = wait_for(executor, handle, has_ended)
+    assert (seen.ending, seen.is_suspect) == (PlaceEnding.DONE, True)
+    executor.end([handle])
+
+
+@pytest.mark.slow
+def test_a_runner_that_does_not_hear_of_its_time_limit_leaves_what_it_measured(
+    request: pytest.FixtureRequest, slurm: Slurm, place: Path, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    deaf = tmp_path / "deaf"
+    deaf.write_text(
+        f"#!{sys.executable}\nimport os, signal, sys\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
+        f"os.execv({sys.executable!r}, [{sys.executable!r}, *sys.argv[1:]])\n"
+    )
+    deaf.chmod(0o700)
+    executor = slurm_executor(request, place, tmp_path, python=str(deaf))
+    handle = executor.submit(payload("prony-deaf-1-00000000", "sh -c 'echo speed=1; sleep 0.5'", repeats=10_000))
+    wait_for(executor, handle, is_measuring)
+    slurm.run("scontrol", "update", f"JobId={handle.native_id}", "EndTime=now")  # looked at every half minute
+    seen = wait_for(executor, handle, has_ended, within_s=180)
+    assert (seen.ending, seen.state) == (PlaceEnding.TIME, "TIMEOUT")
+    assert executor.fetch(handle, tmp_path / "in") is False
+    assert '"partial"' in (tmp_path / "in" / "result" / "exp-001" / "result.json").read_text()
+    executor.end([handle])
+
+
+@pytest.mark.slow
+def test_a_job_that_another_cancels_keeps_what_it_measured_and_says_so(
+    request: pytest.FixtureRequest, slurm: Slurm, place: Path, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    executor = slurm_executor(request, place, tmp_path)
+    handle = executor.submit(payload("prony-gone-1-00000000", "sleep 1000"))
+    wait_for(executor, handle, is_measuring)
+    slurm.run("scancel", handle.native_id)
+    seen = wait_for(executor, handle, has_ended)
+    assert (seen.ending, seen.reason) == (PlaceEnding.DONE, f"Slurm says CANCELLED on {seen.nodes[0]}")
+    assert executor.fetch(handle, tmp_path / "in") is True
+    executor.end([handle])
+
+
 # Installing
 
 

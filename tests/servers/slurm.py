@@ -55,7 +55,11 @@ JobCompType=jobcomp/none
 JobAcctGatherType=jobacct_gather/none
 NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={n1} CPUs=2 RealMemory=2000 State=UNKNOWN
 NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={n2} CPUs=2 RealMemory=2000 State=UNKNOWN
-PartitionName=test Nodes=n1,n2 Default=YES MaxTime=60 DefMemPerCPU=100 State=UP
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=test Nodes=n1,n2 Default=YES MaxTime=60 DefMemPerCPU=100 State=UP PriorityTier=1
+PartitionName=cheap Nodes=n1,n2 MaxTime=60 DefMemPerCPU=100 State=UP PriorityTier=1 PreemptMode=CANCEL
+PartitionName=first Nodes=n1,n2 MaxTime=60 DefMemPerCPU=100 State=UP PriorityTier=9 PreemptMode=OFF
 """
 
 
@@ -110,7 +114,7 @@ class Slurm:
 
     def wait_idle(self) -> None:
         """Return when both nodes are free."""
-        self._wait(lambda: self.run("sinfo", "-h", "-N", "-o", "%T").split() == ["idle", "idle"], "nodes")
+        self._wait(lambda: set(self.run("sinfo", "-h", "-N", "-o", "%T").split()) == {"idle"}, "nodes")
 
     def _wait(self, is_ready: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + _READY_S

@@ -12,8 +12,8 @@ from typing import Protocol
 from prony.app import experiment_data, results
 from prony.app.bench import draft_experiment
 from prony.app.check_jobs import check_alone, check_target
-from prony.app.targets import find_target, open_executor, target_names
-from prony.dispatch.placing import is_placed_again, next_look_s, placement_key
+from prony.app.targets import ask_target, find_target, open_executor, target_names
+from prony.dispatch.placing import is_placed_again, next_look_s, nodes_to_avoid, placement_key
 from prony.errors import ConflictError, NotFoundError, PronyError, TransportError
 from prony.model.event import Event
 from prony.model.experiment import Experiment, ExperimentState
@@ -73,9 +73,12 @@ class RemoteRuns:
         """Keep a new experiment that is to run at the target which its recipe names; nothing is sent yet.
 
         Raises:
-            InputError: there is no such target, or several machines are to run a job together.
+            InputError: there is no such target, what is asked of it cannot be, or several machines are to run a job
+                together.
         """
-        check_target(loaded, target_names(loaded.recipe.place.on, self._store.home))
+        place = loaded.recipe.place
+        check_target(loaded, target_names(place.on, self._store.home))
+        ask_target(find_target(self._store.home, place.on or ""), place.queue)
         experiment, jobs = draft_experiment(loaded, self._clock, base=base, rerun_of=rerun_of)
         check_alone(jobs)
         # No process owns it: whoever follows it next goes on with it.
@@ -137,15 +140,16 @@ class RemoteRuns:
         if last is not None and last.phase is not PlacePhase.CLEARED:
             return last
         attempt = 1 if last is None else last.attempt + 1
-        done = self._complete_jobs(experiment.id)
+        done, place = self._complete_jobs(experiment.id), experiment.recipe.place
+        found = last.target if last else ask_target(find_target(self._store.home, place.on or ""), place.queue)
         return self.placements.save(
             Placement(
                 key=placement_key(experiment.id, attempt, self.placements.home_id()),
                 experiment_id=experiment.id,
                 job_ids=tuple(job.id for job in self._store.jobs(experiment.id) if job.id not in done),
-                target=last.target if last else find_target(self._store.home, experiment.recipe.place.on or ""),
+                target=found,
                 attempt=attempt,
-                avoid=(*last.avoid, *last.nodes) if last else (),
+                avoid=nodes_to_avoid(last) if last else (),
                 made_at=self._clock.now(),
             )
         )

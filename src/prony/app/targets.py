@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from prony.errors import ConflictError, InputError, NotFoundError
+from prony.model.place import QueueWish
 from prony.model.target import TARGET_NAME, OptionValue, Target
 from prony.ports import plugins
 from prony.ports.clock import Clock, SystemClock
@@ -89,6 +90,20 @@ def find_target(home: Home, name: str) -> Target:
     near = plugins.nearest(name, known)
     hint = f"did you mean {near}?" if near else f"known: {', '.join((HERE, *known))}; prony targets add makes one"
     raise NotFoundError(f"no target is called {name!r}", hint=hint, code="unknown_target")
+
+
+def ask_target(target: Target, wish: QueueWish | None) -> Target:
+    """Return a target with what a recipe asks of its queue, where its kind has that option and its owner is silent.
+
+    Raises:
+        InputError: what is asked cannot be an option.
+    """
+    if wish is None:
+        return target
+    known = plugins.load_plugin(plugins.EXECUTORS, target.kind).Options.model_fields
+    asked = {name: value for name, value in wish.model_dump(exclude_none=True).items() if name in known}
+    options = asked | target.options
+    return check_target_options(target.name, {"kind": target.kind, **options}, "place.queue")
 
 
 def target_names(wanted: str | None, home: Home) -> list[str]:

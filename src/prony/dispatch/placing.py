@@ -7,7 +7,7 @@ from prony.model.target import PlaceEnding, Placement, PlacePhase
 _FIRST_LOOK_S, _MOST_S, _GROWTH = 0.5, 60.0, 1.5
 _WATCHED_S = 2.0
 # The surroundings failed and not the job: somewhere else it may well succeed.
-_ELSEWHERE = frozenset({PlaceEnding.NODE, PlaceEnding.LOST})
+_ELSEWHERE = frozenset({PlaceEnding.NODE, PlaceEnding.LOST, PlaceEnding.PREEMPTED})
 
 
 def placement_key(experiment_id: str, attempt: int, home_id: str) -> str:
@@ -18,6 +18,11 @@ def placement_key(experiment_id: str, attempt: int, home_id: str) -> str:
 def is_placed_again(placement: Placement, most: int) -> bool:
     """Was it the machine that failed, and may the jobs be placed once more?"""
     return placement.attempt < most and placement.ending in _ELSEWHERE
+
+
+def nodes_to_avoid(last: Placement) -> tuple[str, ...]:
+    """Return the nodes on which the next try is not to run; one whose job made room for another is not at fault."""
+    return last.avoid if last.ending is PlaceEnding.PREEMPTED else (*last.avoid, *last.nodes)
 
 
 def next_look_s(phase: PlacePhase, looks: int) -> float:

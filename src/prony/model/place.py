@@ -27,6 +27,14 @@ def _names_of_facts(schema: dict[str, Any]) -> None:
     }
 
 
+class QueueWish(Noun):
+    """What a recipe asks of a target's queue, where `targets.toml` does not say it."""
+
+    partition: str | None = Field(default=None, min_length=1, description="the partition")
+    account: str | None = Field(default=None, min_length=1, description="the account that pays")
+    minutes: int | None = Field(default=None, ge=1, description="the wall time")
+
+
 class Place(Noun):
     """Where the jobs run when a server hands them out; on this machine alone, `where` says whether it will do."""
 
@@ -45,6 +53,9 @@ class Place(Noun):
     priority: int = Field(default=0, ge=-100, le=100, description="higher goes first")
     attempts: int = Field(
         default=3, ge=1, le=20, description="how often a job is tried when its surroundings fail, not its model"
+    )
+    queue: QueueWish | None = Field(
+        default=None, description="asked of a target with a queue; what targets.toml says of it wins"
     )
 
 

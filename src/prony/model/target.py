@@ -40,13 +40,15 @@ class PlacePhase(StrEnum):
 
 
 class PlaceEnding(StrEnum):
-    """How it ended. `unstarted`: the runner never came up; `node`: the machine failed, not the job."""
+    """How it ended. `unstarted`: the runner never came up; `node`: the machine failed, not the job; `preempted`: it had
+    to make room for another."""
 
     DONE = "done"
     KILLED = "killed"
     TIME = "time"
     MEMORY = "memory"
     NODE = "node"
+    PREEMPTED = "preempted"
     CANCELLED = "cancelled"
     UNSTARTED = "unstarted"
     LOST = "lost"

@@ -12,12 +12,13 @@ import pytest
 
 from prony.app.maintain_targets import clean_target
 from prony.app.placing import RemoteRuns
-from prony.app.targets import add_target, find_target, open_executor, read_targets, remove_target
+from prony.app.targets import add_target, ask_target, find_target, open_executor, read_targets, remove_target
 from prony.errors import CapacityError, ConflictError, InputError, NotFoundError, TransportError
 from prony.model.device import Environment
 from prony.model.event import Event
 from prony.model.experiment import ExperimentState
 from prony.model.job import Job
+from prony.model.place import QueueWish
 from prony.model.result import Failure
 from prony.model.target import CheckLine, Handle, Observation, Payload, PlaceEnding, PlacePhase, Target
 from prony.ports.executor import Interpreter
@@ -189,6 +190,15 @@ def test_a_node_that_fails_is_avoided_by_the_next_try(store: Store, tmp_path: Pa
     assert "  Slurm says NODE_FAIL: trying again elsewhere" in notes.notes
 
 
+def test_a_run_that_made_room_may_come_back_to_its_node(store: Store, tmp_path: Path) -> None:
+    taken = {"phase": PlacePhase.ENDED, "ending": PlaceEnding.PREEMPTED, "nodes": ("n1",)}
+    there = FakeTarget([RUNNING, taken], [DONE])
+    experiment, _ = (runs := runs_at(store, there)).plan(recipe(), base=tmp_path)
+    runs.follow(experiment.id, Notes())
+    assert [payload.avoid for payload in there.payloads] == [(), ()]
+    assert [record.attempt for record in store.records(experiment.id)] == [2]
+
+
 def test_a_run_that_vanished_is_tried_again_and_then_given_up(store: Store, tmp_path: Path) -> None:
     lost = {"phase": PlacePhase.LOST, "reason": "its folder is not there"}
     there, notes = FakeTarget([lost], [lost], [lost]), Notes()
@@ -303,6 +313,33 @@ def test_targets_are_added_beside_what_a_person_wrote_and_removed_alone(tmp_path
 def test_a_wrong_option_of_a_target_is_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         add_target(Home(tmp_path / "home"), "x", options)
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({"kind": "slurm"}, {"partition": "gpu", "minutes": 10}),
+        (
+            {"kind": "slurm", "partition": "test", "account": "us"},
+            {"partition": "test", "account": "us", "minutes": 10},
+        ),
+        ({"kind": "local"}, {}),
+    ],
+)
+def test_a_recipe_asks_a_queue_for_what_its_target_leaves_open(
+    tmp_path: Path, options: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    target = add_target(Home(tmp_path / "home"), "x", options)
+    assert ask_target(target, QueueWish(partition="gpu", minutes=10)).options == wanted
+    assert ask_target(target, None) == target
+
+
+def test_what_a_recipe_asks_of_a_queue_is_checked_before_anything_is_kept(store: Store) -> None:
+    add_target(store.home, "cluster", {"kind": "slurm"})
+    asked = loads(RECIPE.replace("{on: box}", "{on: cluster, queue: {partition: 'a b'}}"))
+    with pytest.raises(InputError, match=r"place.queue: cluster.partition"):
+        runs_at(store, FakeTarget()).plan(asked)
+    assert not store.experiments()
 
 
 def test_a_host_of_ssh_needs_no_entry_and_an_unknown_name_is_told(tmp_path: Path) -> None:

@@ -5950,6 +5950,8 @@ export interface components {
              * @default 0
              */
             priority: number;
+            /** @description asked of a target with a queue; what targets.toml says of it wins */
+            queue?: components["schemas"]["QueueWish"] | null;
             /**
              * Where
              * @description facts that a device must have, as in `cpu.cores: '>=4'`; `prony agent info` shows this one's
@@ -6170,6 +6172,27 @@ export interface components {
             state: components["schemas"]["JobState"];
             /** Title */
             title: string;
+        };
+        /**
+         * QueueWish
+         * @description What a recipe asks of a target's queue, where `targets.toml` does not say it.
+         */
+        QueueWish: {
+            /**
+             * Account
+             * @description the account that pays
+             */
+            account?: string | null;
+            /**
+             * Minutes
+             * @description the wall time
+             */
+            minutes?: number | null;
+            /**
+             * Partition
+             * @description the partition
+             */
+            partition?: string | null;
         };
         /**
          * RankEnd
@@ -8318,6 +8341,7 @@ export type Progress = components['schemas']['Progress'];
 export type ProgressAnswer = components['schemas']['ProgressAnswer'];
 export type Queue = components['schemas']['Queue'];
 export type QueuedJob = components['schemas']['QueuedJob'];
+export type QueueWish = components['schemas']['QueueWish'];
 export type RankEnd = components['schemas']['RankEnd'];
 export type Readiness = components['schemas']['Readiness'];
 export type Reason = components['schemas']['Reason'];

@@ -19,6 +19,8 @@ _SLURM = (
     "nodes", "modules",
 )  # fmt: skip
 _OF_A_CLUSTER = "of a cluster: the options of the target say it"
+_ASKED = ("partition", "account", "time_limit")
+_OF_A_QUEUE = "asked of the target's queue, where it has one and its options do not say it"
 _CONTAINER = ("image", "volumes")
 _WAITING = ("warmup_delay", "max_retries")
 
@@ -91,13 +93,25 @@ def _service(section: nouns.Service, client: nouns.Client | None, draft: Draft) 
     loads = CLIENTS[client.type][0] if client is not None and client.type is not None else None
     set_service(section, loads, draft)
     written = section.model_fields_set
-    # A service ends with its load, so that a limit on its life is of a cluster too.
-    _together(("service",), [name for name in (*_SLURM, "time_limit") if name in written], _OF_A_CLUSTER, draft)
+    _ask_queue(section, [name for name in _ASKED if name in written], draft)
+    others = [name for name in _SLURM if name in written and name not in _ASKED]
+    _together(("service",), others, _OF_A_CLUSTER, draft)
     what = "of a container: the service is a process here"
     hint = "" if section.command else f"--set workload.settings.image={section.image} has podman or docker run it"
     _together(
         ("service",), [name for name in _CONTAINER if name in written], what, draft, hint if section.image else ""
     )
+
+
+def _ask_queue(section: nouns.Service, names: Sequence[str], draft: Draft) -> None:
+    """Ask the target's queue for what the service wanted of Slurm: its clients run in the same job."""
+    for name in names:
+        value = getattr(section, name)
+        if name == "time_limit":
+            draft.set("place.queue.minutes", max(1, -(-value // 60)), ("service", name))
+        elif value:
+            draft.set(f"place.queue.{name}", value, ("service", name))
+    _together(("service",), names, _OF_A_QUEUE, draft)
 
 
 def _together(place: Keys, names: Sequence[str], message: str, draft: Draft, hint: str = "") -> None:

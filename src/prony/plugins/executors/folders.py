@@ -86,6 +86,7 @@ while read -r key offset; do
   for one in begun waiting DONE result; do [ -e "$key/$one" ] && flags="$flags,$one"; done
   for one in "$key"/pid.*; do [ -f "$one" ] && flags="$flags,started"; done
   alive "$key" && flags="$flags,alive"
+  grep -q '"stopped": *true' "$key/DONE" 2>/dev/null && flags="$flags,stopped"
   size=0
   [ -f "$key/events.jsonl" ] && size=$(($(wc -c < "$key/events.jsonl") - offset))
   [ "$size" -gt 262144 ] && size=262144
@@ -113,7 +114,7 @@ _LIST = r"""cd "$prefix/runs" 2>/dev/null && ls -1 || exit 0"""
 _CHECK = r"""
 say() { printf '%s|%s|%s\n' "$1" "$2" "$3"; }
 say host ok "$(uname -sm) $(uname -n)"
-for one in tar base64 awk sed tail head; do command -v $one >/dev/null || say "$one" failed "not on the path"; done
+for one in tar base64 awk sed grep tail head; do command -v $one >/dev/null || say "$one" failed "not on the path"; done
 if mkdir -p "$prefix" 2>/dev/null && dd if=/dev/zero of="$prefix/.write.$$" bs=65536 count=16 2>/dev/null; then
   rm -f "$prefix/.write.$$"
   say folder ok "$prefix, $(df -Pk "$prefix" | awk 'NR==2 {printf "%.0f GiB free", $4/1048576}')"

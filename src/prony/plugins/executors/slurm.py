@@ -17,8 +17,6 @@ from prony.plugins.executors.shell import Shell, SshShell
 from prony.plugins.executors.slurm_text import (
     ACCOUNT_FIELDS,
     QUEUE_FORMAT,
-    STATES,
-    STOPPED_STATES,
     SlurmJob,
     describe_wait,
     explain_refusal,
@@ -33,6 +31,7 @@ _REFUSED = 5
 _FIRST_ASK_S, _MOST_WAITING_S, _RUNNING_S, _ACCOUNT_S = 2.0, 60.0, 10.0, 60.0
 _GROWTH = 1.5
 _ABSENT_S = 300.0
+_LAST_WORD_S = 30.0  # how long a runner that was stopped may be cleaned up after, before Slurm says why it was
 _NOTICE_S = 180  # how long before the limit the runner is told to keep what it has
 # What a target's owner may add: nothing that runs a program, becomes another user or moves the job's files.
 _NATIVE = re.compile(
@@ -145,6 +144,12 @@ def sbatch_options(options: SlurmOptions, payload_key: str, avoid: Sequence[str]
     return [*words, *options.native]
 
 
+def _describe_end(job: SlurmJob) -> str:
+    node = f" on {job.nodes}" if job.nodes else ""
+    more = f" {job.reason}" if job.reason.startswith(("by ", "exit ")) else ""
+    return f"Slurm says {job.state}{more}{node}"
+
+
 class SlurmExecutor:
     """Speaks to Slurm by its commands' plain text, and asks seldom: one squeue for all jobs, sacct for the absent."""
 
@@ -161,6 +166,7 @@ class SlurmExecutor:
         self._asked_s = self._accounted_s = float("-inf")
         self._pause_s = _FIRST_ASK_S
         self._since: dict[tuple[str, str], float] = {}
+        self._settled: set[str] = set()
 
     def check(self) -> list[CheckLine]:
         """Look at the machine and at the cluster, and have Slurm judge a submission that it does not keep."""
@@ -187,14 +193,17 @@ class SlurmExecutor:
         return Handle(key=payload.key, native_id=told.decode().strip(), submitted_at=self._clock.now())
 
     def look(self, handles: Sequence[Handle], offsets: Mapping[str, int]) -> list[Observation]:
-        """Look into all folders, and ask the queue where it is time to."""
+        """Look into all folders, and ask the queue where it is time to, and once more of each that ended."""
         is_due = self._now_s() - self._asked_s >= self._pause_s
         asked = {handle.key: offsets.get(handle.key, 0) for handle in handles}
         told, found = self._folders.look_after(_QUEUE if is_due else "", asked)
+        if not is_due and any(self._lacks_last_word(key, status) for key, status in found.items()):
+            is_due, told = True, self._folders.run(_QUEUE).decode(errors="replace")
         if is_due:
             self._asked_s = self._now_s()
             self._take_queue(told)
-            self._ask_accounts([one for one in handles if not found[one.key].has("DONE")])
+            self._ask_accounts([one for one in handles if one.key not in self._settled])
+            self._settle(found)
         seen = [self._observe(handle, found[handle.key]) for handle in handles]
         waits = all(one.phase in (PlacePhase.QUEUED, PlacePhase.HELD) for one in seen)
         if is_due:
@@ -214,6 +223,21 @@ class SlurmExecutor:
     def install(self, release: str, build: Callable[[Interpreter], Path]) -> str:
         """Put a release of Prony into the shared prefix, unless it is there."""
         return self._folders.install(release, build)
+
+    def _lacks_last_word(self, key: str, status: FolderStatus) -> bool:
+        """Has it ended since the queue was asked? Slurm knows whether it was suspended or had to make room."""
+        if not status.has("DONE") or key in self._settled:
+            return False
+        is_first = (key, "last word") not in self._since
+        return is_first or self._now_s() - self._asked_s >= _FIRST_ASK_S
+
+    def _settle(self, found: Mapping[str, FolderStatus]) -> None:
+        """Note of which ended runs Slurm has said all: of a stopped one, how its job ended too."""
+        for key, status in found.items():
+            job = self._jobs.get(key)
+            is_final = job is None or job.phase is PlacePhase.ENDED or not status.has("stopped")
+            if status.has("DONE") and (self._waited_s(key, "last word") >= _LAST_WORD_S or is_final):
+                self._settled.add(key)
 
     def _take_queue(self, told: str) -> None:
         if not told.rstrip().endswith("exit 0"):
@@ -247,7 +271,7 @@ class SlurmExecutor:
             native_id=job.id if job else handle.native_id,
             nodes=(job.nodes,) if job and job.nodes and job.nodes != "None assigned" else (),
             started_at=read_start(job.start) if job and phase is PlacePhase.RUNNING else None,
-            is_suspect=job is not None and job.state in STOPPED_STATES,
+            is_suspect=job is not None and job.was_stopped,
             events=status.events,
             offset=status.offset,
         )
@@ -257,10 +281,10 @@ class SlurmExecutor:
     ) -> tuple[PlacePhase, PlaceEnding | None, str]:
         """Return phase, ending and reason. The folder is the first witness, whatever Slurm says."""
         if status.has("DONE"):
-            return PlacePhase.ENDED, PlaceEnding.DONE, ""
+            return self._judge_done(key, status, job)
         if job is None:
             return self._judge_absent(key, status)
-        phase, ending = STATES.get(job.state, (PlacePhase.RUNNING, None))
+        phase, ending = job.phase, job.ending
         if phase is PlacePhase.ENDED:
             return self._judge_ended(key, status, job, ending)
         if status.has("begun") and phase in (PlacePhase.QUEUED, PlacePhase.STARTING):
@@ -268,6 +292,17 @@ class SlurmExecutor:
         if phase is PlacePhase.HELD or is_stuck(job):
             return PlacePhase.HELD, None, f"{describe_wait(job) or job.state}; to let it go: scontrol release {job.id}"
         return phase, None, describe_wait(job) if phase is PlacePhase.QUEUED else ""
+
+    def _judge_done(
+        self, key: str, status: FolderStatus, job: SlurmJob | None
+    ) -> tuple[PlacePhase, PlaceEnding | None, str]:
+        """Tell a runner that came to its end from one that was stopped because its node was taken away."""
+        if key not in self._settled:
+            return PlacePhase.ENDING, None, ""
+        if job is None or not status.has("stopped"):
+            return PlacePhase.ENDED, PlaceEnding.DONE, ""
+        is_taken = job.ending in (PlaceEnding.NODE, PlaceEnding.PREEMPTED)
+        return PlacePhase.ENDED, job.ending if is_taken else PlaceEnding.DONE, _describe_end(job)
 
     def _judge_absent(self, key: str, status: FolderStatus) -> tuple[PlacePhase, PlaceEnding | None, str]:
         if self._waited_s(key, "absent") < _ABSENT_S:
@@ -285,9 +320,7 @@ class SlurmExecutor:
             return PlacePhase.ENDING, None, ""
         if ending in (PlaceEnding.DONE, PlaceEnding.KILLED):
             ending = PlaceEnding.KILLED if status.has("begun") else PlaceEnding.UNSTARTED
-        node = f" on {job.nodes}" if job.nodes else ""
-        more = f" {job.reason}" if job.reason.startswith(("by ", "exit ")) else ""
-        return PlacePhase.ENDED, ending, f"Slurm says {job.state}{more}{node}"
+        return PlacePhase.ENDED, ending, _describe_end(job)
 
     def _waited_s(self, key: str, what: str) -> float:
         """Return for how long this was seen of it."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 
 from prony.errors import CapacityError, InputError, PronyError, TransportError
 from prony.model.target import PlaceEnding, PlacePhase
 
-QUEUE_FORMAT = "%i|%j|%T|%S|%N|%r"
-ACCOUNT_FIELDS = "JobIDRaw,JobName,State,Start,NodeList,ExitCode"
+QUEUE_FORMAT = "%i|%j|%T|%S|%e|%M|%l|%N|%r"
+ACCOUNT_FIELDS = "JobIDRaw,JobName,State,Start,NodeList,ExitCode,Suspended"
 
 _Q, _S, _R, _E, _H = PlacePhase.QUEUED, PlacePhase.STARTING, PlacePhase.RUNNING, PlacePhase.ENDED, PlacePhase.HELD
 # What each state of a job means. COMPLETING is neither ended nor free, and may precede a requeue.
@@ -41,12 +41,12 @@ STATES: dict[str, tuple[PlacePhase, PlaceEnding | None]] = {
     "LAUNCH_FAILED": (_E, PlaceEnding.NODE),
     "RECONFIG_FAIL": (_E, PlaceEnding.NODE),
     # Submitted with --no-requeue; and where a site requeues all the same, the folder is run once.
-    "PREEMPTED": (_E, PlaceEnding.NODE),
+    "PREEMPTED": (_E, PlaceEnding.PREEMPTED),
     "CANCELLED": (_E, PlaceEnding.CANCELLED),
     "REVOKED": (_E, PlaceEnding.CANCELLED),
 }
 # The clock ran while the job did not.
-STOPPED_STATES = frozenset({"SUSPENDED", "STOPPED"})
+_STOPPED_STATES = frozenset({"SUSPENDED", "STOPPED"})
 
 _WORDS = {
     "Resources": "no node that fits is free yet",
@@ -104,17 +104,47 @@ class SlurmJob:
     start: str = ""
     nodes: str = ""
     reason: str = ""
-    flags: frozenset[str] = frozenset()
+    was_suspended: bool = False
+
+    @property
+    def phase(self) -> PlacePhase:
+        return STATES.get(self.state, (_R, None))[0]
+
+    @property
+    def ending(self) -> PlaceEnding | None:
+        return STATES.get(self.state, (_R, None))[1]
+
+    @property
+    def was_stopped(self) -> bool:
+        """Did its clock run while it did not, now or before?"""
+        return self.state in _STOPPED_STATES or self.was_suspended
 
 
 def read_queue(text: str) -> dict[str, SlurmJob]:
     """Return the jobs that squeue printed, by name; of several of a name the newest."""
     found: dict[str, SlurmJob] = {}
     for line in text.splitlines():
-        cells = line.strip().split("|", 5)
-        if len(cells) == 6 and re.match(r"\d", cells[0]):
-            _add(found, SlurmJob(cells[0], cells[1], *_state_of(cells[2])[:1], cells[3], cells[4], cells[5]))
+        cells = line.strip().split("|", 8)
+        if len(cells) == 9 and re.match(r"\d", cells[0]):
+            number, name, states, start, end, used, limit, nodes, reason = cells
+            job = SlurmJob(number, name, _state_of(states)[0], start, nodes, reason)
+            # While it runs, its end is moved by as much as it was suspended; then that is not part of what it used.
+            has_ended = job.phase in (_E, PlacePhase.ENDING)
+            _add(found, replace(job, was_suspended=_lasts_longer(start, end, used if has_ended else limit)))
     return found
+
+
+def _lasts_longer(start: str, end: str, duration: str) -> bool:
+    """Are two instants further apart than `[D-][HH:]MM:SS`? No, where one of the three is a word, as in UNLIMITED."""
+    matched = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", duration.strip())
+    if matched is None:
+        return False
+    days, hours, minutes, seconds = (int(part or 0) for part in matched.groups())
+    try:
+        span = datetime.fromisoformat(end) - datetime.fromisoformat(start)
+    except ValueError:
+        return False
+    return span > timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
 
 
 def read_accounts(text: str) -> dict[str, SlurmJob]:
@@ -122,10 +152,11 @@ def read_accounts(text: str) -> dict[str, SlurmJob]:
     found: dict[str, SlurmJob] = {}
     for line in text.splitlines():
         cells = line.strip().split("|")
-        if len(cells) >= 6 and re.match(r"\d", cells[0]):
+        if len(cells) >= 7 and re.match(r"\d", cells[0]):
             state, more = _state_of(cells[2])
             reason = f"exit code {cells[5]}" if state == "FAILED" else more
-            _add(found, SlurmJob(cells[0], cells[1], state, cells[3], cells[4], reason))
+            stopped = re.search(r"[1-9]", cells[6]) is not None  # of 00:00:00
+            _add(found, SlurmJob(cells[0], cells[1], state, cells[3], cells[4], reason, was_suspended=stopped))
     return found
 
 
@@ -137,7 +168,7 @@ def _add(found: dict[str, SlurmJob], job: SlurmJob) -> None:
 
 def _rank(job: SlurmJob) -> tuple[bool, int]:
     """Of several jobs of a name one that lives counts, and else the newest."""
-    return STATES.get(job.state, (_R, None))[0] is not _E, _number(job.id)
+    return job.phase is not _E, _number(job.id)
 
 
 def _number(job_id: str) -> int:
@@ -186,7 +217,7 @@ def explain_refusal(told: str, target: str) -> PronyError:
         if words in told:
             return InputError(
                 f"Slurm refuses the option {option} of the target {target}: {text}",
-                hint=f"prony targets check {target} says what there is",
+                hint=f"prony targets check {target} says what there is; a recipe may ask for it by place.queue",
                 code="slurm_option",
             )
     if any(words in told for words in _NO_ROOM):

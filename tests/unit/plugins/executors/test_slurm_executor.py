@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.model.target import Handle, PlacePhase, Target
+from prony.model.target import Handle, PlaceEnding, PlacePhase, Target
 from prony.plugins.executors.slurm import SlurmExecutor
 from prony.ports.executor import ExecutorSite
 
@@ -61,7 +61,7 @@ def test_jobs_that_wait_for_ten_minutes_cost_few_questions(
     executor: SlurmExecutor, clock: MovedClock, tmp_path: Path
 ) -> None:
     waiting = handles(tmp_path, 8)
-    lines = [f"{one.native_id}|{one.key}|PENDING|N/A||Priority\n" for one in waiting]
+    lines = [f"{one.native_id}|{one.key}|PENDING|N/A|N/A|0:00|5:00||Priority\n" for one in waiting]
     (tmp_path / "squeue.out").write_text("".join(lines))
     for _ in range(30):
         clock.seconds += 20
@@ -86,11 +86,60 @@ def test_a_forgotten_job_is_asked_of_the_accounts_and_lost_after_five_minutes(
     assert count_calls(tmp_path, "sacct") <= 12
 
 
+def write_queue(tmp_path: Path, handle: Handle, state: str, end: str = "00:05:00") -> None:
+    line = f"0|{handle.key}|{state}|2026-01-01T00:00:00|2026-01-01T{end}|0:20|5:00|n1|None\n"
+    (tmp_path / "squeue.out").write_text(line)
+
+
 def test_the_folder_is_believed_before_slurm(executor: SlurmExecutor, clock: MovedClock, tmp_path: Path) -> None:
     (one,) = handles(tmp_path, 1)
-    (tmp_path / "squeue.out").write_text(f"0|{one.key}|RUNNING|2026-01-01T00:00:00|n1|None\n")
+    write_queue(tmp_path, one, "RUNNING")
     clock.seconds += 20
     assert executor.look([one], {})[0].phase is PlacePhase.RUNNING
     (tmp_path / "there" / "runs" / one.key / "DONE").write_text("{}")
     seen = executor.look([one], {})[0]
     assert (seen.phase, seen.state, seen.nodes) == (PlacePhase.ENDED, "RUNNING", ("n1",))
+
+
+def test_the_queue_is_asked_once_more_when_a_run_ended(
+    executor: SlurmExecutor, clock: MovedClock, tmp_path: Path
+) -> None:
+    (one,) = handles(tmp_path, 1)
+    write_queue(tmp_path, one, "RUNNING")
+    clock.seconds += 20
+    assert executor.look([one], {})[0].is_suspect is False
+    write_queue(tmp_path, one, "RUNNING", end="00:05:07")
+    (tmp_path / "there" / "runs" / one.key / "DONE").write_text("{}")
+    assert executor.look([one], {})[0].is_suspect is True
+    executor.look([one], {})
+    assert count_calls(tmp_path, "squeue") == 2
+
+
+@pytest.mark.parametrize(
+    ("state", "ending"), [("PREEMPTED", PlaceEnding.PREEMPTED), ("NODE_FAIL", PlaceEnding.NODE), ("FAILED", "done")]
+)
+def test_a_stopped_run_ends_as_slurm_says_why_it_was_stopped(
+    executor: SlurmExecutor, clock: MovedClock, tmp_path: Path, state: str, ending: str
+) -> None:
+    (one,) = handles(tmp_path, 1)
+    write_queue(tmp_path, one, "RUNNING")
+    (tmp_path / "there" / "runs" / one.key / "DONE").write_text('{"stopped": true}')
+    assert executor.look([one], {})[0].phase is PlacePhase.ENDING
+    write_queue(tmp_path, one, state, end="00:00:20")
+    assert executor.look([one], {})[0].phase is PlacePhase.ENDING  # asked a moment ago
+    clock.seconds += 2
+    seen = executor.look([one], {})[0]
+    assert (seen.phase, seen.ending) == (PlacePhase.ENDED, ending)
+    assert seen.reason == f"Slurm says {state} on n1"
+
+
+def test_a_stopped_run_does_not_wait_for_ever_for_slurm(
+    executor: SlurmExecutor, clock: MovedClock, tmp_path: Path
+) -> None:
+    (one,) = handles(tmp_path, 1)
+    write_queue(tmp_path, one, "COMPLETING")
+    (tmp_path / "there" / "runs" / one.key / "DONE").write_text('{"stopped": true}')
+    assert executor.look([one], {})[0].phase is PlacePhase.ENDING
+    clock.seconds += 40
+    seen = executor.look([one], {})[0]
+    assert (seen.phase, seen.ending) == (PlacePhase.ENDED, PlaceEnding.DONE)

@@ -19,11 +19,11 @@ from prony.plugins.executors.slurm_text import (
 
 # In the format of squeue: another name, an array that waits, a part of a heterogeneous job, and an error between.
 QUEUE = """\
-12_[4-9%2]|prony-a-1-00000000|PENDING|N/A||Resources
-13|prony-b-1-00000000|RUNNING|2026-11-17T19:25:08|n1|None
-14+0|prony-c-1-00000000|PENDING|2026-11-17T20:00:00||Priority
-9|prony-b-1-00000000|CANCELLED|2026-11-17T18:25:08|n2|None
-15|busy|RUNNING|2026-11-17T19:25:08|n[1-2]|None
+12_[4-9%2]|prony-a-1-00000000|PENDING|N/A|N/A|0:00|5:00||Resources
+13|prony-b-1-00000000|RUNNING|2026-11-17T19:25:08|2026-11-17T19:30:08|1:00|5:00|n1|None
+14+0|prony-c-1-00000000|PENDING|2026-11-17T20:00:00|2026-11-17T20:05:00|0:00|5:00||Priority
+9|prony-b-1-00000000|CANCELLED|2026-11-17T18:25:08|2026-11-17T18:25:10|0:02|5:00|n2|None
+15|busy|RUNNING|2026-11-17T19:25:08|N/A|1:00|UNLIMITED|n[1-2]|None
 slurm_load_jobs error: Socket timed out on send/recv operation
 exit 0
 """
@@ -42,16 +42,34 @@ def test_the_queue_is_read_by_name_and_the_newest_of_a_name_counts() -> None:
 @pytest.mark.parametrize(
     ("line", "state", "reason"),
     [
-        ("7|prony-a|CANCELLED by 1000|2026-11-17T19:25:08|n1|0:15", "CANCELLED", "by 1000"),
-        ("7|prony-a|FAILED|2026-11-17T19:25:08|n1|2:0", "FAILED", "exit code 2:0"),
-        ("7|prony-a|COMPLETED|2026-11-17T19:25:08|n1|0:0", "COMPLETED", ""),
-        ("7|prony-a|OUT_OF_MEMORY|Unknown|n1|0:125", "OUT_OF_MEMORY", ""),
-        ("7|prony-a|RUNNING,COMPLETING|2026-11-17T19:25:08|n1|0:0", "COMPLETING", ""),
+        ("7|prony-a|CANCELLED by 1000|2026-11-17T19:25:08|n1|0:15|00:00:00", "CANCELLED", "by 1000"),
+        ("7|prony-a|FAILED|2026-11-17T19:25:08|n1|2:0|00:00:00", "FAILED", "exit code 2:0"),
+        ("7|prony-a|COMPLETED|2026-11-17T19:25:08|n1|0:0|00:00:00", "COMPLETED", ""),
+        ("7|prony-a|OUT_OF_MEMORY|Unknown|n1|0:125|00:00:00", "OUT_OF_MEMORY", ""),
+        ("7|prony-a|RUNNING,COMPLETING|2026-11-17T19:25:08|n1|0:0|00:00:00", "COMPLETING", ""),
     ],
 )
 def test_the_accounts_tell_how_a_job_ended(line: str, state: str, reason: str) -> None:
     job = read_accounts(line)["prony-a"]
     assert (job.state, job.reason) == (state, reason)
+
+
+@pytest.mark.parametrize(
+    ("line", "was_stopped"),
+    [
+        ("RUNNING|2026-11-17T20:33:25|2026-11-17T20:38:25|0:01|5:00", False),
+        ("SUSPENDED|2026-11-17T20:33:25|2026-11-17T20:38:25|0:01|5:00", True),
+        ("RUNNING|2026-11-17T20:33:25|2026-11-17T20:38:27|0:02|5:00", True),
+        ("COMPLETING|2026-11-17T20:33:25|2026-11-17T20:33:29|0:02|5:00", True),
+        ("COMPLETED|2026-11-17T20:33:25|2026-11-17T20:33:29|0:02|5:00", True),
+        ("COMPLETED|2026-11-17T20:33:31|2026-11-17T20:33:32|0:01|5:00", False),
+        ("COMPLETED|2026-11-16T20:33:31|2026-11-17T20:33:32|1-00:00:01|2-00:00:00", False),
+    ],
+)
+def test_a_job_that_was_suspended_is_known_by_its_times_after_it_went_on(line: str, *, was_stopped: bool) -> None:
+    assert read_queue(f"7|prony-a|{line}|n1|None")["prony-a"].was_stopped is was_stopped
+    account = f"7|prony-a|COMPLETED|2026-11-17T20:33:25|n1|0:0|{'00:00:02' if was_stopped else '00:00:00'}"
+    assert read_accounts(account)["prony-a"].was_stopped is was_stopped
 
 
 def test_accounts_that_are_disabled_are_no_jobs() -> None:
@@ -116,7 +134,7 @@ def test_a_refusal_says_whose_move_it_is(told: str, kind: type[PronyError], word
 def test_every_state_of_slurm_has_a_phase_and_every_end_an_ending() -> None:
     ended = {state for state, (phase, _) in STATES.items() if phase is PlacePhase.ENDED}
     assert {state for state, (_, ending) in STATES.items() if ending is not None} == ended
-    elsewhere = {state for state, (_, ending) in STATES.items() if ending is PlaceEnding.NODE}
+    elsewhere = {state for state, (_, ending) in STATES.items() if ending in (PlaceEnding.NODE, PlaceEnding.PREEMPTED)}
     assert elsewhere == {"NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED", "RECONFIG_FAIL", "PREEMPTED"}
     assert STATES["TIMEOUT"][1] is PlaceEnding.TIME
 
