@@ -239,7 +239,8 @@ class LlamaSession:
         template = self._c.llama_model_chat_template(self._model, None)
         if not template:
             return join_messages(messages), NO_TEMPLATE
-        given = (_Message * len(messages))(*((one["role"].encode(), one["content"].encode()) for one in messages))
+        pairs = [_Message(one["role"].encode(), one["content"].encode()) for one in messages]
+        given = (_Message * len(pairs))(*pairs)
         room = ctypes.create_string_buffer(4096 + 2 * sum(len(one["content"].encode()) for one in messages))
         size = self._c.llama_chat_apply_template(template, given, len(messages), True, room, len(room))
         if not 0 <= size <= len(room):
