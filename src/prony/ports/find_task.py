@@ -29,7 +29,11 @@ def find_task(name: str | None, prompts: Mapping[str, Any]) -> tuple[Task, Any]:
 
 
 def read_plugin_options(plugin: Driver | Task | Service, written: Mapping[str, Any], place: str) -> Any:
-    """Return the plug-in's options, checked as strictly as the recipe itself."""
+    """Return the plug-in's options, checked as strictly as the recipe itself.
+
+    Raises:
+        InputError: A key is not known, or its value is wrong.
+    """
     try:
         return plugin.Options.model_validate_json(json.dumps(written), strict=True)
     except ValidationError as exc:
