@@ -109,6 +109,20 @@ def test_a_text_has_the_same_ids_every_time(load: Load) -> None:
     assert session.tokenize("a text") == session.tokenize("a text") != []
 
 
+def test_a_prompt_holds_what_is_asked_and_says_in_which_form(load: Load) -> None:
+    session = load()
+    found = session.encode_prompt([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why so?"}])
+    assert {"Be brief.", "Why so?"} <= set(session.detokenize(found.ids).strip().split("\n\n"))
+    assert found.form.startswith("plain text: ")
+
+
+def test_a_text_survives_its_ids_and_the_end_is_a_token(load: Load) -> None:
+    session = load()
+    assert session.detokenize(session.tokenize("Größe, 5 €")).strip() == "Größe, 5 €"
+    assert session.end_ids()
+    assert session.end_ids() <= set(range(session.facts().vocabulary))
+
+
 def test_a_unit_that_is_not_there_is_refused(load: Load) -> None:
     with pytest.raises(CapacityError) as told:
         load(unit="cuda-9")

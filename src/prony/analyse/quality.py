@@ -17,7 +17,7 @@ import numpy as np
 from prony.instruments.kept_answers import WholeAnswer, read_answers, read_scores
 from prony.model.estimate import Estimate, Summary
 from prony.model.metric import key_of, key_text
-from prony.ports.driver import ScoresAnswers
+from prony.ports.driver import ScoresAnswers, Task
 from prony.stats.bootstrap import RESAMPLES, SEED, bootstrap_mean
 from prony.stats.intervals import rate_interval
 
@@ -61,6 +61,14 @@ def score_folder(folder: Path, task: ScoresAnswers, options: Any) -> ScoredAnswe
         for metric, numbers in task.score(options, [one.answer for one in whole]).items()
     }
     return ScoredAnswers(whole, len(every) - len(whole), {**scores, **_own_scores(folder, whole)})
+
+
+def add_task_scores(summary: Summary, folder: Path, task: Task, options: Any) -> Summary:
+    """Return the summary with the scores of the kept answers, where the task scores and there are any."""
+    if not isinstance(task, ScoresAnswers):
+        return summary
+    scored = score_folder(folder, task, options)
+    return summary if scored is None else add_quality(summary, scored, task.scoring(options))
 
 
 def add_quality(summary: Summary, scored: ScoredAnswers, how: str) -> Summary:

@@ -197,6 +197,13 @@ HEADLINE = "inference_ms.p50"
 LOAD_HEADLINE = "e2e_ms.p50"
 # What is said of answers, whatever the machine did meanwhile. A job has one number of each item.
 QUALITY_METRICS = ("rouge_1", "rouge_2", "rouge_l", "rouge_lsum", "exact_match", "token_f1", "label_match", "own_score")
+# How they go together: of each family the one that stands for it, and all of them.
+QUALITY_FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "summaries": ("rouge_1.mean", ("rouge_1", "rouge_2", "rouge_l", "rouge_lsum")),
+    "answers": ("token_f1.mean", ("exact_match", "token_f1")),
+    "labels": ("label_match.mean", ("label_match",)),
+    "your own score": ("own_score.mean", ("own_score",)),
+}
 # What is measured of a load, and what only a calibration of the instrument has.
 LOAD_METRICS = tuple(row[0] for row in LOAD_TABLE)
 INSTRUMENT_METRICS = (

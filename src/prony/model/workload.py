@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 GROUP = "prony.kinds"
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Scalar = str | int | Finite | bool
+Option = Scalar | list[Scalar] | dict[str, Scalar]
 # The sections of a recipe of which each kind uses one to say how much is measured.
 Section = Literal["measure", "load"]
 

@@ -120,6 +120,21 @@ class Prompt:
     item: TaskItem | None = None  # of a task that scores answers
 
 
+def describe_cuts(prompts: Sequence[Prompt]) -> dict[str, str]:
+    """Say what of long texts stands in no prompt, and which are asked about in parts."""
+    items = [prompt.item for prompt in prompts if prompt.item is not None]
+    cut = [item for item in items if item.left_out_words]
+    parts = {item.name for item in items if item.parts > 1}
+    names = {item.name for item in items}
+    found = {}
+    if cut:
+        words = sum(item.left_out_words for item in cut)
+        found["cut"] = f"{len(cut)} of {len(names)} texts were too long: {words:,} words at their ends were left out"
+    if parts:
+        found["chunked"] = f"{len(parts)} of {len(names)} texts were asked about in parts"
+    return found
+
+
 @dataclass(frozen=True)
 class Wants:
     """What a driver is to prepare. `count` is how many requests are sent at most, None where time decides: then

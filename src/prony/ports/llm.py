@@ -46,6 +46,18 @@ class LlmFacts:
     template_sha256: str = ""
 
 
+@dataclass(frozen=True)
+class EncodedPrompt:
+    """The ids of what is asked, and its `form` in words: in the model's chat template, or as plain text and why."""
+
+    ids: list[int]
+    form: str
+
+
+CHAT_TEMPLATE = "chat template"
+NO_TEMPLATE = "plain text: the model has no chat template"
+
+
 class LlmSession(Protocol):
     """A loaded language model with a cache of keys and values. `device_id` is the card's own name; None: no card."""
 
@@ -63,6 +75,21 @@ class LlmSession(Protocol):
         Raises:
             InputError: The model has no tokenizer, with the code `no_tokenizer`.
         """
+
+    def encode_prompt(self, messages: Sequence[Mapping[str, str]]) -> EncodedPrompt:
+        """Return the ids of a conversation that the model is to answer, with every mark that it expects.
+
+        It stands in the model's chat template where there is one and the engine can apply it; else it is plain text.
+
+        Raises:
+            InputError: There is no tokenizer (`no_tokenizer`), or the template fails (`bad_template`).
+        """
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        """Return the text of ids, without marks."""
+
+    def end_ids(self) -> frozenset[int]:
+        """Return the ids with which the model ends an answer."""
 
     def reset(self) -> None:
         """Empty the cache."""
@@ -119,6 +146,11 @@ def refuse_as_model(engine: str) -> InputError:
         hint="prony llm MODEL, or a recipe with `kind: llm`",
         code="format_unavailable",
     )
+
+
+def join_messages(messages: Sequence[Mapping[str, str]]) -> str:
+    """Return a conversation as plain text, for models without a chat template."""
+    return "\n\n".join(one["content"] for one in messages)
 
 
 def hash_words(words: Sequence[str | bytes]) -> str:

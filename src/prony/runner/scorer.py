@@ -14,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +22,9 @@ from typing import Any
 
 import psutil
 
-from prony.errors import SutError
-from prony.instruments.kept_answers import WholeAnswer
+from prony.errors import PronyError, SutError
+from prony.instruments.kept_answers import WholeAnswer, read_answers, write_scores
+from prony.model.answer import ScoringOptions
 from prony.runner.commands import guard_processes
 from prony.runner.services import process_tree
 from prony.runner.services.site import with_own_programs
@@ -41,6 +42,26 @@ class ScorerOrder:
     command: str
     limit_s: float
     memory_bytes: int | None = None
+
+
+def score_by_recipe(folder: Path, options: Any, memory_bytes: int | None, say: Callable[[str], None]) -> str:
+    """Let the scorer that a recipe names look at the answers of a folder; return why there are no scores of it.
+
+    One that fails costs its scores and nothing else.
+    """
+    if not isinstance(options, ScoringOptions) or options.scorer is None:
+        return ""
+    answers = [one for one in read_answers(folder) if one.is_whole]
+    if not answers:
+        return ""
+    say(f"scoring {len(answers)} answers")
+    order = ScorerOrder(options.scorer, options.scorer_limit / 1e9, memory_bytes)
+    try:
+        write_scores(folder, answers, run_scorer(order, answers))
+    except PronyError as exc:
+        say(exc.message)
+        return exc.message
+    return ""
 
 
 def run_scorer(order: ScorerOrder, answers: Sequence[WholeAnswer]) -> list[dict[str, float]]:

@@ -59,6 +59,10 @@ class SuiteJob(ABC):
     def effective(self, host: EngineHost, facts: Message) -> Effective:
         """Return what was used, as the child told it."""
 
+    def score(self, say: Callable[[str], None]) -> None:
+        """Let a scorer of the user's own look at what was kept, when all repetitions are over."""
+        del say
+
     def record(self, repetition: Repetition, answer: EngineAnswer, observer: Observer, host: EngineHost | None) -> None:
         """Keep one repetition with its readings."""
         self.telemetry += observer.rows
@@ -175,6 +179,7 @@ class SuiteRunner:
         )  # fmt: skip
 
     def _finish(self, course: SuiteJob) -> None:
+        course.score(lambda text: self._say("prepare", course.job, message=text))
         good = any(one.state == "ok" for one in course.repetitions)
         wants_more = next_step(course.job.measure, course.repetitions, course.headlines) == "measure"
         stopped = self.around.stop_asked() and wants_more

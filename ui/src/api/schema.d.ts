@@ -4784,6 +4784,16 @@ export interface components {
              */
             prompt: number;
             /**
+             * Prompts
+             * @description of the task: data set, lengths, what fits
+             * @default {}
+             */
+            prompts: {
+                [key: string]: string | number | boolean | (string | number | boolean)[] | {
+                    [key: string]: string | number | boolean;
+                };
+            };
+            /**
              * Quality
              * @description also compare the model's predictions on shipped text with those of a reference
              * @default false
@@ -4805,6 +4815,12 @@ export interface components {
              * @default 0
              */
             seed: number;
+            /**
+             * Task
+             * @description what is asked in words, in place of seeded ids; summarize, qa and classify score answers
+             * @example summarize
+             */
+            task?: string | null;
             /**
              * Threads
              * @description threads of the engine; default: every CPU this process may use

@@ -30,6 +30,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--precision", default="default", metavar="NAMES", help=", ".join(_PRECISIONS))
     parser.add_argument("--passes", type=int, default=3, metavar="N", help="of each process (3)")
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="fresh processes (5)")
+    parser.add_argument("--task", metavar="NAME", help="ask in words and score answers: summarize, qa, classify")
     parser.add_argument("--quality", action="store_true", help="also hold predictions against a reference in fp32")
     parser.add_argument("--reference", metavar="MODEL", help="of --quality: another model to compare with")
     parser.add_argument("--reference-engine", metavar="NAME", help="of --quality: its engine (the same)")
@@ -74,6 +75,7 @@ def recipe(options: Namespace, engines: Sequence[str]) -> dict[str, Any]:
     }  # fmt: skip
     workload: dict[str, Any] = {"kind": "llm", "model": options.model, "passes": options.passes}
     workload |= {name: values[0] for name, values in asked.items()}
+    workload |= {"task": options.task} if options.task is not None else {}
     workload |= {"quality": True} if options.quality else {}
     for name in ("reference", "reference_engine"):
         workload |= {name: value} if (value := getattr(options, name)) is not None else {}

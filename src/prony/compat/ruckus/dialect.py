@@ -71,6 +71,12 @@ def _generate(draft: Draft, spec: ExperimentSpec) -> None:
     if system:
         prompts["system"] = "\n\n".join(system)
     draft.set("workload.task", "texts", place)
+    if _is_hosted(spec):
+        _host(draft, spec, prompts)
+        draft.set("workload.passes", 1)
+        if template.extra_body:
+            draft.note((*_PARAMS, "prompt_template", "extra_body"), "is not passed on: it is for a server")
+        return
     _serve(draft, spec, prompts, template.extra_body or {})
     draft.set("load", {"closed": {"concurrency": 1}, "requests": 1, "warmup": "none"})
 
@@ -84,11 +90,37 @@ def _summarize(draft: Draft, spec: ExperimentSpec) -> None:
     if params.max_tokens is not None:
         prompts["output_tokens"] = str(params.max_tokens)
     draft.set("workload.task", "summarize", ("task", "type"))
-    _serve(draft, spec, prompts, {})
     if params.data_path is None:
         draft.note(("task", "type"), "the articles are Prony's own 36, not Wikipedia's; data_path names others")
+    if _is_hosted(spec):
+        _host(draft, spec, prompts)
+        return
+    _serve(draft, spec, prompts, {})
     load = {"closed": {"concurrency": 1}, "warmup": "none", "requests": params.max_articles or 36}
     draft.set("load", load, ("task", "type"))
+
+
+def _is_hosted(spec: ExperimentSpec) -> bool:
+    """Is the model hosted by an engine, because the framework is one and no server is named?"""
+    return spec.framework.name == "transformers" and "endpoint" not in (spec.framework.params or {})
+
+
+def _host(draft: Draft, spec: ExperimentSpec, prompts: dict[str, Any]) -> None:
+    """Say which engine answers, in a process of its own."""
+    params = dict(spec.framework.params or {})
+    tokens = next((params.pop(name) for name in _ANSWER_TOKENS if name in params), None)
+    if tokens is not None:
+        prompts.setdefault("output_tokens", str(tokens))
+    if params.pop("temperature", 0):
+        draft.note(("framework", "params", "temperature"), "is not honoured: an engine answers greedily")
+    draft.set("workload.kind", "llm", ("task", "type"))
+    draft.set("workload.engine", "transformers", ("framework", "name"))
+    draft.set("workload.model", spec.model, ("model",))
+    if _wants_gpu(spec):
+        draft.set("workload.unit", "cuda", ("capability_requirements",))
+    draft.set("workload.prompts", prompts, _PARAMS)
+    for name in params:
+        draft.note(("framework", "params", name), "is not passed on: write a recipe of kind llm with options")
 
 
 def _serve(draft: Draft, spec: ExperimentSpec, prompts: dict[str, Any], extra: dict[str, Any]) -> None:

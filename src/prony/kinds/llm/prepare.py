@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from prony.errors import InputError, NotFoundError, PronyError
 from prony.kinds.llm.schema import LlmWorkload
@@ -12,6 +13,7 @@ from prony.model.job import Job
 from prony.model.recipe import Recipe
 from prony.model.workload import work_of
 from prony.ports import plugins
+from prony.ports.find_task import find_task, make_options_absolute
 from prony.ports.llm import LlmEngine
 from prony.ports.models import scheme_of
 from prony.ports.workload import Needs, Prepare
@@ -20,7 +22,7 @@ from prony.ports.workload import Needs, Prepare
 _KEYS = {
     "unknown_engine": "engine", "engine_missing": "engine", "engine_broken": "engine", "engine_unsupported": "engine",
     "no_llm_engine": "engine", "unit_unavailable": "unit", "precision_unavailable": "precision",
-    "context_exceeded": "prompt", "no_reference": "reference",
+    "context_exceeded": "prompt", "no_reference": "reference", "unknown_task": "task",
 }  # fmt: skip
 # Engines that people ask for and that are not here: what to do instead.
 _ELSEWHERE = {
@@ -48,6 +50,8 @@ class LlmPrepare(Prepare):
                     f"{name} hosts no language models", hint=f"these do: {', '.join(llm_engines())}",
                     code="no_llm_engine",
                 )  # fmt: skip
+        if work.task is not None:
+            find_task(work.task, work.prompts)
 
     def needs(self, workload: LlmWorkload) -> Needs:
         return {
@@ -69,12 +73,21 @@ class LlmPrepare(Prepare):
             for key, name in named.items()
             if name is not None and scheme_of(name) == "file" and not name.startswith("file://")
         }
-        return job.model_copy(update={"workload": work.model_copy(update=paths)})
+        changes: dict[str, Any] = dict(paths)
+        if work.task is not None:
+            task, _ = find_task(work.task, work.prompts)
+            changes["prompts"] = make_options_absolute(work.prompts, task.Options, base)
+        return job.model_copy(update={"workload": work.model_copy(update=changes)})
 
     def local_files(self, recipe: Recipe) -> list[str]:
         work = work_of(recipe.workload, LlmWorkload, recipe.name)
         models = [work.model, *map(str, recipe.matrix.axes.get("workload.model", ())), work.reference]
         return [one for one in dict.fromkeys(models) if one is not None and scheme_of(one) == "file"]
+
+    def named_options(self, job: Job) -> Iterator[tuple[str, Any]]:
+        work = job.work(LlmWorkload)
+        if work.task is not None:
+            yield "workload.prompts", find_task(work.task, work.prompts)[1]
 
     def key_behind(self, error: PronyError) -> str:
         return f"workload.{_KEYS.get(error.code, 'model')}"

@@ -7,7 +7,10 @@ from prony.model.experiment_data import Entry
 from prony.model.kind_card import FormField, KindForm
 from prony.model.section import ColumnSpec, Fact, Section
 from prony.ports.workload import SETTINGS, Report
+from prony.report.answer_sections import answer_sections
 
+# What says nothing of a task.
+_OF_IDS = ("prompt", "generate", "batch", "depth")
 _FORM = KindForm(
     label="a language model on an engine",
     name="my-llm",
@@ -33,6 +36,15 @@ class LlmReport(Report):
         ColumnSpec("energy_j_per_token", "energy a token", 83),
         ColumnSpec("mbu", "of bandwidth", 82),
         ColumnSpec("mfu", "of arithmetic", 70),
+        ColumnSpec("rouge_1.mean", "ROUGE-1", 98),
+        ColumnSpec("rouge_2.mean", "ROUGE-2", 94),
+        ColumnSpec("rouge_l.mean", "ROUGE-L", 97),
+        ColumnSpec("rouge_lsum.mean", "ROUGE-Lsum", 93),
+        ColumnSpec("exact_match.mean", "exact match", 97),
+        ColumnSpec("token_f1.mean", "F1", 98),
+        ColumnSpec("label_match.mean", "right labels", 98),
+        ColumnSpec("own_score.mean", "own score", 96),
+        ColumnSpec("cut_share.mean", "cut answers", 71),
         ColumnSpec("kl_nat.mean", "KL", 81),
         ColumnSpec("top1_agreement.mean", "top-1", 80),
         ColumnSpec("perplexity.mean", "perplexity", 79),
@@ -49,14 +61,19 @@ class LlmReport(Report):
         "Each run is a fresh process that loads the model; a run's number is the median over its passes, and intervals "
         "come from the spread between runs.",
         "A prompt is read, and tokens are written, into a cache that was emptied before and filled to the depth.",
-        "Token ids are seeded and the same for every engine; writing is greedy, and exactly as many tokens are "
-        "written as were asked for, or the run fails.",
+        "Without a task, token ids are seeded and the same for every engine; writing is greedy, and exactly as many "
+        "tokens are written as were asked for, or the run fails.",
+        "A task's prompts are read one after the other, each into an empty cache, and answered greedily to the end "
+        "mark or the limit; a run's rates are over all its prompts and all its tokens.",
     )
 
     def sections(self, entry: Entry) -> tuple[Section, ...]:
         effective, model = entry.result.effective, entry.result.model
         work = entry.job.work(LlmWorkload)
-        facts: list[Fact] = [(name, str(value)) for name, value in work.model_dump(exclude_none=True).items()]
+        left_out = _OF_IDS if work.task is not None else ()
+        facts: list[Fact] = [
+            (name, str(value)) for name, value in work.model_dump(exclude_none=True).items() if name not in left_out
+        ]
         if effective is not None:
             facts += [
                 ("effective engine", f"{effective.engine} {effective.engine_version}"),
@@ -66,7 +83,9 @@ class LlmReport(Report):
             ]  # fmt: skip
         if model is not None:
             facts += [("files", ", ".join(model.files[:8])), ("sha256", model.sha256)]
-        return (Section(title=SETTINGS, facts=tuple(facts)),)
+        details = effective.details if effective is not None else {}
+        answers = answer_sections(entry, work.task, work.prompts, details)
+        return (*answers, Section(title=SETTINGS, facts=tuple(facts)))
 
     def programs(self, entry: Entry) -> tuple[Fact, ...]:
         effective, model = entry.result.effective, entry.result.model
@@ -85,6 +104,8 @@ class LlmReport(Report):
 
     def same_work(self, entry: Entry) -> str:
         work = entry.job.work(LlmWorkload)
+        if work.task is not None:
+            return f"{work.model}\n{work.task}\n{work.prompts}"
         return f"{work.model}\n{work.prompt}\n{work.generate}\n{work.batch}\n{work.depth}"
 
 

@@ -8,7 +8,8 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from prony.kinds.llm.tokens import METRIC_UNITS
-from prony.model.workload import Scalar, Workload
+from prony.model.metric import QUALITY_FAMILIES
+from prony.model.workload import Option, Scalar, Workload
 
 LlmPrecision = Literal["default", "fp32", "fp16", "bf16", "int8"]
 
@@ -21,6 +22,7 @@ class LlmWorkload(Workload):
         "decode": ("decode_tok_s.p50", ("decode_tok_s", "itl_ms", "tpot_ms", "mbu")),
         "prefill": ("prefill_tok_s.p50", ("prefill_tok_s", "ttft_ms", "mfu")),
         "memory": ("rss_peak_mib.p50", ("rss_peak_mib", "vram_run_peak_mib")),
+        **QUALITY_FAMILIES,
     }
     measure_keys: ClassVar[tuple[str, ...] | None] = ("repeats", "warmup", "until")
     wrong_section: ClassVar[str] = "`load` is for services: a language model's `measure` says how often it is repeated"
@@ -31,7 +33,7 @@ class LlmWorkload(Workload):
     sample_noun: ClassVar[str] = "token"
     unit_noun: ClassVar[str] = "tokens"
     sample_columns: ClassVar[tuple[str, ...]] = ("at_ns", "name", "value")
-    named_fields: ClassVar[Mapping[str, str]] = {"engine": "engines"}
+    named_fields: ClassVar[Mapping[str, str]] = {"engine": "engines", "task": "tasks"}
 
     kind: Literal["llm"] = Field(description="which kind of workload this is")
     model: str = Field(
@@ -75,6 +77,13 @@ class LlmWorkload(Workload):
     reference_engine: str | None = Field(
         default=None, min_length=1, description="of `quality`: the engine of the reference; default: the same"
     )
+    task: str | None = Field(
+        default=None,
+        min_length=1,
+        description="what is asked in words, in place of seeded ids; summarize, qa and classify score answers",
+        examples=["summarize"],
+    )
+    prompts: dict[str, Option] = Field(default={}, description="of the task: data set, lengths, what fits")
     options: dict[str, Scalar] = Field(
         default={}, description="handed to the engine as they are", json_schema_extra={"path": "words"}
     )
@@ -108,6 +117,16 @@ class LlmWorkload(Workload):
             raise ValueError("prompt and generate are both 0: nothing would be measured")
         if self.generate == 1:
             raise ValueError("generate is 1: a rate of tokens needs at least 2")
+        return self
+
+    @model_validator(mode="after")
+    def _asks_or_reads_ids(self) -> Self:
+        if self.task is None and self.prompts:
+            raise ValueError("prompts are the options of a task, and none is named: task: summarize")
+        fields = type(self).model_fields
+        strange = [name for name in ("prompt", "batch", "depth") if getattr(self, name) != fields[name].default]
+        if self.task is not None and strange:
+            raise ValueError(f"{strange[0]} is for seeded ids: a task's prompts are read one by one, as they are")
         return self
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from prony.analyse.canaries import canary_medians
 from prony.analyse.estimates import EstimateSet, sensitivity_of, single_estimates
 from prony.analyse.peaks import find_peak
 from prony.analyse.per_run_metrics import energy_j, on_cpu, power_w
+from prony.analyse.quality import add_task_scores
 from prony.analyse.runs import MeasuredRun
 from prony.analyse.selection import select
 from prony.errors import InputError
@@ -24,6 +26,7 @@ from prony.model.experiment_data import Entry
 from prony.model.job import Job
 from prony.model.metric import key_of, key_text
 from prony.model.result import Repetition, Result
+from prony.ports.find_task import find_task
 from prony.ports.workload import Summarise
 from prony.stats.intervals import mean_interval
 from prony.stats.quantiles import Array, quantile
@@ -80,7 +83,7 @@ def _run_numbers(repetition: Repetition, times: TokenTimes, work: LlmWorkload) -
     joules, watts = (energy_j(own), power_w(own)) if measure is not None else (None, None)
     if watts is not None:
         found["power_w"] = watts
-    if joules is not None and not (work.prompt and work.generate):
+    if joules is not None and work.task is None and not (work.prompt and work.generate):
         found["energy_j_per_token"] = joules / (work.passes * work.batch * (work.prompt or work.generate))
     return found
 
@@ -125,7 +128,7 @@ def _facts(result: Result) -> EstimateSet:
 def _shares(work: LlmWorkload, result: Result, by_run: Sequence[dict[str, float]]) -> EstimateSet:
     """Return how much of the card's published bandwidth decoding uses, and of its arithmetic reading a prompt does."""
     effective = result.effective
-    if effective is None or not effective.details.get("parameters"):
+    if work.task is not None or effective is None or not effective.details.get("parameters"):
         return EstimateSet()
     told = effective.details
     found = EstimateSet()
@@ -189,6 +192,10 @@ class LlmSummary(Summarise):
     ) -> Summary:
         return summarise_llm(job, result, samples, environment=environment)
 
+    def add_scores(self, job: Job, folder: Path, summary: Summary) -> Summary:
+        work = job.work(LlmWorkload)
+        return summary if work.task is None else add_task_scores(summary, folder, *find_task(work.task, work.prompts))
+
     def drawn_metrics(self, job: Job, summary: Summary) -> tuple[str, ...]:
         del job
         return tuple(name for name in ("itl_ms", "ttft_ms") if f"{name}.p50" in summary.estimates)
@@ -204,6 +211,8 @@ class LlmSummary(Summarise):
         del key
         work = entry.job.work(LlmWorkload)
         name = entry.result.model.sha256[:12] if entry.result.model is not None else work.model
+        if work.task is not None:
+            return f"{name} {work.task} {work.prompts}"
         return f"{name} {work.prompt} {work.generate} {work.batch} {work.depth}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from prony.model.metric import Better, Metric
+from prony.model.metric import METRICS, QUALITY_METRICS, Better, Metric
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,6 +15,12 @@ _Row = tuple[str, str, Better, str]
 _TABLE: tuple[_Row, ...] = (
     ("prefill_tok_s", "tok/s", "higher", "tokens of the prompts by the time from ids in to the first ids out"),
     ("decode_tok_s", "tok/s", "higher", "(tokens - 1) x sequences by the time from the first stamp to the last"),
+    (
+        "output_tokens_per_s",
+        "1/s",
+        "higher",
+        "tokens of a task's answers, by the time that all of them took",
+    ),
     ("ttft_ms", "ms", "lower", "prompt ids in to the first token id on the host; tokenising is not in it"),
     ("itl_ms", "ms", "lower", "gap between two stamps of tokens"),
     ("tpot_ms", "ms", "lower", "(last stamp - first stamp) / (tokens - 1)"),
@@ -42,7 +48,10 @@ LLM_METRICS: dict[str, Metric] = {
     name: Metric(name=name, unit=unit, better=better, meaning=meaning) for name, unit, better, meaning in _TABLE
 }
 METRIC_UNITS: dict[str, str] = {name: metric.unit for name, metric in LLM_METRICS.items()}
+METRIC_UNITS |= {name: METRICS[name].unit for name in (*QUALITY_METRICS, "cut_share")}
 _PREFILL, _DECODE, _QUALITY = "prefill_ms", "token_ms", "quality"
+# Of a task's prompts: how many tokens each has, when it was given, and how long its answer took.
+_INPUT, _ANSWER = "input_tokens", "answer_ms"
 
 
 def token_frame(
@@ -79,6 +88,10 @@ def _rows(number: int, reading: Mapping[str, Any]) -> list[tuple[str, int, float
     for stamp_ns in reading["stamps"]:
         rows.append((f"{_DECODE}/{number}", stamp_ns, (stamp_ns - before) / 1e6))
         before = stamp_ns
+    if "input_tokens" in reading:
+        begin_ns, ended_ns = reading["prefill"][0], reading["ended_ns"]
+        rows.append((f"{_INPUT}/{number}", begin_ns, float(reading["input_tokens"])))
+        rows.append((f"{_ANSWER}/{number}", ended_ns, (ended_ns - begin_ns) / 1e6))
     return rows
 
 
@@ -92,6 +105,8 @@ class TokenTimes:
         self.prefill_ms = parts.filter(pl.col("part") == _PREFILL)["value"].to_numpy()
         tokens = parts.filter(pl.col("part") == _DECODE)
         self.stamps_ns = [one["at_ns"].to_numpy() for one in tokens.partition_by("name", maintain_order=True)]
+        self.inputs = parts.filter(pl.col("part") == _INPUT)
+        self.ended_ns = parts.filter(pl.col("part") == _ANSWER)["at_ns"].to_numpy()
 
     @property
     def gaps_ms(self) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -102,9 +117,11 @@ class TokenTimes:
         return np.concatenate([np.diff(stamps) / 1e6 for stamps in self.stamps_ns]) if self.stamps_ns else none
 
     def numbers(self, *, prompt: int, batch: int) -> dict[str, float]:
-        """Return the run's numbers: the median over its passes."""
+        """Return the run's numbers: the median over its passes; of a task, what all its prompts and answers have."""
         import numpy as np
 
+        if self.inputs.height:
+            return self._answer_numbers()
         found: dict[str, float] = {}
         if self.prefill_ms.size:
             found["prefill_tok_s"] = float(np.median(1000 * prompt * batch / self.prefill_ms))
@@ -113,6 +130,22 @@ class TokenTimes:
             each_ms = [(stamps[-1] - stamps[0]) / 1e6 / (len(stamps) - 1) for stamps in self.stamps_ns]
             found["tpot_ms"] = float(np.median(each_ms))
             found["decode_tok_s"] = float(np.median([1000 * batch / one for one in each_ms if one] or [0.0]))
+        return found
+
+    def _answer_numbers(self) -> dict[str, float]:
+        """Return rates over all prompts and all tokens, because prompts and answers differ in length."""
+        import numpy as np
+
+        found = {
+            "prefill_tok_s": 1000 * float(self.inputs["value"].sum()) / float(self.prefill_ms.sum()),
+            "ttft_ms": float(np.median(self.prefill_ms)),
+        }
+        answers = [(len(stamps) - 1, (stamps[-1] - stamps[0]) / 1e6) for stamps in self.stamps_ns if len(stamps) > 1]
+        if lasted_ms := sum(lasts for _, lasts in answers):
+            found["decode_tok_s"] = 1000 * sum(steps for steps, _ in answers) / lasted_ms
+            found["tpot_ms"] = float(np.median([lasts / steps for steps, lasts in answers]))
+        taken_ns = int(self.ended_ns.max()) - int(self.inputs["at_ns"].to_numpy().min())
+        found["output_tokens_per_s"] = 1e9 * sum(map(len, self.stamps_ns)) / taken_ns
         return found
 
 

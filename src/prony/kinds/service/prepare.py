@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from prony.errors import InputError, PronyError
-from prony.kinds.service.find_task import find_task, read_plugin_options
-from prony.kinds.service.schema import Option, ServiceWorkload
+from prony.kinds.service.schema import ServiceWorkload
 from prony.load.arrivals import read_trace
 from prony.load.endpoint import make_certificate_absolute, parse_endpoint
 from prony.model.assumption import Assumption
@@ -20,6 +18,7 @@ from prony.model.job import Job
 from prony.model.recipe import Recipe
 from prony.ports import plugins
 from prony.ports.driver import Driver, Task
+from prony.ports.find_task import find_task, make_options_absolute, read_plugin_options
 from prony.ports.service import Service, starting_option
 from prony.ports.workload import Needs, Prepare
 from prony.runner.context import RunContext
@@ -57,13 +56,7 @@ def chosen(workload: ServiceWorkload) -> Chosen:
         if workload.task is not None or workload.prompts:
             raise InputError(f"the driver {name} asks nothing of an LLM, so it takes no task", code="recipe")
         return Chosen(driver, options, service, settings)
-    return Chosen(driver, options, service, settings, *find_task(workload))
-
-
-# The marks of options that are one path and nothing else.
-_WHOLE = (True, "slash", "there")
-# The mark of one that is a command: those of its words that are files beside the recipe are paths.
-_COMMAND = "command"
+    return Chosen(driver, options, service, settings, *find_task(workload.task, workload.prompts))
 
 
 # Which key an error is about, by its code; the others are about the service.
@@ -114,7 +107,7 @@ class ServicePrepare(Prepare):
         picked = chosen(workload)
         for field, plugin in (("settings", picked.service), ("options", picked.driver), ("prompts", picked.task)):
             if plugin is not None:
-                changes[field] = _make_options_absolute(getattr(workload, field), plugin.Options, base)
+                changes[field] = make_options_absolute(getattr(workload, field), plugin.Options, base)
         load = job.load
         if load.replay is not None:
             replay = load.replay.model_copy(
@@ -161,24 +154,6 @@ def _unavailable(workload: ServiceWorkload) -> str:
     picked = chosen(workload)
     reason = None if picked.service is None else picked.service.available(picked.settings)
     return "" if reason is None else f"prony run cannot start {workload.service} here: {reason}"
-
-
-def _make_options_absolute(options: dict[str, Option], kind: Any, base: Path) -> dict[str, Option]:
-    marks = {name: (field.json_schema_extra or {}).get("path") for name, field in kind.model_fields.items()}
-    paths = {name: way for name, way in marks.items() if way in (*_WHOLE, _COMMAND)}
-    return {
-        name: _absolute(value, base, paths[name]) if name in paths and isinstance(value, str) and value else value
-        for name, value in options.items()
-    }
-
-
-def _absolute(value: str, base: Path, way: bool | str) -> str:
-    """Return a path made absolute; what may be a name too is one where it has no slash, or where nothing lies there."""
-    if way == _COMMAND:
-        return shlex.join(_absolute(word, base, "there") for word in shlex.split(value))
-    path = (base / Path(value).expanduser()).absolute()
-    is_name = (way == "slash" and "/" not in value) or (way == "there" and not path.exists())
-    return value if is_name else str(path)
 
 
 PART = ServicePrepare()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from prony.kinds.service.answer_sections import answer_sections
 from prony.kinds.service.result_sections import result_sections
 from prony.kinds.service.schema import ServiceWorkload
 from prony.model.check import Named
@@ -14,6 +13,7 @@ from prony.model.recipe import Recipe
 from prony.model.section import ColumnSpec, Fact, Section
 from prony.ports.workload import SETTINGS, Drawings, Report, ReportPage
 from prony.report import entry_fields
+from prony.report.answer_sections import answer_sections
 from prony.report.html import load as html_load
 from prony.report.html.job import BESIDE
 from prony.report.html.method import HOW_LOAD
@@ -72,7 +72,9 @@ class ServiceReport(Report):
         # A closed load that says nothing has one user.
         said = {name: "one user" if value == {} else str(value) for name, value in (written or {"closed": {}}).items()}
         told += [(f"load {name}", value) for name, value in said.items()]
-        return (*result_sections(entry), *answer_sections(entry), Section(title=SETTINGS, facts=tuple(told)))
+        notes = entry.result.service.notes if entry.result.service is not None else {}
+        answers = answer_sections(entry, work.task, work.prompts, notes)
+        return (*result_sections(entry), *answers, Section(title=SETTINGS, facts=tuple(told)))
 
     def programs(self, entry: Entry) -> tuple[Fact, ...]:
         found = entry.result.service

@@ -7,10 +7,8 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from prony.model.metric import LOAD_HEADLINE, LOAD_METRICS
-from prony.model.workload import Scalar, Section, Workload
-
-Option = Scalar | list[Scalar] | dict[str, Scalar]
+from prony.model.metric import LOAD_HEADLINE, LOAD_METRICS, QUALITY_FAMILIES
+from prony.model.workload import Option, Section, Workload
 
 
 class ServiceWorkload(Workload):
@@ -30,10 +28,7 @@ class ServiceWorkload(Workload):
         ),
         "errors": ("error_rate.mean", ("error_rate",)),
         "quality": ("quality.mean", ("quality",)),
-        "summaries": ("rouge_1.mean", ("rouge_1", "rouge_2", "rouge_l", "rouge_lsum")),
-        "answers": ("token_f1.mean", ("exact_match", "token_f1")),
-        "labels": ("label_match.mean", ("label_match",)),
-        "your own score": ("own_score.mean", ("own_score",)),
+        **QUALITY_FAMILIES,
         "highest load": ("highest_load.p50", ("highest_load",)),
     }
     sample_noun: ClassVar[str] = "request"

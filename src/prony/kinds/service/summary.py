@@ -11,10 +11,9 @@ from prony.analyse.load.latency import latencies, token_latencies
 from prony.analyse.load.summary import summarise_load, summarise_runs
 from prony.analyse.load.window import runs_of
 from prony.analyse.pictures import Track, sampled_metrics
-from prony.analyse.quality import add_quality, score_folder
+from prony.analyse.quality import add_task_scores
 from prony.analyse.runs import NS_PER_MS
 from prony.instruments.columns import COLUMNS
-from prony.kinds.service.find_task import find_task
 from prony.kinds.service.schema import ServiceWorkload
 from prony.model.device import Environment
 from prony.model.estimate import Summary
@@ -22,7 +21,7 @@ from prony.model.experiment_data import Entry
 from prony.model.job import Job
 from prony.model.metric import LOAD_HEADLINE
 from prony.model.result import Result
-from prony.ports.driver import ScoresAnswers
+from prony.ports.find_task import find_task
 from prony.ports.workload import ReadColumns, Summarise
 from prony.stats.quantiles import Array
 
@@ -49,13 +48,8 @@ class ServiceSummary(Summarise):
 
     def add_scores(self, job: Job, folder: Path, summary: Summary) -> Summary:
         """Score the answers where the task does: here, on a server, and again whenever somebody asks."""
-        if job.work(ServiceWorkload).task is None:
-            return summary
-        task, options = find_task(job.work(ServiceWorkload))
-        if not isinstance(task, ScoresAnswers):
-            return summary
-        scored = score_folder(folder, task, options)
-        return summary if scored is None else add_quality(summary, scored, task.scoring(options))
+        work = job.work(ServiceWorkload)
+        return summary if work.task is None else add_task_scores(summary, folder, *find_task(work.task, work.prompts))
 
     def read_samples(self, read: ReadColumns, *, is_whole: bool = True) -> pl.DataFrame:
         """Read the samples, without the stamps of every token where nobody asks for them: those are most of a file."""

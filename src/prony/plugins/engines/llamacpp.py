@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +17,16 @@ import numpy as np
 
 from prony.errors import CapacityError, InputError, SutError
 from prony.ports.engine import Array, DeviceMemory, Effect, EngineInfo, LoadOptions, Session, Unit
-from prony.ports.llm import LlmFacts, LlmOptions, hash_words, refuse_as_model
+from prony.ports.llm import (
+    CHAT_TEMPLATE,
+    NO_TEMPLATE,
+    EncodedPrompt,
+    LlmFacts,
+    LlmOptions,
+    hash_words,
+    join_messages,
+    refuse_as_model,
+)
 
 _MAGIC = b"GGUF"
 _UBATCH = 512
@@ -45,6 +54,10 @@ class _Batch(ctypes.Structure):
     )  # fmt: skip
 
 
+class _Message(ctypes.Structure):
+    _fields_ = (("role", ctypes.c_char_p), ("content", ctypes.c_char_p))
+
+
 # Name, result, arguments.
 _FUNCTIONS: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
     ("llama_backend_init", None, ()),
@@ -69,6 +82,12 @@ _FUNCTIONS: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
     ("llama_tokenize", ctypes.c_int32,
      (_Reference, ctypes.c_char_p, ctypes.c_int32, ctypes.POINTER(ctypes.c_int32), ctypes.c_int32, ctypes.c_bool,
       ctypes.c_bool)),
+    ("llama_detokenize", ctypes.c_int32,
+     (_Reference, ctypes.POINTER(ctypes.c_int32), ctypes.c_int32, ctypes.c_char_p, ctypes.c_int32, ctypes.c_bool,
+      ctypes.c_bool)),
+    ("llama_vocab_is_eog", ctypes.c_bool, (_Reference, ctypes.c_int32)),
+    ("llama_chat_apply_template", ctypes.c_int32,
+     (ctypes.c_char_p, ctypes.POINTER(_Message), ctypes.c_size_t, ctypes.c_bool, ctypes.c_char_p, ctypes.c_int32)),
     ("llama_set_n_threads", None, (_Reference, ctypes.c_int32, ctypes.c_int32)),
     ("llama_n_threads", ctypes.c_int32, (_Reference,)),
     ("llama_n_ctx", ctypes.c_uint32, (_Reference,)),
@@ -201,12 +220,44 @@ class LlamaSession:
         )  # fmt: skip
 
     def tokenize(self, text: str) -> list[int]:
+        return self._tokenize(text, with_marks=False)
+
+    def _tokenize(self, text: str, *, with_marks: bool) -> list[int]:
         if not self._c.llama_vocab_type(self._vocabulary):
             raise InputError("the GGUF file has no tokenizer", hint="convert the model again", code="no_tokenizer")
         data = text.encode()
         room = (ctypes.c_int32 * (len(data) + 8))()
-        count = self._c.llama_tokenize(self._vocabulary, data, len(data), room, len(room), False, False)
+        count = self._c.llama_tokenize(self._vocabulary, data, len(data), room, len(room), with_marks, with_marks)
         return list(room[: max(0, count)])
+
+    def encode_prompt(self, messages: Sequence[Mapping[str, str]]) -> EncodedPrompt:
+        text, form = self._apply_template(messages)
+        return EncodedPrompt(self._tokenize(text, with_marks=True), form)
+
+    def _apply_template(self, messages: Sequence[Mapping[str, str]]) -> tuple[str, str]:
+        """Return the conversation in the model's template, where it is one that llama.cpp knows; it runs no others."""
+        template = self._c.llama_model_chat_template(self._model, None)
+        if not template:
+            return join_messages(messages), NO_TEMPLATE
+        pairs = [_Message(one["role"].encode(), one["content"].encode()) for one in messages]
+        given = (_Message * len(pairs))(*pairs)
+        room = ctypes.create_string_buffer(4096 + 2 * sum(len(one["content"].encode()) for one in messages))
+        size = self._c.llama_chat_apply_template(template, given, len(messages), True, room, len(room))
+        if not 0 <= size <= len(room):
+            return join_messages(messages), "plain text: llama.cpp does not know the model's chat template"
+        return room.raw[:size].decode(errors="replace"), CHAT_TEMPLATE
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        given = (ctypes.c_int32 * len(ids))(*ids)
+        room = ctypes.create_string_buffer(64 + 32 * len(ids))
+        size = self._c.llama_detokenize(self._vocabulary, given, len(ids), room, len(room), True, False)
+        if size < 0:  # it says how much room it needs
+            room = ctypes.create_string_buffer(-size)
+            size = self._c.llama_detokenize(self._vocabulary, given, len(ids), room, len(room), True, False)
+        return room.raw[: max(0, size)].decode(errors="replace")
+
+    def end_ids(self) -> frozenset[int]:
+        return frozenset(one for one in range(self._size) if self._c.llama_vocab_is_eog(self._vocabulary, one))
 
     def reset(self) -> None:
         self._c.llama_memory_clear(self._memory, False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,13 +20,14 @@ import numpy as np
 from prony import __version__
 from prony.errors import CapacityError, InputError
 from prony.ports.engine import Array, DeviceMemory, Effect, EngineInfo, LoadOptions, Session, TensorSpec, Unit
-from prony.ports.llm import LlmFacts, LlmOptions, hash_words
+from prony.ports.llm import NO_TEMPLATE, EncodedPrompt, LlmFacts, LlmOptions, hash_words, join_messages
 
 _KERNEL_SIZE = 200_000
 _SPIN = "spin-"
 _LLM = re.compile(r"llm-([0-9]+)us-([0-9]+)us(?:-context([0-9]+))?")
 _BYTES = 256
 _KV_TOKEN_BYTES = 1024
+_END = 0
 
 
 class NullSession:
@@ -71,11 +72,21 @@ class NullLlm:
     def tokenize(self, text: str) -> list[int]:
         return list(text.encode())
 
+    def encode_prompt(self, messages: Sequence[Mapping[str, str]]) -> EncodedPrompt:
+        return EncodedPrompt(self.tokenize(join_messages(messages)), NO_TEMPLATE)
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        return bytes(ids).decode(errors="replace")
+
+    def end_ids(self) -> frozenset[int]:
+        return frozenset({_END})
+
     def reset(self) -> None:
         self._held = 0
 
     def prefill(self, ids: Array) -> Array:
-        _spin_for(self._read_ns * ids.size)
+        is_step = self._held and ids.shape[1] == 1  # who reads one token behind others is writing
+        _spin_for(self._write_ns if is_step else self._read_ns * ids.size)
         self._held += ids.shape[1]
         return np.asarray(self._next[ids[:, -1]])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,7 +22,18 @@ from prony.ports.engine import (
     LoadOptions,
     Session,
 )  # fmt: skip
-from prony.ports.llm import SEEDED, LlmFacts, LlmOptions, hash_words, refuse_as_model, seeded_values
+from prony.ports.llm import (
+    CHAT_TEMPLATE,
+    NO_TEMPLATE,
+    SEEDED,
+    EncodedPrompt,
+    LlmFacts,
+    LlmOptions,
+    hash_words,
+    join_messages,
+    refuse_as_model,
+    seeded_values,
+)
 from prony.ports.models import FOLDER
 
 _CASTS = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
@@ -77,11 +88,39 @@ class TransformersSession:
         )  # fmt: skip
 
     def tokenize(self, text: str) -> list[int]:
+        return self._tokenize(text, with_marks=False)
+
+    def _tokenize(self, text: str, *, with_marks: bool) -> list[int]:
         if self._tokenizer is None:
             raise InputError(
                 "the model's folder has no tokenizer", hint="put tokenizer.json beside config.json", code="no_tokenizer"
             )
-        return [int(one) for one in self._tokenizer(text, add_special_tokens=False)["input_ids"]]
+        return [int(one) for one in self._tokenizer(text, add_special_tokens=with_marks)["input_ids"]]
+
+    def encode_prompt(self, messages: Sequence[Mapping[str, str]]) -> EncodedPrompt:
+        from jinja2 import TemplateError
+
+        if not getattr(self._tokenizer, "chat_template", None):
+            return EncodedPrompt(self._tokenize(join_messages(messages), with_marks=True), NO_TEMPLATE)
+        try:
+            found = self._tokenizer.apply_chat_template(
+                [dict(one) for one in messages], add_generation_prompt=True, tokenize=True, return_dict=False
+            )
+        except TemplateError as exc:
+            raise InputError(
+                f"the model's chat template fails: {exc}", hint="without prompts.system it may take what is asked",
+                code="bad_template",
+            ) from exc  # fmt: skip
+        return EncodedPrompt([int(one) for one in found], CHAT_TEMPLATE)
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        return str(self._tokenizer.decode(list(ids), skip_special_tokens=True))
+
+    def end_ids(self) -> frozenset[int]:
+        told = self._model.generation_config.eos_token_id
+        ends = told if isinstance(told, list) else [told]
+        own = getattr(self._tokenizer, "eos_token_id", None)
+        return frozenset(int(one) for one in (*ends, own) if one is not None)
 
     def reset(self) -> None:
         from transformers import DynamicCache

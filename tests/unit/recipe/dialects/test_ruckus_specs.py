@@ -53,6 +53,24 @@ def test_vllm_is_started_with_the_model() -> None:
     assert (workload["service"], workload["settings"]) == ("vllm", {"model": "m"})
 
 
+@pytest.mark.parametrize(
+    ("kind", "params", "task", "prompts"),
+    [
+        ("summarization", {"max_articles": 5}, "summarize", {"articles": 5, "output_tokens": "40"}),
+        ("llm_generation", ASKED, "texts", {"texts": ["Why?"], "system": "Be brief.", "output_tokens": "40"}),
+    ],
+)
+def test_transformers_without_a_server_hosts_the_model(
+    kind: str, params: Any, task: str, prompts: dict[str, Any]
+) -> None:
+    framework = {"name": "transformers", "params": {"max_tokens": 40, "temperature": 0.7}}
+    found = read(spec(kind, params, framework=framework, runs_per_job=3))
+    workload = found.recipe.workload.model_dump()
+    assert (workload["kind"], workload["engine"], workload["model"]) == ("llm", "transformers", "m")
+    assert (workload["task"], workload["prompts"]) == (task, prompts)
+    assert found.recipe.measure.repeats == 3
+
+
 def test_a_framework_that_is_no_server_is_refused_with_what_to_write() -> None:
     with pytest.raises(RecipeError) as told:
         read(spec(framework={"name": "tensorrt"}))

@@ -47,22 +47,11 @@ class LlmSuite:
 
     def facts(self) -> dict[str, Any]:
         """Return what was used and what the model is."""
-        effect, about = self.session.effect(), self.session.facts()
-        memory = self.session.device_memory()
-        return {
-            "device": effect.device, "precision": effect.precision, "threads": effect.threads,
-            "details": {
-                **effect.details, "architecture": about.architecture, "vocabulary": str(about.vocabulary),
-                "context of the model": str(about.context), "tokenizer sha256": about.tokenizer_sha256 or "none",
-                "chat template sha256": about.template_sha256 or "none",
-                "prompt ids sha256": hash_ids(self.prompt), "ids": "seeded, uniform over the vocabulary",
-                "sampling": "greedy; the end of a text does not end it", "cached tokens": "0",
-                "weights_bytes": str(about.weights_bytes), "kv_token_bytes": str(about.kv_token_bytes),
-                "kv_peak_bytes": str(self.kv_peak), "parameters": str(about.parameters or ""),
-                "measured tokens": str(self.tokens),
-                "vram_peak_bytes": "" if memory is None else str(memory.allocated_peak),
-            },
-        }  # fmt: skip
+        return describe_session(self.session, {
+            "prompt ids sha256": hash_ids(self.prompt), "ids": "seeded, uniform over the vocabulary",
+            "sampling": "greedy; the end of a text does not end it", "kv_peak_bytes": str(self.kv_peak),
+            "measured tokens": str(self.tokens),
+        })  # fmt: skip
 
     def close(self) -> None:
         """Let go of the model."""
@@ -124,6 +113,23 @@ def load_session(options: Mapping[str, Any], engine: Engine) -> LlmSession:
         context=options["context"], options=options["options"],
     )  # fmt: skip
     return engine.load_llm(options["model"], asked)
+
+
+def describe_session(session: LlmSession, more: Mapping[str, str]) -> dict[str, Any]:
+    """Return what was used and what the model is, with `more` that a suite knows."""
+    effect, about = session.effect(), session.facts()
+    memory = session.device_memory()
+    return {
+        "device": effect.device, "precision": effect.precision, "threads": effect.threads,
+        "details": {
+            **effect.details, "architecture": about.architecture, "vocabulary": str(about.vocabulary),
+            "context of the model": str(about.context), "tokenizer sha256": about.tokenizer_sha256 or "none",
+            "chat template sha256": about.template_sha256 or "none", "cached tokens": "0",
+            "weights_bytes": str(about.weights_bytes), "kv_token_bytes": str(about.kv_token_bytes),
+            "parameters": str(about.parameters or ""),
+            "vram_peak_bytes": "" if memory is None else str(memory.allocated_peak), **more,
+        },
+    }  # fmt: skip
 
 
 def make_ids(vocabulary: int, batch: int, length: int, seed: int) -> Array:

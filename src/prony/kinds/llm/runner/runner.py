@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from prony.errors import InputError
+from prony.kinds.llm.runner.answers import ANSWERS, AskedPrompts, encode_prompts, keep_answers
 from prony.kinds.llm.runner.quality import Predictions, Predictor, QualityFound, reference_of
 from prony.kinds.llm.schema import LlmWorkload
 from prony.kinds.llm.tokens import TokenTimes, token_frame
@@ -19,6 +20,7 @@ from prony.runner.context import RunContext
 from prony.runner.folder import ResultFolder, write_frame
 from prony.runner.host import EngineHost
 from prony.runner.models import fetch
+from prony.runner.scorer import score_by_recipe
 from prony.runner.suites import SuiteJob, SuiteRunner
 
 _SUITE = "prony.kinds.llm.child.suite:LlmSuite"
@@ -34,6 +36,7 @@ class LlmJob(SuiteJob):
     model: Path = Path()
     threads: int = 1
     quality: QualityFound | None = None
+    asked: AskedPrompts | None = None
 
     def order(self) -> ChildOrder:
         measure = self.job.measure
@@ -43,25 +46,39 @@ class LlmJob(SuiteJob):
     def options(self) -> Message:
         """Return what the child needs to know."""
         work = self.job.work(LlmWorkload)
-        return work.model_dump(mode="json", include=_GIVEN) | {
+        given = work.model_dump(mode="json", include=_GIVEN) | {
             "model": str(self.model), "threads": self.threads, "context": work.context,
             "settles": self.job.measure.warmup == "auto"
         }  # fmt: skip
+        if self.asked is not None:
+            given |= {"context": self.asked.context, "prompts_file": str(self.asked.file)}
+        return given
 
     def keep(self, repetition: Repetition, readings: Sequence[Message]) -> list[float]:
         work, is_first = self.job.work(LlmWorkload), self.folder.result.effective is None
         quality = self.quality.values if self.quality is not None and is_first else None
         frame = token_frame(repetition.index, readings, quality)
+        if self.asked is not None:
+            keep_answers(self.folder, self.asked, repetition.index, readings)
         write_frame(self.folder.requests_part(repetition.index), frame)
         found = TokenTimes(frame).numbers(prompt=work.prompt, batch=work.batch)
         return [found["decode_tok_s" if "decode_tok_s" in found else "prefill_tok_s"]]
 
     def effective(self, host: EngineHost, facts: Message) -> Effective:
         details = facts["details"] | ({} if self.quality is None else {"reference": self.quality.reference})
+        details |= {} if self.asked is None else self.asked.notes
         return Effective(
             engine=host.name, engine_version=host.hello["version"], python=host.hello["python_version"],
             device=facts["device"], precision=facts["precision"], threads=facts["threads"], details=details,
         )  # fmt: skip
+
+    def score(self, say: Callable[[str], None]) -> None:
+        effective = self.folder.result.effective
+        if self.asked is None or effective is None:
+            return
+        if trouble := score_by_recipe(self.folder.path, self.asked.options, self.job.limits.memory, say):
+            told = effective.model_copy(update={"details": effective.details | {"scorer": trouble}})
+            self.folder.update(effective=told)
 
 
 class LlmMaker:
@@ -79,14 +96,11 @@ class LlmMaker:
         folder.update(model=facts)
         cpus = runner.environment.device.hardware.cpu.usable_cores
         threads = work.threads or max(1, int(cpus or 1))
-        quality = (
-            self._compare(
-                job, runner, Predictor(host, files.path, work.unit, work.precision, threads, dict(work.options))
-            )
-            if work.quality
-            else None
-        )
-        return LlmJob(folder, work.engine, _SUITE, model=files.path, threads=threads, quality=quality)
+        mine = Predictor(host, files.path, work.unit, work.precision, threads, dict(work.options))
+        asked = encode_prompts(mine, job, runner.scratch) if work.task is not None else None
+        quality = self._compare(job, runner, mine) if work.quality else None
+        suite = _SUITE if asked is None else ANSWERS
+        return LlmJob(folder, work.engine, suite, model=files.path, threads=threads, quality=quality, asked=asked)
 
     def _compare(self, job: Job, runner: SuiteRunner, mine: Predictor) -> QualityFound:
         work = job.work(LlmWorkload)

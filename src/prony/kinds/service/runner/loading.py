@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -31,7 +31,7 @@ from prony.model.clients import ClientSide, ServiceFacts
 from prony.model.event import Live as Shown
 from prony.model.load import WAYS, Closed, Load
 from prony.model.result import Failure, Phase, Repetition
-from prony.ports.driver import Cause, Endpoint, Keeps, Prepared, Prompt, ScoresAnswers, Wants
+from prony.ports.driver import Cause, Endpoint, Keeps, Prepared, Prompt, ScoresAnswers, Wants, describe_cuts
 from prony.runner.clients import client_side
 from prony.runner.context import RunContext, failure_of
 from prony.runner.folder import ResultFolder, TelemetryRow, write_frame
@@ -78,7 +78,7 @@ class LoadJobRun:
 
     @property
     def notes(self) -> dict[str, str]:
-        return {**self._prepared.notes, **_left_out(self._asked)} if self._prepared is not None else {}
+        return {**self._prepared.notes, **describe_cuts(self._asked)} if self._prepared is not None else {}
 
     def prepare(self, endpoint: Endpoint) -> None:
         """Make the schedule and every request."""
@@ -271,21 +271,6 @@ class LoadJobRun:
         except (PronyError, OSError) as exc:
             return f"what was made at the endpoint could not be removed: {exc}"
         return ""
-
-
-def _left_out(prompts: Sequence[Prompt]) -> dict[str, str]:
-    """Say what of long texts stands in no prompt, and which are asked about in parts."""
-    items = [prompt.item for prompt in prompts if prompt.item is not None]
-    cut = [item for item in items if item.left_out_words]
-    parts = {item.name for item in items if item.parts > 1}
-    names = {item.name for item in items}
-    found = {}
-    if cut:
-        words = sum(item.left_out_words for item in cut)
-        found["cut"] = f"{len(cut)} of {len(names)} texts were too long: {words:,} words at their ends were left out"
-    if parts:
-        found["chunked"] = f"{len(parts)} of {len(names)} texts were asked about in parts"
-    return found
 
 
 def _send_load(

@@ -20,7 +20,6 @@ from urllib.parse import urlsplit, urlunsplit
 from prony.errors import PronyError
 from prony.instruments.canary import read_canary
 from prony.instruments.columns import Requests
-from prony.instruments.kept_answers import read_answers, write_scores
 from prony.instruments.window import Window
 from prony.instruments.within_limit import counts_within
 from prony.kinds.service.prepare import Chosen, chosen
@@ -28,7 +27,6 @@ from prony.kinds.service.runner.loading import LoadJobRun, SeenLoad, check_answe
 from prony.kinds.service.schema import ServiceWorkload
 from prony.load.endpoint import parse_endpoint
 from prony.load.search import plan_search, probe_load, slo_as_shares
-from prony.model.answer import ScoringOptions
 from prony.model.clients import ServiceFacts
 from prony.model.event import Event, Live
 from prony.model.job import Job
@@ -42,7 +40,7 @@ from prony.runner.folder import ResultFolder, begin_folders
 from prony.runner.gang import Gang, gang_of
 from prony.runner.load_telemetry import LoadTelemetry, MetricsPage
 from prony.runner.observer import open_probes
-from prony.runner.scorer import ScorerOrder, run_scorer
+from prony.runner.scorer import score_by_recipe
 from prony.runner.turns import is_never_quiet, shuffle_round, wants_replacement
 from prony.runner.watch_machine import MachineWatch
 
@@ -261,19 +259,12 @@ class ServiceRunner:
 
     def _score(self, course: LoadJobRun) -> None:
         """Let the recipe's own scorer look at the answers. One that fails costs its scores and nothing else."""
-        options = course.chosen.prompts
-        if not isinstance(options, ScoringOptions) or options.scorer is None:
-            return
-        answers = [one for one in read_answers(course.folder.path) if one.is_whole]
-        if not answers:
-            return
-        self._say("prepare", course.job, message=f"scoring {len(answers)} answers")
-        order = ScorerOrder(options.scorer, options.scorer_limit / 1e9, course.job.limits.memory)
-        try:
-            write_scores(course.folder.path, answers, run_scorer(order, answers))
-        except PronyError as exc:
-            course.folder.update(service=_add_note(course.folder.result, "scorer", exc.message))
-            self._say("prepare", course.job, message=exc.message)
+        trouble = score_by_recipe(
+            course.folder.path, course.chosen.prompts, course.job.limits.memory,
+            lambda text: self._say("prepare", course.job, message=text),
+        )  # fmt: skip
+        if trouble:
+            course.folder.update(service=_add_note(course.folder.result, "scorer", trouble))
 
     def _give_up(self, folders: Sequence[ResultFolder], failure: Failure) -> None:
         for folder in folders:

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from prony.errors import StoreError
 from prony.instruments.kept_answers import WholeAnswer, read_answers
-from prony.kinds.service.find_task import find_task
-from prony.kinds.service.schema import ServiceWorkload
 from prony.model.experiment_data import Entry
 from prony.model.metric import key_of
 from prony.model.section import Fact, Section, SectionTable
 from prony.ports.driver import ScoresAnswers
+from prony.ports.find_task import find_task
 
 _MOST_ITEMS = 50
 _LONGEST = 1200
 
 
-def answer_sections(entry: Entry) -> tuple[Section, ...]:
-    """Return the answers of the first run, worst first; nothing of a task that scores none."""
+def answer_sections(
+    entry: Entry, task: str | None, prompts: Mapping[str, Any], notes: Mapping[str, str]
+) -> tuple[Section, ...]:
+    """Return the answers of the first run, worst first; nothing of a task that scores none.
+
+    Args:
+        entry: Whose answers they are.
+        task: What was asked, as the recipe names it.
+        prompts: The options of the task, as the recipe has them.
+        notes: What was said of the prompts and the scorer when it ran.
+    """
     items = entry.summary.items
     if not items or not entry.folder.is_dir():
         return ()
@@ -36,7 +47,7 @@ def answer_sections(entry: Entry) -> tuple[Section, ...]:
     )
     table = SectionTable(headings=headings, rows=rows, numeric=tuple(range(1, 1 + len(keys))))
     note = _note(entry, len(ranked))
-    return (Section(title="Answers and references", note=note, facts=_facts(entry), tables=(table,)),)
+    return (Section(title="Answers and references", note=note, facts=_facts(task, prompts, notes), tables=(table,)),)
 
 
 def _note(entry: Entry, shown: int) -> str:
@@ -45,10 +56,9 @@ def _note(entry: Entry, shown: int) -> str:
     return f"{which} items, the worst first; scores are means over all runs, answers are those of the first."
 
 
-def _facts(entry: Entry) -> tuple[Fact, ...]:
-    task, options = find_task(entry.job.work(ServiceWorkload))
+def _facts(name: str | None, prompts: Mapping[str, Any], notes: Mapping[str, str]) -> tuple[Fact, ...]:
+    task, options = find_task(name, prompts)
     facts: list[Fact] = [("scored by", task.scoring(options))] if isinstance(task, ScoresAnswers) else []
-    notes = entry.result.service.notes if entry.result.service is not None else {}
     return (*facts, *((name, notes[name]) for name in ("cut", "chunked", "scorer") if name in notes))
 
 

@@ -1,0 +1,119 @@
+"""Answer what a task asks, greedily and under a clock, in the engine's child."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from prony.kinds.llm.child.suite import describe_session, hash_ids, load_session
+from prony.ports.engine import Engine
+from prony.runner.child.loop import Stop
+from prony.runner.child.readings import SuiteTest
+
+_WARM_TOKENS = 8
+
+
+class EncodeSuite:
+    """Conversations to ids, by the model's own tokenizer and template: once, before the runs of a job."""
+
+    device_id: str | None = None
+    settles = False
+
+    def __init__(self, options: Mapping[str, Any], engine: Engine) -> None:
+        self.asked = options
+        self.session = load_session(options, engine)
+
+    def tests(self) -> Iterator[SuiteTest]:
+        """Return the one test."""
+        yield SuiteTest("encode", "", lambda count: [0] * count, float, read=self._read)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the model was made for."""
+        return {"context": self.session.facts().context}
+
+    def close(self) -> None:
+        """Let go of the model."""
+        del self.session
+
+    def _read(self, _: Stop) -> list[dict[str, Any]]:
+        asked = json.loads(Path(self.asked["messages_file"]).read_text())
+        encoded = [self.session.encode_prompt(messages) for messages in asked]
+        return [{"ids": one.ids, "form": one.form} for one in encoded]
+
+
+class AnswerSuite:
+    """One prompt after the other into an empty cache, and an answer token by token to its end or its limit."""
+
+    def __init__(self, options: Mapping[str, Any], engine: Engine) -> None:
+        self.prompts: list[dict[str, Any]] = json.loads(Path(options["prompts_file"]).read_text())
+        self.session = load_session(options, engine)
+        self.device_id = self.session.device_id
+        self.settles = self.device_id is not None and bool(options.get("settles", True))
+        self.ends = self.session.end_ids()
+        self.kv_peak = self.tokens = 0
+
+    def tests(self) -> Iterator[SuiteTest]:
+        """Return the one test; a sample of it is the beginning of an answer, for the warm-up."""
+        yield SuiteTest("answers", "", self._warm, float, read=self._read)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what was used and what the model is."""
+        ids = np.concatenate([np.asarray(one["ids"], np.int32) for one in self.prompts])
+        return describe_session(self.session, {
+            "prompt ids sha256": hash_ids(ids), "ids": f"of {len(self.prompts)} prompts, by the model's tokenizer",
+            "sampling": "greedy, to the end mark or the limit of the answer", "kv_peak_bytes": str(self.kv_peak),
+            "measured tokens": str(self.tokens),
+        })  # fmt: skip
+
+    def close(self) -> None:
+        """Let go of the model."""
+        del self.session
+
+    def _warm(self, count: int) -> list[int]:
+        first = self.prompts[0]
+        taken = []
+        for _ in range(count):
+            begin_ns = time.perf_counter_ns()
+            self._answer({**first, "most": min(_WARM_TOKENS, first["most"])})
+            taken.append(time.perf_counter_ns() - begin_ns)
+        return taken
+
+    def _read(self, stop: Stop) -> list[dict[str, Any]]:
+        self.session.reset_memory_peak()
+        self.tokens = 0
+        found: list[dict[str, Any]] = []
+        for prompt in self.prompts:
+            if stop.asked and found:
+                break
+            found.append(self._answer(prompt))
+        # Words are made when all is measured.
+        return [{**one, "text": self.session.detokenize(one.pop("ids"))} for one in found]
+
+    def _answer(self, prompt: Mapping[str, Any]) -> dict[str, Any]:
+        """Read a prompt and write its answer; the end mark is no part of it, and the first token comes of reading."""
+        session, clock, most = self.session, time.perf_counter_ns, prompt["most"]
+        ends = frozenset[int]() if prompt["goes_on"] else self.ends
+        ids = np.asarray([prompt["ids"]], np.int32)
+        session.reset()
+        begin_ns = clock()
+        token = int(session.prefill(ids)[0])
+        read_ns = at_ns = clock()
+        written: list[int] = []
+        stamps: list[int] = []
+        while token not in ends and len(written) < most:
+            written.append(token)
+            stamps.append(at_ns)
+            if len(written) < most:
+                token = int(session.prefill(np.array([[token]], np.int32))[0])
+                at_ns = clock()
+        self.kv_peak = max(self.kv_peak, session.kv_bytes())
+        self.tokens += ids.size + len(written)
+        return {
+            "prefill": (begin_ns, read_ns), "decode_begin_ns": read_ns, "stamps": stamps, "ended_ns": at_ns,
+            "input_tokens": ids.size, "ids": written, "finish": "length" if len(written) == most else "stop",
+        }  # fmt: skip
