@@ -132,5 +132,7 @@ def test_a_recipe_that_measures_nothing_is_refused(given: dict[str, int], word: 
 
 def test_every_column_is_a_metric_of_the_kind() -> None:
     from prony.kinds.llm.tokens import LLM_METRICS
+    from prony.model.metric import QUALITY_METRICS
 
-    assert {column.key.partition(".")[0] for column in REPORT.columns} <= set(LLM_METRICS)
+    known = {*LLM_METRICS, *QUALITY_METRICS, "cut_share", "output_tokens_per_s"}
+    assert {column.key.partition(".")[0] for column in REPORT.columns} <= known

@@ -39,7 +39,7 @@ NO_PATHS = {
     "QaOptions.answers QaOptions.context QaOptions.question SummarizeOptions.article SummarizeOptions.id "
     "SummarizeOptions.prompt SummarizeOptions.summaries SummarizeOptions.system TextsOptions.system "
     "TextsOptions.texts Values.constant VllmOptions.model_name _QuestionOptions.id _QuestionOptions.system",
-    "names of plug-ins": "LlmWorkload.engine LlmWorkload.reference_engine ModelWorkload.engine "
+    "names of plug-ins": "LlmWorkload.engine LlmWorkload.reference_engine LlmWorkload.task ModelWorkload.engine "
     "ServiceWorkload.driver ServiceWorkload.service ServiceWorkload.task",
     "numbers and how they are spread": "ConversationsOptions.output_tokens DatasetOptions.output_tokens "
     "SyntheticOptions.input_tokens SyntheticOptions.input_words SyntheticOptions.output_tokens "
@@ -52,9 +52,10 @@ NO_PATHS = {
     "OllamaOptions.headers OpenAiOptions.headers",
     "URLs that HTTP alone fetches": "CommandOptions.metrics_url CommandOptions.ready CommandOptions.version "
     "NginxOptions.proxy Readiness.path ServiceWorkload.metrics_url",
-    "read by the server, which opens nothing by it": "Place.on Place.where Recipe.gates RecipeAlarm.name "
+    "read by the server, which opens nothing by it": "Place.on Place.where QueueWish.account QueueWish.partition "
+    "Recipe.gates RecipeAlarm.name "
     "RecipeAlarm.to RecipeAlarm.when Timing.cron Timing.zone",
-    "other fields' values, which are checked as those": "Duet.a Duet.b Matrix.axes Matrix.exclude "
+    "other fields' values, which are checked as those": "Duet.a Duet.b LlmWorkload.prompts Matrix.axes Matrix.exclude "
     "ServiceWorkload.options ServiceWorkload.prompts ServiceWorkload.settings",
     "commands: their kind is allowed as a whole, or not at all": "CommandOptions.before CommandOptions.command "
     "CommandOptions.environment ScriptServer.arguments ScriptServer.command ScriptServer.environment "
