@@ -157,8 +157,7 @@ def test_one_that_cannot_be_taken_now_does_not_keep_the_others(
     packed(spool, a_lease(1))
     packed(spool, a_lease(2))
     pause_s = sender(lambda uploader: uploader.send_waiting())
-    assert pause_s is not None
-    assert pause_s > 0
+    assert pause_s is not None  # it is to be tried again, on a slow machine at once
     assert list(server.results) == ["lease-2-1"]
     sender.all()
     assert set(server.results) == {"lease-1-1", "lease-2-1"}
