@@ -130,7 +130,8 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
             {name: address for face in faces for name, address in face.addresses.items()},
             tuple(line for face in faces for line in face.lines),
         )
-        stack.callback(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+        for number in _SIGNALS:
+            stack.callback(signal.signal, number, signal.getsignal(number))
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             begin = partial(stack.enter_context, _write_address(serving, place, say))
             return runner.run(_run(fleet, app, listening, begin, partial(_remove_address, place), faces))
@@ -202,12 +203,15 @@ class Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         # uvicorn's own raises the signal again at the end, and what follows here would never run.
-        earlier = {number: signal.signal(number, self.handle_exit) for number in _SIGNALS}
+        for number in _SIGNALS:
+            signal.signal(number, self.handle_exit)
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, earlier[signal.SIGINT])
-            signal.signal(signal.SIGTERM, self._die)  # the store is still to be closed, which may take a while
+            # The store is still to be closed, which may take a while; an exception at a second Ctrl-C would cut that
+            # short anywhere, and leave the address behind.
+            for number in _SIGNALS:
+                signal.signal(number, self._die)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.ended_by is None:
