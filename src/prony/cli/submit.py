@@ -6,7 +6,6 @@ At a target, Ctrl-C leaves and the run goes on.
 from __future__ import annotations
 
 import os
-import signal
 import tempfile
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +19,7 @@ from prony.cli.finish_run import finish, finish_there
 from prony.cli.output import print_answer, print_json, print_note, print_text
 from prony.cli.remote import again, connect_server, server_address
 from prony.cli.run_here import tell_notes
-from prony.cli.watch import follow_experiment
+from prony.cli.watch import follow_experiment, interrupt_on_term
 from prony.errors import InputError, TransportError
 from prony.model.queue import ExperimentView, Submission
 from prony.ports.workload import kind_of
@@ -171,7 +170,7 @@ def follow_placed(bench: Bench, experiment_id: str, output: RunOutput, *, detach
     from prony.cli.progress import following
 
     runs = RemoteRuns(bench.store)
-    with following(elsewhere=True) as follower, _terminating():
+    with following(elsewhere=True) as follower, interrupt_on_term():
         follower.start(bench.store.experiment(experiment_id), bench.store.jobs(experiment_id))
         try:
             data = runs.follow(experiment_id, follower, until_submitted=detach)
@@ -229,17 +228,3 @@ def _open_placed(options: Namespace, text: str) -> Iterator[tuple[Bench, str] | 
             experiment_id = ""
         is_placed = bool(experiment_id) and RemoteRuns(bench.store).is_placed(experiment_id)
         yield (bench, experiment_id) if is_placed else None
-
-
-@contextmanager
-def _terminating() -> Iterator[None]:
-    """Treat SIGTERM as Ctrl-C for as long as the block runs."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

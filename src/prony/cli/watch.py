@@ -104,7 +104,7 @@ class Ended(NamedTuple):
 
 def follow_experiment(client: Client, experiment_id: str, *, cancels: bool) -> Ended:
     """Show an experiment until it has ended. `cancels`: Ctrl-C ends it, as it ends a run here; else it only leaves."""
-    with following(elsewhere=True) as follower, _terminating():
+    with following(elsewhere=True) as follower, interrupt_on_term():
         watcher = Watcher(follower)
         stop = _Stop(client, experiment_id, follower)
 
@@ -162,7 +162,7 @@ class _Stop:
 
 
 @contextmanager
-def _terminating() -> Iterator[None]:
+def interrupt_on_term() -> Iterator[None]:
     """Treat SIGTERM as Ctrl-C for as long as the block runs."""
 
     def interrupt(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""Run a scorer of the user's own over kept answers: JSON lines in, one line of numbers out for each.
+"""Run the user's own scorer over kept answers.
 
 It gets `id`, `input`, `output`, `references` and `repetition` of each answer, and prints a number or an object of
 numbers for each, in the same order. It ends with all that it started when its time is over, and before this returns.

@@ -285,7 +285,7 @@ class LlamaSession:
         for step in range(len(written)):
             batch.token[0], batch.position[0] = token, self._held
             if decode(context, batch):
-                raise self._failed()
+                raise self._describe_failure()
             token = int(self._logits(0).argmax())
             written[step] = token
             self._held += 1
@@ -353,9 +353,9 @@ class LlamaSession:
 
     def _decode(self) -> None:
         if self._c.llama_decode(self._context, self._batch):
-            raise self._failed()
+            raise self._describe_failure()
 
-    def _failed(self) -> SutError:
+    def _describe_failure(self) -> SutError:
         return SutError(f"llama.cpp could not compute a batch: {self._why()}", code="engine_error")
 
     def _logits(self, place: int) -> Array:
@@ -365,7 +365,7 @@ class LlamaSession:
             return row
         found = self._c.llama_get_logits_ith(self._context, place)
         if not found:
-            raise self._failed()
+            raise self._describe_failure()
         held: Any = self._row.from_address(found)
         return np.frombuffer(held, np.float32)
 

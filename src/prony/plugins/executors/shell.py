@@ -64,7 +64,7 @@ class Shell:
         """
         mark = secrets.token_hex(8)
         command = self._command(_wrap(script, values, self._setup, mark))
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors, _opened(stdin) as source:
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors, _open_source(stdin) as source:
             try:
                 code = subprocess.run(
                     command, stdin=source, stdout=out, stderr=errors, timeout=timeout_s, check=False
@@ -89,7 +89,7 @@ class Shell:
         """
         mark = secrets.token_hex(8)
         command = self._command(_wrap(script, values, self._setup, mark))
-        with _opened("".join(f"{name}\n" for name in names).encode()) as source:
+        with _open_source("".join(f"{name}\n" for name in names).encode()) as source:
             process = subprocess.Popen(command, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         try:
             if process.stdout is None:
@@ -218,7 +218,7 @@ def _skip_to_mark(stream: IO[bytes], mark: str) -> None:
     raise TransportError("nothing came back", hint="prony targets check NAME says what is missing")
 
 
-def _opened(stdin: Path | bytes) -> IO[bytes]:
+def _open_source(stdin: Path | bytes) -> IO[bytes]:
     if isinstance(stdin, Path):
         return stdin.open("rb")
     held = tempfile.TemporaryFile()  # noqa: SIM115 - whoever asked for it closes it

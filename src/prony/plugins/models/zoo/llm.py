@@ -118,15 +118,15 @@ def write_gguf(card: LlmCard, path: Path) -> None:
             sizes = struct.pack(f"<{len(shape)}Q", *reversed(shape))
             kind = _F32_TENSOR if is_norm else _F16_TENSOR
             file.write(_text(ours) + struct.pack("<I", len(shape)) + sizes + struct.pack("<IQ", kind, offset))
-            offset += _padded(int(np.prod(shape)) * (4 if is_norm else 2))
+            offset += _round_to_alignment(int(np.prod(shape)) * (4 if is_norm else 2))
         _pad(file)
         for theirs, _, shape, is_norm in listed:
-            values = _turned(seeded_values(theirs, shape, _SEED), theirs, card)
+            values = _reorder_heads(seeded_values(theirs, shape, _SEED), theirs, card)
             file.write(np.ascontiguousarray(values, np.float32 if is_norm else np.float16).tobytes())
             _pad(file)
 
 
-def _turned(values: Any, name: str, card: LlmCard) -> Any:
+def _reorder_heads(values: Any, name: str, card: LlmCard) -> Any:
     """Return queries and keys in GGUF's order: the pairs that are rotated together lie side by side there."""
     heads = {"q_proj": card.heads, "k_proj": card.kv_heads}.get(name.rpartition(".weight")[0].rpartition(".")[2])
     if heads is None:
@@ -166,9 +166,9 @@ def _text(text: str) -> bytes:
     return struct.pack("<Q", len(data)) + data
 
 
-def _padded(size: int) -> int:
+def _round_to_alignment(size: int) -> int:
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
 def _pad(file: BinaryIO) -> None:
-    file.write(b"\0" * (_padded(file.tell()) - file.tell()))
+    file.write(b"\0" * (_round_to_alignment(file.tell()) - file.tell()))
