@@ -42,7 +42,7 @@ def test_the_printed_link_logs_one_browser_in_once(tmp_path: Path, opened: Opene
         is_asked(page)
         page.goto(printed[0])
         is_logged_in(page)
-        assert page.url == f"{url}/"  # the code is not left in the address
+        expect(page).to_have_url(f"{url}/")  # the code is not left in the address
         (cookie,) = page.context.cookies()
         assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/")
         assert page.evaluate("document.cookie") == ""
