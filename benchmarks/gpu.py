@@ -7,8 +7,9 @@ and energy against a loop with events and a loop with a wait after each call), `
 launch-bound, and how much a graph saves), `copies` (outputs on the host in pinned memory), `foreign` (a second process
 on the card is noticed), `same` (two runs one after the other agree), `hardware` (the memory's bandwidth and a bf16
 product against plain loops of PyTorch), `canary` (how steady the fixed work is on a quiet card, and that it alone
-notices a second process), `bottleneck` (loads on a served model whose limit is known; with --out the counters are kept
-as JSON). Without names all of them are run.
+notices a second process), `onnxruntime` (ResNet-50 at batch 32 on its CUDA provider against a loop with bound inputs
+and outputs; needs onnxruntime-gpu and onnx), `bottleneck` (loads on a served model whose limit is known; with --out the
+counters are kept as JSON). Without names all of them are run.
 """
 
 from __future__ import annotations
@@ -304,6 +305,45 @@ def check_hardware(torch: Any, folder: Path) -> bool:
     ])  # fmt: skip
 
 
+_BOUND_LOOP = """
+import json, statistics, sys, time, numpy, onnxruntime as ort
+ort.preload_dlls()
+session = ort.InferenceSession(sys.argv[1], providers=["CUDAExecutionProvider"])
+given, made = session.get_inputs()[0], session.get_outputs()[0]
+shape = [32, *given.shape[1:]]
+there = ort.OrtValue.ortvalue_from_numpy(numpy.random.default_rng(7).standard_normal(shape, "float32"), "cuda", 0)
+binding = session.io_binding()
+binding.bind_ortvalue_input(given.name, there)
+binding.bind_output(made.name, "cuda", 0)
+def run():
+    begin = time.perf_counter_ns()
+    session.run_with_iobinding(binding)
+    binding.synchronize_outputs()
+    return (time.perf_counter_ns() - begin) / 1e6
+end = time.perf_counter() + 3
+while time.perf_counter() < end: run()
+print(json.dumps(statistics.median(run() for _ in range(200))))
+"""
+
+
+def check_onnxruntime(torch: Any, folder: Path) -> bool:
+    """A network of convolutions on onnxruntime's CUDA provider, with outputs on the device and on the host."""
+    del torch
+    workload = {"model": "zoo:resnet-50", "engine": "onnxruntime", "batch": 32, "precision": "default"}
+    recipe = _recipe("onnxruntime", Path(), workload=workload, matrix={"workload.outputs": ["device", "host"]})
+    jobs = {job["cell"]["workload.outputs"]: job for job in _run_prony(recipe, folder).values()}
+    model = next((Path(os.environ["PRONY_HOME"]) / "cache" / "zoo").glob("resnet-50*.onnx"))
+    done = subprocess.run([sys.executable, "-c", _BOUND_LOOP, str(model)], capture_output=True, text=True, check=True)
+    by_hand = float(json.loads(done.stdout))
+    for outputs, job in jobs.items():
+        print(f"      {outputs}", {key: round(found["value"], 4) for key, found in job["estimates"].items()})
+    there, here = (_value(jobs[outputs], "inference_ms.p50") for outputs in ("device", "host"))
+    return all([
+        _near("inference_ms on onnxruntime", there, by_hand, 0.03),
+        _say(f"with outputs on the host {here:.4f} ms, on the device {there:.4f} ms", is_good=here > there * 0.97),
+    ])  # fmt: skip
+
+
 def check_canary(torch: Any, folder: Path) -> bool:
     """Fixed work on the card takes the same time beside each run, and waits where another process uses the card."""
     model = _export(torch, folder, _WIDTH, _LAYERS, _WIDTH, relu=False)
@@ -414,6 +454,7 @@ def _compact_run(run: dict[str, Any], rows: list[Any]) -> dict[str, Any]:
 CHECKS: dict[str, Callable[[Any, Path], bool]] = {
     "mlp": check_mlp, "small": check_small, "copies": check_copies, "foreign": check_foreign, "same": check_same,
     "hardware": check_hardware, "canary": check_canary, "bottleneck": check_bottleneck,
+    "onnxruntime": check_onnxruntime,
 }  # fmt: skip
 
 if __name__ == "__main__":

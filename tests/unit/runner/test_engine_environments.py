@@ -56,7 +56,7 @@ def test_a_build_for_gpus_is_installed_for_its_engine(monkeypatch: pytest.Monkey
     monkeypatch.setattr(engines, "check_build", lambda *_: None)
     python = engines.add_engine("tensorrt", tmp_path)
     assert engines.interpreter("onnxruntime", tmp_path) == python
-    assert made[1][-3:] == ["numpy", "onnxruntime-gpu[cuda,cudnn]", "tensorrt-cu12>=10,<11"]
+    assert made[1][-3:] == ["numpy", "onnxruntime-gpu[cuda,cudnn]", "tensorrt-cu13>=10,<11"]
     engines.add_engine("onnxruntime-gpu", tmp_path, version="1.20")
     assert made[-1][-1] == "onnxruntime-gpu[cuda,cudnn]==1.20.*"
 
@@ -64,12 +64,12 @@ def test_a_build_for_gpus_is_installed_for_its_engine(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("name", "cuda", "system", "machine", "words"),
     [
-        ("onnxruntime-gpu", "12.4", "linux", "x86_64", ""),
-        ("onnxruntime-gpu", "12.4", "win32", "AMD64", ""),
+        ("onnxruntime-gpu", "13.1", "linux", "x86_64", ""),
+        ("onnxruntime-gpu", "13.1", "win32", "AMD64", ""),
         ("torch-cuda", "13.0", "linux", "aarch64", ""),
         ("onnxruntime-directml", None, "win32", "AMD64", ""),
-        ("torch-cuda", None, "linux", "x86_64", "needs NVIDIA's driver for CUDA 12.0 or newer, and there is none here"),
-        ("tensorrt", "11.8", "linux", "x86_64", "and the one here is for CUDA 11.8"),
+        ("torch-cuda", None, "linux", "x86_64", "needs NVIDIA's driver for CUDA 13.0 or newer, and there is none here"),
+        ("tensorrt", "12.8", "linux", "x86_64", "and the one here is for CUDA 12.8"),
         ("onnxruntime-gpu", "12.4", "linux", "arm64", "is built for x86_64, and this is aarch64"),
         ("onnxruntime-directml", None, "linux", "x86_64", "runs on Windows, and this is Linux"),
         ("torch-cuda", None, "darwin", "arm64", "runs on Linux and Windows, and this is macOS"),

@@ -17,7 +17,8 @@ from prony.model.device import Hardware, Software
 PACKAGES = (
     "numpy", "onnx", "onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-openvino", "openvino",
     "ai-edge-litert", "tflite-runtime", "tensorflow", "torch", "triton", "coremltools", "tensorrt", "jax", "jaxlib",
-    "transformers", "llama-cpp-python", "vllm", "nvidia-cudnn-cu12", "nvidia-cublas-cu12", "nvidia-cublas",
+    "transformers", "llama-cpp-python", "vllm", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13", "nvidia-cublas-cu12",
+    "nvidia-cublas",
 )  # fmt: skip
 
 # Variables that change which kernels run or on how many threads, by the start of their name.

@@ -54,8 +54,8 @@ class OnnxRuntime:
     requirements: ClassVar[tuple[str, ...]] = ("onnxruntime",)
     extra: ClassVar[str] = "onnx"
     gpu_builds: ClassVar[tuple[GpuBuild, ...]] = (
-        GpuBuild("onnxruntime-gpu", ("cuda",), ("onnxruntime-gpu[cuda,cudnn]",), cuda="12.0"),
-        GpuBuild("tensorrt", ("tensorrt",), ("onnxruntime-gpu[cuda,cudnn]", "tensorrt-cu12>=10,<11"), cuda="12.0"),
+        GpuBuild("onnxruntime-gpu", ("cuda",), ("onnxruntime-gpu[cuda,cudnn]",), cuda="13.0"),
+        GpuBuild("tensorrt", ("tensorrt",), ("onnxruntime-gpu[cuda,cudnn]", "tensorrt-cu13>=10,<11"), cuda="13.0"),
         GpuBuild("onnxruntime-directml", ("directml",), ("onnxruntime-directml",), systems=("win32",)),
     )
 

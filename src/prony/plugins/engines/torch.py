@@ -44,8 +44,8 @@ class Torch:
     # On Linux the usual package is the one for CUDA; on Windows that lies in an index of its own.
     gpu_builds: ClassVar[tuple[GpuBuild, ...]] = (
         GpuBuild(
-            "torch-cuda", ("cuda",), ("torch",), machines=("x86_64", "aarch64"), cuda="12.0",
-            windows_index="https://download.pytorch.org/whl/cu126",
+            "torch-cuda", ("cuda",), ("torch",), machines=("x86_64", "aarch64"), cuda="13.0",
+            windows_index="https://download.pytorch.org/whl/cu130",
         ),
     )  # fmt: skip
     cpu_index: ClassVar[CpuIndex] = CpuIndex("PRONY_TORCH_CPU_INDEX", "https://download.pytorch.org/whl/cpu")

@@ -192,7 +192,7 @@ class Transformers:
     )
     extra: ClassVar[str] = "transformers"
     gpu_builds: ClassVar[tuple[GpuBuild, ...]] = (
-        GpuBuild("transformers-cuda", ("cuda",), requirements, machines=("x86_64", "aarch64"), cuda="12.0"),
+        GpuBuild("transformers-cuda", ("cuda",), requirements, machines=("x86_64", "aarch64"), cuda="13.0"),
     )
     cpu_index: ClassVar[CpuIndex] = Torch.cpu_index
 
