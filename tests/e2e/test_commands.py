@@ -57,7 +57,11 @@ def test_a_run_is_listed_and_shown_with_intervals_and_verdicts() -> None:
     assert len(shown["jobs"]) == 2
     for job in shown["jobs"]:
         estimate = job["estimates"]["inference_ms.p50"]
-        assert estimate["low"] <= estimate["value"] <= estimate["high"]
+        # On a busy machine one of the two runs may be left out, and one alone has no interval.
+        if estimate["low"] is None:
+            assert "no interval" in estimate["method"]
+        else:
+            assert estimate["low"] <= estimate["value"] <= estimate["high"]
         assert job["verdict"]["grade"] in ("valid", "suspect", "void")
 
 
