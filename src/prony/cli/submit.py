@@ -19,10 +19,11 @@ from prony.cli.finish_run import finish, finish_there
 from prony.cli.output import print_answer, print_json, print_note, print_text
 from prony.cli.remote import again, connect_server, server_address
 from prony.cli.run_here import tell_notes
-from prony.cli.watch import follow_experiment, interrupt_on_term
+from prony.cli.watch import follow_experiment
 from prony.errors import InputError, TransportError
 from prony.model.queue import ExperimentView, Submission
 from prony.ports.workload import kind_of
+from prony.runner.context import interrupt_on_term
 
 if TYPE_CHECKING:
     from prony.app.bench import Bench
