@@ -1,6 +1,5 @@
 // The pinned baseline of a series: show, replace or clear it.
 import { useQueryClient } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { type SyntheticEvent, useId, useState } from "react";
 
 import type { History } from "@/api/schema";
@@ -12,7 +11,7 @@ import { Failure } from "@/components/states";
 import { formatInstant } from "@/components/time";
 
 import { clearBaseline, setBaseline } from "./queries";
-import { formatChangeSize } from "./tones";
+import { listResultFacts } from "./resultFacts";
 
 export function BaselineCard({ history }: { history: History }) {
   const [asked, setAsked] = useState(false);
@@ -50,19 +49,7 @@ export function BaselineCard({ history }: { history: History }) {
       {baseline ? (
         <Facts
           of={[
-            [
-              "Result",
-              <Link
-                key="of"
-                to="/experiments/$experimentId"
-                params={{ experimentId: baseline.experiment_id }}
-                className="mono"
-              >
-                {baseline.job_id}
-              </Link>,
-            ],
-            ["Value", baseline.value == null ? DASH : formatValue(baseline.value, history.unit)],
-            ["Newest against it", history.against_baseline == null ? DASH : formatChangeSize(history.against_baseline)],
+            ...listResultFacts(history, baseline, history.against_baseline),
             ["Pinned", `${formatInstant(baseline.set_at)}${baseline.who ? ` by ${baseline.who}` : ""}`],
             ["Reason", baseline.reason || DASH],
           ]}
