@@ -17,7 +17,7 @@ from prony.plugins.drivers.sockets import clean_up_on_failure, with_password
 from prony.ports.driver import Cause, Digest, Endpoint, Keeps, Prepared, Reply, Request, Wants
 
 WIRE = "prony.plugins.drivers.redis.wire:RedisWire"
-PUBSUB_WIRE = "prony.plugins.drivers.redis_pubsub_wire:SubscriberWire"
+PUBSUB_WIRE = "prony.plugins.drivers.redis.pubsub_wire:SubscriberWire"
 _CHANNEL = b"prony:channel"
 _PREFIX = "prony:"
 _DELETED_AT_ONCE = 500
