@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import gc
-import json
-from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from prony.cli.arguments import RunOutput, wait_quiet_s
-from prony.errors import InputError
 from prony.ports.workload import kind_of
 
 if TYPE_CHECKING:
+    from prony.cli.arguments import RunOutput
     from prony.load.processes import ClientProcesses
     from prony.model.experiment import Experiment
     from prony.model.job import Job
@@ -48,25 +45,6 @@ def run_recipe_here(loaded: LoadedRecipe, output: RunOutput, *, base: Path | Non
 
                 data = bench.run(loaded, base=base, on_start=begin, on_event=follower.event, clients=clients)
             return finish(data, output, write_report=bench.experiments.write_report)
-
-
-def read_written(written: Mapping[str, Any], options: Namespace) -> LoadedRecipe:
-    """Check a recipe that a command wrote of its options, as one that a user wrote."""
-    with pause_garbage_collection():
-        from prony.recipe import loads
-    return loads(json.dumps(written), "json", "the options", options.set)
-
-
-def run_written(written: Mapping[str, Any], options: Namespace, *, is_remote: bool) -> int:
-    """Run a recipe that a command wrote of its options: on the server that they name, or here."""
-    loaded, output = read_written(written, options), RunOutput.of(options)
-    if is_remote:
-        from prony.cli.submit import submit
-
-        return submit(loaded, options.set, output, options)
-    if options.detach or options.priority is not None:
-        raise InputError("--detach and --priority need a server", hint="name one by --server or PRONY_SERVER")
-    return run_recipe_here(loaded, output, base=Path.cwd(), waits_s=wait_quiet_s(options))
 
 
 def tell_notes(notes: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 import pytest
 
 from prony.cli.commands import hardware
-from prony.cli.run_here import run_written
+from prony.cli.run_written import run_written
 from prony.errors import InputError
 from prony.recipe import loads
 

@@ -39,7 +39,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.cli.remote import server_address
-    from prony.cli.run_here import run_written
+    from prony.cli.run_written import run_written
 
     is_remote = server_address(options) is not None
     units, library = _choose_there(options) if is_remote else _choose_here(options)

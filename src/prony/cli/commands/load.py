@@ -31,7 +31,8 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
-    from prony.cli.run_here import read_written, run_recipe_here
+    from prony.cli.run_here import run_recipe_here
+    from prony.cli.run_written import read_written
 
     return run_recipe_here(read_written(recipe(options), options), RunOutput.of(options), base=Path.cwd())
 
