@@ -26,7 +26,8 @@ from prony.plugins.services.asking import ask, ask_json
 from prony.plugins.services.chroma import Chroma
 from prony.plugins.services.llamacpp import Llamacpp
 from prony.plugins.services.nginx import Nginx
-from prony.plugins.services.postgres import Postgres, RefusedError, query_rows
+from prony.plugins.services.postgres import Postgres
+from prony.plugins.services.postgres_query import RefusedError, query_rows
 from prony.plugins.services.redis import Redis
 from prony.plugins.services.seaweedfs import Seaweedfs
 from prony.plugins.services.signing import ask_as_owner

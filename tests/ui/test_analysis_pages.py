@@ -42,7 +42,7 @@ def test_two_results_are_chosen_compared_and_their_difference_explained(opened: 
         page.get_by_label("Experiments, or jobs of them").fill(name)
         page.get_by_label("Experiments, or jobs of them").press("Enter")
         expect(page.get_by_role("button", name=f"Leave out {name}")).to_be_visible()
-    line = page.get_by_role("row", name=re.compile("inference_ms.p50"))
+    line = page.get_by_role("row", name=re.compile("^Inference p50"))
     expect(line).to_contain_text("regression")
     expect(line).to_contain_text(re.compile(r"\+\d+\.\d %\s*\[\+\d+\.\d %, \+\d+\.\d %\]"))
     differing = page.get_by_role("region", name="What differs between the two")
@@ -76,7 +76,7 @@ def test_what_cannot_be_compared_is_said_with_what_to_do(opened: Opened, url: st
 def test_a_regression_appears_on_the_overview_and_leads_to_its_history(opened: Opened, url: str) -> None:
     page = opened(url)
     page.goto("/")
-    told = page.get_by_text(re.compile(r"inference_ms\.p50 \+8.*on bench-1"))
+    told = page.get_by_text(re.compile(r"Inference p50 \+8.*on bench-1"))
     expect(told).to_be_visible(timeout=60_000)
     page.locator("main").get_by_role("link", name="nightly", exact=True).first.click()
     expect(page.get_by_role("img", name="History of nightly on bench-1")).to_be_visible()

@@ -92,7 +92,7 @@ def test_a_recipe_of_it_is_written_by_its_form(opened: Opened, url: str) -> None
 def test_two_jobs_of_it_are_compared(opened: Opened, url: str, ran: tuple[Path, str]) -> None:
     page = opened(url)
     page.goto(f"/compare?of={ran[1]}-001,{ran[1]}-002&across=algorithm")
-    expect(page.get_by_role("rowheader", name="hash_ms.p50")).to_be_visible()
+    expect(page.get_by_role("rowheader", name="One hash")).to_be_visible()
 
 
 @pytest.mark.slow

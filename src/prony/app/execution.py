@@ -14,6 +14,7 @@ from prony.errors import PronyError
 from prony.model.event import Event
 from prony.model.job import Job
 from prony.runner.child.wire import MessageWire
+from prony.runner.context import interrupt_on_term
 from prony.runner.folder import write_noun
 from prony.store.home import Home
 
@@ -41,7 +42,7 @@ def execute_jobs(
     Ctrl-C (or SIGTERM) asks the runner to stop and to keep what was measured; a second one ends it at once. The runner
     dies with this process, however this process dies.
     """
-    with tempfile.TemporaryDirectory(prefix="prony-jobs-") as scratch, _terminating():
+    with tempfile.TemporaryDirectory(prefix="prony-jobs-") as scratch, interrupt_on_term():
         folder = Path(scratch)
         errors = folder / "errors"
         files = [folder / f"{job.id}.json" for job in jobs]
@@ -109,16 +110,3 @@ def _end(runner: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         runner.kill()
         runner.wait()
-
-
-class _terminating:  # noqa: N801 - reads as a word in a `with`
-    """Treat SIGTERM as Ctrl-C for as long as the block runs."""
-
-    def __enter__(self) -> None:
-        def interrupt(*_: object) -> None:
-            raise KeyboardInterrupt
-
-        self._before = signal.signal(signal.SIGTERM, interrupt)
-
-    def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGTERM, self._before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from getpass import getuser
 
+from prony.app import change_decisions
 from prony.app import history as steps
 from prony.app.results import renew_summary
 from prony.errors import InputError, StoreError
@@ -85,7 +86,9 @@ class LocalHistories:
     def ack(self, change_id: str, acknowledgement: Acknowledgement) -> Change:
         """Note that a person knows of a change."""
         with writing(self.store.engine) as connection:
-            change = steps.acknowledge(connection, change_id, acknowledgement, who=_me(), at=self.clock.now())
+            change = change_decisions.acknowledge(
+                connection, change_id, acknowledgement, who=_me(), at=self.clock.now()
+            )
         self.judge()
         return change
 

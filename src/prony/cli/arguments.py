@@ -81,6 +81,28 @@ def add_busy(parser: ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="exit 1 where a result is void")
 
 
+def add_set(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="PATH=VALUE", help="as in `prony run`; repeatable"
+    )
+
+
+def add_submission(parser: ArgumentParser, where: str = "a server") -> None:
+    """Add where a run may be sent to, and how."""
+    add_server(parser)
+    parser.add_argument("--priority", type=int, metavar="N", help="on a server: -100 to 100, higher goes first")
+    parser.add_argument("--detach", action="store_true", help=f"on {where}: submit, print the id and leave")
+
+
+def add_recipe_run(parser: ArgumentParser) -> None:
+    """Add what every command has that writes a recipe of its options and runs it, here or on a server."""
+    add_set(parser)
+    add_busy(parser)
+    add_json(parser)
+    add_report(parser)
+    add_submission(parser)
+
+
 class RunOutput(NamedTuple):
     """How the end of a run is shown: what --json, --report, --gates, --github-summary, --no-save and --strict say of
     it."""

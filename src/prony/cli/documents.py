@@ -64,7 +64,7 @@ def _write(document: str, options: Namespace, name: str) -> None:
     """Write it; HTML that nobody said where to put lies in the home, because a terminal shows it badly."""
     out: Path | None = options.out
     if out is None and _format_of(options) == "html":
-        from prony.client.download_experiment import keep_report
+        from prony.client.transfer_experiment import keep_report
 
         print_note(f"report: {keep_report(name, document.encode())}")
         return

@@ -19,10 +19,11 @@ from prony.cli.finish_run import finish, finish_there
 from prony.cli.output import print_answer, print_json, print_note, print_text
 from prony.cli.remote import again, connect_server, server_address
 from prony.cli.run_here import tell_notes
-from prony.cli.watch import follow_experiment, interrupt_on_term
+from prony.cli.watch import follow_experiment
 from prony.errors import InputError, TransportError
 from prony.model.queue import ExperimentView, Submission
 from prony.ports.workload import kind_of
+from prony.runner.context import interrupt_on_term
 
 if TYPE_CHECKING:
     from prony.app.bench import Bench
@@ -31,11 +32,9 @@ if TYPE_CHECKING:
     from prony.recipe import LoadedRecipe
 
 
-_PIECE = 2**20
-
-
 def upload_scripts(bench: UseCases, loaded: LoadedRecipe) -> list[str]:
     """Bring the folder that a script's recipe names; return what to set in the recipe, or nothing."""
+    from prony.client.transfer_experiment import read_pieces
     from prony.runner.script_folders import REFERENCE, directory_of, pack_folder
 
     work = loaded.recipe.workload
@@ -52,14 +51,8 @@ def upload_scripts(bench: UseCases, loaded: LoadedRecipe) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="prony-scripts-") as scratch:
         tar = Path(scratch) / "scripts.tar"
         sha256 = pack_folder(folder, tar)
-        bench.scripts.keep(sha256, _pieces(tar if tar.exists() else folder))
+        bench.scripts.keep(sha256, read_pieces(tar if tar.exists() else folder))
     return [f"workload.directory=sha256:{sha256}"]
-
-
-def _pieces(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE):
-            yield piece
 
 
 _MOST = 100

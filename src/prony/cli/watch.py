@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from prony.cli.progress import Follower, following
@@ -15,6 +13,7 @@ from prony.model.event import Event
 from prony.model.queue import ExperimentView, JobState, QueuedJob
 from prony.model.states import ENDED
 from prony.report.escaping import one_line
+from prony.runner.context import interrupt_on_term
 
 _PATIENCE_S = 20.0
 
@@ -159,17 +158,3 @@ class _Stop:
             self._follower.note(f"not stopped yet: {one_line(exc.message)}")
         else:
             self._is_heard = True
-
-
-@contextmanager
-def interrupt_on_term() -> Iterator[None]:
-    """Treat SIGTERM as Ctrl-C for as long as the block runs."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

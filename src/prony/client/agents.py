@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from prony.client import wire
-from prony.client.connection import ApiCall, Content
-from prony.client.request_shapes import ApiRequests, only_match
+from prony.client.connection import ApiCall, ApiRequests, Content
+from prony.client.resolve_id import only_match
 from prony.model.agent import (
     Agent,
     AgentState,

@@ -9,12 +9,11 @@ from typing import Self
 
 from prony.client.agents import RemoteAgents, RemoteLeases
 from prony.client.alarms import RemoteAlarms
-from prony.client.connection import ApiConnection
+from prony.client.connection import ApiConnection, ApiRequests
 from prony.client.experiments import RemoteAnalyses, RemoteExperiments
 from prony.client.histories import RemoteHistories
 from prony.client.jobs import RemoteJobs
 from prony.client.recipes import RemoteRecipes, RemoteScripts
-from prony.client.request_shapes import ApiRequests
 from prony.client.schedules import RemoteSchedules
 from prony.client.server_ops import RemoteServer, RemoteTokens
 

@@ -1,4 +1,4 @@
-"""HTTP connection to a server: time-outs, retries of safe requests, and complete or no downloads."""
+"""HTTP connection to a server: time-outs, retries of safe requests, complete or no downloads, and requests of nouns."""
 
 from __future__ import annotations
 
@@ -194,3 +194,41 @@ def _whole(response: httpx.Response) -> httpx.Response:
 
 def _text(value: Asked) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class ApiRequests:
+    """Makes requests of nouns, over one connection; each part of the client has one."""
+
+    def __init__(self, connection: ApiConnection) -> None:
+        self.connection = connection
+
+    def get(self, noun: type[N], *parts: str, **query: Asked) -> N:
+        """Ask for a noun; safe to repeat, so it is repeated where the connection breaks."""
+        return self.connection.read(noun, ApiCall("GET", parts, query, is_safe=True))
+
+    def create(self, noun: type[N], *parts: str, body: Noun | None = None, key: str | None = None) -> N:
+        """Make something once, however often it must be asked for: the server knows the key again."""
+        named = wire.headers(None, key=key or uuid.uuid4().hex)
+        call = ApiCall("POST", parts, headers={**named, **_type(body)}, content=_content(body), is_safe=True)
+        return self.connection.read(noun, call)
+
+    def send(self, noun: type[N], method: str, *parts: str, body: Noun | None = None, wait_s: float = 0.0) -> N:
+        """Send a noun, or nothing, and read the noun that is the answer; it is not repeated."""
+        call = ApiCall(method, parts, headers=_type(body), content=_content(body), wait_s=wait_s)
+        return self.connection.read(noun, call)
+
+    def do(self, method: str, *parts: str, **query: Asked) -> None:
+        """Ask for something that has no answer but that it was done."""
+        self.connection.send(ApiCall(method, parts, query))
+
+    def fetch(self, to: Path, *parts: str, **query: Asked) -> Path:
+        """Write the body of an answer to the file `to`, whole or not at all."""
+        return self.connection.download(ApiCall("GET", parts, query, is_safe=True), to)
+
+
+def _content(body: Noun | None) -> bytes | None:
+    return None if body is None else body.model_dump_json().encode()
+
+
+def _type(body: Noun | None) -> Mapping[str, str]:
+    return {} if body is None else {"Content-Type": "application/json"}

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from prony.client.connection import ApiCall, Asked, Content
-from prony.client.request_shapes import ApiRequests, exists, only_match
+from prony.client.connection import ApiCall, ApiRequests, Asked, Content
+from prony.client.resolve_id import exists, only_match
 from prony.client.watching import Update, updates
 from prony.errors import NotFoundError, PronyError
 from prony.model.comparison import Comparison, Terms
@@ -134,7 +134,7 @@ class RemoteExperiments:
 
     def keep_report(self, experiment_id: str, *, strict: bool = False) -> Path:
         """Write the HTML report into this machine's home: the server's own files may be out of reach."""
-        from prony.client.download_experiment import keep_report
+        from prony.client.transfer_experiment import keep_report
 
         return keep_report(experiment_id, self.report(experiment_id, "html", strict=strict))
 
@@ -150,19 +150,19 @@ class RemoteExperiments:
 
     def import_(self, path: Path) -> ExperimentView:
         """Send an export or a result folder; the server verifies its checksums and computes its numbers again."""
-        from prony.client.upload_experiment import send_folder
+        from prony.client.transfer_experiment import send_folder
 
         return send_folder(self.import_results, path)
 
     def export(self, experiment_id: str, to: Path, *, overwrite: bool = False) -> Path:
         """Write an experiment with its results and checksums into the folder `to`, every checksum verified."""
-        from prony.client.download_experiment import carry_export
+        from prony.client.transfer_experiment import carry_export
 
         return carry_export(lambda tar: self.download(experiment_id, tar), to, overwrite=overwrite)
 
     def export_requests(self, experiment_id: str, export_format: str, to: Path) -> tuple[Path, ...]:
         """Write the requests of an experiment's loads into the folder `to`, in a format of other programs."""
-        from prony.client.download_experiment import export_carried_requests
+        from prony.client.transfer_experiment import export_carried_requests
 
         return export_carried_requests(lambda tar: self.download(experiment_id, tar), export_format, to)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from prony.client.request_shapes import ApiRequests, exists, only_match
+from prony.client.connection import ApiRequests
+from prony.client.resolve_id import exists, only_match
 from prony.errors import InputError
 from prony.model.history import (
     Acknowledgement,

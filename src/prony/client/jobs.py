@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from prony.client import wire
-from prony.client.connection import ApiCall
+from prony.client.connection import ApiCall, ApiRequests
 from prony.client.experiments import RemoteExperiments
-from prony.client.request_shapes import ApiRequests, exists
+from prony.client.resolve_id import exists
 from prony.errors import InputError, NotFoundError, TransportError
 from prony.model.experiment_data import Entry
 from prony.model.picture import Counters, Distribution, Starts, StepLines, Timeline

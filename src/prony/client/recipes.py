@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from prony.client.connection import ApiCall, Content
-from prony.client.request_shapes import ApiRequests
+from prony.client.connection import ApiCall, ApiRequests, Content
 from prony.errors import TransportError
 from prony.model.check import Catalogue, Examples, RecipeCheck
 from prony.model.kind_card import Kinds

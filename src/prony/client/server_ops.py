@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prony.client import wire
-from prony.client.connection import ApiCall
-from prony.client.request_shapes import ApiRequests
+from prony.client.connection import ApiCall, ApiRequests
 from prony.client.watching import watch_changes
 from prony.model.access import AuditEntry, LoginLink, MadeToken, NewToken, Token
 from prony.model.event import Changed

@@ -51,6 +51,22 @@ def sample_frame(rows: Iterable[tuple[int, str, Sequence[int], Sequence[int]]]) 
     return pl.concat(frames) if frames else pl.DataFrame(schema=schema | {"begin_ns": pl.Int64, "end_ns": pl.Int64})
 
 
+def value_frame(repetition: int, rows: Sequence[tuple[str, int, float]]) -> pl.DataFrame:
+    """Return one row a measured value of one run, from (name, at_ns, value)."""
+    import polars as pl
+
+    count = len(rows)
+    schema: Any = {
+        "repetition": pl.Int32, "index": pl.Int32, "phase": pl.Enum(SAMPLE_PHASES), "at_ns": pl.Int64,
+        "name": pl.String, "value": pl.Float64,
+    }  # fmt: skip
+    columns = {
+        "repetition": [repetition] * count, "index": range(count), "phase": ["measure"] * count,
+        "at_ns": [row[1] for row in rows], "name": [row[0] for row in rows], "value": [row[2] for row in rows],
+    }  # fmt: skip
+    return pl.DataFrame(columns, schema=schema)
+
+
 def telemetry_frame(rows: Sequence[tuple[int, int, str, Mapping[str, float]]]) -> pl.DataFrame:
     """Return one row a counter from (repetition, at_ns, probe, readings)."""
     import polars as pl

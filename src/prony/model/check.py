@@ -73,7 +73,7 @@ class Catalogue(Noun):
     """The names that this Prony knows; which of them an agent can run is told by its abilities.
 
     `by_path` are the same by the place in a recipe where they may stand; `comparison_rules` and `axes` may be asked for
-    in a comparison and in a matrix.
+    in a comparison and in a matrix. `metric_titles` are what pages call a number, by its key or by its metric alone.
     """
 
     models: tuple[Named, ...]
@@ -84,3 +84,4 @@ class Catalogue(Noun):
     by_path: dict[str, tuple[Named, ...]] = {}
     comparison_rules: tuple[Named, ...] = ()
     axes: tuple[str, ...] = ()
+    metric_titles: dict[str, str] = {}

@@ -8,6 +8,7 @@ from prony.model.estimate import Estimate, Grade, Missing, Summary, headline_of
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import key_of
 from prony.model.result import Failure, Repetition, ResultState
+from prony.model.section import Fact
 from prony.ports.workload import shown_kind
 
 SYMBOLS = {Grade.VALID: "●", Grade.SUSPECT: "▲", Grade.VOID: "✖"}
@@ -75,6 +76,16 @@ def end_sentence(text: str) -> str:
 
 def has_failed(entry: Entry) -> bool:
     return entry.result.state is ResultState.FAILED
+
+
+def engine_facts(entry: Entry) -> tuple[Fact, ...]:
+    """Return which engine ran a model, and which file the model is."""
+    effective, model = entry.result.effective, entry.result.model
+    told: list[Fact] = []
+    if effective is not None:
+        engine = f"{effective.engine} {effective.engine_version}"
+        told.append(("Engine", f"{engine} on {effective.device}, {effective.precision}"))
+    return (*told, *(() if model is None else (("Model", model.source), ("Its SHA-256", model.sha256))))
 
 
 def label(entry: Entry, skip: Collection[str] = ()) -> str:

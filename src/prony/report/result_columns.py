@@ -6,7 +6,7 @@ from prony.model.estimate import headline_of
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import METRICS, key_of
 from prony.model.shown_results import ResultColumn
-from prony.ports.workload import shown_kind
+from prony.ports.workload import kind_names, shown_kind
 from prony.report import entry_fields
 from prony.report.table import SHARES, metric_heading
 
@@ -41,6 +41,15 @@ _USE: dict[str, str] = {
     "gpu_tensor_percent.p50": "Tensor cores",
     "gpu_dram_percent.p50": "GPU bandwidth",
 }
+
+
+def metric_titles() -> dict[str, str]:
+    """Return what the web pages call a number, by its key or by its metric alone, of all kinds that are installed."""
+    columns = [one for kind in kind_names() for one in shown_kind(kind).report.columns]
+    said = {one.key: f"{one.heading[:1].upper()}{one.heading[1:]}" for one in reversed(columns)}
+    known = _KNOWN | _USE
+    # Two numbers of one experiment never go by the same title.
+    return {key: title for key, title in said.items() if title not in known.values()} | known
 
 
 def result_columns(data: ExperimentData) -> tuple[ResultColumn, ...]:

@@ -10,12 +10,12 @@ from prony.report import number
 from prony.report.findings import join_names
 
 
-def describe_winner(comparison: Comparison, key: str = "") -> str:
-    """Return the sentence of a comparison that holds one job against others, by one of its headlines.
+def describe_winner(comparison: Comparison) -> str:
+    """Return the sentence of a comparison that holds one job against others, by its first headline.
 
     Where the first is not the fastest, as in a duet, there may be one other only.
     """
-    found = [(match, one) for match in comparison.matches if (one := _headline(match, key)) is not None]
+    found = [(match, one) for match in comparison.matches if (one := _headline(match)) is not None]
     if not found:
         return "No winner is named: nothing could be compared."
     for match, one in found:
@@ -32,9 +32,8 @@ def _why_open(match: Match, one: Contrast) -> str:
     return one.sentence
 
 
-def _headline(match: Match, key: str) -> Contrast | None:
-    heads = [one for one in match.contrasts if one.role == "headline"]
-    return next((one for one in heads if one.key == key), heads[0] if heads else None)
+def _headline(match: Match) -> Contrast | None:
+    return next((one for one in match.contrasts if one.role == "headline"), None)
 
 
 def _of_two(match: Match, one: Contrast) -> str:

@@ -128,11 +128,9 @@ def _ask(words: Sequence[str]) -> str:
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=_ASK_S).stdout
 
 
-def engine_at_hand(
-    among: Sequence[str] = ENGINES, environment: Mapping[str, str] = os.environ
-) -> ContainerEngine | None:
+def engine_at_hand(among: Sequence[str] = ENGINES) -> ContainerEngine | None:
     """Return the first engine that is on the path."""
-    found = next((path for name in among if (path := shutil.which(name, path=environment.get("PATH")))), None)
+    found = next((path for name in among if (path := shutil.which(name))), None)
     return ContainerEngine(found) if found else None
 
 

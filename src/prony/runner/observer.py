@@ -6,14 +6,17 @@ import os
 import time
 from collections.abc import Collection, Mapping
 
-from prony.instruments.counters import HostCounters, busy_share
+from prony.instruments.counters import HostCounters, busy_share, oom_kills
 from prony.instruments.noise import contamination, noise_between
 from prony.instruments.processes import sample_busiest
+from prony.model.job import Job
 from prony.model.result import MachineUse, Noise
 from prony.ports import plugins
 from prony.ports.probe import Probe
 from prony.runner.child.wire import Message
+from prony.runner.context import RunContext
 from prony.runner.folder import TelemetryRow
+from prony.runner.host import Watch
 from prony.runner.watch_gpu import GpuWatch, average_card_use
 from prony.runner.watch_machine import EXACT_READINGS, MachineWatch
 
@@ -154,3 +157,17 @@ def _energy(readings: Mapping[str, float]) -> dict[str, float]:
     """Return the energy counters in microjoules by domain."""
     wanted = {name: value for name, value in readings.items() if name.startswith("energy_")}
     return {name.removeprefix("energy_").removesuffix("_uj_total"): value for name, value in wanted.items()}
+
+
+def watch_order(job: Job, observer: Observer, around: RunContext) -> Watch:
+    """Return the limits of one order to an engine's child, and who hears of its phases."""
+
+    def enter(phase: str) -> None:
+        observer.phase(phase)
+        around.say("phase", job, phase=phase)
+
+    return Watch(
+        timeout_ns=job.limits.timeout, memory_bytes=job.limits.memory,
+        stop_asked=around.stop_asked, on_phase=enter, on_ready=observer.ready,
+        on_measured=observer.note_measurement, on_tick=observer.tick, tick_s=observer.tick_s, oom_kills=oom_kills,
+    )  # fmt: skip

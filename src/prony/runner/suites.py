@@ -14,18 +14,16 @@ from typing import Any
 
 from prony.errors import PronyError
 from prony.instruments.canary import read_canary
-from prony.instruments.counters import oom_kills
-from prony.model.event import Event
 from prony.model.job import Job
-from prony.model.result import Effective, Failure, Noise, Phase, Repetition, Result, ResultState
+from prony.model.result import Effective, Failure, Noise, Phase, Repetition, Result
 from prony.runner.card_lock import CARD_IS_HELD, hold_card
 from prony.runner.child.wire import ChildOrder, Message
-from prony.runner.context import RunContext, Stopped, failure_of
+from prony.runner.context import RunContext, failure_of
 from prony.runner.engines import interpreter
 from prony.runner.folder import ResultFolder, TelemetryRow, begin_folders
-from prony.runner.host import EngineAnswer, EngineHost, Watch
-from prony.runner.observer import Observer, open_probes
-from prony.runner.turns import count_repetitions, next_step, shuffle_round
+from prony.runner.host import EngineAnswer, EngineHost
+from prony.runner.observer import Observer, open_probes, watch_order
+from prony.runner.turns import count_repetitions, next_step, take_turns, why_made_again
 from prony.runner.watch_gpu import add_gpu_canaries
 
 
@@ -93,7 +91,7 @@ class SuiteRunner:
                 self.probes = open_probes()
                 begun = begin_folders(jobs, folders, self.environment, self.around.clock)
                 courses = [course for folder in begun if (course := self._prepare(folder)) is not None]
-                self._take_turns(courses)
+                take_turns(courses, self._again, seed=jobs[0].seed, stop_asked=self.around.stop_asked)
                 for course in courses:
                     self._finish(course)
                 for probe in self.probes:
@@ -103,26 +101,13 @@ class SuiteRunner:
             shutil.rmtree(self.scratch, ignore_errors=True)
 
     def _prepare(self, folder: ResultFolder) -> SuiteJob | None:
-        """Bring together what a job needs; what is wrong with it is this job's failure and no other's."""
+        """Bring together what a job needs."""
         job = folder.job
-        self._say("prepare", job, message=job.workload.subject)
-        try:
-            with self.around.interruptible():
-                made = self._make_job(folder, self)
-        except Stopped:
-            self._give_up(folder, Failure(code="cancelled", message="stopped before it began", whose="prony"))
-            return None
-        except PronyError as exc:
-            self._give_up(folder, failure_of(exc, phase="prepare"))
-            return None
-        self._say("started", job, total=count_repetitions(job.measure))
+        self.around.say("prepare", job, message=job.workload.subject)
+        made = self.around.prepare_job(folder, lambda: self._make_job(folder, self))
+        if made is not None:
+            self.around.say("started", job, total=count_repetitions(job.measure))
         return made
-
-    def _give_up(self, folder: ResultFolder, failure: Failure) -> None:
-        state = ResultState.PARTIAL if failure.code == "cancelled" else ResultState.FAILED
-        folder.update(failure=failure)
-        folder.finish(state, self.around.clock.now(), [])
-        self._say("finished", folder.job, state=state.value, message=failure.message)
 
     def host(self, engine: str) -> EngineHost:
         """Return the process that hosts an engine, started when it is first needed or when the one before has ended."""
@@ -134,74 +119,39 @@ class SuiteRunner:
             self._hosts[engine, python] = found
         return found
 
-    def _take_turns(self, courses: Sequence[SuiteJob]) -> None:
-        pending, round_number = list(courses), 0
-        while pending and not self.around.stop_asked():
-            for course in shuffle_round(pending, round_number=round_number, seed=pending[0].job.seed):
-                if next_step(course.job.measure, course.repetitions, course.headlines) != "measure":
-                    pending.remove(course)
-                elif not self.around.stop_asked():
-                    self._repeat(course)
-            round_number += 1
+    def _again(self, course: SuiteJob) -> bool:
+        """Make one more repetition where one is wanted; return whether another may be."""
+        if next_step(course.job.measure, course.repetitions, course.headlines) != "measure":
+            return False
+        self._repeat(course)
+        return True
 
     def _repeat(self, course: SuiteJob) -> None:
         job, index = course.job, len(course.repetitions)
         total = max(count_repetitions(job.measure), index + 1)
-        self._say("repetition", job, done=index, total=total)
+        self.around.say("repetition", job, done=index, total=total)
         observer, answer, host = Observer(self.probes, index), EngineAnswer(), None
         started_at, before = self.around.clock.now(), read_canary()
-        order, waiting = course.order(), partial(self._say, "prepare", job, message=CARD_IS_HELD)
+        order, waiting = course.order(), partial(self.around.say, "prepare", job, message=CARD_IS_HELD)
         try:
             host = self.host(course.engine)
             with hold_card(order.unit, self.around.stop_asked, waiting):
-                answer = host.perform(order, self.watch(course.job, observer))
+                answer = host.perform(order, watch_order(job, observer, self.around))
             known = _describe_repetition(answer, observer)
         except PronyError as exc:  # what hosts it did not start again
             known = {"state": "failed", "failure": failure_of(exc, phase="start")}
         canaries = add_gpu_canaries(answer.done, before, read_canary())
         repetition = Repetition.read({"index": index, "started_at": started_at} | known | canaries)
         course.record(repetition, answer, observer, host)
-        self._say(
-            "repetition", job, done=index + 1, total=total, state=repetition.state, message=_trouble(repetition)
-        )  # fmt: skip
-
-    def watch(self, job: Job, observer: Observer) -> Watch:
-        """Return the limits of one order, and what hears of its phases."""
-
-        def enter(phase: str) -> None:
-            observer.phase(phase)
-            self._say("phase", job, phase=phase)
-
-        return Watch(
-            timeout_ns=job.limits.timeout, memory_bytes=job.limits.memory,
-            stop_asked=self.around.stop_asked, on_phase=enter, on_ready=observer.ready,
-            on_measured=observer.note_measurement, on_tick=observer.tick, tick_s=observer.tick_s, oom_kills=oom_kills,
-        )  # fmt: skip
+        trouble = why_made_again(repetition)
+        self.around.say("repetition", job, done=index + 1, total=total, state=repetition.state, message=trouble)
 
     def _finish(self, course: SuiteJob) -> None:
-        course.score(lambda text: self._say("prepare", course.job, message=text))
+        course.score(lambda text: self.around.say("prepare", course.job, message=text))
         good = any(one.state == "ok" for one in course.repetitions)
         wants_more = next_step(course.job.measure, course.repetitions, course.headlines) == "measure"
         stopped = self.around.stop_asked() and wants_more
-        state = ResultState.PARTIAL if stopped else ResultState.COMPLETE if good else ResultState.FAILED
-        if state is ResultState.FAILED:
-            failures = [one.failure for one in course.repetitions if one.failure is not None]
-            course.folder.update(failure=failures[-1] if failures else None)
-        course.folder.finish(state, self.around.clock.now(), course.telemetry)
-        self._say("finished", course.job, state=state.value)
-
-    def progress(self, job: Job) -> Callable[[int, int | None], None]:
-        """Return what tells how far the fetching of a model is."""
-
-        def tell(done: int, total: int | None) -> None:
-            if self.around.stop_asked():
-                raise Stopped
-            self._say("prepare", job, done=done, total=total or 0, message=f"fetching {job.workload.subject}")
-
-        return tell
-
-    def _say(self, kind: str, job: Job, **details: str | int) -> None:
-        self.around.emit(Event.read({"kind": kind, "job_id": job.id} | details))
+        self.around.end_job(course.folder, course.telemetry, is_good=good, is_stopped=stopped)
 
 
 def _describe_repetition(answer: EngineAnswer, observer: Observer) -> dict[str, Any]:
@@ -219,13 +169,6 @@ def _describe_repetition(answer: EngineAnswer, observer: Observer) -> dict[str, 
         "contamination": (*observer.contamination, *(observer.gpu.contamination(done) if done else ())),
         "failure": failure,
     }  # fmt: skip
-
-
-def _trouble(repetition: Repetition) -> str:
-    """Return why a repetition is not clean, and so is made again; empty where it is."""
-    if repetition.failure is not None:
-        return f"{repetition.state}: {repetition.failure.message}"
-    return f"disturbed: {repetition.contamination[0].partition(': ')[2]}" if repetition.contamination else ""
 
 
 # Makes what runs a job of its folder; it may ask the runner for the process of an engine.

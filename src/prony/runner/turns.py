@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar
 
 from prony.model.recipe import Measure
@@ -87,6 +87,35 @@ def _hopeless(done: Sequence[Repetition]) -> bool:
     if any(failure is not None and failure.whose in ("input", "capacity") for failure in failures):
         return True
     return len(done) >= _GIVE_UP_AFTER and all(repetition.state == "failed" for repetition in done)
+
+
+def why_made_again(repetition: Repetition) -> str:
+    """Return what is wrong with a repetition in a few words; empty where it is clean."""
+    if repetition.failure is not None:
+        return f"{repetition.state}: {repetition.failure.message}"
+    if repetition.refused:
+        return f"refused: {repetition.refused[0].name} {repetition.refused[0].reason}"
+    causes = repetition.client.causes if repetition.client is not None else {}
+    if bad := ", ".join(f"{count:,} {name}" for name, count in causes.items() if name != "ok"):
+        return f"some failed: {bad}"
+    if repetition.contamination:
+        return f"disturbed: {repetition.contamination[0].partition(': ')[2]}"
+    return "not steady" if repetition.steady is False else ""
+
+
+def take_turns(jobs: Sequence[T], again: Callable[[T], bool], *, seed: int, stop_asked: Callable[[], bool]) -> None:
+    """Give each job one repetition a round, so that what happens to the machine happens to all alike.
+
+    `again` makes a repetition where one is wanted, and returns whether another may be.
+    """
+    pending, round_number = list(jobs), 0
+    while pending:
+        for job in shuffle_round(pending, round_number=round_number, seed=seed):
+            if stop_asked():
+                return
+            if not again(job):
+                pending = [one for one in pending if one is not job]
+        round_number += 1
 
 
 def shuffle_round(jobs: Sequence[T], *, round_number: int, seed: int) -> list[T]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from prony import __version__
-from prony.errors import InputError, NotFoundError, StoreError
+from prony.errors import ConflictError, InputError, NotFoundError, StoreError
 from prony.model.base import Noun
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
@@ -35,6 +35,17 @@ class Manifest(Noun):
     jobs: tuple[str, ...] = ()
     attempts: dict[str, int] = Field(default={})
     files: dict[str, str]
+
+
+def check_export_target(to: Path, *, overwrite: bool) -> None:
+    """Refuse a folder that holds something, unless it is an export that may be overwritten."""
+    if not to.exists() or (to.is_dir() and not any(to.iterdir())):
+        return
+    if not overwrite:
+        raise ConflictError(f"{to} exists already", hint="name another folder, or overwrite it: --overwrite")
+    # Overwriting removes the whole folder: only one that we made.
+    if not (to / MANIFEST).is_file() or not (to / EXPERIMENT).is_file():
+        raise ConflictError(f"{to} is not an export, so it is not overwritten", hint="name another folder")
 
 
 def bundle_files(folder: Path) -> list[Path]:

@@ -16,7 +16,17 @@ from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.recipe import is_toml
 from prony.store import delete_tree
-from prony.store.bundle import EXPERIMENT, JOBS, MANIFEST, Bundle, Manifest, bundle_files, checksums, read_bundle
+from prony.store.bundle import (
+    EXPERIMENT,
+    JOBS,
+    MANIFEST,
+    Bundle,
+    Manifest,
+    bundle_files,
+    check_export_target,
+    checksums,
+    read_bundle,
+)
 from prony.store.codecs import Record, experiment_row
 from prony.store.folder import JOB, FolderContents, check_damage
 from prony.store.home import Home
@@ -80,13 +90,7 @@ def keep_bundle(store: Store, bundle: Bundle, summarise: Callable[[], list[Summa
 def _check_target(home: Home, to: Path, *, overwrite: bool) -> None:
     if to.resolve().is_relative_to(home.results.resolve()):
         raise InputError(f"{to} lies among the store's own results", hint="export to another folder")
-    if not to.exists() or (to.is_dir() and not any(to.iterdir())):
-        return
-    if not overwrite:
-        raise ConflictError(f"{to} exists already", hint="name another folder, or overwrite it: --overwrite")
-    # Overwriting removes the whole folder: only one that we made.
-    if not (to / MANIFEST).is_file() or not (to / EXPERIMENT).is_file():
-        raise ConflictError(f"{to} is not an export, so it is not overwritten", hint="name another folder")
+    check_export_target(to, overwrite=overwrite)
 
 
 def _write_export(store: Store, experiment: Experiment, folder: Path) -> None:

@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 import pytest
 
 from prony.cli.commands import hardware
+from prony.cli.run_written import run_written
 from prony.errors import InputError
 from prony.recipe import loads
 
@@ -25,6 +26,13 @@ def titles(given: Namespace, units: list[str]) -> list[str]:
 
 def test_a_machine_without_a_gpu_has_three_tests() -> None:
     assert titles(options(), ["cpu", "disk"]) == ["test=cpu-memory", "test=cpu-gemm", "test=disk"]
+
+
+@pytest.mark.parametrize("word", ["--detach", "--priority=3"])
+def test_what_only_a_server_can_do_is_refused_here(word: str) -> None:
+    given = options("--unit", "disk", word)
+    with pytest.raises(InputError, match="need a server"):
+        run_written(hardware.recipe(given, ["disk"], "numpy"), given, is_remote=False)
 
 
 def test_each_card_is_tested_and_what_is_no_cards_once() -> None:

@@ -14,8 +14,8 @@ from analyse.jobs import job, repetition, result, samples
 from prony.kinds.model.summary import ModelSummary, summarise
 from prony.model.experiment_data import ExperimentData
 from prony.report.html.tags import Html
+from prony.report.plots import experiment as plots_of_experiment
 from prony.report.plots import figure as draw
-from prony.report.plots import job as jobs
 from prony.report.plots import job as plots_of_job
 from prony.report.plots.series import _run, bands, counters, runs
 from report import experiments
@@ -54,11 +54,13 @@ def test_no_drawing_has_more_than_five_thousand_points(full: ExperimentData) -> 
 
 def test_a_drawing_is_the_same_every_time(full: ExperimentData) -> None:
     samples = {entry.job.id: runs(entry) for entry in full.entries}
-    assert jobs.comparison(full.entries, samples) == jobs.comparison(full.entries, samples)
+    assert plots_of_experiment.comparison(full.entries, samples) == plots_of_experiment.comparison(
+        full.entries, samples
+    )
 
 
 def test_text_stays_text_and_colours_are_the_page_s(full: ExperimentData) -> None:
-    plot = jobs.cold_warm(full.entries)
+    plot = plots_of_experiment.cold_warm(full.entries)
     assert plot is not None
     assert "first inference</text>" in plot
     assert "var(--ink)" in plot
@@ -84,7 +86,7 @@ def test_every_digit_of_a_tick_is_kept_and_no_place_has_more_than_it_needs() -> 
 def test_a_name_is_drawn_as_it_is_whatever_it_holds(full: ExperimentData) -> None:
     entry = full.entries[0]
     job = entry.job.model_copy(update={"cell": {"workload.model": "<a>\n$x^2$&"}})
-    plot = jobs.comparison([entry.model_copy(update={"job": job})], {})
+    plot = plots_of_experiment.comparison([entry.model_copy(update={"job": job})], {})
     assert plot is not None
     assert "<a> $x^2$&" in [unescape(text) for text in re.findall(r">([^<]*)</text>", plot)]
 
@@ -100,9 +102,9 @@ def test_a_growing_counter_is_drawn_as_its_rate_and_broken_between_runs(full: Ex
 
 def test_nothing_is_drawn_from_nothing(partial: ExperimentData) -> None:
     failed = partial.entries[1]
-    assert jobs.comparison([failed], {}) is None
-    assert jobs.cold_warm([failed]) is None
-    assert jobs.memory([failed]) is None
+    assert plots_of_experiment.comparison([failed], {}) is None
+    assert plots_of_experiment.cold_warm([failed]) is None
+    assert plots_of_experiment.memory([failed]) is None
     assert plots_of_job.distribution(failed, runs(failed)) is None
     assert plots_of_job.telemetry(failed) is None
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from prony.kinds.script.runner.script_job_run import is_pointless
 from prony.model.recipe import Measure, Until
 from prony.model.result import Failure, Noise, Phase, Repetition
-from prony.runner.turns import count_repetitions, next_step, shuffle_round, wants_replacement
+from prony.runner.turns import count_repetitions, next_step, shuffle_round, take_turns, wants_replacement
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -135,6 +135,32 @@ def test_rounds_differ_in_their_order() -> None:
 def test_every_second_round_reverses_the_one_before(jobs: list[int], turn: int, seed: int) -> None:
     there = shuffle_round(jobs, round_number=2 * turn, seed=seed)
     assert shuffle_round(jobs, round_number=2 * turn + 1, seed=seed) == there[::-1]
+
+
+def test_jobs_take_turns_until_none_wants_more() -> None:
+    left, taken = {"a": 2, "b": 0, "c": 1}, []
+
+    def again(name: str) -> bool:
+        if not left[name]:
+            return False
+        left[name] -= 1
+        taken.append(name)
+        return True
+
+    take_turns([*left], again, seed=1, stop_asked=lambda: False)
+    assert sorted(taken) == ["a", "a", "c"]
+    assert set(taken[:2]) == {"a", "c"}
+
+
+def test_no_turn_is_taken_after_a_stop() -> None:
+    taken: list[str] = []
+
+    def again(name: str) -> bool:
+        taken.append(name)
+        return True
+
+    take_turns(["a", "b", "c"], again, seed=1, stop_asked=lambda: len(taken) == 2)
+    assert len(taken) == 2
 
 
 def test_the_plan_counts_what_will_be_run() -> None:

@@ -76,3 +76,6 @@ def test_the_names_for_a_recipe_are_told(house: House) -> None:
     assert {"onnxruntime", "openvino"} <= {one.name for one in found.engines}
     assert {"redis", "vllm"} <= {one.name for one in found.services}
     assert all(one.about for one in (*found.models, *found.drivers, *found.tasks))
+    assert found.metric_titles["inference_ms.p50"] == "Inference p50"
+    assert found.metric_titles["decode_tok_s"] == "Decode"
+    assert len(set(found.metric_titles.values())) == len(found.metric_titles)

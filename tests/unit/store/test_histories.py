@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 
 from lanes import only_slowly
 from prony.analyse.history.detect import Rules
+from prony.app import change_decisions
 from prony.app import history as steps
 from prony.app.local_histories import LocalHistories
 from prony.errors import ConflictError, InputError, NotFoundError
@@ -255,10 +256,10 @@ def test_pairs_side_by_side_confirm_or_reject(store: Store) -> None:
         assert [one.id for one in confirmations.wanting(connection, 5)] == [change.id]
     promising = [(2.5, new) for new in (2.62, 2.6, 2.47, 2.58, 2.61, 2.48, 2.62)]
     with writing(store.engine) as connection:
-        assert steps.confirm(connection, change.id, promising) is None
+        assert change_decisions.confirm(connection, change.id, promising) is None
         with pytest.raises(InputError, match="above zero"):
-            steps.confirm(connection, change.id, [(0.0, 1.0)])
-        decided = steps.confirm(connection, change.id, [(2.5, 2.7)] * 7)
+            change_decisions.confirm(connection, change.id, [(0.0, 1.0)])
+        decided = change_decisions.confirm(connection, change.id, [(2.5, 2.7)] * 7)
     assert decided is not None
     assert decided.state is ChangeState.CONFIRMED
     assert only(store).changes[0].state is ChangeState.CONFIRMED
@@ -275,7 +276,7 @@ def test_what_was_rejected_by_pairs_is_no_change_any_more(store: Store) -> None:
     own = LocalHistories(store)
     (change,) = own.changes().items
     with writing(store.engine) as connection:
-        steps.confirm(connection, change.id, [(2.5, 2.5), (2.5, 2.49)] * 4)
+        change_decisions.confirm(connection, change.id, [(2.5, 2.5), (2.5, 2.49)] * 4)
     assert own.changes().items == ()
     assert only(store).series.state is SeriesState.STEADY
 

@@ -1411,7 +1411,8 @@ export interface paths {
         /**
          * Names for a recipe
          * @description Models of the zoo, engines, services, drivers and tasks that this Prony knows by name, each list also by the
-         *     places in a recipe where its names may stand; rules of a comparison, and words for the axes of a matrix.
+         *     places in a recipe where its names may stand; rules of a comparison, words for the axes of a matrix, and titles of
+         *     metrics.
          *
          *     Role: viewer.
          */
@@ -2309,7 +2310,7 @@ export interface components {
          * @description The names that this Prony knows; which of them an agent can run is told by its abilities.
          *
          *     `by_path` are the same by the place in a recipe where they may stand; `comparison_rules` and `axes` may be asked for
-         *     in a comparison and in a matrix.
+         *     in a comparison and in a matrix. `metric_titles` are what pages call a number, by its key or by its metric alone.
          */
         Catalogue: {
             /**
@@ -2333,6 +2334,13 @@ export interface components {
             drivers: components["schemas"]["Named"][];
             /** Engines */
             engines: components["schemas"]["Named"][];
+            /**
+             * Metric Titles
+             * @default {}
+             */
+            metric_titles: {
+                [key: string]: string;
+            };
             /** Models */
             models: components["schemas"]["Named"][];
             /** Services */

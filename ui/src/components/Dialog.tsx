@@ -1,5 +1,5 @@
 // Modal dialogs, built on the browser's own element, which keeps the focus and closes on Escape.
-import { type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { type ReactNode, type SyntheticEvent, useEffect, useId, useRef, useState } from "react";
 
 import { Failure } from "./states";
 
@@ -21,6 +21,43 @@ export function Dialog(props: { title: string; onClose: () => void; footer?: Rea
       <div className="body">{children}</div>
       {footer && <footer>{footer}</footer>}
     </dialog>
+  );
+}
+
+/** A dialog with fields: `act` sends them, and what it throws is shown below them. */
+export function FormDialog(props: {
+  title: string;
+  yes: string;
+  onClose: () => void;
+  act: () => Promise<unknown>;
+  children: ReactNode;
+}) {
+  const { title, yes, onClose, act, children } = props;
+  const [error, setError] = useState<unknown>(null);
+  const form = useId();
+  const submit = async (event: SyntheticEvent): Promise<void> => {
+    event.preventDefault();
+    try {
+      await act();
+    } catch (caught) {
+      setError(caught);
+    }
+  };
+  return (
+    <Dialog
+      title={title}
+      onClose={onClose}
+      footer={
+        <button type="submit" form={form} className="button primary">
+          {yes}
+        </button>
+      }
+    >
+      <form id={form} className="stack" onSubmit={(event) => void submit(event)}>
+        {children}
+        {error !== null && <Failure error={error} />}
+      </form>
+    </Dialog>
   );
 }
 

@@ -29,6 +29,8 @@ export function Field(props: { label: string; help?: ReactNode; children: (contr
 interface Option {
   value: string;
   label: string;
+  /** Told on hover. */
+  title?: string;
 }
 
 export function SelectField(props: {
@@ -44,7 +46,7 @@ export function SelectField(props: {
       {(control) => (
         <select {...control} value={value} onChange={(event) => onChange(event.target.value)}>
           {options.map((option) => (
-            <option key={option.value} value={option.value}>
+            <option key={option.value} value={option.value} title={option.title}>
               {option.label}
             </option>
           ))}

@@ -267,6 +267,7 @@ export function fakeCatalogue(over: Partial<Catalogue> = {}): Catalogue {
     by_path: { "workload.engine": listNames("onnxruntime"), "workload.driver": listNames("openai-chat") },
     comparison_rules: [{ name: "prony", about: "intervals and tests" }],
     axes: ["device", "engine"],
+    metric_titles: { "inference_ms.p50": "Inference p50" },
     ...over,
   };
 }

@@ -19,8 +19,8 @@ from prony.model.queue import JobState
 from prony.model.schedule import Fire, Schedule
 from prony.store import alarms as rows
 from prony.store import notices
-from prony.store.alarms import about
 from prony.store.database import Connection
+from prony.store.event_subjects import about
 from prony.store.writer import Transaction
 
 _MOST_NAMED = 3

@@ -19,7 +19,7 @@ from prony.analyse.history.causes import CANARY, canary_moved
 from prony.analyse.history.confirmation import MORE, PAIRS, ROUNDS, last_good, round_pause
 from prony.analyse.history.detect import Rules
 from prony.analyse.history.sides import Sides, Version, find_sides
-from prony.app import history as steps
+from prony.app import change_decisions
 from prony.app.check_jobs import new_id
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.experiments import Experiments
@@ -60,7 +60,7 @@ class Case:
     job: Job
     recipe: Recipe
     agent_id: str
-    before: tuple[steps.RepeatedRun, ...]
+    before: tuple[change_decisions.RepeatedRun, ...]
     sides: Sides | str
     pause: timedelta
 
@@ -119,7 +119,7 @@ def _study_change(connection: Connection, change: Change, is_there: Callable[[st
         return _Refusal("several agents ran it together")
     old = points[last_good(position, position - len(earlier), is_alone=is_alone(change))]
     own = [one for one in earlier if agents.get(one.job_id) == agent_id]
-    before = tuple(steps.RepeatedRun(one.values[change.metric], one.canary) for one in own[-_MOST_BEFORE:])
+    before = tuple(change_decisions.RepeatedRun(one.values[change.metric], one.canary) for one in own[-_MOST_BEFORE:])
     recipe = result_rows.experiment(connection, change.experiment_id).recipe
     pause = round_pause([one.measured_at for one in points])
     before_change = Version(old, Job.read_json(queue.job_document(connection, old.job_id)))
@@ -368,7 +368,7 @@ class Confirmations:
             fault = confirmations.first_failure(transaction.connection, batch.experiment_id or "")
             why = f"only {len(pairs)} whole pairs came of it" + (f": {fault}" if fault else "")
             return self._fail(transaction, batch, why)
-        decided = steps.confirm(transaction.connection, change.id, pairs, is_last=is_last)
+        decided = change_decisions.confirm(transaction.connection, change.id, pairs, is_last=is_last)
         return self._end(transaction, batch, decided)
 
     def _judge_repeated(
@@ -384,12 +384,12 @@ class Confirmations:
             return self._fail(transaction, batch, why)
         if batch.way == "once":
             before = [one.value for one in case.before]
-            decided = steps.confirm_once(transaction.connection, change.id, before, runs[-1].value)
+            decided = change_decisions.confirm_once(transaction.connection, change.id, before, runs[-1].value)
             return self._end(transaction, batch, decided)
         return self._judge_rounds(transaction, batch, case, runs)
 
     def _judge_rounds(
-        self, transaction: Transaction, batch: Batch, case: Case, runs: Sequence[steps.RepeatedRun]
+        self, transaction: Transaction, batch: Batch, case: Case, runs: Sequence[change_decisions.RepeatedRun]
     ) -> Change | None:
         """Judge repetitions after the rounds that make up a look."""
         change, rounds = case.change, confirmations.of_change(transaction.connection, case.change.id)
@@ -397,11 +397,11 @@ class Confirmations:
         if planned not in (PAIRS, PAIRS + MORE):
             return self._end(transaction, batch, None)
         is_moved, told = self._canary(transaction.connection, change)
-        steps.note_change(transaction.connection, change.id, f"confirming runs: {told}")
+        change_decisions.note_change(transaction.connection, change.id, f"confirming runs: {told}")
         if is_moved:
             confirmations.end(transaction.connection, batch, "machine", told)
             return None
-        said, decided = steps.confirm_again(
+        said, decided = change_decisions.confirm_again(
             transaction.connection, change.id, case.before, runs, is_last=planned > PAIRS
         )  # fmt: skip
         if said not in ("machine", "unsettled"):
@@ -442,7 +442,7 @@ class Confirmations:
 
     def _tell(self, transaction: Transaction, change_id: str, told: str) -> None:
         """Add to how the change was found, and report how it stands; what was told before is not told again."""
-        noted = steps.note_change(transaction.connection, change_id, told)
+        noted = change_decisions.note_change(transaction.connection, change_id, told)
         if noted is not None:
             self._histories.report_change(transaction, noted)
 
@@ -465,14 +465,14 @@ def _pairs(connection: Connection, batch: Batch, metric: str) -> Pairs:
     return [(sides["a", one], sides["b", one]) for one in numbers if ("a", one) in sides and ("b", one) in sides]
 
 
-def _measured_runs(connection: Connection, batch: Batch, metric: str) -> list[steps.RepeatedRun]:
+def _measured_runs(connection: Connection, batch: Batch, metric: str) -> list[change_decisions.RepeatedRun]:
     """Return what each run gave that may be quoted."""
     found = []
     for _, summary in confirmations.find_measured(connection, batch.experiment_id or ""):
         estimate = summary.estimates.get(metric)
         is_quotable = verdict_on(summary, metric).grade is not Grade.VOID
         if is_quotable and estimate is not None and _is_number(estimate.value):
-            found.append(steps.RepeatedRun(estimate.value, summary.canary))
+            found.append(change_decisions.RepeatedRun(estimate.value, summary.canary))
     return found
 
 

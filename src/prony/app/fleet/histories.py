@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from prony.app import change_decisions
 from prony.app import history as steps
 from prony.app.fleet.alarm_engine import AlarmEngine, change_happenings
 from prony.app.fleet.context import FleetContext
@@ -112,7 +113,7 @@ class Histories:
         now = self._context.clock.now()
 
         def act(transaction: Transaction) -> Change:
-            change = steps.acknowledge(transaction.connection, change_id, words, who=who.name, at=now)
+            change = change_decisions.acknowledge(transaction.connection, change_id, words, who=who.name, at=now)
             self.report_change(transaction, change)
             return change
 

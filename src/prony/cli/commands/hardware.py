@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from prony.cli.arguments import RunOutput, add_busy, add_json, add_report, add_server, wait_quiet_s
+from prony.cli.arguments import add_recipe_run
 
 # The tests of a unit; any other unit is a GPU.
 _TESTS = {"cpu": ("cpu-memory", "cpu-gemm"), "disk": ("disk",)}
@@ -35,33 +34,16 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--size", metavar="BYTES", help="of an array or the disk's file, as 2GiB (by the free memory)")
     parser.add_argument("--path", metavar="FOLDER", help="of disk: where its file is written (temporary files)")
     parser.add_argument("--repeats", type=int, default=5, metavar="N", help="fresh processes for each test (5)")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="PATH=VALUE", help="as in `prony run`; repeatable"
-    )
-    add_busy(parser)
-    add_json(parser)
-    add_report(parser)
-    add_server(parser)
-    parser.add_argument("--priority", type=int, metavar="N", help="on a server: -100 to 100, higher goes first")
-    parser.add_argument("--detach", action="store_true", help="on a server: submit, print the id and leave")
+    add_recipe_run(parser)
 
 
 def command(options: Namespace) -> int:
-    import json
-
     from prony.cli.remote import server_address
-    from prony.cli.run_here import pause_garbage_collection, run_recipe_here
+    from prony.cli.run_written import run_written
 
     is_remote = server_address(options) is not None
-    with pause_garbage_collection():
-        from prony.recipe import loads
     units, library = _choose_there(options) if is_remote else _choose_here(options)
-    loaded = loads(json.dumps(recipe(options, units, library)), "json", "the options", options.set)
-    if is_remote:
-        from prony.cli.submit import submit
-
-        return submit(loaded, options.set, RunOutput.of(options), options)
-    return run_recipe_here(loaded, RunOutput.of(options), base=Path.cwd(), waits_s=wait_quiet_s(options))
+    return run_written(recipe(options, units, library), options, is_remote=is_remote)
 
 
 def recipe(options: Namespace, units: Sequence[str], library: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from prony.cli.arguments import RunOutput, add_busy, add_json, add_report, add_server, wait_quiet_s
+from prony.cli.arguments import add_recipe_run
 
 _PRECISIONS = ("default", "fp32", "fp16", "bf16", "int8")
 _ALL = "all"
@@ -37,33 +37,16 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--option", action="append", default=[], metavar="KEY=VALUE", help="handed to the engine; repeatable"
     )
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="PATH=VALUE", help="as in `prony run`; repeatable"
-    )
-    add_busy(parser)
-    add_json(parser)
-    add_report(parser)
-    add_server(parser)
-    parser.add_argument("--priority", type=int, metavar="N", help="on a server: -100 to 100, higher goes first")
-    parser.add_argument("--detach", action="store_true", help="on a server: submit, print the id and leave")
+    add_recipe_run(parser)
 
 
 def command(options: Namespace) -> int:
-    import json
-
     from prony.cli.remote import server_address
-    from prony.cli.run_here import pause_garbage_collection, run_recipe_here
+    from prony.cli.run_written import run_written
 
-    with pause_garbage_collection():
-        from prony.recipe import loads
     is_remote = server_address(options) is not None
     written = recipe(options, _choose_engines(options, is_remote=is_remote))
-    loaded = loads(json.dumps(written), "json", "the options", options.set)
-    if is_remote:
-        from prony.cli.submit import submit
-
-        return submit(loaded, options.set, RunOutput.of(options), options)
-    return run_recipe_here(loaded, RunOutput.of(options), base=Path.cwd(), waits_s=wait_quiet_s(options))
+    return run_written(written, options, is_remote=is_remote)
 
 
 def recipe(options: Namespace, engines: Sequence[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from prony.cli.arguments import RunOutput, add_json, add_report
+from prony.cli.arguments import RunOutput, add_json, add_report, add_set
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -25,22 +25,16 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--timeout", metavar="TIME", help="for one request (1m)")
     parser.add_argument("--processes", type=int, metavar="N", help="client processes (as many as the load needs)")
     parser.add_argument("--repeats", type=int, default=1, metavar="N", help="whole loads (1; 5 can be compared)")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="PATH=VALUE", help="as in `prony run`; repeatable"
-    )
+    add_set(parser)
     add_json(parser)
     add_report(parser)
 
 
 def command(options: Namespace) -> int:
-    import json
+    from prony.cli.run_here import run_recipe_here
+    from prony.cli.run_written import read_written
 
-    from prony.cli.run_here import pause_garbage_collection, run_recipe_here
-
-    with pause_garbage_collection():
-        from prony.recipe import loads
-    loaded = loads(json.dumps(recipe(options)), "json", "the options", options.set)
-    return run_recipe_here(loaded, RunOutput.of(options), base=Path.cwd())
+    return run_recipe_here(read_written(recipe(options), options), RunOutput.of(options), base=Path.cwd())
 
 
 def recipe(options: Namespace) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from prony.cli.arguments import (
     add_json,
     add_no_container,
     add_report,
-    add_server,
+    add_submission,
     wait_quiet_s,
 )
 
@@ -42,9 +42,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--github-summary", action="store_true", help="add a summary to the file that GITHUB_STEP_SUMMARY names"
     )
-    add_server(parser)
-    parser.add_argument("--priority", type=int, metavar="N", help="on a server: -100 to 100, higher goes first")
-    parser.add_argument("--detach", action="store_true", help="on a server or a target: submit, print the id and leave")
+    add_submission(parser, "a server or a target")
 
 
 def command(options: Namespace) -> int:

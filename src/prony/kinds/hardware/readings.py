@@ -62,21 +62,9 @@ Series = dict[str, dict[str, dict[int, float]]]  # metric -> operation -> repeti
 
 def reading_frame(repetition: int, readings: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Return a row for each sample of one run; its name is the metric, and the operation behind a slash."""
-    import polars as pl
+    from prony.instruments.samples import value_frame
 
-    from prony.instruments.samples import SAMPLE_PHASES
-
-    rows = [(_name(one), value, one["at_ns"]) for one in readings for value in one["values"]]
-    count = len(rows)
-    schema: Any = {
-        "repetition": pl.Int32, "index": pl.Int32, "phase": pl.Enum(SAMPLE_PHASES), "at_ns": pl.Int64,
-        "name": pl.String, "value": pl.Float64,
-    }  # fmt: skip
-    columns = {
-        "repetition": [repetition] * count, "index": range(count), "phase": ["measure"] * count,
-        "at_ns": [row[2] for row in rows], "name": [row[0] for row in rows], "value": [row[1] for row in rows],
-    }  # fmt: skip
-    return pl.DataFrame(columns, schema=schema)
+    return value_frame(repetition, [(_name(one), one["at_ns"], value) for one in readings for value in one["values"]])
 
 
 def _name(reading: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from prony.model.experiment_data import Entry
 from prony.model.kind_card import FormField, KindForm
 from prony.model.section import ColumnSpec, Fact, Section
 from prony.ports.workload import SETTINGS, Report
+from prony.report import entry_fields
 from prony.report.answer_sections import answer_sections
 
 # What says nothing of a task.
@@ -88,12 +89,7 @@ class LlmReport(Report):
         return (*answers, Section(title=SETTINGS, facts=tuple(facts)))
 
     def programs(self, entry: Entry) -> tuple[Fact, ...]:
-        effective, model = entry.result.effective, entry.result.model
-        told: list[Fact] = []
-        if effective is not None:
-            engine = f"{effective.engine} {effective.engine_version}"
-            told.append(("Engine", f"{engine} on {effective.device}, {effective.precision}"))
-        return (*told, *(() if model is None else (("Model", model.source), ("Its SHA-256", model.sha256))))
+        return entry_fields.engine_facts(entry)
 
     def settings(self, workload: LlmWorkload) -> dict[str, str]:
         return {

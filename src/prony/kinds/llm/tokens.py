@@ -61,22 +61,11 @@ def token_frame(
 
     The name of a token has the number of its pass behind a slash. `quality` has a row for each position of the text.
     """
-    import polars as pl
-
-    from prony.instruments.samples import SAMPLE_PHASES
+    from prony.instruments.samples import value_frame
 
     rows = [row for number, one in enumerate(readings) for row in _rows(number, one)]
     rows += [(f"{_QUALITY}/{name}", 0, value) for name, values in (quality or {}).items() for value in values]
-    count = len(rows)
-    schema: Any = {
-        "repetition": pl.Int32, "index": pl.Int32, "phase": pl.Enum(SAMPLE_PHASES), "at_ns": pl.Int64,
-        "name": pl.String, "value": pl.Float64,
-    }  # fmt: skip
-    columns = {
-        "repetition": [repetition] * count, "index": range(count), "phase": ["measure"] * count,
-        "at_ns": [row[1] for row in rows], "name": [row[0] for row in rows], "value": [row[2] for row in rows],
-    }  # fmt: skip
-    return pl.DataFrame(columns, schema=schema)
+    return value_frame(repetition, rows)
 
 
 def _rows(number: int, reading: Mapping[str, Any]) -> list[tuple[str, int, float]]:

@@ -16,8 +16,7 @@ from prony.report.findings import join_names
 from prony.report.html.job import BESIDE
 from prony.report.html.method import HOW
 from prony.report.html.tags import Html, add_caption, section, tag
-from prony.report.plots import job
-from prony.report.plots import job as plots
+from prony.report.plots import experiment, job
 from prony.report.plots.series import PlottedRun, runs
 
 FORM = KindForm(
@@ -71,12 +70,7 @@ class ModelReport(Report):
         return (Section(title=SETTINGS, facts=tuple(told)), *(one for one in more if one is not None))
 
     def programs(self, entry: Entry) -> tuple[Fact, ...]:
-        effective, model = entry.result.effective, entry.result.model
-        told: list[Fact] = []
-        if effective is not None:
-            engine = f"{effective.engine} {effective.engine_version}"
-            told.append(("Engine", f"{engine} on {effective.device}, {effective.precision}"))
-        return (*told, *(() if model is None else (("Model", model.source), ("Its SHA-256", model.sha256))))
+        return entry_fields.engine_facts(entry)
 
     def settings(self, workload: ModelWorkload) -> dict[str, str]:
         return {
@@ -150,11 +144,12 @@ def _together(entries: Sequence[Entry], samples: dict[str, list[PlottedRun]]) ->
     drawn = (
         ("Median inference.", "The mark is the median of runs, the bar its interval, the pale dots below it the median "
          "of each single run (grey: left out). ● valid, ▲ suspect, ✖ void; hollow means that there is no interval.",
-         plots.comparison(entries, samples)),
+         experiment.comparison(entries, samples)),
         ("Cold against warm.", "Loading the model, the first inference after it, and the warm median.",
-         plots.cold_warm(entries)),
+         experiment.cold_warm(entries)),
         ("Memory by phase.", "Resident memory at the end of each phase, anonymous and file-backed apart; the tick is "
-         "the process after importing the engine, the diamond the kernel's high-water mark.", plots.memory(entries)),
+         "the process after importing the engine, the diamond the kernel's high-water mark.",
+         experiment.memory(entries)),
     )  # fmt: skip
     shown = [add_caption(title, text, plot) for title, text, plot in drawn if plot is not None]
     return section("plots", "Plots", *(shown or [tag("p", "There is nothing to draw: no job has a number.")]))

@@ -17,7 +17,7 @@ from prony.errors import InputError
 from prony.load.http import request_bytes
 from prony.model.base import Noun
 from prony.plugins.drivers.http.session import HttpSession
-from prony.plugins.drivers.prompt_requests import how_many, shared_out
+from prony.plugins.drivers.request_mix import how_many, shared_out
 from prony.plugins.drivers.sockets import clean_up_on_failure
 from prony.plugins.s3_sign import Signer
 from prony.ports.driver import Cause, Digest, Endpoint, Keeps, Prepared, Reply, Request, Wants

@@ -11,7 +11,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 from prony.errors import InputError, StoreError
 from prony.plugins.models.addresses import Address, is_public
-from prony.plugins.models.blobs import Blobs, check_ending, companion_names
+from prony.plugins.models.blobs import Blobs
+from prony.plugins.models.formats import check_ending, companion_names
 from prony.plugins.models.lock import hold_lock
 from prony.plugins.models.transfer import TransferLimits, Validators, show_url
 from prony.ports.models import FetchOptions, ModelFiles, Progress
@@ -29,8 +30,8 @@ class Fetching:
     transfer: Transfer
     options: FetchOptions
     progress: Progress
-    pause: Callable[[float], None] = time.sleep
-    may_reach: Callable[[Address], bool] = is_public
+    pause: Callable[[float], None]
+    may_reach: Callable[[Address], bool]
     spent: int = 0  # of what may be brought, over all files of a model
 
     def files(self, reference: str) -> ModelFiles:
@@ -126,3 +127,17 @@ def _folder_of(reference: str) -> str:
     """Return what a reference is in, without what was asked of it alone."""
     parts = urlsplit(reference)
     return f"{parts.scheme}://{parts.netloc}{parts.path.rpartition('/')[0]}"
+
+
+class NetworkSource:
+    """A model source that fetches over a network."""
+
+    def __init__(
+        self, pause: Callable[[float], None] = time.sleep, may_reach: Callable[[Address], bool] = is_public
+    ) -> None:
+        self._pause = pause
+        self._may_reach = may_reach
+
+    def begin(self, transfer: Transfer, options: FetchOptions, progress: Progress) -> Fetching:
+        """Return one reference on its way."""
+        return Fetching(transfer, options, progress, self._pause, self._may_reach)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from prony.errors import InputError, NotFoundError
-from prony.plugins.models.blobs import check_ending, companion_names
+from prony.plugins.models.formats import check_ending, companion_names
 from prony.plugins.models.kept_copies import KeptCopies
 from prony.ports.models import FetchOptions, ModelFiles, ModelPolicy, Progress, policy_error
 from prony.runner.checksum import is_right, verify

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import ftplib
 import re
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from prony.errors import InputError, NotFoundError
 from prony.model.loopback import is_loopback
-from prony.plugins.models.addresses import Address, is_public, private_host_error, resolve_host
-from prony.plugins.models.fetching import Fetching
+from prony.plugins.models.addresses import private_host_error, resolve_host
+from prony.plugins.models.fetching import NetworkSource
 from prony.plugins.models.transfer import (
     BrokenError,
     TransferLimits,
@@ -28,16 +26,10 @@ from prony.ports.models import FetchOptions, ModelFiles, Progress
 _BLOCK_BYTES = 2**16
 
 
-class FtpSource:
+class FtpSource(NetworkSource):
     """A file on an FTP server."""
 
     scheme: ClassVar[str] = "ftp"
-
-    def __init__(
-        self, pause: Callable[[float], None] = time.sleep, may_reach: Callable[[Address], bool] = is_public
-    ) -> None:
-        self._pause = pause
-        self._may_reach = may_reach
 
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
         parts = _parts(reference)
@@ -47,7 +39,7 @@ class FtpSource:
                 hint="give its checksum",
                 code="insecure_url",
             )
-        return Fetching(_download, options, progress, self._pause, self._may_reach).files(reference)
+        return self.begin(_download, options, progress).files(reference)
 
 
 def _parts(reference: str) -> SplitResult:

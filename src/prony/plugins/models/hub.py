@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,9 +17,8 @@ from typing import Any, ClassVar
 from urllib.parse import quote, unquote
 
 from prony.errors import InputError, NotFoundError, StoreError, TransportError
-from prony.plugins.models.addresses import Address, is_public
-from prony.plugins.models.blobs import check_ending, companion_names
-from prony.plugins.models.fetching import Fetching
+from prony.plugins.models.fetching import Fetching, NetworkSource
+from prony.plugins.models.formats import check_ending, companion_names
 from prony.plugins.models.lock import hold_lock
 from prony.plugins.models.transfer import TransferLimits, check_size, download
 from prony.ports.models import FOLDER, FetchOptions, ModelFiles, Progress
@@ -294,19 +292,13 @@ class HubFetch:
             )  # fmt: skip
 
 
-class HubSource:
+class HubSource(NetworkSource):
     """A folder in Hugging Face's layout, or one file, at a revision that is resolved to a commit."""
 
     scheme: ClassVar[str] = "hf"
 
-    def __init__(
-        self, pause: Callable[[float], None] = time.sleep, may_reach: Callable[[Address], bool] = is_public
-    ) -> None:
-        self._pause = pause
-        self._may_reach = may_reach
-
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
-        fetching = Fetching(download, options, progress, self._pause, self._may_reach)
+        fetching = self.begin(download, options, progress)
         return HubFetch(HubReference.parse(reference), Hub.of(os.environ), fetching).files()
 
 

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from prony.plugins.models.blobs import companion_names
+from prony.plugins.models.formats import companion_names
 from prony.runner.checksum import checksum, is_right
 
 # A change is confirmed against a version of at most so many results before, and each of them may be another.

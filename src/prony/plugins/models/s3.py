@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -22,8 +21,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from xml.etree import ElementTree
 
 from prony.errors import InputError, NotFoundError, PronyError, StoreError, TransportError
-from prony.plugins.models.addresses import Address, is_public
-from prony.plugins.models.fetching import Fetching
+from prony.plugins.models.fetching import Fetching, NetworkSource
 from prony.plugins.models.lock import hold_lock
 from prony.plugins.models.transfer import TransferLimits, Validators, download
 from prony.plugins.s3_sign import Signer, query_text, quote_s3_path
@@ -202,16 +200,10 @@ class S3Store:
         return (urlsplit(url).hostname or "").endswith(f"s3.{self.region}.amazonaws.com")
 
 
-class S3Source:
+class S3Source(NetworkSource):
     """One object, or all those below a prefix as a folder."""
 
     scheme: ClassVar[str] = "s3"
-
-    def __init__(
-        self, pause: Callable[[float], None] = time.sleep, may_reach: Callable[[Address], bool] = is_public
-    ) -> None:
-        self._pause = pause
-        self._may_reach = may_reach
 
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
         bucket, key = _split_reference(reference)
@@ -220,7 +212,7 @@ class S3Source:
         def bring(name: str, part: Path, limits: TransferLimits, known: Validators | None) -> Validators | None:
             return download(store.url(*_split_reference(name)), part, replace(limits, headers=store.headers), known)
 
-        fetching = Fetching(bring, options, progress, self._pause, self._may_reach)
+        fetching = self.begin(bring, options, progress)
         if key and not key.endswith("/"):
             try:
                 return fetching.files(reference)

@@ -59,10 +59,10 @@ def ask(
         connection.close()
 
 
-def failure_at(endpoint: Endpoint, path: str, headers: Mapping[str, str] | None = None) -> str | None:
+def failure_at(endpoint: Endpoint, path: str) -> str | None:
     """Return None where the path answers with success, else what it said instead."""
     try:
-        answer = ask(endpoint, path, headers=headers)
+        answer = ask(endpoint, path)
     except SilentError as exc:
         return str(exc)
     if answer.status // 100 == 2:

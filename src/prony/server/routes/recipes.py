@@ -20,6 +20,7 @@ from prony.plugins.models.zoo.cards import ZOO
 from prony.ports import plugins
 from prony.ports.workload import kind_names
 from prony.recipe.example_recipes import examples as shelf
+from prony.report.result_columns import metric_titles
 from prony.server.openapi import text
 from prony.server.operation import Operation, fleet_of, while_asked
 from prony.server.responses import JSON, answer, respond_tagged
@@ -59,7 +60,8 @@ async def kinds(request: Request) -> Response:
 @router.get("/recipes/names", operation_id="catalogue", response_model=Catalogue, summary="Names for a recipe")
 async def catalogue(request: Request) -> Response:
     """Models of the zoo, engines, services, drivers and tasks that this Prony knows by name, each list also by the
-    places in a recipe where its names may stand; rules of a comparison, and words for the axes of a matrix."""
+    places in a recipe where its names may stand; rules of a comparison, words for the axes of a matrix, and titles of
+    metrics."""
     found = Catalogue(
         models=tuple(Named(name=f"zoo:{card.name}", about=card.description) for card in ZOO.values()),
         engines=tuple(Named(name=name) for name in sorted(plugins.find_plugins(plugins.ENGINES))),
@@ -68,6 +70,7 @@ async def catalogue(request: Request) -> Response:
         tasks=tuple(Named(name=one.name, about=one.about) for one in tasks()),
         comparison_rules=_comparison_rules(),
         axes=WORDS,
+        metric_titles=metric_titles(),
     )
     return respond_tagged(request, found.model_copy(update={"by_path": _by_path(found)}))
 

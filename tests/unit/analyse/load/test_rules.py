@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from prony.analyse.load import cache_rules, rules, verdict
-from prony.analyse.load import verdict as early_ends
-from prony.analyse.load import verdict as external_load_rules
+from prony.analyse.load import cache_rules, external_rules, rules, sending_rules
 from prony.analyse.load.summary import summarise_load
 from prony.model.estimate import Grade, Summary
 from prony.ports.driver import Cause
@@ -108,7 +106,7 @@ def test_the_page_about_metrics_has_every_reason_with_its_grade() -> None:
     found = set()
     trees = [
         ast.parse(Path(str(module.__file__)).read_text())
-        for module in (rules, cache_rules, verdict, early_ends, external_load_rules)
+        for module in (rules, cache_rules, sending_rules, external_rules)
     ]
     for node in (node for tree in trees for node in ast.walk(tree)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in grades:

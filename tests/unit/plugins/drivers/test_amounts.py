@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from prony.plugins.drivers.prompt_requests import MOST_BYTES, how_many, pick_numbers, shared_out
+from prony.plugins.drivers.request_mix import MOST_BYTES, how_many, pick_numbers, shared_out
 from prony.ports.driver import Endpoint, Wants
 
 

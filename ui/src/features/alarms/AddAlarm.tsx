@@ -1,12 +1,11 @@
 // The dialog that adds an alarm and shows its secret once.
 import { useQueryClient } from "@tanstack/react-query";
-import { type SyntheticEvent, useId, useState } from "react";
+import { useState } from "react";
 
 import type { Alarm, MadeAlarm, NewAlarm } from "@/api/schema";
-import { Dialog } from "@/components/Dialog";
+import { Dialog, FormDialog } from "@/components/Dialog";
 import { Field, SelectField, TextField } from "@/components/Field";
 import { Secret } from "@/components/Secret";
-import { Failure } from "@/components/states";
 
 import { addAlarm } from "./queries";
 
@@ -39,11 +38,8 @@ function AlarmForm({
   const [owner, setOwner] = useState("");
   const [quiet, setQuiet] = useState("10m");
   const [again, setAgain] = useState("24h");
-  const [error, setError] = useState<unknown>(null);
   const client = useQueryClient();
-  const form = useId();
-  const submit = async (event: SyntheticEvent): Promise<void> => {
-    event.preventDefault();
+  const act = async (): Promise<void> => {
     const body: NewAlarm = {
       name,
       quiet,
@@ -56,76 +52,61 @@ function AlarmForm({
       labels: parseLabels(labels),
       owner: owner || null,
     };
-    try {
-      onMade(await addAlarm(body));
-      await client.invalidateQueries({ queryKey: ["alarms"] });
-    } catch (caught) {
-      setError(caught);
-    }
+    onMade(await addAlarm(body));
+    await client.invalidateQueries({ queryKey: ["alarms"] });
   };
   const others = known.map((one) => one.name).join(", ");
   return (
-    <Dialog
-      title="Add an alarm"
-      onClose={onClose}
-      footer={
-        <button type="submit" form={form} className="button primary">
-          Add it
-        </button>
-      }
-    >
-      <form id={form} className="stack" onSubmit={(event) => void submit(event)}>
-        <div className="fields">
-          <TextField label="Name" value={name} required onChange={setName} placeholder="ops" />
-          <SelectField label="Severity" value={severity} options={SEVERITIES} onChange={setSeverity} />
-          <SelectField
-            label="When"
-            value={word}
-            options={[
-              ...WORDS.map((value) => ({ value, label: value })),
-              { value: "", label: "a number is beyond a limit" },
-            ]}
-            onChange={setWord}
+    <FormDialog title="Add an alarm" yes="Add it" onClose={onClose} act={act}>
+      <div className="fields">
+        <TextField label="Name" value={name} required onChange={setName} placeholder="ops" />
+        <SelectField label="Severity" value={severity} options={SEVERITIES} onChange={setSeverity} />
+        <SelectField
+          label="When"
+          value={word}
+          options={[
+            ...WORDS.map((value) => ({ value, label: value })),
+            { value: "", label: "a number is beyond a limit" },
+          ]}
+          onChange={setWord}
+        />
+        {word === "" && (
+          <TextField label="Limit" value={limit} required onChange={setLimit} placeholder="inference_ms.p99 > 20" />
+        )}
+        <TextField label="Only of the recipe" value={recipe} onChange={setRecipe} placeholder="any" />
+        <TextField
+          label="Only with the labels"
+          value={labels}
+          onChange={setLabels}
+          placeholder="team=vision room=lab2"
+        />
+        <TextField label="Only of the owner" value={owner} onChange={setOwner} placeholder="anybody" />
+      </div>
+      <Field
+        label="Addresses to tell"
+        help="One a line: webhook+https://…, or any that apprise knows (mailto://, slack://, …). They are never shown again."
+      >
+        {(control) => (
+          <textarea
+            {...control}
+            className="few"
+            spellCheck={false}
+            value={to}
+            onChange={(event) => setTo(event.target.value)}
           />
-          {word === "" && (
-            <TextField label="Limit" value={limit} required onChange={setLimit} placeholder="inference_ms.p99 > 20" />
-          )}
-          <TextField label="Only of the recipe" value={recipe} onChange={setRecipe} placeholder="any" />
-          <TextField
-            label="Only with the labels"
-            value={labels}
-            onChange={setLabels}
-            placeholder="team=vision room=lab2"
-          />
-          <TextField label="Only of the owner" value={owner} onChange={setOwner} placeholder="anybody" />
-        </div>
-        <Field
-          label="Addresses to tell"
-          help="One a line: webhook+https://…, or any that apprise knows (mailto://, slack://, …). They are never shown again."
-        >
-          {(control) => (
-            <textarea
-              {...control}
-              className="few"
-              spellCheck={false}
-              value={to}
-              onChange={(event) => setTo(event.target.value)}
-            />
-          )}
-        </Field>
-        <div className="fields">
-          <TextField
-            label="Also tell those of"
-            value={via}
-            onChange={setVia}
-            placeholder={others || "names of other alarms"}
-          />
-          <TextField label="Least time between messages" value={quiet} onChange={setQuiet} />
-          <TextField label="Tell again after" value={again} onChange={setAgain} />
-        </div>
-        {error !== null && <Failure error={error} />}
-      </form>
-    </Dialog>
+        )}
+      </Field>
+      <div className="fields">
+        <TextField
+          label="Also tell those of"
+          value={via}
+          onChange={setVia}
+          placeholder={others || "names of other alarms"}
+        />
+        <TextField label="Least time between messages" value={quiet} onChange={setQuiet} />
+        <TextField label="Tell again after" value={again} onChange={setAgain} />
+      </div>
+    </FormDialog>
   );
 }
 

@@ -11,6 +11,7 @@ const server = fakeServer();
 beforeEach(() => {
   server.current.answer("GET", "/api/v1/experiments", { items: [], next: null });
   server.current.answer("GET", "/api/v1/jobs/{job_id}/distribution", fakeDistribution());
+  server.current.answer("GET", "/api/v1/recipes/names", fakeCatalogue());
 });
 
 it("offers the rules that the server has, its own without a name in the address", async () => {
@@ -31,12 +32,13 @@ describe("a comparison", () => {
     server.current.answer("GET", "/api/v1/comparison", fakeComparison());
     await visit("/compare?of=e1,e2");
     expect(await screen.findByText("inference_ms.p50 is 20 % worse.")).toBeDefined();
-    const line = within(screen.getByRole("row", { name: /inference_ms\.p50/ }));
+    const line = within(await screen.findByRole("row", { name: /^Inference p50/ }));
+    expect(line.getByTitle("inference_ms.p50").textContent).toBe("Inference p50");
     expect(line.getByText("+20.0 %")).toBeDefined();
     expect(line.getByText("[+15.0 %, +25.0 %]")).toBeDefined();
     expect(line.getByText("[9.0, 11.0]")).toBeDefined();
     expect(line.getByText("regression")).toBeDefined();
-    expect(line.getByRole("img", { name: "inference_ms.p50: +20.0 % [+15.0 %, +25.0 %]" })).toBeDefined();
+    expect(line.getByRole("img", { name: "Inference p50: +20.0 % [+15.0 %, +25.0 %]" })).toBeDefined();
   });
 
   it("keeps back what lies behind the numbers that decide, until it is asked for", async () => {

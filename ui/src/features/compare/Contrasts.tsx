@@ -3,6 +3,7 @@ import { useMemo, useState } from "react";
 
 import type { Contrast } from "@/api/schema";
 import { Badge, stateTone } from "@/components/Badge";
+import { useMetricTitle } from "@/components/MetricName";
 import { chooseScale } from "@/components/number";
 import { Quantity } from "@/components/Quantity";
 
@@ -75,10 +76,11 @@ function ContrastRow({ of: one, within, threshold }: { of: Contrast; within: num
   const formatted = one.effect ? formatEffect(one.effect) : null;
   const scale = chooseScale([one.baseline, one.candidate].flatMap((estimate) => estimate ?? []));
   const tone = stateTone(one.conclusion);
+  const title = useMetricTitle()(one.key);
   return (
     <tr className={one.role === "headline" ? undefined : "dim"}>
-      <th scope="row" className="mono">
-        {one.key}
+      <th scope="row" title={one.key}>
+        {title}
       </th>
       <td>
         <details className="why">
@@ -113,7 +115,7 @@ function ContrastRow({ of: one, within, threshold }: { of: Contrast; within: num
             within={within}
             threshold={threshold}
             tone={tone}
-            label={`${one.key}: ${formatted.change} ${formatted.interval}`}
+            label={`${title}: ${formatted.change} ${formatted.interval}`}
           />
         )}
       </td>

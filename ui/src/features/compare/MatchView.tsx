@@ -1,9 +1,8 @@
 // One pair of compared jobs: metrics, distributions and differences.
-import { Link } from "@tanstack/react-router";
-
 import type { Compared, Difference, Match } from "@/api/schema";
 import { Badge, VerdictBadge } from "@/components/Badge";
 import { Card } from "@/components/layout";
+import { ResultLink } from "@/components/ResultLink";
 
 import { Contrasts } from "./Contrasts";
 import { DistributionOverlay } from "./DistributionOverlay";
@@ -44,10 +43,7 @@ function Side({ of: side, name }: { of: Compared; name: string }) {
   const why = side.verdict.reasons.map((reason) => reason.text).join(" ");
   return (
     <span className="row small">
-      {name}{" "}
-      <Link to="/experiments/$experimentId" params={{ experimentId: side.experiment_id }} className="mono">
-        {side.job_id}
-      </Link>
+      {name} <ResultLink of={side} />
       <VerdictBadge grade={side.verdict.grade} title={why} />
     </span>
   );

@@ -1,18 +1,16 @@
 // The pinned baseline of a series: show, replace or clear it.
 import { useQueryClient } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import { type SyntheticEvent, useId, useState } from "react";
+import { useState } from "react";
 
 import type { History } from "@/api/schema";
-import { ConfirmButton, Dialog } from "@/components/Dialog";
+import { ConfirmButton, FormDialog } from "@/components/Dialog";
 import { SelectField, TextField } from "@/components/Field";
 import { Card, Facts } from "@/components/layout";
 import { DASH, formatValue } from "@/components/number";
-import { Failure } from "@/components/states";
 import { formatInstant } from "@/components/time";
 
 import { clearBaseline, setBaseline } from "./queries";
-import { formatChangeSize } from "./tones";
+import { listResultFacts } from "./resultFacts";
 
 export function BaselineCard({ history }: { history: History }) {
   const [asked, setAsked] = useState(false);
@@ -50,19 +48,7 @@ export function BaselineCard({ history }: { history: History }) {
       {baseline ? (
         <Facts
           of={[
-            [
-              "Result",
-              <Link
-                key="of"
-                to="/experiments/$experimentId"
-                params={{ experimentId: baseline.experiment_id }}
-                className="mono"
-              >
-                {baseline.job_id}
-              </Link>,
-            ],
-            ["Value", baseline.value == null ? DASH : formatValue(baseline.value, history.unit)],
-            ["Newest against it", history.against_baseline == null ? DASH : formatChangeSize(history.against_baseline)],
+            ...listResultFacts(history, baseline, history.against_baseline),
             ["Pinned", `${formatInstant(baseline.set_at)}${baseline.who ? ` by ${baseline.who}` : ""}`],
             ["Reason", baseline.reason || DASH],
           ]}
@@ -81,44 +67,26 @@ export function BaselineCard({ history }: { history: History }) {
 function PinDialog({ history, onClose }: { history: History; onClose: () => void }) {
   const [job, setJob] = useState("");
   const [reason, setReason] = useState("");
-  const [error, setError] = useState<unknown>(null);
-  const form = useId();
   const quotable = history.points.filter((point) => point.grade !== "void" && history.metric in point.values).reverse();
-  const submit = async (event: SyntheticEvent): Promise<void> => {
-    event.preventDefault();
-    try {
-      await setBaseline(history.series.id, job || null, reason);
-      onClose();
-    } catch (caught) {
-      setError(caught);
-    }
+  const act = async (): Promise<void> => {
+    await setBaseline(history.series.id, job || null, reason);
+    onClose();
   };
   return (
-    <Dialog
-      title="Pin a baseline"
-      onClose={onClose}
-      footer={
-        <button type="submit" form={form} className="button primary">
-          Pin it
-        </button>
-      }
-    >
-      <form id={form} className="stack" onSubmit={(event) => void submit(event)}>
-        <SelectField
-          label="Result"
-          value={job}
-          options={[
-            { value: "", label: "the newest that may be quoted" },
-            ...quotable.map((point) => ({
-              value: point.job_id,
-              label: `${formatValue(point.values[history.metric] ?? NaN, history.unit)}, ${formatInstant(point.measured_at)}, ${point.job_id}`,
-            })),
-          ]}
-          onChange={setJob}
-        />
-        <TextField label="Reason" value={reason} onChange={setReason} placeholder="release 1.4" />
-        {error !== null && <Failure error={error} />}
-      </form>
-    </Dialog>
+    <FormDialog title="Pin a baseline" yes="Pin it" onClose={onClose} act={act}>
+      <SelectField
+        label="Result"
+        value={job}
+        options={[
+          { value: "", label: "the newest that may be quoted" },
+          ...quotable.map((point) => ({
+            value: point.job_id,
+            label: `${formatValue(point.values[history.metric] ?? NaN, history.unit)}, ${formatInstant(point.measured_at)}, ${point.job_id}`,
+          })),
+        ]}
+        onChange={setJob}
+      />
+      <TextField label="Reason" value={reason} onChange={setReason} placeholder="release 1.4" />
+    </FormDialog>
   );
 }

@@ -6,7 +6,9 @@ import { useState } from "react";
 import type { Change } from "@/api/schema";
 import { Badge } from "@/components/Badge";
 import { Facts } from "@/components/layout";
+import { MetricName, useMetricTitle } from "@/components/MetricName";
 import { DASH, formatEstimate, formatValue } from "@/components/number";
+import { ResultLink } from "@/components/ResultLink";
 import { RelativeTime } from "@/components/time";
 
 import { AcknowledgeDialog } from "./AcknowledgeDialog";
@@ -27,6 +29,7 @@ export function Changes({ of: changes, withSeries = false }: { of: readonly Chan
 function ChangeItem({ of: change, withSeries }: { of: Change; withSeries: boolean }) {
   const [asked, setAsked] = useState(false);
   const client = useQueryClient();
+  const titleOf = useMetricTitle();
   const close = (): void => {
     setAsked(false);
     for (const key of ["changes", "series", "overview"]) void client.invalidateQueries({ queryKey: [key] });
@@ -68,24 +71,19 @@ function ChangeItem({ of: change, withSeries }: { of: Change; withSeries: boolea
       )}
       <details>
         <summary>All that is known of it</summary>
-        <Facts of={listFacts(change)} />
+        <Facts of={listFacts(change, titleOf)} />
       </details>
       {asked && <AcknowledgeDialog change={change} onClose={close} />}
     </li>
   );
 }
 
-function listFacts(change: Change) {
+function listFacts(change: Change, titleOf: (key: string) => string) {
   const { noise, unit } = change;
   const formatLevel = (one: Change["before"]) =>
     formatEstimate({ value: one.median, unit, low: one.low ?? null, high: one.high ?? null });
   return [
-    [
-      "Metric",
-      <span key="metric" className="mono">
-        {change.metric}
-      </span>,
-    ],
+    ["Metric", <MetricName key="metric" of={change.metric} />],
     ["Before", `${formatLevel(change.before)}, ${change.before.runs} results`],
     ["After", `${formatLevel(change.after)}, ${change.after.runs} results`],
     ["First result after it", <ResultLink key="result" of={change} />],
@@ -99,19 +97,11 @@ function listFacts(change: Change) {
     [
       "Other metrics",
       Object.entries(change.beside)
-        .map(([key, moved]) => `${key} ${formatChangeSize(moved)}`)
+        .map(([key, moved]) => `${titleOf(key)} ${formatChangeSize(moved)}`)
         .join("; ") || DASH,
     ],
     ["How it was found", change.path.join("; ") || DASH],
     ...(change.settle ? [["What would settle it", change.settle] as const] : []),
     ["Smallest change seen", noise.sees == null ? DASH : `${formatValue(noise.sees * 100, "1", 2)} %`],
   ] as const;
-}
-
-function ResultLink({ of: change }: { of: Change }) {
-  return (
-    <Link to="/experiments/$experimentId" params={{ experimentId: change.experiment_id }} className="mono">
-      {change.job_id}
-    </Link>
-  );
 }

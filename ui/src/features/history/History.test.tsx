@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 
 import { findChart } from "../../../tests/fakeCharts";
 import { fakeChange, fakeHistory, fakeSeries } from "../../../tests/fakes/analysis";
+import { fakeCatalogue } from "../../../tests/fakes/resources";
 import { fakeServer } from "../../../tests/server";
 import { visit } from "../../../tests/visit";
 
@@ -52,8 +53,10 @@ describe("a history", () => {
   it("says what changed with its evidence, and takes a person's word that it is known", async () => {
     server.current.answer("GET", "/api/v1/series/{series_id}", fakeHistory());
     server.current.answer("POST", "/api/v1/changes/{change_id}/ack", fakeChange({ state: "acknowledged" }));
+    server.current.answer("GET", "/api/v1/recipes/names", fakeCatalogue());
     const { user } = await visit("/history/s1");
     expect(await screen.findByText("regression, found")).toBeDefined();
+    expect(await screen.findByRole("option", { name: "Inference p50 (headline)" })).toBeDefined();
     expect(screen.getByText("inference_ms.p50 is 20 % worse since e20-001.")).toBeDefined();
     await user.click(screen.getByRole("button", { name: "Acknowledge" }));
     await user.type(screen.getByLabelText("Reason"), "new kernel");

@@ -9,6 +9,7 @@ import type { PickedResult } from "@/charts/options/history";
 import { Badge } from "@/components/Badge";
 import { SelectField } from "@/components/Field";
 import { Card, Facts, Page } from "@/components/layout";
+import { useMetricTitle } from "@/components/MetricName";
 import { formatEstimate } from "@/components/number";
 import { EmptyState, QueryContent } from "@/components/states";
 
@@ -93,12 +94,14 @@ function HistoryPage({ history }: { history: OneHistory }) {
 
 function MetricField({ history }: { history: OneHistory }) {
   const navigate = useNavigate({ from: "/history/$seriesId" });
+  const titleOf = useMetricTitle();
+  const labelOf = (key: string) => `${titleOf(key)}${key === history.series.metric ? " (headline)" : ""}`;
   const keys = [...new Set([history.metric, ...history.points.flatMap((point) => Object.keys(point.values))])].sort();
   return (
     <SelectField
       label="Metric"
       value={history.metric}
-      options={keys.map((key) => ({ value: key, label: key === history.series.metric ? `${key} (headline)` : key }))}
+      options={keys.map((key) => ({ value: key, label: labelOf(key), title: key }))}
       onChange={(metric) => void navigate({ search: (before) => ({ ...before, metric }), replace: true })}
     />
   );

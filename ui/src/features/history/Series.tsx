@@ -7,6 +7,7 @@ import type { ChangeState, Series as OneSeries, SeriesState } from "@/api/schema
 import { Badge } from "@/components/Badge";
 import { DeferredTextField, SelectField } from "@/components/Field";
 import { Card, Page } from "@/components/layout";
+import { MetricName } from "@/components/MetricName";
 import { DASH } from "@/components/number";
 import { Quantity } from "@/components/Quantity";
 import { EmptyState, Failure, Loading, QueryContent } from "@/components/states";
@@ -31,7 +32,7 @@ const COLUMNS: readonly Column<OneSeries>[] = [
   { key: "branch", heading: "Branch", cell: (one) => one.branch || one.default_branch || DASH },
   { key: "machine", heading: "Machine", cell: (one) => one.machine },
   { key: "state", heading: "Stands", cell: (one) => <SeriesStatus of={one} /> },
-  { key: "metric", heading: "Metric", cell: (one) => <span className="mono">{one.metric}</span> },
+  { key: "metric", heading: "Metric", cell: (one) => <MetricName of={one.metric} /> },
   { key: "last", heading: "Newest", end: true, cell: (one) => <NewestValue of={one} /> },
   { key: "runs", heading: "Results", end: true, cell: (one) => one.runs },
   { key: "at", heading: "Measured", cell: (one) => <RelativeTime at={one.last_at} /> },

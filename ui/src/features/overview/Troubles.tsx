@@ -5,6 +5,7 @@ import type { ReactNode } from "react";
 import type { Change, Glance } from "@/api/schema";
 import { Badge, type Tone, ToneShape } from "@/components/Badge";
 import { Card } from "@/components/layout";
+import { MetricName } from "@/components/MetricName";
 import { formatShare, formatValue } from "@/components/number";
 import { RelativeTime } from "@/components/time";
 
@@ -101,7 +102,7 @@ function ChangeText({ change }: { change: Change }) {
       >
         {change.name}
       </Link>
-      : {change.metric} {change.effect > 0 ? "+" : "−"}
+      : <MetricName of={change.metric} /> {change.effect > 0 ? "+" : "−"}
       {formatShare(Math.abs(change.effect))} on {change.machine} ({levels})
     </>
   );

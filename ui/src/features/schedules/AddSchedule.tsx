@@ -1,12 +1,11 @@
 // The dialog that adds a schedule.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { type SyntheticEvent, useId, useState } from "react";
+import { useState } from "react";
 
 import { examplesQuery } from "@/api/queries";
 import type { NewSchedule } from "@/api/schema";
-import { Dialog } from "@/components/Dialog";
+import { FormDialog } from "@/components/Dialog";
 import { Field, SelectField, TextField } from "@/components/Field";
-import { Failure } from "@/components/states";
 import { showToast } from "@/components/toasts";
 
 import { addSchedule } from "./queries";
@@ -26,12 +25,9 @@ export function AddSchedule({ onClose }: { onClose: () => void }) {
   const [cron, setCron] = useState("0 3 * * *");
   const [zone, setZone] = useState(HERE);
   const [missed, setMissed] = useState("once");
-  const [error, setError] = useState<unknown>(null);
   const examples = useQuery(examplesQuery());
   const client = useQueryClient();
-  const form = useId();
-  const submit = async (event: SyntheticEvent): Promise<void> => {
-    event.preventDefault();
+  const act = async (): Promise<void> => {
     const body: NewSchedule = {
       submission: { text, name: file, overrides: [] },
       name: name || null,
@@ -39,60 +35,45 @@ export function AddSchedule({ onClose }: { onClose: () => void }) {
       zone: zone || null,
       missed: missed as NewSchedule["missed"],
     };
-    try {
-      const made = await addSchedule(body);
-      showToast(`${made.name} is active`);
-      await client.invalidateQueries({ queryKey: ["schedules"] });
-      onClose();
-    } catch (caught) {
-      setError(caught);
-    }
+    const made = await addSchedule(body);
+    showToast(`${made.name} is active`);
+    await client.invalidateQueries({ queryKey: ["schedules"] });
+    onClose();
   };
   return (
-    <Dialog
-      title="Add a schedule"
-      onClose={onClose}
-      footer={
-        <button type="submit" form={form} className="button primary">
-          Add it
-        </button>
-      }
-    >
-      <form id={form} className="stack" onSubmit={(event) => void submit(event)}>
-        <SelectField
-          label="Begin with"
-          value=""
-          options={[
-            { value: "", label: "a recipe of your own" },
-            ...(examples.data?.items ?? []).map((one) => ({ value: one.name, label: `${one.name}: ${one.summary}` })),
-          ]}
-          onChange={(chosen) => {
-            const example = examples.data?.items.find((one) => one.name === chosen);
-            if (!example) return;
-            setText(example.text);
-            setFile(`recipe.${example.file.split(".").pop() ?? "yaml"}`);
-          }}
-        />
-        <Field label="Recipe" help="Checked as if it were submitted now.">
-          {(control) => (
-            <textarea
-              {...control}
-              required
-              spellCheck={false}
-              value={text}
-              onChange={(event) => setText(event.target.value)}
-            />
-          )}
-        </Field>
-        <div className="fields">
-          <SelectField label="Written in" value={file} options={FORMATS} onChange={setFile} />
-          <TextField label="Name" value={name} placeholder="the recipe's" onChange={setName} />
-          <TextField label="When" value={cron} help="minute, hour, day, month, weekday; or @daily" onChange={setCron} />
-          <TextField label="Time zone" value={zone} onChange={setZone} />
-          <SelectField label="For missed times" value={missed} options={MISSED} onChange={setMissed} />
-        </div>
-        {error !== null && <Failure error={error} />}
-      </form>
-    </Dialog>
+    <FormDialog title="Add a schedule" yes="Add it" onClose={onClose} act={act}>
+      <SelectField
+        label="Begin with"
+        value=""
+        options={[
+          { value: "", label: "a recipe of your own" },
+          ...(examples.data?.items ?? []).map((one) => ({ value: one.name, label: `${one.name}: ${one.summary}` })),
+        ]}
+        onChange={(chosen) => {
+          const example = examples.data?.items.find((one) => one.name === chosen);
+          if (!example) return;
+          setText(example.text);
+          setFile(`recipe.${example.file.split(".").pop() ?? "yaml"}`);
+        }}
+      />
+      <Field label="Recipe" help="Checked as if it were submitted now.">
+        {(control) => (
+          <textarea
+            {...control}
+            required
+            spellCheck={false}
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+        )}
+      </Field>
+      <div className="fields">
+        <SelectField label="Written in" value={file} options={FORMATS} onChange={setFile} />
+        <TextField label="Name" value={name} placeholder="the recipe's" onChange={setName} />
+        <TextField label="When" value={cron} help="minute, hour, day, month, weekday; or @daily" onChange={setCron} />
+        <TextField label="Time zone" value={zone} onChange={setZone} />
+        <SelectField label="For missed times" value={missed} options={MISSED} onChange={setMissed} />
+      </div>
+    </FormDialog>
   );
 }

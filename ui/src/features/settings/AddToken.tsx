@@ -1,12 +1,11 @@
 // The dialog that makes a token and shows its secret once.
 import { useQueryClient } from "@tanstack/react-query";
-import { type SyntheticEvent, useId, useState } from "react";
+import { useState } from "react";
 
 import type { MadeToken, Role } from "@/api/schema";
-import { Dialog } from "@/components/Dialog";
+import { Dialog, FormDialog } from "@/components/Dialog";
 import { SelectField, TextField } from "@/components/Field";
 import { Secret } from "@/components/Secret";
-import { Failure } from "@/components/states";
 
 import { addToken } from "./queries";
 
@@ -48,42 +47,24 @@ function TokenForm({ onClose, onMade }: { onClose: () => void; onMade: (made: Ma
   const [role, setRole] = useState<Role>("viewer");
   const [once, setOnce] = useState(true);
   const [lasting, setLasting] = useState("");
-  const [error, setError] = useState<unknown>(null);
   const client = useQueryClient();
-  const form = useId();
-  const submit = async (event: SyntheticEvent): Promise<void> => {
-    event.preventDefault();
-    try {
-      onMade(
-        await addToken({ name, role, once: role === "agent" && once, expires_in_s: lasting ? Number(lasting) : null }),
-      );
-      await client.invalidateQueries({ queryKey: ["tokens"] });
-    } catch (caught) {
-      setError(caught);
-    }
+  const act = async (): Promise<void> => {
+    onMade(
+      await addToken({ name, role, once: role === "agent" && once, expires_in_s: lasting ? Number(lasting) : null }),
+    );
+    await client.invalidateQueries({ queryKey: ["tokens"] });
   };
   return (
-    <Dialog
-      title="Make a token"
-      onClose={onClose}
-      footer={
-        <button type="submit" form={form} className="button primary">
-          Make it
-        </button>
-      }
-    >
-      <form id={form} className="stack" onSubmit={(event) => void submit(event)}>
-        <TextField label="Name" value={name} required placeholder="nightly" onChange={setName} />
-        <SelectField label="Role" value={role} options={ROLES} onChange={(value) => setRole(value as Role)} />
-        {role === "agent" && (
-          <label className="row">
-            <input type="checkbox" checked={once} onChange={(event) => setOnce(event.target.checked)} />
-            For one agent: it is used up when that agent enrols
-          </label>
-        )}
-        <SelectField label="Good" value={lasting} options={LASTING} onChange={setLasting} />
-        {error !== null && <Failure error={error} />}
-      </form>
-    </Dialog>
+    <FormDialog title="Make a token" yes="Make it" onClose={onClose} act={act}>
+      <TextField label="Name" value={name} required placeholder="nightly" onChange={setName} />
+      <SelectField label="Role" value={role} options={ROLES} onChange={(value) => setRole(value as Role)} />
+      {role === "agent" && (
+        <label className="row">
+          <input type="checkbox" checked={once} onChange={(event) => setOnce(event.target.checked)} />
+          For one agent: it is used up when that agent enrols
+        </label>
+      )}
+      <SelectField label="Good" value={lasting} options={LASTING} onChange={setLasting} />
+    </FormDialog>
   );
 }

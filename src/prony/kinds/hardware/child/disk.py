@@ -77,11 +77,6 @@ class DiskSuite:
             "data": "seeded, cannot be compressed",
         }  # fmt: skip
 
-    @property
-    def is_direct(self) -> bool:
-        """Whether the page cache is bypassed."""
-        return self._is_direct
-
     def close(self) -> None:
         os.close(self._descriptor)
         self._path.unlink(missing_ok=True)

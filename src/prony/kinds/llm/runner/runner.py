@@ -92,7 +92,9 @@ class LlmMaker:
         job = folder.job
         work = job.work(LlmWorkload)
         host = runner.host(work.engine)
-        files, facts = fetch(work.model, self._fetching(job, work.model, host), runner.progress(job))
+        files, facts = fetch(
+            work.model, self._fetching(job, work.model, host), self.around.tell_fetching(job, work.model)
+        )
         folder.update(model=facts)
         cpus = runner.environment.device.hardware.cpu.usable_cores
         threads = work.threads or max(1, int(cpus or 1))
@@ -109,7 +111,8 @@ class LlmMaker:
         model = None
         if work.reference is not None:
             host = runner.host(work.reference_engine or work.engine)
-            model = fetch(work.reference, self._fetching(job, work.reference, host), runner.progress(job))[0].path
+            progress = self.around.tell_fetching(job, work.reference)
+            model = fetch(work.reference, self._fetching(job, work.reference, host), progress)[0].path
         return self._predictions.compare(mine, reference_of(mine, work, runner.host, model))
 
     def _fetching(self, job: Job, model: str, host: EngineHost) -> FetchOptions:

@@ -10,32 +10,29 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 
-from prony import __version__
 from prony.errors import PronyError
 from prony.instruments.canary import read_canary
-from prony.instruments.counters import oom_kills
 from prony.kinds.model.runner.check_outputs import Checker
 from prony.kinds.model.runner.job_run import JobRun, repetition_of
 from prony.kinds.model.schema import ModelWorkload
-from prony.model.event import Event
 from prony.model.job import Job
-from prony.model.result import Failure, ModelFacts, Repetition, Result, ResultState
+from prony.model.result import ModelFacts, Repetition, Result
 from prony.ports import plugins
 from prony.ports.models import FetchOptions, ModelFiles
 from prony.runner.card_lock import CARD_IS_HELD, hold_card
 from prony.runner.context import RunContext, Stopped, failure_of
 from prony.runner.engines import check_engine_version, interpreter
-from prony.runner.folder import ResultFolder
-from prony.runner.host import EngineAnswer, EngineHost, Watch
+from prony.runner.folder import ResultFolder, begin_folders
+from prony.runner.host import EngineAnswer, EngineHost
 from prony.runner.models import fetch
-from prony.runner.observer import Observer, open_probes
+from prony.runner.observer import Observer, open_probes, watch_order
 from prony.runner.pagecache import arrange, resident_share
-from prony.runner.turns import Op, count_repetitions, next_step, shuffle_round
+from prony.runner.turns import Op, count_repetitions, next_step, take_turns, why_made_again
 from prony.runner.watch_gpu import add_gpu_canaries
 
 
@@ -57,14 +54,14 @@ class Runner:
                 self._start_engines(jobs)
                 self.environment = self.around.environment()
                 self.probes = open_probes()
-                begun = [self._begin(job, folder) for job, folder in zip(jobs, folders, strict=True)]
-                courses = [course for job, folder in begun if (course := self._prepare(job, folder))]
-                self._take_turns(courses)
+                begun = begin_folders(jobs, folders, self.environment, self.around.clock)
+                courses = [course for folder in begun if (course := self._prepare(folder)) is not None]
+                take_turns(courses, self._again, seed=jobs[0].seed, stop_asked=self.around.stop_asked)
                 for course in courses:
                     self._finish(course)
                 for probe in self.probes:
                     probe.close()
-                return [folder.result for _, folder in begun]
+                return [folder.result for folder in begun]
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
@@ -86,56 +83,40 @@ class Runner:
         self._stack.callback(host.close)
         return host
 
-    def _begin(self, job: Job, path: Path) -> tuple[Job, ResultFolder]:
-        folder = ResultFolder.begin(path, job, prony_version=__version__, started_at=self.around.clock.now())
-        return job, folder
-
-    def _prepare(self, job: Job, folder: ResultFolder) -> JobRun | None:
-        """Bring engine and model together; what is wrong with them is this job's failure and no other's."""
-        self._say("prepare", job, message=f"{job.work(ModelWorkload).model} for {job.work(ModelWorkload).engine}")
-        try:
-            with self.around.interruptible():  # a server that is silent, a lock that is held, a model that is built
-                python, files, facts = self._gather(job)
-        except Stopped:
-            self._give_up(job, folder, Failure(code="cancelled", message="stopped before it began", whose="prony"))
+    def _prepare(self, folder: ResultFolder) -> JobRun | None:
+        """Bring engine and model together."""
+        job, work = folder.job, folder.job.work(ModelWorkload)
+        self.around.say("prepare", job, message=f"{work.model} for {work.engine}")
+        gathered = self.around.prepare_job(folder, lambda: self._gather(job))
+        if gathered is None:
             return None
-        except PronyError as exc:
-            self._give_up(job, folder, failure_of(exc, phase="prepare"))
-            return None
+        python, files, facts = gathered
         folder.update(model=facts)
         checksums = self.environment.checksums | {"model": facts.sha256}
         folder.write_environment(self.environment.model_copy(update={"checksums": checksums}))
-        self._say("started", job, total=count_repetitions(job.measure))
-        return JobRun(job, folder, files, python, threads=job.work(ModelWorkload).threads or self._cpus())
+        self.around.say("started", job, total=count_repetitions(job.measure))
+        return JobRun(job, folder, files, python, threads=work.threads or self._cpus())
 
     def _gather(self, job: Job) -> tuple[str, ModelFiles, ModelFacts]:
         """Return the interpreter with the engine in it, and the model's files."""
-        self._heed_stop()
-        name = job.work(ModelWorkload).engine
-        engine = plugins.load_plugin(plugins.ENGINES, name)
-        python = interpreter(name, self.around.engines, job.work(ModelWorkload).engine_version)
-        host = self._host(name, python)
-        check_engine_version(name, job.work(ModelWorkload).engine_version, host.hello["version"])
+        if self.around.stop_asked():
+            raise Stopped
+        work = job.work(ModelWorkload)
+        engine = plugins.load_plugin(plugins.ENGINES, work.engine)
+        python = interpreter(work.engine, self.around.engines, work.engine_version)
+        host = self._host(work.engine, python)
+        check_engine_version(work.engine, work.engine_version, host.hello["version"])
         options = FetchOptions(
             cache=self.around.cache,
             formats=engine.formats,
-            checksum=job.work(ModelWorkload).checksum,
+            checksum=work.checksum,
             base=self.around.base,
             python=python,
             policy=self.around.policy,
         )
-        return python, *fetch(job.work(ModelWorkload).model, options, self._fetching(job))
-
-    def _heed_stop(self) -> None:
-        if self.around.stop_asked():
-            raise Stopped
-
-    def _fetching(self, job: Job) -> Callable[[int, int | None], None]:
-        def progress(done: int, total: int | None) -> None:
-            self._heed_stop()
-            self._say("prepare", job, done=done, total=total or 0, message=f"fetching {job.work(ModelWorkload).model}")
-
-        return progress
+        return python, *fetch(
+            job.work(ModelWorkload).model, options, self.around.tell_fetching(job, job.work(ModelWorkload).model)
+        )
 
     def _host(self, name: str, python: str) -> EngineHost:
         """Return the spawner of an engine, started when first needed and kept until the runner ends or it dies."""
@@ -151,25 +132,20 @@ class Runner:
     def _cpus(self) -> int:
         return max(1, int(self.environment.device.hardware.cpu.usable_cores or 1))
 
-    def _take_turns(self, courses: Sequence[JobRun]) -> None:
-        pending, round_number = list(courses), 0
-        while pending and not self.around.stop_asked():
-            seed = pending[0].job.seed
-            for course in shuffle_round(pending, round_number=round_number, seed=seed):
-                step = next_step(course.job.measure, course.repetitions, course.run_medians)
-                if step is None:
-                    pending.remove(course)
-                elif not self.around.stop_asked():
-                    self._repeat(course, step)
-            round_number += 1
+    def _again(self, course: JobRun) -> bool:
+        """Make one more repetition where one is wanted; return whether another may be."""
+        step = next_step(course.job.measure, course.repetitions, course.run_medians)
+        if step is not None:
+            self._repeat(course, step)
+        return step is not None
 
     def _repeat(self, course: JobRun, op: Op) -> None:
         job, index = course.job, len(course.repetitions)
         total = max(count_repetitions(job.measure), index + 1)
-        self._say("repetition", job, done=index, total=total)
+        self.around.say("repetition", job, done=index, total=total)
         observer, answer = Observer(self.probes, index), EngineAnswer()
         started_at, before = self.around.clock.now(), read_canary()
-        waiting = partial(self._say, "prepare", job, message=CARD_IS_HELD)
+        waiting = partial(self.around.say, "prepare", job, message=CARD_IS_HELD)
         try:
             with hold_card(job.work(ModelWorkload).unit, self.around.stop_asked, waiting):
                 repetition, answer = self._attempt(course, op, observer)
@@ -183,7 +159,7 @@ class Runner:
             # After it is on disk: computing a reference may take long, and nothing measured may be lost meanwhile.
             self.checker.check(course, answer.done, self._host_of(course))
             course.folder.save()
-        self._say("repetition", job, done=index + 1, total=total, state=kept.state, message=_trouble(kept))
+        self.around.say("repetition", job, done=index + 1, total=total, state=kept.state, message=why_made_again(kept))
 
     def _attempt(self, course: JobRun, op: Op, observer: Observer) -> tuple[Repetition, EngineAnswer]:
         measure, index = course.job.measure, len(course.repetitions)
@@ -192,7 +168,9 @@ class Runner:
         page_cache = resident_share(course.files.files)
         started_at = self.around.clock.now()
         outputs = self.checker.outputs(course) if op == "measure" and self.checker.wants_outputs(course) else None
-        answer = host.perform(course.order(op, index=index, outputs=outputs), self._watch(course, observer))
+        answer = host.perform(
+            course.order(op, index=index, outputs=outputs), watch_order(course.job, observer, self.around)
+        )
         repetition = repetition_of(answer, observer, host, index=index, op=op, started_at=started_at)
         if answer.done and op == "measure" and repetition.state == "ok":
             course.learn(host, answer.done)
@@ -208,58 +186,8 @@ class Runner:
             self._hosts.pop(key).close()
         return self._host_of(course)
 
-    def _watch(self, course: JobRun, observer: Observer) -> Watch:
-        return Watch(
-            timeout_ns=course.job.limits.timeout,
-            memory_bytes=course.job.limits.memory,
-            stop_asked=self.around.stop_asked,
-            on_phase=lambda phase: self._enter(course, observer, phase),
-            on_ready=observer.ready,
-            on_measured=observer.note_measurement,
-            on_tick=observer.tick,
-            tick_s=observer.tick_s,
-            oom_kills=oom_kills,
-        )
-
-    def _enter(self, course: JobRun, observer: Observer, phase: str) -> None:
-        observer.phase(phase)
-        self._say("phase", course.job, phase=phase)
-
     def _finish(self, course: JobRun) -> None:
-        state = _state(course, stopped=self.around.stop_asked())
-        if state is ResultState.FAILED:
-            course.folder.update(failure=_last_failure(course.repetitions))
-        course.folder.finish(state, self.around.clock.now(), course.telemetry)
-        self._say("finished", course.job, state=state.value)
-
-    def _give_up(self, job: Job, folder: ResultFolder, failure: Failure) -> None:
-        state = ResultState.PARTIAL if failure.code == "cancelled" else ResultState.FAILED
-        folder.write_environment(self.environment)
-        folder.update(failure=failure)
-        folder.finish(state, self.around.clock.now(), [])
-        self._say("finished", job, state=state.value, message=failure.message)
-
-    def _say(self, kind: str, job: Job, **details: str | int) -> None:
-        self.around.emit(Event.read({"kind": kind, "job_id": job.id} | details))
-
-
-def _state(course: JobRun, *, stopped: bool) -> ResultState:
-    good = any(item.state == "ok" and item.kind == "measure" for item in course.repetitions)
-    wanted_more = next_step(course.job.measure, course.repetitions, course.run_medians) is not None
-    if stopped and wanted_more:
-        return ResultState.PARTIAL
-    return ResultState.COMPLETE if good else ResultState.FAILED
-
-
-def _trouble(repetition: Repetition) -> str:
-    """Return why a repetition is not clean, and so is made again; empty where it is."""
-    if repetition.failure is not None:
-        return f"{repetition.state}: {repetition.failure.message}"
-    if repetition.contamination:
-        return f"disturbed: {repetition.contamination[0].partition(': ')[2]}"
-    return "not steady" if repetition.steady is False else ""
-
-
-def _last_failure(repetitions: Sequence[Repetition]) -> Failure | None:
-    failures = [item.failure for item in repetitions if item.failure is not None]
-    return failures[-1] if failures else None
+        good = any(item.state == "ok" and item.kind == "measure" for item in course.repetitions)
+        wants_more = next_step(course.job.measure, course.repetitions, course.run_medians) is not None
+        stopped = self.around.stop_asked() and wants_more
+        self.around.end_job(course.folder, course.telemetry, is_good=good, is_stopped=stopped)

@@ -13,17 +13,15 @@ from prony.kinds.script.runner.nodes import Kind
 from prony.kinds.script.runner.script_job_run import ScriptJobRun, SharedByJobs
 from prony.kinds.script.runner.supervisor_process import SupervisorProcess
 from prony.kinds.script.samples import told_frame
-from prony.kinds.script.schema import ScriptSource, ScriptWorkload
-from prony.model.event import Event
+from prony.kinds.script.schema import ScriptWorkload
 from prony.model.job import Job
-from prony.model.result import Failure, Repetition, Result, ResultState
-from prony.ports.models import Progress
+from prony.model.result import Result
 from prony.ports.probe import Probe
 from prony.runner.context import RunContext, Stopped, failure_of
 from prony.runner.folder import ResultFolder, begin_folders
 from prony.runner.observer import open_probes
 from prony.runner.script_folders import offer
-from prony.runner.turns import shuffle_round
+from prony.runner.turns import take_turns, why_made_again
 from prony.runner.watch_machine import EarlierReadings, MachineReading
 
 
@@ -48,7 +46,8 @@ class ScriptRunner:
             self._shims = offer(self._scratch / "python")
             begun = begin_folders(jobs, folders, self.environment, self.around.clock)
             courses = [course for folder in begun if (course := self._prepare(folder)) is not None]
-            self._take_turns(courses)
+            told_frame(0, "measure", ())  # loads what writes the first run now, and not between that one and the second
+            take_turns(courses, self._again, seed=jobs[0].seed, stop_asked=self.around.stop_asked)
             for course in courses:
                 self._finish(course)
             for probe in self._probes:
@@ -61,47 +60,33 @@ class ScriptRunner:
     def _prepare(self, folder: ResultFolder) -> ScriptJobRun | None:
         """Bring together what a job needs; what is wrong with it is this job's failure and no other's."""
         job = folder.job
-        self._say("prepare", job, message=job.work(ScriptWorkload).subject)
+        self.around.say("prepare", job, message=job.work(ScriptWorkload).subject)
         scratch = self._scratch / job.id
         scratch.mkdir()
         shared = SharedByJobs(self._shims, self._probes, self._supervisor, self._readings, self._canary)
         course = ScriptJobRun(folder, self.around, scratch=scratch, shared=shared)
-        try:
-            with self.around.interruptible():
-                course.prepare(self.environment, lambda source: self._fetching(job, source))
-        except Stopped:
-            self._give_up(folder, Failure(code="cancelled", message="stopped before it began", whose="prony"))
+
+        def prepare() -> ScriptJobRun:
+            course.prepare(self.environment, lambda one: self.around.tell_fetching(job, one.name or str(one.path)))
+            return course
+
+        if self.around.prepare_job(folder, prepare) is None:
             return None
-        except PronyError as exc:
-            self._give_up(folder, failure_of(exc, phase="prepare"))
-            return None
-        self._say("started", job, total=course.planned_repetitions)
+        self.around.say("started", job, total=course.planned_repetitions)
         return course
 
-    def _fetching(self, job: Job, source: ScriptSource) -> Progress:
-        def progress(done: int, total: int | None) -> None:
-            if self.around.stop_asked():
-                raise Stopped
-            self._say("prepare", job, done=done, total=total or 0, message=f"fetching {source.name or source.path}")
-
-        return progress
-
-    def _take_turns(self, courses: Sequence[ScriptJobRun]) -> None:
-        told_frame(0, "measure", ())  # loads what writes the first run now, and not between that one and the second
-        pending, round_number = list(courses), 0
-        while pending and not self.around.stop_asked():
-            for course in shuffle_round(pending, round_number=round_number, seed=pending[0].job.seed):
-                kind = self._agree_next(course)
-                if kind is None:
-                    pending.remove(course)
-                elif not self.around.stop_asked():
-                    index = len(course.repetitions)
-                    total = max(course.planned_repetitions, index + 1)
-                    self._say("repetition", course.job, done=index, total=total)
-                    kept = course.execute(kind)
-                    trouble = _trouble(kept)
-                    self._say("repetition", course.job, done=index + 1, total=total, state=kept.state, message=trouble)
-            round_number += 1
+    def _again(self, course: ScriptJobRun) -> bool:
+        """Make one more execution where one is wanted; return whether another may be."""
+        kind = self._agree_next(course)
+        if kind is None or self.around.stop_asked():
+            return False
+        index = len(course.repetitions)
+        total = max(course.planned_repetitions, index + 1)
+        self.around.say("repetition", course.job, done=index, total=total)
+        kept = course.execute(kind)
+        trouble = why_made_again(kept)
+        self.around.say("repetition", course.job, done=index + 1, total=total, state=kept.state, message=trouble)
+        return True
 
     def _agree_next(self, course: ScriptJobRun) -> Kind | None:
         """Ask what comes next; nodes that do not come together are the job's failure."""
@@ -114,33 +99,10 @@ class ScriptRunner:
             return None
 
     def _finish(self, course: ScriptJobRun) -> None:
-        apart = course.folder.result.failure
-        good = apart is None and any(one.state == "ok" and one.kind == "measure" for one in course.repetitions)
+        apart = course.folder.result.failure is not None
+        good = not apart and any(one.state == "ok" and one.kind == "measure" for one in course.repetitions)
         good = good and not (course.job.part and any(one.state == "failed" for one in course.repetitions))
         stopped = any(one.state == "cancelled" for one in course.repetitions)
         stopped = stopped or (self.around.stop_asked() and course.next_kind() is not None)
-        state = ResultState.PARTIAL if stopped else ResultState.COMPLETE if good else ResultState.FAILED
-        if state is ResultState.FAILED and apart is None:
-            failures = [one.failure for one in course.repetitions if one.failure is not None]
-            course.folder.update(failure=failures[-1] if failures else None)
         course.finish()
-        course.folder.finish(state, self.around.clock.now(), course.telemetry)
-        self._say("finished", course.job, state=state.value)
-
-    def _give_up(self, folder: ResultFolder, failure: Failure) -> None:
-        state = ResultState.PARTIAL if failure.code == "cancelled" else ResultState.FAILED
-        folder.update(failure=failure)
-        folder.finish(state, self.around.clock.now(), [])
-        self._say("finished", folder.job, state=state.value, message=failure.message)
-
-    def _say(self, kind: str, job: Job, **details: str | int) -> None:
-        self.around.emit(Event.read({"kind": kind, "job_id": job.id} | details))
-
-
-def _trouble(repetition: Repetition) -> str:
-    if repetition.failure is not None:
-        return f"{repetition.state}: {repetition.failure.message}"
-    if repetition.refused:
-        first = repetition.refused[0]
-        return f"refused: {first.name} {first.reason}"
-    return f"disturbed: {repetition.contamination[0].partition(': ')[2]}" if repetition.contamination else ""
+        self.around.end_job(course.folder, course.telemetry, is_good=good, is_stopped=stopped)

@@ -31,7 +31,7 @@ from prony.model.clients import ServiceFacts
 from prony.model.event import Event, Live
 from prony.model.job import Job
 from prony.model.load import Load
-from prony.model.result import Failure, Repetition, Result, ResultState
+from prony.model.result import Failure, Repetition, Result
 from prony.ports.driver import Endpoint
 from prony.ports.service import read_back_options
 from prony.runner.containers import engine_at_hand, image_digests
@@ -41,7 +41,7 @@ from prony.runner.gang import Gang, gang_of
 from prony.runner.load_telemetry import LoadTelemetry, MetricsPage
 from prony.runner.observer import open_probes
 from prony.runner.scorer import score_by_recipe
-from prony.runner.turns import is_never_quiet, shuffle_round, wants_replacement
+from prony.runner.turns import is_never_quiet, take_turns, wants_replacement, why_made_again
 from prony.runner.watch_machine import MachineWatch
 
 if TYPE_CHECKING:
@@ -93,7 +93,11 @@ class ServiceRunner:
         try:
             with ExitStack() as stack:
                 placed = [pair for group in groups for pair in self._open_group(stack, group)]
-                self._take_turns(placed)
+                searches = {id(one): Searching(one.job.load) for one, _ in placed if one.job.load.search is not None}
+                take_turns(
+                    placed, lambda pair: self._again(*pair, searches.get(id(pair[0]))),
+                    seed=folders[0].job.seed, stop_asked=self.around.stop_asked,
+                )  # fmt: skip
                 for course, _ in placed:
                     self._finish(course)
         except Stopped:
@@ -140,7 +144,7 @@ class ServiceRunner:
             return
         from prony.runner.services.host import start_service
 
-        self._say("prepare", job, message=f"starting {workload.service}")
+        self.around.say("prepare", job, message=f"starting {workload.service}")
         starting = start_service(
             picked.service,
             picked.settings,
@@ -163,38 +167,23 @@ class ServiceRunner:
 
     def _prepare(self, scene: _Scene, folder: ResultFolder, picked: Chosen, gang: Gang | None) -> LoadJobRun | None:
         job = folder.job
-        self._say("prepare", job, message="making requests")
+        self.around.say("prepare", job, message="making requests")
         course = LoadJobRun(folder, picked, self.around, scratch=self._scratch, gang=gang)
-        try:
-            with self.around.interruptible():
-                course.prepare(scene.endpoint)
-        except Stopped:
-            self._give_up([folder], Failure(code="cancelled", message="stopped before it began", whose="prony"))
-            return None
-        except PronyError as exc:
-            self._give_up([folder], failure_of(exc, phase="prepare"))
+
+        def prepare() -> LoadJobRun:
+            course.prepare(scene.endpoint)
+            return course
+
+        if self.around.prepare_job(folder, prepare) is None:
             course.finish()
             return None
         facts = scene.facts.model_copy(update={"notes": scene.facts.notes | course.notes})
         folder.update(service=facts)
         folder.save()
-        self._say("started", job, total=_count_runs(job))
+        self.around.say("started", job, total=_count_runs(job))
         return course
 
     # Turns
-
-    def _take_turns(self, placed: Sequence[tuple[LoadJobRun, _Scene]]) -> None:
-        pending, round_number = list(placed), 0
-        loads = [(course, course.job.load) for course, _ in placed]
-        searches = {id(course): _searching(load) for course, load in loads if load.search is not None}
-        while pending and not self.around.stop_asked():
-            for pair in shuffle_round(pending, round_number=round_number, seed=pending[0][0].job.seed):
-                if self.around.stop_asked():
-                    return
-                course, scene = pair
-                if not self._again(course, scene, searches.get(id(course))):
-                    pending.remove(pair)
-            round_number += 1
 
     def _again(self, course: LoadJobRun, scene: _Scene, search: Searching | None) -> bool:
         """Carry out one more run where one is wanted; return whether another may be."""
@@ -215,7 +204,7 @@ class ServiceRunner:
     def _repeat(self, course: LoadJobRun, scene: _Scene, probe: Probed | None) -> Repetition:
         job, index = course.job, len(course.repetitions)
         total = max(_count_runs(job), index + 1)
-        self._say("repetition", job, done=index, total=total)
+        self.around.say("repetition", job, done=index, total=total)
         started_at, client, before = self.around.clock.now(), None, read_canary()
         page = MetricsPage(scene.metrics_url) if scene.metrics_url else None
         running = scene.running
@@ -236,7 +225,8 @@ class ServiceRunner:
             )
         canaries = {"canary_before": before, "canary_after": read_canary()}
         course.folder.add(repetition := repetition.model_copy(update=canaries))
-        self._say("repetition", job, done=index + 1, total=total, state=repetition.state, message=_trouble(repetition))
+        trouble = why_made_again(repetition)
+        self.around.say("repetition", job, done=index + 1, total=total, state=repetition.state, message=trouble)
         return repetition
 
     # Ends
@@ -250,33 +240,21 @@ class ServiceRunner:
         good = good and not (course.gang is not None and _hopeless(course))
         stopped = self.around.stop_asked() and len(course.repetitions) < _count_runs(course.job)
         stopped = stopped or any(one.state == "cancelled" for one in course.repetitions)
-        state = ResultState.PARTIAL if stopped else ResultState.COMPLETE if good else ResultState.FAILED
-        if state is ResultState.FAILED:
-            failures = [one.failure for one in course.repetitions if one.failure is not None]
-            course.folder.update(failure=failures[-1] if failures else None)
-        course.folder.finish(state, self.around.clock.now(), course.telemetry)
-        self._say("finished", course.job, state=state.value)
+        self.around.end_job(course.folder, course.telemetry, is_good=good, is_stopped=stopped)
 
     def _score(self, course: LoadJobRun) -> None:
         """Let the recipe's own scorer look at the answers. One that fails costs its scores and nothing else."""
         trouble = score_by_recipe(
             course.folder.path, course.chosen.prompts, course.job.limits.memory,
-            lambda text: self._say("prepare", course.job, message=text),
+            lambda text: self.around.say("prepare", course.job, message=text),
         )  # fmt: skip
         if trouble:
             course.folder.update(service=_add_note(course.folder.result, "scorer", trouble))
 
     def _give_up(self, folders: Sequence[ResultFolder], failure: Failure) -> None:
         for folder in folders:
-            if folder.result.ended_at is not None:
-                continue
-            state = ResultState.PARTIAL if failure.code == "cancelled" else ResultState.FAILED
-            folder.update(failure=failure)
-            folder.finish(state, self.around.clock.now(), [])
-            self._say("finished", folder.job, state=state.value, message=failure.message)
-
-    def _say(self, kind: str, job: Job, **details: str | int) -> None:
-        self.around.emit(Event.read({"kind": kind, "job_id": job.id} | details))
+            if folder.result.ended_at is None:
+                self.around.give_up(folder, failure)
 
     def _live(self, job: Job, live: Live) -> None:
         self.around.emit(Event(kind="load", job_id=job.id, live=live))
@@ -308,11 +286,6 @@ def _watch(scene: _Scene) -> MachineWatch:
     return MachineWatch(scene.endpoint)
 
 
-def _searching(load: Load) -> Searching:
-
-    return Searching(load)
-
-
 def _count_runs(job: Job) -> int:
     """Return how many runs a job takes; how many a search takes is not known before."""
     return 1 if job.load.search is not None else job.load.repeats
@@ -333,16 +306,6 @@ def _hopeless(course: LoadJobRun) -> bool:
     if course.gang is not None:
         return any(one.state == "failed" for one in done)
     return len(done) >= _GIVE_UP_AFTER and all(one.state == "failed" for one in done)
-
-
-def _trouble(repetition: Repetition) -> str:
-    if repetition.failure is not None:
-        return f"{repetition.state}: {repetition.failure.message}"
-    causes = repetition.client.causes if repetition.client is not None else {}
-    bad = ", ".join(f"{count:,} {name}" for name, count in causes.items() if name != "ok")
-    if bad:
-        return f"some failed: {bad}"
-    return f"disturbed: {repetition.contamination[0].partition(': ')[2]}" if repetition.contamination else ""
 
 
 def _add_note(result: Result, name: str, text: str) -> ServiceFacts:

@@ -15,7 +15,7 @@ from prony.model.base import Noun
 from prony.plugins.drivers.postgres import messages, statements
 from prony.plugins.drivers.postgres.session import PostgresSession
 from prony.plugins.drivers.postgres.statements import Script
-from prony.plugins.drivers.prompt_requests import how_many, shared_out
+from prony.plugins.drivers.request_mix import how_many, shared_out
 from prony.plugins.drivers.sockets import clean_up_on_failure, with_password
 from prony.ports.driver import Cause, Digest, Endpoint, Keeps, Prepared, Reply, Request, Wants
 

@@ -10,14 +10,14 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from prony.model.base import Noun
-from prony.plugins.drivers.prompt_requests import how_many, pick_numbers, shared_out
 from prony.plugins.drivers.redis.resp import ERROR_WORDS, encode_command
 from prony.plugins.drivers.redis.session import RedisSession, greeting
+from prony.plugins.drivers.request_mix import how_many, pick_numbers, shared_out
 from prony.plugins.drivers.sockets import clean_up_on_failure, with_password
 from prony.ports.driver import Cause, Digest, Endpoint, Keeps, Prepared, Reply, Request, Wants
 
 WIRE = "prony.plugins.drivers.redis.wire:RedisWire"
-PUBSUB_WIRE = "prony.plugins.drivers.redis_pubsub_wire:SubscriberWire"
+PUBSUB_WIRE = "prony.plugins.drivers.redis.pubsub_wire:SubscriberWire"
 _CHANNEL = b"prony:channel"
 _PREFIX = "prony:"
 _DELETED_AT_ONCE = 500

@@ -1,16 +1,20 @@
-"""Bring an experiment from a server to this machine, whole and verified, as `prony export` writes it there."""
+"""Bring an experiment from a server to this machine, whole and verified, or send one there."""
 
 from __future__ import annotations
 
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
-from prony.errors import ConflictError, StoreError, TransportError
-from prony.store.bundle import EXPERIMENT, MANIFEST, read_bundle
+from prony.client.connection import Content
+from prony.errors import InputError, NotFoundError, StoreError, TransportError
+from prony.model.queue import ExperimentView
+from prony.store.bundle import EXPERIMENT, MANIFEST, check_export_target, read_bundle
+from prony.store.folder import JOB
 from prony.store.home import Home, home, safe_id
+from prony.store.result_tar import pack
 
 # Writes the tar of an export to a file.
 Download = Callable[[Path], Path]
@@ -53,7 +57,7 @@ def carry_export(download: Download, to: Path, *, overwrite: bool = False) -> Pa
         ConflictError: The folder exists, and is not to be overwritten.
     """
     to = to.absolute()
-    _check_target(to, overwrite=overwrite)
+    check_export_target(to, overwrite=overwrite)
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{to.name}.", dir=to.parent, ignore_cleanup_errors=True) as scratch:
@@ -65,16 +69,6 @@ def carry_export(download: Download, to: Path, *, overwrite: bool = False) -> Pa
     except OSError as exc:
         raise StoreError(f"cannot write {to}: {exc.strerror}", hint="is there room, and may you write there?") from exc
     return to
-
-
-def _check_target(to: Path, *, overwrite: bool) -> None:
-    if not to.exists() or (to.is_dir() and not any(to.iterdir())):
-        return
-    if not overwrite:
-        raise ConflictError(f"{to} exists already", hint="name another folder, or overwrite it: --overwrite")
-    # Overwriting removes the whole folder: only one that we made.
-    if not (to / MANIFEST).is_file() or not (to / EXPERIMENT).is_file():
-        raise ConflictError(f"{to} is not an export, so it is not overwritten", hint="name another folder")
 
 
 def _unpack(tar: Path, to: Path) -> Path:
@@ -113,3 +107,43 @@ def _put(fresh: Path, to: Path, *, aside: Path) -> None:
     except OSError:
         aside.rename(to)
         raise
+
+
+_PIECE = 2**20
+# Sends a tar, by its SHA-256.
+Upload = Callable[[str, Content], ExperimentView]
+
+
+def send_folder(upload: Upload, folder: Path) -> ExperimentView:
+    """Send an export, a result folder or a folder of them, and return what the server has then.
+
+    Args:
+        upload: Sends a tar.
+        folder: What to send.
+
+    Raises:
+        NotFoundError: There is no such folder.
+        InputError: It holds no experiment.
+    """
+    _check_holds_results(folder)
+    with tempfile.TemporaryDirectory(prefix="prony-import-") as scratch:
+        tar = Path(scratch) / "import.tar"
+        return upload(pack(folder, tar).sha256, read_pieces(tar))
+
+
+def _check_holds_results(folder: Path) -> None:
+    """Refuse what is no experiment before all of it is sent."""
+    if not folder.is_dir():
+        raise NotFoundError(f"no folder at {folder}", hint="name an export or a result folder")
+    marks = (EXPERIMENT, MANIFEST, JOB)
+    if not any((folder / mark).exists() for mark in marks) and not any(folder.glob(f"*/{JOB}")):
+        raise InputError(
+            f"{folder} is neither an export nor a result folder", hint=f"it has no {EXPERIMENT} and no {JOB}"
+        )
+
+
+def read_pieces(path: Path) -> Iterator[bytes]:
+    """Yield the bytes of a file, some at a time."""
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
