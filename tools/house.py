@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tools.sources import Module, read_modules
+from tools.sources import Module, read_modules, statements
 
 ROOT = Path(__file__).parents[1]
 PARTICIPLES = re.compile(r"_?([a-z]+ed|told|said|known|shown|given|taken|made|kept|sent|held|found|begun|read_out)$")
@@ -36,7 +36,7 @@ class House:
     def functions(self) -> Iterator[tuple[Module, ast.FunctionDef | ast.AsyncFunctionDef]]:
         """Yield every function and method."""
         for module in self.modules.values():
-            for node in ast.walk(module.tree):
+            for node in statements(module.tree):
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                     yield module, node
 
@@ -54,7 +54,7 @@ class House:
         return {
             (module.resolve(node), alias.name)
             for module in self.modules.values()
-            for node in ast.walk(module.tree)
+            for node in statements(module.tree)
             if isinstance(node, ast.ImportFrom)
             for alias in node.names
             if alias.name.startswith("_")
@@ -92,7 +92,7 @@ class House:
         """Return for each module those of the package that import it."""
         found: dict[str, set[str]] = {name: set() for name in self.modules}
         for module in self.modules.values():
-            for node in ast.walk(module.tree):
+            for node in statements(module.tree):
                 for name in imported(module, node):
                     owner = self._owner(name)
                     if owner and owner != module.name:
@@ -154,7 +154,9 @@ class House:
             for module in self.modules.values()
             if not module.name.startswith("prony.store")
             and any(
-                name.split(".")[0] == "sqlalchemy" for node in ast.walk(module.tree) for name in imported(module, node)
+                name.split(".")[0] == "sqlalchemy"
+                for node in statements(module.tree)
+                for name in imported(module, node)
             )
         ]
 
@@ -163,7 +165,7 @@ class House:
         return [
             f"{module.name}:{node.lineno}"
             for module in self.modules.values()
-            for node in ast.walk(module.tree)
+            for node in statements(module.tree)
             if isinstance(node, ast.ExceptHandler)
             and (node.type is None or getattr(node.type, "id", "") in ("Exception", "BaseException"))
         ]
@@ -195,7 +197,7 @@ def ancestry(key: tuple[str, str], classes: dict[tuple[str, str], tuple[Module, 
         return found
     sources = {
         alias.asname or alias.name: (module.resolve(line), alias.name)
-        for line in ast.walk(module.tree)
+        for line in statements(module.tree)
         if isinstance(line, ast.ImportFrom)
         for alias in line.names
     }

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 # Where modules live, and from where their names count: tests import each other by their folder's name.
@@ -37,6 +38,12 @@ class Module:
         return ".".join([*base, *([node.module] if node.module else [])])
 
 
+@cache
+def parse_source(text: str) -> ast.Module:
+    """Return the tree of a text; whoever asks for the same text gets the same tree, so nobody may change it."""
+    return ast.parse(text)
+
+
 def module_name(root: Path, path: Path) -> str:
     """Return the dotted name by which other modules import the file."""
     for place in ROOTS:
@@ -51,9 +58,19 @@ def read_modules(root: Path, folders: Iterable[str] = FOLDERS) -> dict[str, Modu
     found: dict[str, Module] = {}
     for path in python_files(root, folders):
         text = path.read_text(encoding="utf-8")
-        module = Module(path, module_name(root, path), text, ast.parse(text))
+        module = Module(path, module_name(root, path), text, parse_source(text))
         found[module.name] = module
     return found
+
+
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and all statements and handlers inside of it, without their expressions, which are many."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            waiting += getattr(node, part, ())
 
 
 def python_files(root: Path, folders: Iterable[str] = FOLDERS) -> Iterator[Path]:

@@ -10,6 +10,8 @@ import pytest
 
 @pytest.fixture(scope="module", autouse=True)
 def parsed_sources_out_of_the_way() -> Iterator[None]:
-    """Have no later collection look through the parsed sources, which stay: it would take seconds each time."""
+    """Have no collection look through the parsed sources, which stay: it would take seconds each time."""
+    gc.disable()
     yield
     gc.freeze()
+    gc.enable()

@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tools.sources import parse_source, statements
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "prony"
 
@@ -27,13 +29,20 @@ def modules() -> dict[str, Path]:
 
 @cache
 def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
+    return parse_source(path.read_text())
 
 
-def nodes() -> Iterator[tuple[Path, ast.AST]]:
-    """Yield every node of every module, with the file that it stands in."""
+def nodes(*words: str) -> Iterator[ast.AST]:
+    """Yield every node of the modules that hold one of these words: to walk through all takes seconds."""
     for path in modules().values():
-        for node in ast.walk(tree(path)):
+        if any(word in path.read_text() for word in words):
+            yield from ast.walk(tree(path))
+
+
+def package_statements() -> Iterator[tuple[Path, ast.AST]]:
+    """Yield every statement of every module, with the file that it stands in."""
+    for path in modules().values():
+        for node in statements(tree(path)):
             yield path, node
 
 

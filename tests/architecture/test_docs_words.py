@@ -204,7 +204,7 @@ def _named(text: str) -> set[str]:
 def variables_read() -> set[str]:
     """Return the names that are looked up in the environment, or handed to something that does."""
     found: set[str] = set()
-    for _, node in nodes():
+    for node in nodes("environ", "getenv", "PRONY_"):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "getenv"):
             where = ast.unparse(node.func.value)
             if where in ENVIRONMENTS or node.func.attr == "getenv":
@@ -228,7 +228,7 @@ def codes_in_source() -> dict[str, set[str]]:
     found = {code: {"NotFoundError"} for code in COMPOSED} | {code: {"CapacityError"} for code in engines._STATES}
     found |= {code: {"Failure"} for code, _, _ in exit_decoder._MEANINGS.values()}
     found[RunnerLostError.code] = {"PronyError"}
-    for _, node in nodes():
+    for node in nodes("code="):
         if isinstance(node, ast.Call):
             given = [keyword.value for keyword in node.keywords if keyword.arg == "code"]
             for code in _texts(given) - OWN - {"None"}:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 from servers.needs import lack
@@ -18,7 +18,7 @@ def test_the_pages_types_are_made_from_the_servers_own_document(tmp_path: Path) 
     if not MAKER.exists() or shutil.which("node") is None:
         lack("node", "the pages' tools are not installed: `make ui`")
     shutil.copy(UI / "package.json", tmp_path / "package.json")
-    subprocess.run([sys.executable, UI / "openapi.py", tmp_path / "schema.json"], check=True)
+    runpy.run_path(str(UI / "openapi.py"))["main"](tmp_path / "schema.json")
     made = tmp_path / "schema.d.ts"
     options = ["--alphabetize", "--root-types", "--root-types-no-schema-prefix"]
     subprocess.run([MAKER, tmp_path / "schema.json", "--output", made, *options], check=True, capture_output=True)

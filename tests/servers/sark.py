@@ -100,7 +100,7 @@ class Sark:
         deadline = time.monotonic() + _LONGEST_S
         while not (found := look()):
             assert time.monotonic() < deadline, "it never came"
-            time.sleep(0.02)
+            time.sleep(0.05)
         return found
 
     def ended(self, campaign_id: str) -> Any:

@@ -15,6 +15,7 @@ from benchmarks.coverage_runs import (
     cover_stopping,
     make_runs,
 )
+from lanes import THOROUGH
 from prony.analyse.estimates import inference_estimates, single_estimates
 from prony.analyse.runs import MeasuredRun
 from prony.stats.quantiles import Array
@@ -88,9 +89,10 @@ def test_interval_within_one_run_is_wider_where_samples_follow_each_other() -> N
     assert widths[0] > 1.5 * widths[1]
 
 
+@pytest.mark.scaled
 @pytest.mark.parametrize("name", ["runs of 5 % noise", "skewed runs", "following runs (AR 0.3)"])
 def test_interval_after_stopping_is_held_as_often_as_claimed(name: str) -> None:
-    tally, made = cover_stopping(RUN_NOISES[name], 0.02, most=50, sets=300, seed=3)
+    tally, made = cover_stopping(RUN_NOISES[name], 0.02, most=50, sets=300 if THOROUGH else 100, seed=3)
     assert made > 10
     assert max(tally.claimed) == 0.95
     assert tally.off_by >= -0.03

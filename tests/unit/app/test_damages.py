@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,21 @@ measure: {runs: 20, repeats: 1, warmup: 1, check: false}
 """
 
 
+@pytest.fixture(scope="module")
+def whole_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with an experiment of two jobs, to be copied."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "small.yaml").write_text(RECIPE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PRONY_HOME", str(folder / "home"))
+        assert main(["run", str(folder / "small.yaml")]) == 0
+    return folder / "home"
+
+
 @pytest.fixture
-def samples(prony_home: Path, tmp_path: Path) -> list[Path]:
-    """Run an experiment of two jobs; return the sample file of each."""
-    (tmp_path / "small.yaml").write_text(RECIPE)
-    assert main(["run", str(tmp_path / "small.yaml")]) == 0
+def samples(prony_home: Path, whole_home: Path) -> list[Path]:
+    """Return the sample file of each job."""
+    shutil.copytree(whole_home, prony_home)
     found = sorted(prony_home.glob(f"results/*/*/{SAMPLES}"))
     assert len(found) == 2
     return found

@@ -125,14 +125,16 @@ def test_the_turns_of_a_session_follow_one_another_on_one_line(tmp_path: Path) -
     assert sum("45" in chain for chain in chains) == 1
 
 
-def test_users_come_and_go_in_steps(tmp_path: Path) -> None:
-    async def slow(visit: Visit) -> None:
-        await asyncio.sleep(0.01)
-        visit.write(OK)
+async def unhurried(visit: Visit) -> None:
+    """Answer after a while: users who are answered at once take a core for as long as the load lasts."""
+    await asyncio.sleep(0.01)
+    visit.write(OK)
 
+
+def test_users_come_and_go_in_steps(tmp_path: Path) -> None:
     stages = [{"duration": "500ms", "concurrency": 1}, {"duration": "2s", "concurrency": 4},
               {"duration": "100ms", "concurrency": 1}]  # fmt: skip
-    with serving(slow) as server:
+    with serving(unhurried) as server:
         outcome = load_on(server, tmp_path, stages=stages)
     sent = outcome.records["sent_ns"] - outcome.begin_ns
     end = outcome.records["end_ns"] - outcome.begin_ns
@@ -149,7 +151,7 @@ def test_users_come_and_go_in_steps(tmp_path: Path) -> None:
 
 def test_a_process_whose_users_come_later_is_not_waited_for(tmp_path: Path) -> None:
     stages = [{"duration": "50ms", "concurrency": 1}, {"duration": "2s", "concurrency": 3}]
-    with serving() as server:
+    with serving(unhurried) as server:
         outcome = load_on(server, tmp_path, processes=3, stages=stages, timeout="60s")
     assert [facts.connections_asked for facts in outcome.clients] == [1, 1, 1]
     assert {facts.connections_opened for facts in outcome.clients} == {1}
@@ -519,7 +521,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused_unless_that_is_waived(
 def test_the_live_figures_end_with_the_whole(tmp_path: Path) -> None:
     seen: list[LiveFigures] = []
     begun: list[int] = []
-    with serving() as server:
+    with serving(unhurried) as server:
         ground = ground_of(server, tmp_path, closed={"concurrency": 2}, duration="2s")
         outcome = generate(ground, on_tick=seen.append, on_start=begun.append)
     assert begun == [outcome.begin_ns]

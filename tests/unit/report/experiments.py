@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
 
 from prony.instruments.samples import SAMPLES, TELEMETRY, sample_frame, telemetry_frame
 from prony.kinds.model.schema import ModelWorkload
@@ -32,6 +31,7 @@ from prony.model.result import (
     ResultState,
 )
 from prony.model.workload import Scalar
+from prony.stats.beta import student_quantile
 
 BEGAN_AT = datetime(2026, 5, 4, 9, 30, tzinfo=UTC)
 MODEL = "zoo:tiny-yolov2"
@@ -52,7 +52,7 @@ def estimate(values: Sequence[float], unit: str, method: str = "median of runs")
     middle = float(np.median(values))
     if len(values) < 3:
         return Estimate(value=middle, unit=unit, count=len(values), method=method)
-    half = float(stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values)))
+    half = float(student_quantile(len(values) - 1, 0.975) * np.std(values, ddof=1) / np.sqrt(len(values)))
     return Estimate(
         value=middle,
         unit=unit,

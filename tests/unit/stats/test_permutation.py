@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from lanes import count_examples
 from prony.stats.intervals import rate_difference_interval
@@ -25,18 +25,18 @@ def _means(first: np.ndarray, second: np.ndarray, axis: int) -> np.ndarray:
 class TestTwoSets:
     def test_few_runs_are_tried_in_every_arrangement(self) -> None:
         before, after = RNG.normal(size=6), RNG.normal(1, 1, size=7)
-        expected = stats.permutation_test((before, after), _means, vectorized=True, n_resamples=np.inf).pvalue
+        expected = scipy.stats.permutation_test((before, after), _means, vectorized=True, n_resamples=np.inf).pvalue
         # scipy doubles the smaller tail; of sets of unlike size the two tails differ a little.
         assert permutation_p(before, after) == pytest.approx(expected, abs=0.02)
 
     def test_sets_of_one_size_agree_with_scipy_to_the_last_digit(self) -> None:
         before, after = RNG.normal(size=7), RNG.normal(1, 1, size=7)
-        expected = stats.permutation_test((before, after), _means, vectorized=True, n_resamples=np.inf).pvalue
+        expected = scipy.stats.permutation_test((before, after), _means, vectorized=True, n_resamples=np.inf).pvalue
         assert permutation_p(before, after) == pytest.approx(expected)
 
     def test_many_runs_are_drawn_and_agree_with_the_rank_test(self) -> None:
         before, after = RNG.normal(size=20), RNG.normal(0.8, 1, size=20)
-        expected = stats.mannwhitneyu(before, after).pvalue
+        expected = scipy.stats.mannwhitneyu(before, after).pvalue
         assert robust_p(before, after) == pytest.approx(expected, abs=0.03)
 
     def test_five_against_five_can_reach_one_percent_and_four_cannot(self) -> None:
@@ -70,7 +70,7 @@ class TestTwoSets:
 class TestPairs:
     def test_the_signs_of_few_pairs_are_all_tried(self) -> None:
         differences = RNG.normal(0.5, 1, size=10)
-        expected = stats.permutation_test(
+        expected = scipy.stats.permutation_test(
             (differences,), np.mean, vectorized=True, permutation_type="samples", n_resamples=np.inf
         ).pvalue
         assert sign_flip_p(differences) == pytest.approx(expected)
@@ -89,7 +89,7 @@ class TestPairs:
 class TestMany:
     def test_the_adjustment_is_that_of_scipy(self) -> None:
         found = list(RNG.uniform(size=30))
-        assert adjust_probabilities(found) == pytest.approx(list(stats.false_discovery_control(found)))
+        assert adjust_probabilities(found) == pytest.approx(list(scipy.stats.false_discovery_control(found)))
         assert adjust_probabilities([]) == []
 
 

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from lanes import count_examples
 from prony.stats.shift import (
@@ -64,7 +64,7 @@ def _u_below(first: int, second: int, count: int) -> float:
         above = min(first, count - 1 - u)
         after[place] = above - 0.5 + place * 1e-3 if above else -0.5 - place * 1e-3
         u += above
-    return float(stats.mannwhitneyu(after, before, alternative="less", method="exact").pvalue)
+    return float(scipy.stats.mannwhitneyu(after, before, alternative="less", method="exact").pvalue)
 
 
 class TestShift:

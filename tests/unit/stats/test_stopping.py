@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lanes import THOROUGH
 from prony.stats.dependence import lag1
 from prony.stats.stopping import achieved_precision, tight_enough
 
@@ -48,9 +49,10 @@ def test_units_do_not_change_the_width(values: list[float]) -> None:
     assert first == second
 
 
+@pytest.mark.scaled
 def test_stopping_by_this_rule_keeps_most_of_the_confidence() -> None:
     covered = []
-    for seed in range(300):
+    for seed in range(300 if THOROUGH else 100):
         values = np.exp(np.random.default_rng(seed).normal(0, 0.05, 200)).tolist()
         count = next(n for n in range(6, 201) if tight_enough(values[:n], 0.02) or n == 200)
         median, width = float(np.median(values[:count])), achieved_precision(values[:count])

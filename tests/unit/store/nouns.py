@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -117,11 +119,24 @@ def write_folder(folder: Path, job: Job, state: ResultState = ResultState.COMPLE
         ("environment.json", environment().model_copy(update={"git": job.git})),
     ):
         (folder / name).write_text(noun.model_dump_json(indent=2))
+    for name, content in _sample_files().items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+@cache
+def _sample_files() -> dict[str, bytes]:
+    """Return the Parquet files, which are the same in every folder."""
     begins = list(range(1_000, 101_000, 1_000))
     ends = [begin + 500 + begin % 7 for begin in begins]
-    sample_frame([(0, "measure", begins, ends)]).write_parquet(folder / SAMPLES)
-    telemetry_frame([(0, 1_000, "host", {"load": 0.5})]).write_parquet(folder / TELEMETRY)
-    return folder
+    frames = {
+        SAMPLES: sample_frame([(0, "measure", begins, ends)]),
+        TELEMETRY: telemetry_frame([(0, 1_000, "host", {"load": 0.5})]),
+    }
+    written = {name: BytesIO() for name in frames}
+    for name, frame in frames.items():
+        frame.write_parquet(written[name])
+    return {name: file.getvalue() for name, file in written.items()}
 
 
 def summarise(folder: Path) -> Summary:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, update
 
+from lanes import only_slowly
 from prony.errors import InputError
 from prony.model.estimate import Grade
 from prony.model.experiment import ExperimentState
@@ -168,6 +169,7 @@ def test_failed_gates_are_news_until_the_same_recipe_passes(store: Store) -> Non
     assert news() == ["two", "one"]
 
 
+@pytest.mark.parametrize("database_url", ["sqlite", *only_slowly("postgres")], indirect=True)
 def test_of_ten_thousand_experiments_a_page_costs_little(store: Store) -> None:
     many(store, 10_000)
     costs = []

@@ -17,7 +17,7 @@ from .fleet_fixture import ME, FakeAgent, FleetFixture, recipe
 from .parcels import AT, SUT, repacked, write
 
 pytestmark = pytest.mark.anyio
-_STORM = 40
+_STORM = 20
 
 
 # From what happens to who is told

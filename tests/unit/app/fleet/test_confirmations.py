@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import shutil
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -23,7 +24,7 @@ from prony.model.result import CanaryReading, Effective, ModelFacts, Repetition
 from prony.store.home import Home
 from servers.receiver import Receiver
 
-from .fleet_fixture import ME, SETTINGS, FakeAgent, FleetFixture, open_fleet, recipe
+from .fleet_fixture import FACTS, ME, SETTINGS, FakeAgent, FleetFixture, open_fleet, recipe
 from .parcels import AT, SUT, repacked, write
 
 pytestmark = pytest.mark.anyio
@@ -103,8 +104,51 @@ class Lab:
         return [view for view in views if view.experiment.confirms is not None][::-1]
 
 
+@pytest.fixture(scope="module")
+def steady_home(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> Home:
+    """A home whose one agent has brought the steady results, to be copied: to bring them takes most of a test."""
+    folder = tmp_path_factory.mktemp("steady")
+    made = Home(folder / "home").create()
+    shutil.copy(migrated_file, made.database)
+
+    async def bring_all() -> None:
+        async with open_fleet(made) as fleet_fixture:
+            await Lab(fleet_fixture, await fleet_fixture.agent(), folder).record(STEADY)
+
+    asyncio.run(bring_all())
+    return made
+
+
+@pytest.fixture
+def steady(home: Home, steady_home: Home) -> Home:
+    """This test's home, with the steady results in it."""
+    return Home(shutil.copytree(steady_home.root, home.root, dirs_exist_ok=True))
+
+
+@pytest.fixture
+async def local(steady: Home) -> AsyncIterator[FleetFixture]:
+    async with open_fleet(steady) as made:
+        yield made
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def url(request: pytest.FixtureRequest) -> str:
+    if request.param == "sqlite":
+        request.getfixturevalue("steady")
+        return ""
+    return str(request.getfixturevalue("shared_url"))
+
+
 async def lab_of(fleet_fixture: FleetFixture, folder: Path) -> Lab:
-    return Lab(fleet_fixture, await fleet_fixture.agent(), folder)
+    """Return a lab that has brought the steady results; into a database that is empty they are brought now."""
+    known = (await fleet_fixture.fleet.agents.page()).items
+    if known:
+        fake_agent = FakeAgent(fleet_fixture, "a", "device-a", dict(FACTS), id=known[0].id)
+        await fake_agent.enrol()
+        return Lab(fleet_fixture, fake_agent, folder, minute=len(STEADY))
+    lab = Lab(fleet_fixture, await fleet_fixture.agent(), folder)
+    await lab.record(STEADY)
+    return lab
 
 
 async def alarmed(fleet_fixture: FleetFixture, there: Receiver, when: str) -> None:
@@ -127,7 +171,7 @@ async def test_a_regression_is_run_again_on_its_agent_and_pages_only_when_that_c
     await alarmed(fleet_fixture, there, "regression")
     lab = await lab_of(fleet_fixture, tmp_path)
     other = await fleet_fixture.agent("b")
-    await lab.record(STEADY + WORSE[:4])
+    await lab.record(WORSE[:4])
     assert (await lab.change()).state is ChangeState.FOUND
     await lab.attend()
     (view,) = await lab.confirming()
@@ -155,27 +199,28 @@ async def test_a_regression_is_run_again_on_its_agent_and_pages_only_when_that_c
 
 
 async def test_without_a_canary_runs_of_one_version_decide_nothing_and_the_history_alone_tells(
-    local: FleetFixture, there: Receiver, tmp_path: Path
+    home: Home, migrated_file: Path, there: Receiver, tmp_path: Path
 ) -> None:
-    await alarmed(local, there, "regression")
-    lab = await lab_of(local, tmp_path)
-    lab.canary_ms = None
-    await lab.record(STEADY + WORSE[:4])
-    await lab.attend()
-    await lab.repeat(WORSE[:7])
-    change = await lab.change()
-    assert change.state is ChangeState.FOUND
-    assert change.path[-1].endswith("but nothing tells whether the machine or the code changed")
-    assert await told(local, there) == [("regression", "firing", "regression")]
-    await lab.attend()
-    assert len(await lab.confirming()) == 3
+    shutil.copy(migrated_file, home.database)
+    async with open_fleet(home) as fleet_fixture:
+        await alarmed(fleet_fixture, there, "regression")
+        lab = Lab(fleet_fixture, await fleet_fixture.agent(), tmp_path, canary_ms=None)
+        await lab.record(STEADY + WORSE[:4])
+        await lab.attend()
+        await lab.repeat(WORSE[:7])
+        change = await lab.change()
+        assert change.state is ChangeState.FOUND
+        assert change.path[-1].endswith("but nothing tells whether the machine or the code changed")
+        assert await told(fleet_fixture, there) == [("regression", "firing", "regression")]
+        await lab.attend()
+        assert len(await lab.confirming()) == 3
 
 
 async def test_a_round_is_begun_only_when_the_pause_after_the_one_before_is_over(
     local: FleetFixture, tmp_path: Path
 ) -> None:
     lab = await lab_of(local, tmp_path)
-    await lab.record(STEADY + WORSE[:4])
+    await lab.record(WORSE[:4])
     await lab.attend()
     await lab.carry_out(WORSE[:3])
     for _ in range(3):
@@ -191,7 +236,6 @@ async def test_results_of_a_machine_whose_canary_slowed_down_are_no_regression_a
 ) -> None:
     await alarmed(local, there, "regression")
     lab = await lab_of(local, tmp_path)
-    await lab.record(STEADY)
     lab.canary_ms = 1.1
     await lab.record(WORSE[:4])
     change = await lab.change()
@@ -207,7 +251,7 @@ async def test_what_the_runs_do_not_show_is_rejected_and_pages_nobody(
 ) -> None:
     await alarmed(local, there, "regression")
     lab = await lab_of(local, tmp_path)
-    await lab.record(STEADY + WORSE[:4])
+    await lab.record(WORSE[:4])
     await lab.attend()
     await lab.repeat(STEADY[:7])
     assert (await lab.change()).state is ChangeState.REJECTED
@@ -219,7 +263,7 @@ async def test_who_asks_for_suspicions_is_told_of_them_and_of_what_became_of_the
 ) -> None:
     await alarmed(local, there, "suspect")
     lab = await lab_of(local, tmp_path)
-    await lab.record(STEADY + WORSE[:4])
+    await lab.record(WORSE[:4])
     assert await told(local, there) == [("suspect", "firing", "suspect")]
     await lab.attend()
     await lab.repeat(WORSE[:7])
@@ -232,7 +276,7 @@ async def test_who_asks_for_suspicions_is_told_of_them_and_of_what_became_of_the
 
 async def test_one_result_alone_costs_one_run_when_it_was_a_spike(local: FleetFixture, tmp_path: Path) -> None:
     lab = await lab_of(local, tmp_path)
-    await lab.record([*STEADY, 1300])
+    await lab.record([1300])
     assert (await lab.change()).state is ChangeState.SUSPECT
     await lab.attend()
     assert [view.experiment.job_count for view in await lab.confirming()] == [1]
@@ -248,7 +292,7 @@ async def test_one_result_alone_costs_one_run_when_it_was_a_spike(local: FleetFi
 
 async def test_one_result_alone_that_comes_again_is_run_seven_times(local: FleetFixture, tmp_path: Path) -> None:
     lab = await lab_of(local, tmp_path)
-    await lab.record([*STEADY, 1100])
+    await lab.record([1100])
     await lab.attend()
     await lab.carry_out([1103])
     await lab.attend()
@@ -260,7 +304,6 @@ async def test_two_versions_of_an_engine_take_turns_and_promising_pairs_are_foll
     fleet_fixture: FleetFixture, tmp_path: Path
 ) -> None:
     lab = await lab_of(fleet_fixture, tmp_path)
-    await lab.record(STEADY)
     lab.version = "2.0+cpu"
     await lab.record(WORSE[:4])
     await lab.attend()
@@ -294,7 +337,6 @@ async def test_two_files_of_a_model_take_turns_and_where_the_old_one_is_gone_tha
     local: FleetFixture, tmp_path: Path
 ) -> None:
     lab = await lab_of(local, tmp_path)
-    await lab.record(STEADY)
     lab.model = "1" * 64
     await lab.record(WORSE[:4])
     await lab.attend()
@@ -317,7 +359,7 @@ async def test_a_batch_that_fails_leaves_the_change_and_is_tried_once_more(
     await alarmed(fleet_fixture, there, "regression")
     await alarmed(fleet_fixture, there, "experiment failed")
     lab = await lab_of(fleet_fixture, tmp_path)
-    await lab.record(STEADY + WORSE[:4])
+    await lab.record(WORSE[:4])
     await lab.attend()
     (view,) = await lab.confirming()
     await fleet_fixture.fleet.experiments.cancel(view.experiment.id, who=ME)
@@ -339,13 +381,11 @@ async def test_a_batch_that_fails_leaves_the_change_and_is_tried_once_more(
 
 
 async def test_more_runs_than_a_day_allows_are_not_made_and_that_is_told(
-    home: Home, there: Receiver, tmp_path: Path
+    steady: Home, there: Receiver, tmp_path: Path
 ) -> None:
-    async with open_fleet(home, settings=replace(SETTINGS, confirm_runs_per_day=10)) as fleet_fixture:
+    async with open_fleet(steady, settings=replace(SETTINGS, confirm_runs_per_day=10)) as fleet_fixture:
         await alarmed(fleet_fixture, there, "regression")
         lab = await lab_of(fleet_fixture, tmp_path)
-        lab.version = "1"
-        await lab.record(STEADY)
         lab.version = "2"
         await lab.record(WORSE[:4])
         for _ in range(2):
@@ -356,12 +396,12 @@ async def test_more_runs_than_a_day_allows_are_not_made_and_that_is_told(
 
 
 async def test_with_confirming_off_what_the_history_is_sure_of_is_told(
-    home: Home, there: Receiver, tmp_path: Path
+    steady: Home, there: Receiver, tmp_path: Path
 ) -> None:
-    async with open_fleet(home, settings=replace(SETTINGS, confirm_runs_per_day=0)) as fleet_fixture:
+    async with open_fleet(steady, settings=replace(SETTINGS, confirm_runs_per_day=0)) as fleet_fixture:
         await alarmed(fleet_fixture, there, "regression")
         lab = await lab_of(fleet_fixture, tmp_path)
-        await lab.record(STEADY + WORSE[:4])
+        await lab.record(WORSE[:4])
         await lab.attend()
         assert await lab.confirming() == []
         assert await told(fleet_fixture, there) == [("regression", "firing", "regression")]
@@ -372,7 +412,7 @@ async def test_a_change_of_an_agent_that_is_away_is_told_by_the_history_and_run_
 ) -> None:
     await alarmed(local, there, "regression")
     lab = await lab_of(local, tmp_path)
-    await lab.record(STEADY + WORSE[:4])
+    await lab.record(WORSE[:4])
     await local.fleet.agents.drain(lab.fake_agent.id, who=ME)
     await local.settle()
     for _ in range(2):
@@ -394,7 +434,7 @@ async def test_a_change_of_an_agent_that_was_removed_is_told_by_the_history_alon
 ) -> None:
     await alarmed(local, there, "regression")
     lab = await lab_of(local, tmp_path)
-    await lab.record(STEADY + WORSE[:4])
+    await lab.record(WORSE[:4])
     await local.fleet.agents.remove(lab.fake_agent.id, who=ME)
     await local.settle()
     await lab.attend()
@@ -406,7 +446,7 @@ async def test_a_regression_right_after_a_spike_that_was_rejected_is_a_change_of
     local: FleetFixture, tmp_path: Path
 ) -> None:
     lab = await lab_of(local, tmp_path)
-    await lab.record([*STEADY, 1300])
+    await lab.record([1300])
     await lab.attend()
     await lab.carry_out([1002])
     await lab.attend()
@@ -425,7 +465,7 @@ async def test_a_regression_right_after_a_spike_that_was_rejected_is_a_change_of
 
 async def test_what_was_rejected_is_asked_again_when_it_goes_on(local: FleetFixture, tmp_path: Path) -> None:
     lab = await lab_of(local, tmp_path)
-    await lab.record(STEADY + WORSE[:4])
+    await lab.record(WORSE[:4])
     await lab.attend()
     await lab.repeat(STEADY[:7])
     rejected = await lab.change()
@@ -443,7 +483,7 @@ async def test_what_was_rejected_is_asked_again_when_it_goes_on(local: FleetFixt
 async def test_of_two_servers_one_makes_the_runs(pair: tuple[FleetFixture, FleetFixture], tmp_path: Path) -> None:
     one, two = pair
     lab = await lab_of(one, tmp_path)
-    await lab.record(STEADY + WORSE[:4])
+    await lab.record(WORSE[:4])
     await two.look()
     await asyncio.gather(*(fleet_fixture.fleet.confirmations.look_after() for fleet_fixture in (one, two, one, two)))
     assert len(await lab.confirming()) == 1
@@ -461,7 +501,7 @@ async def test_what_a_person_decided_meanwhile_stays_so_and_its_runs_are_stopped
     local: FleetFixture, tmp_path: Path
 ) -> None:
     lab = await lab_of(local, tmp_path)
-    await lab.record(STEADY + WORSE[:4])
+    await lab.record(WORSE[:4])
     await lab.attend()
     await lab.bring(await lab.fake_agent.lease(), WORSE[0])
     await local.fleet.histories.ack((await lab.change()).id, Acknowledgement(expected=True), who=ME)
@@ -475,7 +515,7 @@ async def test_what_a_person_decided_meanwhile_stays_so_and_its_runs_are_stopped
 
 async def test_a_machine_that_changed_too_leaves_the_change_undecided(local: FleetFixture, tmp_path: Path) -> None:
     lab = await lab_of(local, tmp_path)
-    await lab.record(STEADY + WORSE[:4])
+    await lab.record(WORSE[:4])
     await lab.attend()
     change = await lab.change()
     (series,) = (await local.fleet.histories.series()).items
@@ -497,7 +537,6 @@ async def test_versions_that_cannot_be_run_side_by_side_any_more_are_followed_by
     local: FleetFixture, tmp_path: Path
 ) -> None:
     lab = await lab_of(local, tmp_path)
-    await lab.record(STEADY)
     lab.version = "2"
     await lab.record(WORSE[:4])
     await lab.attend()
@@ -512,15 +551,15 @@ async def test_versions_that_cannot_be_run_side_by_side_any_more_are_followed_by
     assert any("only 0 whole pairs came of it" in step for step in decided.path)
 
 
-async def test_a_server_that_is_killed_in_the_middle_goes_on_with_the_batch(home: Home, tmp_path: Path) -> None:
-    killed = open_fleet(home)
+async def test_a_server_that_is_killed_in_the_middle_goes_on_with_the_batch(steady: Home, tmp_path: Path) -> None:
+    killed = open_fleet(steady)
     lab = await lab_of(await killed.__aenter__(), tmp_path)
-    await lab.record(STEADY + WORSE[:4])
+    await lab.record(WORSE[:4])
     await lab.attend()
     for micros in WORSE[:2]:
         await lab.bring(await lab.fake_agent.lease(), micros)
     # Nothing of it is closed: the next one finds the database as a kill leaves it.
-    async with open_fleet(home) as fleet_fixture:
+    async with open_fleet(steady) as fleet_fixture:
         again = replace(lab, fleet_fixture=fleet_fixture, fake_agent=lab.fake_agent.at(fleet_fixture))
         await again.fake_agent.enrol()
         await again.attend()

@@ -103,7 +103,7 @@ def test_subscribers_that_the_server_throws_out_come_back_and_every_message_has_
     endpoint: Endpoint, tmp_path: Path
 ) -> None:
     options = RedisOptions(operation="pubsub")
-    load = Load.model_validate({"closed": {"concurrency": 4}, "duration": "3s"})
+    load = Load.model_validate({"closed": {"concurrency": 4, "think": "5ms"}, "duration": "3s"})
     prepared = RedisDriver().prepare(Wants(endpoint, options, seed=3, scratch=tmp_path))
     ground = LoadPlan(prepared, endpoint, plan(load, base=tmp_path), load, tmp_path / "load", processes=1)
     thrown: list[bytes] = []

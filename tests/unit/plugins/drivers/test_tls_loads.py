@@ -34,7 +34,9 @@ GROWING = {"stages": [{"concurrency": 1, "duration": "2s"}, {"concurrency": 4, "
 def grown(driver: Driver, endpoint: Endpoint, scratch: Path, **options: object) -> LoadOutcome:
     load = Load.model_validate(GROWING)
     prepared = driver.prepare(Wants(endpoint, driver.Options(**options), seed=3, scratch=scratch))
-    outcome = generate(LoadPlan(prepared, endpoint, plan(load, base=scratch), load, scratch / "load", processes=1))
+    # Users who think between two requests: how many there are does not matter, and who never rests takes a core.
+    schedule = replace(plan(load, base=scratch), think_ns=20_000_000)
+    outcome = generate(LoadPlan(prepared, endpoint, schedule, load, scratch / "load", processes=1))
     driver.finish()
     return outcome
 
