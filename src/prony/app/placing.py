@@ -206,17 +206,7 @@ class RemoteRuns:
         self._tell(placement, seen, follower)
         if seen.phase is PlacePhase.RUNNING:
             self._mark_running(placement)
-        return self._save(
-            placement,
-            phase=seen.phase,
-            state=seen.state or placement.state,
-            reason=seen.reason,
-            ending=PlaceEnding.LOST if seen.phase is PlacePhase.LOST else seen.ending,
-            nodes=seen.nodes or placement.nodes,
-            is_suspect=placement.is_suspect or seen.is_suspect,
-            started_at=placement.started_at or seen.started_at,
-            offset=seen.offset,
-        )
+        return self.placements.save(observe(placement, seen))
 
     def _tell(self, placement: Placement, seen: Observation, follower: PlacementFollower) -> None:
         if seen.reason and seen.reason != placement.reason:
@@ -248,9 +238,7 @@ class RemoteRuns:
         """Move one result to its place and record it; a folder that is there was moved before a crash."""
         kept = self._store.home.result_folder(placement.experiment_id, job_id, placement.attempt)
         if not kept.exists() and results.is_begun(came):
-            write_noun(came / NOTE, placement)
-            if placement.is_suspect:
-                _void_suspended(came, placement)
+            mark_placed(came, placement)
             kept.parent.mkdir(parents=True, exist_ok=True)
             came.rename(kept)
         if results.is_begun(kept):
@@ -295,6 +283,28 @@ class RemoteRuns:
 
     def _save(self, placement: Placement, **changes: object) -> Placement:
         return self.placements.save(placement.model_copy(update=changes))
+
+
+def mark_placed(folder: Path, placement: Placement) -> None:
+    """Note in a result that came from a target where it ran; it is void where its job was suspended meanwhile."""
+    write_noun(folder / NOTE, placement)
+    if placement.is_suspect:
+        _void_suspended(folder, placement)
+
+
+def observe(placement: Placement, seen: Observation) -> Placement:
+    """Return a placement with what was seen of it."""
+    changes = {
+        "phase": seen.phase,
+        "state": seen.state or placement.state,
+        "reason": seen.reason,
+        "ending": PlaceEnding.LOST if seen.phase is PlacePhase.LOST else seen.ending,
+        "nodes": seen.nodes or placement.nodes,
+        "is_suspect": placement.is_suspect or seen.is_suspect,
+        "started_at": placement.started_at or seen.started_at,
+        "offset": seen.offset,
+    }
+    return placement.model_copy(update=changes)
 
 
 def _void_suspended(folder: Path, placement: Placement) -> None:

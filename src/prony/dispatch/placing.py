@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prony.model.result import Failure
 from prony.model.target import PlaceEnding, Placement, PlacePhase
 
 _FIRST_LOOK_S, _MOST_S, _GROWTH = 0.5, 60.0, 1.5
@@ -23,6 +24,22 @@ def is_placed_again(placement: Placement, most: int) -> bool:
 def nodes_to_avoid(last: Placement) -> tuple[str, ...]:
     """Return the nodes on which the next try is not to run; one whose job made room for another is not at fault."""
     return last.avoid if last.ending is PlaceEnding.PREEMPTED else (*last.avoid, *last.nodes)
+
+
+def explain_ending(placement: Placement) -> Failure:
+    """Return why a job at a target left no whole result, and so whether another try may do better."""
+    ending, target = placement.ending or PlaceEnding.DONE, placement.target.name
+    told = placement.reason or f"it ended at {target}: {placement.state or ending}"
+    if ending in (PlaceEnding.DONE, PlaceEnding.TIME):
+        return Failure(
+            code="stopped_there",
+            message=f"it was stopped at {target} before its end, by its wall time or by somebody: {told}",
+            hint="give the target more minutes, or measure less",
+            whose="input",
+        )
+    if ending is PlaceEnding.MEMORY:
+        return Failure(code="out_of_memory", message=told, hint="ask for more memory there", whose="sut")
+    return Failure(code="lost_there", message=told, hint=f"prony targets check {target}", whose="prony")
 
 
 def next_look_s(phase: PlacePhase, looks: int) -> float:
