@@ -138,6 +138,7 @@ class AgentProcess:
     def _log_state(self, state: AgentState, reason: str) -> None:
         me = self.membership
         self.pulse.note_contact()
+        self.worker.note_enrolled()
         self.log.info("enrolled", server=self.link.base, agent_id=me.id, name=me.name, incarnation=me.incarnation)
         if state is AgentState.FAULTY:
             hint = f"when it is repaired: prony agents reset {me.id}"

@@ -112,6 +112,7 @@ class TargetWorker:
         self._remains: list[Handle] = []  # at the target, of results that an earlier life packed
         self._woken = asyncio.Event()
         self._freed = asyncio.Event()
+        self._enrolled = asyncio.Event()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="target")
         note_condition(self.metrics, log, AgentState.ACTIVE, AgentState.ACTIVE)
 
@@ -140,6 +141,10 @@ class TargetWorker:
         for lease_id in lease_ids:
             if lease_id in self._attempts:
                 self._attempts[lease_id].ask_to_stop(Why.CANCELLED)
+
+    def note_enrolled(self) -> None:
+        """Begin to report what an earlier life placed."""
+        self._enrolled.set()
 
     def note_time(self) -> None:
         """Let the metrics say how many jobs are at the target."""
@@ -213,9 +218,14 @@ class TargetWorker:
         attempt.woken = self._woken.set
         attempt.reporter.place(placement.note())
         self._attempts[lease.id] = attempt
-        self._reporting[lease.id] = asyncio.create_task(attempt.reporter.run())
+        self._reporting[lease.id] = asyncio.create_task(self._report(attempt.reporter))
         self.condition.to(AgentState.BUSY)
         self._woken.set()
+
+    async def _report(self, reporter: Reporter) -> None:
+        """Report once the server knows this life: until then it takes its leases for lost, and would say so."""
+        await self._enrolled.wait()
+        await reporter.run()
 
     # Beside the leases
 
@@ -342,7 +352,8 @@ class TargetWorker:
             await asyncio.to_thread(self.spool.remove, attempt.work)
             return
         attempt.reporter.place(ended.note())
-        await attempt.reporter.flush(_FLUSH_S)
+        if self._enrolled.is_set():
+            await attempt.reporter.flush(_FLUSH_S)
         attempt.meta = await asyncio.to_thread(self.spool.keep, attempt.work, late=is_lost)
         self.metrics.count("jobs_total", state=result.state.value)
         code = result.failure.code if result.failure else None

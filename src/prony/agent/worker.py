@@ -80,6 +80,10 @@ class LeaseWorker(Protocol):
         """Have the jobs of these leases stopped, as far as they are under way."""
         ...
 
+    def note_enrolled(self) -> None:
+        """Hear that the server knows this life of the agent."""
+        ...
+
     def note_time(self) -> None:
         """Let the metrics say how long the job has been running."""
         ...
@@ -315,6 +319,9 @@ class Worker:
         sending = self.uploader.deliver(work, meta, ask_next=not self.stopping.is_asked)
         answer = await self.stopping.unless_hurried(sending)
         return answer.lease if answer else None
+
+    def note_enrolled(self) -> None:
+        """Do nothing: no job of an earlier life goes on here."""
 
     def note_time(self) -> None:
         """Let the metrics say how long the job has been running."""
