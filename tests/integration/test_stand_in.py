@@ -203,6 +203,8 @@ def check_what_is_left(client: Client, job_id: str, far: Occupied, tmp_path: Pat
     """The result says where it ran, and nothing is left at the target or in the spool."""
     result = client.jobs.result(job_id)
     assert result.result.state == "complete"
+    assert result.result.placement is not None
+    assert (result.result.placement.target, result.result.placement.kind) == ("far", far.target.kind)
     assert b"queued at far" in client.jobs.logs(job_id).text
     (note,) = (tmp_path / "server" / "results").rglob("placement.json")
     placement = read_noun(note, Placement)

@@ -25,11 +25,11 @@ from prony.agent.stopping import Stopping, cancel_tasks
 from prony.agent.uploader import Uploader
 from prony.agent.worker import AgentCondition, hand_back_lease, note_condition, prepare_job
 from prony.app import results
-from prony.app.placing import mark_placed, observe
+from prony.app.placing import mark_placed, observe, sum_expected_s
 from prony.app.targets import open_executor
 from prony.client.wire import delays
 from prony.dispatch.placing import explain_ending, next_look_s, placement_key
-from prony.errors import PronyError, TransportError
+from prony.errors import AccessError, PronyError, StoreError, TransportError
 from prony.model.agent import AgentState
 from prony.model.job import Job
 from prony.model.lease import Lease
@@ -284,7 +284,7 @@ class TargetWorker:
             return
         try:
             handle = await self._ask(partial(self._send, attempt))
-        except TransportError:
+        except (TransportError, AccessError):  # not this job's fault: tried again, or told to whoever started the agent
             raise
         except PronyError as exc:
             await self._refuse(attempt, exc)
@@ -298,7 +298,10 @@ class TargetWorker:
         try:
             anchored = self._find_scripts(job)
             write_job_folder(outgoing, [job], [anchored], variables=self.settings.variables())
-            return self._executor.submit(Payload(key=attempt.placement.key, folder=str(outgoing)))
+            expected_s = sum_expected_s([job])
+            return self._executor.submit(
+                Payload(key=attempt.placement.key, folder=str(outgoing), expected_s=expected_s)
+            )
         finally:
             shutil.rmtree(outgoing, ignore_errors=True)
 
@@ -363,13 +366,13 @@ class TargetWorker:
         """Make a folder that can be sent of what came, if anything did."""
         work, job = attempt.work, attempt.lease.job
         came = work.path / "in" / RESULT / job.id
+        # Its owner's options, with hosts and accounts, are nobody else's business.
+        shown = placement.model_copy(update={"target": placement.target.model_copy(update={"options": {}})})
         if results.is_begun(came):
-            # Its owner's options, with hosts and accounts, are nobody else's business.
-            mark_placed(
-                came, placement.model_copy(update={"target": placement.target.model_copy(update={"options": {}})})
-            )
             shutil.rmtree(work.folder, ignore_errors=True)
-            came.rename(work.folder)
+            with suppress(StoreError):  # damaged: the job is told as failed, without a result
+                mark_placed(came, shown)
+                came.rename(work.folder)
         shutil.rmtree(work.path / "in", ignore_errors=True)
         failure, is_stopped = explain_ending(placement), attempt.why is not None
         result = seal(work, job, self.home, Ending(1, cancelled=is_stopped, failure=failure))

@@ -24,6 +24,7 @@ from prony.model.states import OVER, outcome_of_results
 from prony.model.target import Handle, Observation, Payload, PlaceEnding, Placement, PlacePhase, Target
 from prony.ports.clock import Clock, SystemClock
 from prony.ports.executor import Executor
+from prony.ports.workload import kind_of
 from prony.recipe import LoadedRecipe, dump, loads
 from prony.runner.folder import write_noun
 from prony.runner.job_folder import RESULT, write_job_folder
@@ -158,7 +159,10 @@ class RemoteRuns:
         """Take one step. Where the target is not reached the step is tried again; only a submission is given up."""
         match placement.phase:
             case PlacePhase.MADE:
-                return self._submit(placement)
+                submitted = self._submit(placement)
+                if submitted.handle is not None and submitted.handle.wall_minutes is not None:
+                    follower.note(f"  asked {submitted.target.name} for {submitted.handle.wall_minutes} minutes")
+                return submitted
             case PlacePhase.ENDED | PlacePhase.LOST:
                 step: Callable[[Placement], Placement] = self._fetch
             case PlacePhase.FETCHED:
@@ -173,12 +177,38 @@ class RemoteRuns:
             self._pause(min(2.0 ** min(looks, 6), _LONGEST_PAUSE_S))
             return placement
 
+    def _estimate_s(self, placement: Placement) -> float | None:
+        """Return how long the jobs run: as the same recipe did at this target, or as they say themselves."""
+        experiment = self._store.experiment(placement.experiment_id)
+        earlier = [
+            (one.ended_at - one.started_at).total_seconds()
+            for one in self.placements.all()
+            if one.target.name == placement.target.name and one.ending is PlaceEnding.DONE
+            and one.started_at is not None and one.ended_at is not None and len(one.job_ids) >= len(placement.job_ids)
+            and self._is_same_recipe(one.experiment_id, experiment)
+        ]  # fmt: skip
+        if earlier:
+            return max(earlier)
+        jobs = [job for job in self._store.jobs(experiment.id) if job.id in placement.job_ids]
+        return sum_expected_s(jobs)
+
+    def _is_same_recipe(self, experiment_id: str, experiment: Experiment) -> bool:
+        try:
+            return self._store.experiment(experiment_id).recipe == experiment.recipe
+        except NotFoundError:  # deleted since
+            return False
+
     def _submit(self, placement: Placement) -> Placement:
         outgoing = self.placements.folder(placement.experiment_id) / f"{placement.key}.out"
         shutil.rmtree(outgoing, ignore_errors=True)
         try:
             self._pack(placement, outgoing)
-            payload = Payload(key=placement.key, folder=str(outgoing), avoid=placement.avoid)
+            payload = Payload(
+                key=placement.key,
+                folder=str(outgoing),
+                avoid=placement.avoid,
+                expected_s=self._estimate_s(placement),
+            )
             handle = self._executor(placement.target).submit(payload)
         except TransportError:
             raise
@@ -285,9 +315,18 @@ class RemoteRuns:
         return self.placements.save(placement.model_copy(update=changes))
 
 
+def sum_expected_s(jobs: Sequence[Job]) -> float | None:
+    """Return how long jobs say that they last one after another; None where one does not say."""
+    told = [kind_of(job.workload).prepare.expected_seconds(job) for job in jobs]
+    return None if None in told else sum(one for one in told if one is not None)
+
+
 def mark_placed(folder: Path, placement: Placement) -> None:
     """Note in a result that came from a target where it ran; it is void where its job was suspended meanwhile."""
     write_noun(folder / NOTE, placement)
+    results.mend(folder)
+    result = read_noun(folder / "result.json", Result)
+    write_noun(folder / "result.json", result.model_copy(update={"placement": placement.note()}))
     if placement.is_suspect:
         _void_suspended(folder, placement)
 
@@ -309,7 +348,6 @@ def observe(placement: Placement, seen: Observation) -> Placement:
 
 def _void_suspended(folder: Path, placement: Placement) -> None:
     """Make a result fail whose job was stopped and continued: the clock ran while it did not."""
-    results.mend(folder)
     failure = Failure(
         code="suspended",
         message=f"{placement.target.name} suspended the job while it was measured",

@@ -62,6 +62,7 @@ class Payload(Noun):
     key: str = Field(pattern=PLACEMENT_KEY)
     folder: str
     avoid: tuple[str, ...] = ()  # nodes on which it failed before
+    expected_s: float | None = None  # how long it is expected to run; None where nobody knows
 
 
 class Handle(Noun):
@@ -70,6 +71,7 @@ class Handle(Noun):
     key: str
     native_id: str = ""  # the scheduler's own, where there is one
     submitted_at: datetime | None = None
+    wall_minutes: int | None = None  # what was asked for, where there is a limit
 
 
 class Observation(Noun):
@@ -133,6 +135,7 @@ class PlacementNote(Noun):
     reason: str = Field(default="", max_length=2000)
     ending: PlaceEnding | None = None
     native_id: str = Field(default="", max_length=100)
+    wall_minutes: int | None = None
     nodes: tuple[Annotated[str, Field(max_length=1000)], ...] = Field(default=(), max_length=1000)
     submitted_at: datetime | None = None
     started_at: datetime | None = None
@@ -201,6 +204,7 @@ class Placement(Noun):
             reason=self.reason[:2000],
             ending=self.ending,
             native_id=self.handle.native_id[:100] if self.handle else "",
+            wall_minutes=self.handle.wall_minutes if self.handle else None,
             nodes=self.nodes,
             submitted_at=self.submitted_at,
             started_at=self.started_at,

@@ -6088,6 +6088,8 @@ export interface components {
             submitted_at?: string | null;
             /** Target */
             target: string;
+            /** Wall Minutes */
+            wall_minutes?: number | null;
         };
         /**
          * PlacementView
@@ -6880,6 +6882,7 @@ export interface components {
             job_id: string;
             model?: components["schemas"]["ModelFacts"] | null;
             origin?: components["schemas"]["Origin"] | null;
+            placement?: components["schemas"]["PlacementNote"] | null;
             /** Prony Version */
             prony_version: string;
             /**
