@@ -25,10 +25,11 @@ from prony.client import Client
 from prony.instruments.device import detect
 from prony.model.agent import Capabilities
 from prony.model.queue import JobDetail, JobState, Submission
-from prony.model.target import OptionValue, Placement, Target
+from prony.model.target import OptionValue, Placement, PlacePhase, Target
 from prony.runner.folder import write_noun
 from prony.store.folder import read_noun
 from prony.store.home import Home
+from prony.store.placements import Placements
 from servers.binaries import AbsentError
 from servers.needs import lack
 from servers.slurm import Slurm, slurm_cluster
@@ -180,6 +181,7 @@ def test_jobs_wait_in_a_foreign_queue_and_a_killed_stand_in_goes_on_with_them(
                                    for one in range(2)))  # fmt: skip
             assert job(0).queued.reason.startswith("queued at far: ")
             assert {one.queued.state for one in (job(0), job(1))} == {JobState.LEASED}
+            assert {one.phase for one in Placements(Home(home)).of_agents()} == {PlacePhase.QUEUED}
             first.send_signal(signal.SIGKILL)
             first.wait()
         assert far.count_queued() == 2

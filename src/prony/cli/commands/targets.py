@@ -121,7 +121,8 @@ def _list(options: Namespace, home: Home) -> int:
 
     found = read_targets(home)
     counts = dict.fromkeys(found, 0)
-    for placement in Placements(home).open():
+    kept = Placements(home)
+    for placement in (*kept.open(), *kept.of_agents()):
         counts[placement.target.name] = counts.get(placement.target.name, 0) + 1
     if options.json:
         print_json([one.model_dump(mode="json") | {"placed": counts[one.name]} for one in found.values()])
@@ -173,7 +174,8 @@ def _show(options: Namespace, home: Home) -> int:
     from prony.store.placements import Placements
 
     target = find_target(home, options.name)
-    placed = [one for one in Placements(home).all() if one.target.name == target.name]
+    kept = Placements(home)
+    placed = [one for one in (*kept.all(), *kept.of_agents()) if one.target.name == target.name]
     if options.json:
         print_json(target.model_dump(mode="json") | {"placements": [one.model_dump(mode="json") for one in placed]})
         return 0
