@@ -25,10 +25,9 @@ from prony.agent.stopping import Stopping, cancel_tasks
 from prony.agent.uploader import Uploader
 from prony.agent.worker import AgentCondition, hand_back_lease, note_condition, prepare_job
 from prony.app import results
-from prony.app.placing import mark_placed, observe, sum_expected_s
 from prony.app.targets import open_executor
 from prony.client.wire import delays
-from prony.dispatch.placing import explain_ending, next_look_s, placement_key
+from prony.dispatch.placing import explain_ending, next_look_s, observe, placement_key, sum_expected_s
 from prony.errors import AccessError, PronyError, StoreError, TransportError
 from prony.model.agent import AgentState
 from prony.model.job import Job
@@ -296,7 +295,7 @@ class TargetWorker:
         shutil.rmtree(outgoing, ignore_errors=True)
         job = attempt.lease.job
         try:
-            anchored = self._find_scripts(job)
+            anchored = _find_scripts(job, self.home)
             write_job_folder(outgoing, [job], [anchored], variables=self.settings.variables())
             expected_s = sum_expected_s([job])
             return self._executor.submit(
@@ -304,14 +303,6 @@ class TargetWorker:
             )
         finally:
             shutil.rmtree(outgoing, ignore_errors=True)
-
-    def _find_scripts(self, job: Job) -> Job:
-        """Return the job with the path of its script's folder in this agent's cache, if it has one that travels."""
-        found = REFERENCE.fullmatch(job.workload.folder or "")
-        if found is None:
-            return job
-        path = str(self.home.cache / "scripts" / found[1])
-        return Job.read_json(job.model_dump_json().replace(json.dumps(found[0]), json.dumps(path)))
 
     async def _refuse(self, attempt: PlacedAttempt, error: PronyError) -> None:
         """Make a failure of a job that the target does not take."""
@@ -347,7 +338,7 @@ class TargetWorker:
         if attempt.placement.handle is not None and attempt.placement.phase is not PlacePhase.LOST:
             await self._ask(self._executor.fetch, attempt.handle, attempt.work.path / "in")
         ended = attempt.placement.model_copy(update={"ended_at": self._clock.now()})
-        result = await asyncio.to_thread(self._seal, attempt, ended)
+        result = await asyncio.to_thread(_seal_fetched, attempt, ended, self.home)
         is_lost = attempt.why is Why.LOST
         if is_lost and result.state is not ResultState.COMPLETE:
             self._remains.append(attempt.handle)
@@ -361,27 +352,6 @@ class TargetWorker:
         self.metrics.count("jobs_total", state=result.state.value)
         code = result.failure.code if result.failure else None
         self.log.info("job ended", job_id=attempt.lease.job.id, state=result.state.value, failure=code)
-
-    def _seal(self, attempt: PlacedAttempt, placement: Placement) -> Result:
-        """Make a folder that can be sent of what came, if anything did."""
-        work, job = attempt.work, attempt.lease.job
-        came = work.path / "in" / RESULT / job.id
-        # Its owner's options, with hosts and accounts, are nobody else's business.
-        shown = placement.model_copy(update={"target": placement.target.model_copy(update={"options": {}})})
-        if results.is_begun(came):
-            shutil.rmtree(work.folder, ignore_errors=True)
-            with suppress(StoreError):  # damaged: the job is told as failed, without a result
-                mark_placed(came, shown)
-                came.rename(work.folder)
-        shutil.rmtree(work.path / "in", ignore_errors=True)
-        failure, is_stopped = explain_ending(placement), attempt.why is not None
-        result = seal(work, job, self.home, Ending(1, cancelled=is_stopped, failure=failure))
-        if result.state is ResultState.PARTIAL and not is_stopped:
-            kept = ResultFolder(work.folder, job, result)
-            kept.update(failure=failure)
-            kept.save()
-            return kept.result
-        return result
 
     async def _deliver(self, packed: list[PlacedAttempt]) -> None:
         """Leave nothing of what was fetched at the target, and have it sent."""
@@ -413,6 +383,37 @@ class TargetWorker:
     async def _ask(self, verb: Callable[..., T], *given: Any) -> T:
         """Call the executor: one call at a time, in a thread of its own."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, partial(verb, *given))
+
+
+def _find_scripts(job: Job, home: Home) -> Job:
+    """Return the job with the path of its script's folder in this agent's cache, if it has one that travels."""
+    found = REFERENCE.fullmatch(job.workload.folder or "")
+    if found is None:
+        return job
+    path = str(home.cache / "scripts" / found[1])
+    return Job.read_json(job.model_dump_json().replace(json.dumps(found[0]), json.dumps(path)))
+
+
+def _seal_fetched(attempt: PlacedAttempt, placement: Placement, home: Home) -> Result:
+    """Make a folder that can be sent of what came, if anything did."""
+    work, job = attempt.work, attempt.lease.job
+    came = work.path / "in" / RESULT / job.id
+    # Its owner's options, with hosts and accounts, are nobody else's business.
+    shown = placement.model_copy(update={"target": placement.target.model_copy(update={"options": {}})})
+    if results.is_begun(came):
+        shutil.rmtree(work.folder, ignore_errors=True)
+        with suppress(StoreError):  # damaged: the job is told as failed, without a result
+            results.mark_placed(came, shown)
+            came.rename(work.folder)
+    shutil.rmtree(work.path / "in", ignore_errors=True)
+    failure, is_stopped = explain_ending(placement), attempt.why is not None
+    result = seal(work, job, home, Ending(1, cancelled=is_stopped, failure=failure))
+    if result.state is ResultState.PARTIAL and not is_stopped:
+        kept = ResultFolder(work.folder, job, result)
+        kept.update(failure=failure)
+        kept.save()
+        return kept.result
+    return result
 
 
 def _now_s() -> float:

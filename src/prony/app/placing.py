@@ -13,27 +13,30 @@ from prony.app import experiment_data, results
 from prony.app.bench import draft_experiment
 from prony.app.check_jobs import check_alone, check_target
 from prony.app.targets import ask_target, find_target, open_executor, target_names
-from prony.dispatch.placing import is_placed_again, next_look_s, nodes_to_avoid, placement_key
+from prony.dispatch.placing import (
+    is_placed_again,
+    next_look_s,
+    nodes_to_avoid,
+    observe,
+    placement_key,
+    sum_expected_s,
+)
 from prony.errors import ConflictError, NotFoundError, PronyError, TransportError
 from prony.model.event import Event
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import ExperimentData
 from prony.model.job import Job
-from prony.model.result import Failure, Result, ResultState
+from prony.model.result import ResultState
 from prony.model.states import OVER, outcome_of_results
 from prony.model.target import Handle, Observation, Payload, PlaceEnding, Placement, PlacePhase, Target
 from prony.ports.clock import Clock, SystemClock
 from prony.ports.executor import Executor
-from prony.ports.workload import kind_of
 from prony.recipe import LoadedRecipe, dump, loads
-from prony.runner.folder import write_noun
 from prony.runner.job_folder import RESULT, write_job_folder
-from prony.store.folder import read_noun
 from prony.store.home import Home
 from prony.store.placements import Placements
 from prony.store.store import Store
 
-NOTE = "placement.json"
 _LONGEST_PAUSE_S = 60.0
 
 
@@ -268,7 +271,7 @@ class RemoteRuns:
         """Move one result to its place and record it; a folder that is there was moved before a crash."""
         kept = self._store.home.result_folder(placement.experiment_id, job_id, placement.attempt)
         if not kept.exists() and results.is_begun(came):
-            mark_placed(came, placement)
+            results.mark_placed(came, placement)
             kept.parent.mkdir(parents=True, exist_ok=True)
             came.rename(kept)
         if results.is_begun(kept):
@@ -313,46 +316,3 @@ class RemoteRuns:
 
     def _save(self, placement: Placement, **changes: object) -> Placement:
         return self.placements.save(placement.model_copy(update=changes))
-
-
-def sum_expected_s(jobs: Sequence[Job]) -> float | None:
-    """Return how long jobs say that they last one after another; None where one does not say."""
-    told = [kind_of(job.workload).prepare.expected_seconds(job) for job in jobs]
-    return None if None in told else sum(one for one in told if one is not None)
-
-
-def mark_placed(folder: Path, placement: Placement) -> None:
-    """Note in a result that came from a target where it ran; it is void where its job was suspended meanwhile."""
-    write_noun(folder / NOTE, placement)
-    results.mend(folder)
-    result = read_noun(folder / "result.json", Result)
-    write_noun(folder / "result.json", result.model_copy(update={"placement": placement.note()}))
-    if placement.is_suspect:
-        _void_suspended(folder, placement)
-
-
-def observe(placement: Placement, seen: Observation) -> Placement:
-    """Return a placement with what was seen of it."""
-    changes = {
-        "phase": seen.phase,
-        "state": seen.state or placement.state,
-        "reason": seen.reason,
-        "ending": PlaceEnding.LOST if seen.phase is PlacePhase.LOST else seen.ending,
-        "nodes": seen.nodes or placement.nodes,
-        "is_suspect": placement.is_suspect or seen.is_suspect,
-        "started_at": placement.started_at or seen.started_at,
-        "offset": seen.offset,
-    }
-    return placement.model_copy(update=changes)
-
-
-def _void_suspended(folder: Path, placement: Placement) -> None:
-    """Make a result fail whose job was stopped and continued: the clock ran while it did not."""
-    failure = Failure(
-        code="suspended",
-        message=f"{placement.target.name} suspended the job while it was measured",
-        hint="run it again where jobs are not suspended",
-        whose="prony",
-    )
-    result = read_noun(folder / "result.json", Result)
-    write_noun(folder / "result.json", result.model_copy(update={"state": ResultState.FAILED, "failure": failure}))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from prony.model.job import Job
 from prony.model.result import Failure
-from prony.model.target import PlaceEnding, Placement, PlacePhase
+from prony.model.target import Observation, PlaceEnding, Placement, PlacePhase
+from prony.ports.workload import kind_of
 
 _FIRST_LOOK_S, _MOST_S, _GROWTH = 0.5, 60.0, 1.5
 _WATCHED_S = 2.0
@@ -14,6 +18,27 @@ _ELSEWHERE = frozenset({PlaceEnding.NODE, PlaceEnding.LOST, PlaceEnding.PREEMPTE
 def placement_key(experiment_id: str, attempt: int, home_id: str) -> str:
     """Return a name that is used once, and that schedulers, file systems and clusters all take."""
     return f"prony-{experiment_id}-{attempt}-{home_id}".lower()[:63]
+
+
+def observe(placement: Placement, seen: Observation) -> Placement:
+    """Return a placement with what was seen of it."""
+    changes = {
+        "phase": seen.phase,
+        "state": seen.state or placement.state,
+        "reason": seen.reason,
+        "ending": PlaceEnding.LOST if seen.phase is PlacePhase.LOST else seen.ending,
+        "nodes": seen.nodes or placement.nodes,
+        "is_suspect": placement.is_suspect or seen.is_suspect,
+        "started_at": placement.started_at or seen.started_at,
+        "offset": seen.offset,
+    }
+    return placement.model_copy(update=changes)
+
+
+def sum_expected_s(jobs: Sequence[Job]) -> float | None:
+    """Return how long jobs say that they last one after another; None where one does not say."""
+    told = [kind_of(job.workload).prepare.expected_seconds(job) for job in jobs]
+    return None if None in told else sum(one for one in told if one is not None)
 
 
 def is_placed_again(placement: Placement, most: int) -> bool:
