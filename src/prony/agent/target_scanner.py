@@ -15,7 +15,7 @@ from prony.app.targets import open_executor
 from prony.dispatch.facts import facts_of
 from prony.dispatch.placing import next_look_s, placement_key
 from prony.errors import CapacityError, NotFoundError, PronyError, StoreError, TransportError
-from prony.model.agent import Capabilities
+from prony.model.agent import Capabilities, Fact
 from prony.model.base import Noun
 from prony.model.target import Handle, Payload, PlacePhase, Target, TargetOffer
 from prony.ports.executor import Executor
@@ -64,13 +64,13 @@ class TargetScanner:
         found = self._read_kept() or self._ask()
         labels = dict(self._settings.labels)
         offer = TargetOffer(name=self._target.name, kind=self._target.kind, slots=self._settings.slots)
-        facts = {}
+        told: dict[str, Fact] = {"target": self._target.name, "target.kind": self._target.kind}
+        facts = told
         if found.device is not None:
             facts = facts_of(
                 found.device, found.engines, abilities=found.abilities, labels=labels, cached_models=(),
-                policy=self._settings.policy(),
+                policy=self._settings.policy() | told,
             )  # fmt: skip
-        facts |= {"target": self._target.name, "target.kind": self._target.kind}
         return found.model_copy(update={"labels": labels, "facts": facts, "target": offer})
 
     def _read_kept(self) -> Capabilities | None:
