@@ -10,10 +10,8 @@ import signal
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass
 
-from prony.agent.attempt import Why
 from prony.agent.capabilities import CapabilityScanner
 from prony.agent.enrolment import AgentEnrolment
-from prony.agent.finalize_attempt import salvage
 from prony.agent.heartbeat import Heartbeats
 from prony.agent.identity import Slot, hold_slot
 from prony.agent.logs import AgentLog
@@ -22,7 +20,9 @@ from prony.agent.server_client import Refused, ServerClient, ask_again_for
 from prony.agent.settings import DEFAULT_SERVER, AgentSettings
 from prony.agent.spool import LEAST_FREE_BYTES, Spool
 from prony.agent.stopping import cancel_tasks
-from prony.agent.worker import LEAVING, Worker
+from prony.agent.target_scanner import TargetScanner
+from prony.agent.target_worker import TargetWorker
+from prony.agent.worker import LEAVING, LeaseWorker, Worker
 from prony.client.wire import base_of, delays
 from prony.errors import ConflictError, PronyError, StoreError, TransportError
 from prony.model.agent import AgentState, DiskShortage, Enrolled, Heartbeat, HeartbeatAnswer
@@ -39,7 +39,7 @@ _HAND_BACK_S = 5.0
 _TROUBLE_S = 5.0
 # So often in a row another process may take this agent's place before this one gives up.
 _MOST_RIVALS = 5
-_MOST_BEATEN = 100
+_MOST_BEATEN = 1000
 
 
 class AgentProcess:
@@ -51,12 +51,19 @@ class AgentProcess:
         self.link = link
         self.log = log
         self.spool = Spool(slot.spool, least_free_bytes=settings.least_free_bytes or LEAST_FREE_BYTES)
-        self.worker = Worker(home, link, settings, self.spool, log=log)
+        self.worker: LeaseWorker
+        abilities: CapabilityScanner | TargetScanner
+        if settings.target is None:
+            self.worker = Worker(home, link, settings, self.spool, log=log)
+            abilities = CapabilityScanner(home, settings)
+        else:
+            self.worker = TargetWorker(home, link, settings, self.spool, settings.target, log=log)
+            abilities = TargetScanner(slot.path, home, settings, settings.target, log)
         self.metrics = self.worker.metrics
         self.stopping = self.worker.stopping
         self.uploader = self.worker.uploader
         self.condition = self.worker.condition
-        self.membership = AgentEnrolment(slot, link, CapabilityScanner(home, settings), settings, given=given, log=log)
+        self.membership = AgentEnrolment(slot, link, abilities, settings, given=given, log=log)
         self.pulse = Heartbeats(
             link, say=self._heartbeat, hear=self._hear, dismissed=self._enrol_again, metrics=self.metrics, log=log
         )
@@ -74,21 +81,23 @@ class AgentProcess:
     async def run(self) -> None:
         """Live. Returns when it was asked to stop and has; raises where the server does not want this agent."""
         await self._take_up()
-        sending = asyncio.create_task(self.uploader.run())  # what waits here need not wait until this life is known
+        # What waits here, or is elsewhere, need not wait until this life is known.
+        beside = {asyncio.create_task(self.uploader.run()), asyncio.create_task(self.worker.run())}
         try:
             if await self._enrol():
-                await self._serve(sending)
+                await self._serve(beside)
             await self._leave()
         finally:
-            await cancel_tasks(sending)
+            self.membership.close()
+            await cancel_tasks(*beside)
 
-    async def _serve(self, sending: asyncio.Task[None]) -> None:
+    async def _serve(self, beside: set[asyncio.Task[None]]) -> None:
         """Work until asked to stop."""
         working = asyncio.create_task(self._work())
         beating = asyncio.create_task(self.pulse.run(lambda: self.membership.id, lambda: self.membership.ttl_s))
         announcing = asyncio.create_task(self._announce())
         try:
-            done, _ = await asyncio.wait({working, beating, sending}, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait({working, beating, *beside}, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()  # the others end by a fault alone, and must not end in silence
             await announcing
@@ -100,22 +109,11 @@ class AgentProcess:
 
     async def _take_up(self) -> None:
         """Make late results of what an earlier life left, and send them while its leases may still hold."""
-        await self._salvage()
+        await self.worker.take_up()
         await self.uploader.load()
         if self.uploader.unsent and self.membership.is_known:
             self.log.info("results of an earlier life wait to be sent", results=len(self.uploader.unsent))
             await self.stopping.unless_asked(self.uploader.send_waiting(at_once=True))
-
-    async def _salvage(self) -> None:
-        self.worker.has_leftovers = False
-        for work in await asyncio.to_thread(self.spool.find_unfinished):
-            try:
-                is_kept = await asyncio.to_thread(salvage, self.spool, work)
-            except PronyError as exc:
-                self.worker.has_leftovers = True
-                self.log.alarm("cannot take up what was left", work=work.path.name, reason=exc.message)
-                continue
-            self.log.info("taken up" if is_kept else "nothing to keep of", work=work.path.name)
 
     async def _enrol(self) -> bool:
         """Enrol, however long the server is away; False where the end was asked for before."""
@@ -123,7 +121,7 @@ class AgentProcess:
         pauses = delays(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while not self.stopping.is_asked:
             try:
-                enrolled = await self.stopping.unless_asked(self.membership.enroll())
+                enrolled = await self.stopping.unless_asked(self.membership.enroll(self.worker.outliving))
             except TransportError as exc:
                 self.pulse.lost(exc.message)
             except Refused as exc:
@@ -140,6 +138,7 @@ class AgentProcess:
     def _log_state(self, state: AgentState, reason: str) -> None:
         me = self.membership
         self.pulse.note_contact()
+        self.worker.note_enrolled()
         self.log.info("enrolled", server=self.link.base, agent_id=me.id, name=me.name, incarnation=me.incarnation)
         if state is AgentState.FAULTY:
             hint = f"when it is repaired: prony agents reset {me.id}"
@@ -172,7 +171,7 @@ class AgentProcess:
         if not await self._has_room():
             return None
         if self.worker.has_leftovers:
-            await self._salvage()
+            await self.worker.take_up()
             await self.uploader.load()
         if self._must_enroll:
             self._must_enroll = False
@@ -282,16 +281,14 @@ class AgentProcess:
         )
 
     def _hear(self, answer: HeartbeatAnswer) -> None:
-        attempt = self.worker.attempt
-        if attempt is not None and attempt.lease.id in answer.cancel:
-            attempt.ask_to_stop(Why.CANCELLED)
+        self.worker.cancel(answer.cancel)
         if answer.drain and not self.condition.is_draining:
             self.log.info("the server drains this agent: no new jobs until it is reset")
             self.condition.to(AgentState.DRAINING)
         elif not answer.drain and self.condition.is_draining and not self.stopping.is_asked:
             self.log.info("the server gives this agent jobs again")
             self.condition.to(AgentState.ACTIVE)
-            if attempt is not None:
+            if self.worker.is_busy:
                 self.condition.to(AgentState.BUSY)
 
     def _enrol_again(self, refused: Refused) -> None:

@@ -34,6 +34,10 @@ class CapabilityScanner:
         name = self.settings.device_name
         return found.model_copy(update={"name": name}) if name else found
 
+    @property
+    def device_name(self) -> str:
+        return self.device.name
+
     def look(self) -> Capabilities:
         """Return what is offered now. Engines are started anew only where one was added or removed since."""
         with ThreadPoolExecutor(1) as pool:  # beside the engines, which take longer
@@ -57,6 +61,9 @@ class CapabilityScanner:
             labels=labels,
             version=__version__,
         )
+
+    def close(self) -> None:
+        """Do nothing: a look here is short."""
 
     def _look_at_engines(self) -> None:
         installed = self._read_environment_stamps()

@@ -10,6 +10,7 @@ from prony.agent.identity import Identity, Slot, agent_name, device_key, new_inc
 from prony.agent.logs import AgentLog
 from prony.agent.server_client import Refused, ask_again_for
 from prony.agent.settings import AgentSettings
+from prony.agent.target_scanner import TargetScanner
 from prony.errors import TransportError
 from prony.model.agent import Capabilities, Enrolled, Enrolment
 from prony.ports.agent_link import ServerLink
@@ -28,7 +29,7 @@ class AgentEnrolment:
         self,
         slot: Slot,
         link: ServerLink,
-        abilities: CapabilityScanner,
+        abilities: CapabilityScanner | TargetScanner,
         settings: AgentSettings,
         *,
         given: str | None,
@@ -44,7 +45,7 @@ class AgentEnrolment:
         self._log = log
         self._offered = Capabilities()
         self._looked_s: float | None = None
-        self.name = agent_name(slot, settings.device_name or abilities.device.name)
+        self.name = agent_name(slot, settings.device_name or abilities.device_name)
         known = slot.identity()
         self.is_known = known is not None and known.id is not None
         # Chosen here and written down first: if the answer is lost, the next try is no second agent.
@@ -60,20 +61,21 @@ class AgentEnrolment:
         self._offered = await asyncio.to_thread(self._abilities.look)
         self._looked_s = asyncio.get_running_loop().time()
 
-    async def enroll(self) -> Enrolled:
-        """Introduce this life of the agent; from now on its own token is used, if it got one."""
+    async def enroll(self, holding: tuple[str, ...] = ()) -> Enrolled:
+        """Introduce this life of the agent, which goes on with the leases of an earlier one that it is `holding`; from
+        now on its own token is used, if it got one."""
         await asyncio.to_thread(self._slot.keep, self.identity)
         if self._link.token is None:
             self._link.token = await self._find_owner_token()
         try:
-            enrolled = await self._link.enroll(self._enrolment())
+            enrolled = await self._link.enroll(self._enrolment(holding))
         except Refused as exc:
             given = self._given or await self._find_owner_token()
             if exc.status != 401 or not given or self._link.token == given:
                 raise
             self._log.warning("the stored token is not taken any more, enrolling with the one that was given")
             self._link.token = given
-            enrolled = await self._link.enroll(self._enrolment())
+            enrolled = await self._link.enroll(self._enrolment(holding))
         token = enrolled.token or (self.identity.token if self._link.token == self.identity.token else None)
         self.identity = Identity(server=self.identity.server, id=enrolled.agent.id, token=token)
         await asyncio.to_thread(self._slot.keep, self.identity)
@@ -85,14 +87,21 @@ class AgentEnrolment:
     async def _find_owner_token(self) -> str | None:
         return await asyncio.to_thread(self._link.find_owner_token, self._abilities.home)
 
-    def _enrolment(self) -> Enrolment:
+    def _enrolment(self, holding: tuple[str, ...]) -> Enrolment:
         return Enrolment(
             id=self.id,
             name=self.name,
-            device_key=device_key(self._slot, is_shared=self._settings.share_device),
+            device_key=device_key(
+                self._slot, is_shared=self._settings.share_device or self._settings.target is not None
+            ),
             incarnation=self.incarnation,
             capabilities=self._offered,
+            holding=holding,
         )
+
+    def close(self) -> None:
+        """Look at nothing more: what is being asked of another machine is given up."""
+        self._abilities.close()
 
     async def refresh(self) -> None:
         """Tell the server where something has changed; looked at once a minute at most, between jobs."""

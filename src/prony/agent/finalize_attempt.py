@@ -26,10 +26,12 @@ _DETAIL = 3000
 
 @dataclass(frozen=True)
 class Ending:
-    """How a runner ended. `cancelled`: because it was asked to, and what there is is all that there will be."""
+    """How a runner ended. `cancelled`: because it was asked to, and what there is is all that there will be; `failure`:
+    why it left no whole result, where more is known than its exit code."""
 
     exit_code: int
     cancelled: bool = False
+    failure: Failure | None = None
 
 
 def seal(work: Work, job: Job, home: Home, ending: Ending) -> Result:
@@ -87,6 +89,8 @@ def _finish_folder(work: Work, job: Job, home: Home, ending: Ending) -> Result:
 def _failure(work: Work, ending: Ending) -> Failure:
     if ending.cancelled:
         return Failure(code="cancelled", message="stopped before it came to its end", whose="prony")
+    if ending.failure is not None:
+        return ending.failure
     return Failure(
         code=RunnerLostError.code,
         message=f"the runner ended with {_describe_exit(ending.exit_code)}",

@@ -16,6 +16,7 @@ KNOWN: dict[str, tuple[str, str]] = {
     "jobs_total": ("counter", "jobs that ended here, by the state of their result"),
     "job_seconds_total": ("counter", "time spent in runners"),
     "job_running_seconds": ("gauge", "how long the job that runs has been running"),
+    "jobs_placed": ("gauge", "jobs of a stand-in agent that are at its target"),
     "leases_returned_total": ("counter", "jobs handed back without a result"),
     "spool_results": ("gauge", "results on this disk that the server has not yet"),
     "spool_bytes": ("gauge", "their size"),

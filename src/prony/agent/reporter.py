@@ -19,6 +19,7 @@ from prony.client.wire import delays
 from prony.errors import TransportError
 from prony.model.event import Event
 from prony.model.lease import Progress
+from prony.model.target import PlacementNote
 from prony.ports.agent_link import ServerLink
 
 # A server takes 256 Ki characters in one call.
@@ -119,6 +120,8 @@ class Reporter:
         self._log = log
         self._events: deque[Event] = deque(maxlen=_MOST_REMEMBERED)
         self._offset = 0
+        self._placed: PlacementNote | None = None
+        self._placement: PlacementNote | None = None  # not told yet
         self._something = asyncio.Event()
 
     def event(self, event: Event) -> None:
@@ -130,6 +133,13 @@ class Reporter:
         """Add a line to the job's log."""
         self._journal.say(text)
         self._something.set()
+
+    def place(self, note: PlacementNote) -> None:
+        """Tell where the job is at a target and how it fares there; only the newest counts."""
+        if note != self._placed:
+            self._placed = self._placement = note
+            self._journal.say(f"{note.phase} at {note.target} {note.reason}".strip())
+            self._something.set()
 
     async def run(self) -> None:
         """Report for as long as this is not cancelled; a server that is away hears all of it later."""
@@ -159,13 +169,12 @@ class Reporter:
         """Send the next batch, if there is one; return False where it is to be tried again."""
         self._journal.gather()
         events = tuple(self._events)[:_MOST_EVENTS]
-        text = self._journal.piece(self._offset)
-        if not events and not text:
+        text, placement = self._journal.piece(self._offset), self._placement
+        if not events and not text and placement is None:
             return True
+        told = Progress(events=events, log_offset=self._offset, log=text, placement=placement)
         try:
-            answer = await self._link.progress(
-                self._lease_id, Progress(events=events, log_offset=self._offset, log=text)
-            )
+            answer = await self._link.progress(self._lease_id, told)
         except Refused as exc:
             return self._handle_refusal(exc)
         except TransportError as exc:
@@ -175,6 +184,8 @@ class Reporter:
             if self._events and self._events[0] is event:  # it may have been forgotten meanwhile
                 self._events.popleft()
         self._offset += len(text.encode())
+        if self._placement is placement:
+            self._placement = None
         if self._events or self._journal.piece(self._offset):
             self._something.set()
         if answer.cancel:

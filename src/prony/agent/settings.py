@@ -9,19 +9,22 @@ from pathlib import Path
 
 from prony.errors import InputError
 from prony.model.agent import Fact
+from prony.model.target import Target
 from prony.ports.agent_link import OtherServer
 from prony.ports.models import AGENT_POLICY, ModelPolicy, policy_of
 from prony.ports.workload import default_kinds, kind_names
 
 # Where `prony server` listens unless it is told otherwise.
 DEFAULT_SERVER = "http://127.0.0.1:7337"
+DEFAULT_SLOTS = 20
 
 
 @dataclass(frozen=True)
 class AgentSettings:
     """`drain_timeout_s`: how long a job may go on after SIGTERM before it is handed back. `address`: where other agents
     reach this machine; by default the address that it has towards the server. `other_server`: another program's
-    orchestrator, served instead of a Prony server."""
+    orchestrator, served instead of a Prony server. `target`: where jobs run instead of on this device, at most `slots`
+    of them at once."""
 
     name: str | None = None
     address: str | None = None
@@ -35,6 +38,15 @@ class AgentSettings:
     kinds: tuple[str, ...] = field(default_factory=default_kinds)
     least_free_bytes: int | None = None
     other_server: OtherServer | None = None
+    target: Target | None = None
+    slots: int = DEFAULT_SLOTS
+
+    def variables(self) -> dict[str, str]:
+        """Return what a runner is told of this agent by its environment."""
+        found = dict(self.models.variables())
+        if self.labels:
+            found["PRONY_LABELS"] = ",".join(f"{key}={value}" for key, value in self.labels.items())
+        return found
 
     def policy(self) -> dict[str, Fact]:
         """Return what this device's owner allows and is installed here, as facts."""

@@ -16,6 +16,8 @@ from prony.errors import NotFoundError, StoreError
 from prony.model.agent import DiskShortage
 from prony.model.base import Noun
 from prony.model.lease import Lease
+from prony.model.states import PLACEMENT, check_transition
+from prony.model.target import Placement
 from prony.store.folder import read_noun
 from prony.store.home import safe_id
 from prony.store.result_tar import disk_told, pack, sync_folder
@@ -73,6 +75,10 @@ class Work:
         return self.path / "meta.json"
 
     @property
+    def placement_file(self) -> Path:
+        return self.path / "placement.json"
+
+    @property
     def is_packed(self) -> bool:
         return self.meta_file.exists() and self.tar.exists()
 
@@ -81,6 +87,13 @@ class Work:
 
     def meta(self) -> Meta:
         return read_noun(self.meta_file, Meta)
+
+    def find_placement(self) -> Placement | None:
+        """Return where the attempt was placed, or is about to be; None where nothing was sent anywhere."""
+        try:
+            return read_noun(self.placement_file, Placement)
+        except NotFoundError:
+            return None
 
     def find_packed(self) -> Meta | None:
         """Return what is packed here, or None: also where the uploader's thread removes it in this moment."""
@@ -134,6 +147,14 @@ class Spool:
         shutil.rmtree(work.folder, ignore_errors=True)
         return meta
 
+    def keep_placement(self, work: Work, placement: Placement) -> None:
+        """Write down what is about to be done with an attempt at a target, or was; refuse what cannot follow."""
+        before = work.find_placement()
+        if before is not None and before.phase is not placement.phase:
+            check_transition(PLACEMENT, f"placement {placement.key}", before.phase, placement.phase)
+        with disk_told(work.path):
+            _write(work.placement_file, placement)
+
     def waiting(self) -> list[tuple[Work, Meta]]:
         """Return what is packed and not yet sent, oldest first; what cannot be read is set aside."""
         found = []
@@ -151,6 +172,11 @@ class Spool:
     def find_unfinished(self) -> list[Work]:
         """Return the attempts that an earlier life of this agent left before their result was packed."""
         return [work for work in self._works() if not work.is_packed]
+
+    def placed(self) -> list[tuple[Work, Placement]]:
+        """Return what is at a target, or may be, packed or not."""
+        found = ((work, work.find_placement()) for work in self._works())
+        return [(work, placement) for work, placement in found if placement is not None]
 
     def remove(self, work: Work) -> None:
         """Forget an attempt. The mark goes first: what a crash leaves is then no result that waits."""

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Protocol
 
 from prony.agent.attempt import RunningAttempt, Why, address_towards
-from prony.agent.finalize_attempt import Ending, decline_work, seal
+from prony.agent.finalize_attempt import Ending, decline_work, salvage, seal
 from prony.agent.logs import AgentLog
 from prony.agent.metrics import AgentMetrics
 from prony.agent.server_client import Refused, ask_again_for
@@ -28,6 +29,64 @@ from prony.model.states import AGENT, check_transition
 from prony.ports.agent_link import ServerLink
 from prony.runner.script_folders import REFERENCE, unpack_scripts
 from prony.store.home import Home
+
+
+class LeaseWorker(Protocol):
+    """What an agent does with leases: runs them here, or has them run elsewhere."""
+
+    stopping: Stopping
+    metrics: AgentMetrics
+    uploader: Uploader
+    condition: AgentCondition
+    has_leftovers: bool
+
+    @property
+    def holding(self) -> tuple[str, ...]:
+        """Return every lease that this agent answers for."""
+        ...
+
+    @property
+    def open_lease_ids(self) -> tuple[str, ...]:
+        """Return every lease that this agent has heard of and not brought to its end."""
+        ...
+
+    @property
+    def outliving(self) -> tuple[str, ...]:
+        """Return the leases of an earlier life whose jobs went on without it."""
+        ...
+
+    @property
+    def is_busy(self) -> bool:
+        """Is there a job under way?"""
+        ...
+
+    async def take_up(self) -> None:
+        """Go on with what an earlier life left, or make late results of it."""
+        ...
+
+    async def run(self) -> None:
+        """Do what is to be done beside single leases, for as long as this is not cancelled."""
+        ...
+
+    async def carry_out(self, lease: Lease) -> Lease | None:
+        """Take a lease; return when the next may be asked for, or with the next where the server gave it."""
+        ...
+
+    async def hand_back(self, lease_id: str, reason: str) -> None:
+        """Let another agent have the job at once."""
+        ...
+
+    def cancel(self, lease_ids: Collection[str]) -> None:
+        """Have the jobs of these leases stopped, as far as they are under way."""
+        ...
+
+    def note_enrolled(self) -> None:
+        """Hear that the server knows this life of the agent."""
+        ...
+
+    def note_time(self) -> None:
+        """Let the metrics say how long the job has been running."""
+        ...
 
 
 class AgentCondition:
@@ -70,6 +129,42 @@ async def _fetch_scripts(job: Job, link: ServerLink, home: Home) -> None:
         await asyncio.to_thread(unpack_scripts, tar, found[1], home.cache)
 
 
+async def prepare_job(job: Job, link: ServerLink, home: Home, kinds: Collection[str]) -> Failure | None:
+    """Have here what a job needs of the server; return why it is not run at all, where the answer would stay so."""
+    if job.workload.kind not in kinds:
+        return Failure(
+            code="kind_refused",
+            message=f"this agent runs no jobs of the kind {job.workload.kind}",
+            hint="the agent's owner may allow it: `prony agent start --kinds`",
+            whose="capacity",
+        )
+    try:
+        await _fetch_scripts(job, link, home)
+    except (Refused, InputError) as exc:
+        error = exc.error if isinstance(exc, Refused) else exc
+        return Failure(code=error.code, message=error.message, hint=error.hint, phase="prepare", whose="input")
+    return None
+
+
+async def hand_back_lease(link: ServerLink, lease_id: str, reason: str, metrics: AgentMetrics, log: AgentLog) -> None:
+    """Let another agent have a job at once."""
+    metrics.count("leases_returned_total")
+    try:
+        await ask_again_for(lambda: link.hand_back(lease_id, reason), _HAND_BACK_S)
+        log.info("handed back", lease_id=lease_id, reason=reason)
+    except (TransportError, Refused) as exc:
+        # Nobody renews it from now on, so it runs out; or this agent is given it again.
+        log.warning("could not hand back", lease_id=lease_id, reason=str(exc))
+
+
+def note_condition(metrics: AgentMetrics, log: AgentLog, before: AgentState, state: AgentState) -> None:
+    """Let metrics and log tell what an agent is doing."""
+    for one in (AgentState.ACTIVE, AgentState.BUSY, AgentState.CLEANUP, AgentState.DRAINING):
+        metrics.set("state", float(one is state), state=one.value)
+    if before is not state:
+        log.debug("state", before=before.value, state=state.value)
+
+
 _HURRY_S = 2.0
 _HAND_BACK_S = 5.0
 LEAVING = "the agent is being stopped"
@@ -108,6 +203,36 @@ class Worker:
         running = (self.attempt.lease.id,) if self.attempt else ()
         return tuple(dict.fromkeys((*running, *lease_ids)))
 
+    @property
+    def outliving(self) -> tuple[str, ...]:
+        """Return nothing: a runner ends with its agent."""
+        return ()
+
+    @property
+    def is_busy(self) -> bool:
+        return self.attempt is not None
+
+    def cancel(self, lease_ids: Collection[str]) -> None:
+        """Stop the job that runs, where it is one of these."""
+        if self.attempt is not None and self.attempt.lease.id in lease_ids:
+            self.attempt.ask_to_stop(Why.CANCELLED)
+
+    async def take_up(self) -> None:
+        """Make late results of what an earlier life left."""
+        self.has_leftovers = False
+        for work in await asyncio.to_thread(self.spool.find_unfinished):
+            try:
+                is_kept = await asyncio.to_thread(salvage, self.spool, work)
+            except PronyError as exc:
+                self.has_leftovers = True
+                self.log.alarm("cannot take up what was left", work=work.path.name, reason=exc.message)
+                continue
+            self.log.info("taken up" if is_kept else "nothing to keep of", work=work.path.name)
+
+    async def run(self) -> None:
+        """Do nothing beside the one lease."""
+        await asyncio.Event().wait()
+
     async def carry_out(self, lease: Lease) -> Lease | None:
         """Run one job and see to its result; return the next lease where the server gave it with the answer.
 
@@ -131,35 +256,16 @@ class Worker:
 
     async def hand_back(self, lease_id: str, reason: str) -> None:
         """Let another agent have the job at once."""
-        self.metrics.count("leases_returned_total")
-        try:
-            await ask_again_for(lambda: self.link.hand_back(lease_id, reason), _HAND_BACK_S)
-            self.log.info("handed back", lease_id=lease_id, reason=reason)
-        except (TransportError, Refused) as exc:
-            # Nobody renews it from now on, so it runs out; or this agent is given it again.
-            self.log.warning("could not hand back", lease_id=lease_id, reason=str(exc))
+        await hand_back_lease(self.link, lease_id, reason, self.metrics, self.log)
 
     # Inside
 
     async def _run_job(self, lease: Lease, work: Work, log: AgentLog) -> Meta | None:
         """Have the result of a job on this disk; None where there is to be none."""
-        kind = lease.job.workload.kind
-        if kind not in self.settings.kinds:
-            log.warning("not run here: its kind is not allowed", kind=kind)
-            failure = Failure(
-                code="kind_refused",
-                message=f"this agent runs no jobs of the kind {kind}",
-                hint="the agent's owner may allow it: `prony agent start --kinds`",
-                whose="capacity",
-            )
-            result = await asyncio.to_thread(decline_work, work, lease.job, self.home, failure)
-            return await self._pack_result(work, result, log)
-        try:
-            await _fetch_scripts(lease.job, self.link, self.home)
-        except (Refused, InputError) as exc:  # asked again, the answer would be the same
-            error = exc.error if isinstance(exc, Refused) else exc
-            failure = Failure(code=error.code, message=error.message, hint=error.hint, phase="prepare", whose="input")
-            result = await asyncio.to_thread(decline_work, work, lease.job, self.home, failure)
+        refusal = await prepare_job(lease.job, self.link, self.home, self.settings.kinds)
+        if refusal is not None:
+            log.warning("not run here", reason=refusal.message)
+            result = await asyncio.to_thread(decline_work, work, lease.job, self.home, refusal)
             return await self._pack_result(work, result, log)
         self.attempt = RunningAttempt(lease, work, self.link, log)
         log.info("job begins", title=lease.job.title, lease_id=lease.id)
@@ -181,9 +287,7 @@ class Worker:
         self._begun_s = asyncio.get_running_loop().time()
         draining = asyncio.create_task(self._watch_drain(attempt))
         try:
-            variables = self.settings.models.variables()
-            if self.settings.labels:
-                variables["PRONY_LABELS"] = ",".join(f"{key}={value}" for key, value in self.settings.labels.items())
+            variables = self.settings.variables()
             if attempt.lease.job.part is not None:
                 found = await asyncio.to_thread(address_towards, self.link.base)
                 variables["PRONY_ADDRESS"] = self.settings.address or found
@@ -216,16 +320,16 @@ class Worker:
         answer = await self.stopping.unless_hurried(sending)
         return answer.lease if answer else None
 
+    def note_enrolled(self) -> None:
+        """Do nothing: no job of an earlier life goes on here."""
+
     def note_time(self) -> None:
         """Let the metrics say how long the job has been running."""
         if self.attempt is not None:
             self.metrics.set("job_running_seconds", asyncio.get_running_loop().time() - self._begun_s)
 
     def _note_state(self, before: AgentState, state: AgentState) -> None:
-        for one in (AgentState.ACTIVE, AgentState.BUSY, AgentState.CLEANUP, AgentState.DRAINING):
-            self.metrics.set("state", float(one is state), state=one.value)
-        if before is not state:
-            self.log.debug("state", before=before.value, state=state.value)
+        note_condition(self.metrics, self.log, before, state)
 
 
 def _latest_calibration(home: Home, log: AgentLog) -> str | None:

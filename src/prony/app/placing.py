@@ -13,26 +13,30 @@ from prony.app import experiment_data, results
 from prony.app.bench import draft_experiment
 from prony.app.check_jobs import check_alone, check_target
 from prony.app.targets import ask_target, find_target, open_executor, target_names
-from prony.dispatch.placing import is_placed_again, next_look_s, nodes_to_avoid, placement_key
+from prony.dispatch.placing import (
+    is_placed_again,
+    next_look_s,
+    nodes_to_avoid,
+    observe,
+    placement_key,
+    sum_expected_s,
+)
 from prony.errors import ConflictError, NotFoundError, PronyError, TransportError
 from prony.model.event import Event
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import ExperimentData
 from prony.model.job import Job
-from prony.model.result import Failure, Result, ResultState
+from prony.model.result import ResultState
 from prony.model.states import OVER, outcome_of_results
 from prony.model.target import Handle, Observation, Payload, PlaceEnding, Placement, PlacePhase, Target
 from prony.ports.clock import Clock, SystemClock
 from prony.ports.executor import Executor
 from prony.recipe import LoadedRecipe, dump, loads
-from prony.runner.folder import write_noun
 from prony.runner.job_folder import RESULT, write_job_folder
-from prony.store.folder import read_noun
 from prony.store.home import Home
 from prony.store.placements import Placements
 from prony.store.store import Store
 
-NOTE = "placement.json"
 _LONGEST_PAUSE_S = 60.0
 
 
@@ -158,7 +162,10 @@ class RemoteRuns:
         """Take one step. Where the target is not reached the step is tried again; only a submission is given up."""
         match placement.phase:
             case PlacePhase.MADE:
-                return self._submit(placement)
+                submitted = self._submit(placement)
+                if submitted.handle is not None and submitted.handle.wall_minutes is not None:
+                    follower.note(f"  asked {submitted.target.name} for {submitted.handle.wall_minutes} minutes")
+                return submitted
             case PlacePhase.ENDED | PlacePhase.LOST:
                 step: Callable[[Placement], Placement] = self._fetch
             case PlacePhase.FETCHED:
@@ -173,12 +180,38 @@ class RemoteRuns:
             self._pause(min(2.0 ** min(looks, 6), _LONGEST_PAUSE_S))
             return placement
 
+    def _estimate_s(self, placement: Placement) -> float | None:
+        """Return how long the jobs run: as the same recipe did at this target, or as they say themselves."""
+        experiment = self._store.experiment(placement.experiment_id)
+        earlier = [
+            (one.ended_at - one.started_at).total_seconds()
+            for one in self.placements.all()
+            if one.target.name == placement.target.name and one.ending is PlaceEnding.DONE
+            and one.started_at is not None and one.ended_at is not None and len(one.job_ids) >= len(placement.job_ids)
+            and self._is_same_recipe(one.experiment_id, experiment)
+        ]  # fmt: skip
+        if earlier:
+            return max(earlier)
+        jobs = [job for job in self._store.jobs(experiment.id) if job.id in placement.job_ids]
+        return sum_expected_s(jobs)
+
+    def _is_same_recipe(self, experiment_id: str, experiment: Experiment) -> bool:
+        try:
+            return self._store.experiment(experiment_id).recipe == experiment.recipe
+        except NotFoundError:  # deleted since
+            return False
+
     def _submit(self, placement: Placement) -> Placement:
         outgoing = self.placements.folder(placement.experiment_id) / f"{placement.key}.out"
         shutil.rmtree(outgoing, ignore_errors=True)
         try:
             self._pack(placement, outgoing)
-            payload = Payload(key=placement.key, folder=str(outgoing), avoid=placement.avoid)
+            payload = Payload(
+                key=placement.key,
+                folder=str(outgoing),
+                avoid=placement.avoid,
+                expected_s=self._estimate_s(placement),
+            )
             handle = self._executor(placement.target).submit(payload)
         except TransportError:
             raise
@@ -206,17 +239,7 @@ class RemoteRuns:
         self._tell(placement, seen, follower)
         if seen.phase is PlacePhase.RUNNING:
             self._mark_running(placement)
-        return self._save(
-            placement,
-            phase=seen.phase,
-            state=seen.state or placement.state,
-            reason=seen.reason,
-            ending=PlaceEnding.LOST if seen.phase is PlacePhase.LOST else seen.ending,
-            nodes=seen.nodes or placement.nodes,
-            is_suspect=placement.is_suspect or seen.is_suspect,
-            started_at=placement.started_at or seen.started_at,
-            offset=seen.offset,
-        )
+        return self.placements.save(observe(placement, seen))
 
     def _tell(self, placement: Placement, seen: Observation, follower: PlacementFollower) -> None:
         if seen.reason and seen.reason != placement.reason:
@@ -248,9 +271,7 @@ class RemoteRuns:
         """Move one result to its place and record it; a folder that is there was moved before a crash."""
         kept = self._store.home.result_folder(placement.experiment_id, job_id, placement.attempt)
         if not kept.exists() and results.is_begun(came):
-            write_noun(came / NOTE, placement)
-            if placement.is_suspect:
-                _void_suspended(came, placement)
+            results.mark_placed(came, placement)
             kept.parent.mkdir(parents=True, exist_ok=True)
             came.rename(kept)
         if results.is_begun(kept):
@@ -295,16 +316,3 @@ class RemoteRuns:
 
     def _save(self, placement: Placement, **changes: object) -> Placement:
         return self.placements.save(placement.model_copy(update=changes))
-
-
-def _void_suspended(folder: Path, placement: Placement) -> None:
-    """Make a result fail whose job was stopped and continued: the clock ran while it did not."""
-    results.mend(folder)
-    failure = Failure(
-        code="suspended",
-        message=f"{placement.target.name} suspended the job while it was measured",
-        hint="run it again where jobs are not suspended",
-        whose="prony",
-    )
-    result = read_noun(folder / "result.json", Result)
-    write_noun(folder / "result.json", result.model_copy(update={"state": ResultState.FAILED, "failure": failure}))

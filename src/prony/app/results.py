@@ -15,7 +15,8 @@ from prony.instruments.samples import SAMPLES, TELEMETRY, read_frame
 from prony.model.estimate import QUANTILES, Summary
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import Damage, Entry
-from prony.model.result import Result
+from prony.model.result import Failure, Result, ResultState
+from prony.model.target import Placement
 from prony.ports.workload import ReadColumns, kind_of
 from prony.runner.folder import PARTS, compile_samples, wait_until_abandoned, write_frame, write_noun
 from prony.store.folder import FolderContents, damage_in, read_noun, read_nouns
@@ -104,6 +105,28 @@ def mend(folder: Path) -> None:
 def is_begun(folder: Path) -> bool:
     """Did the runner come so far that there is something to keep?"""
     return (folder / "result.json").exists() and (folder / "environment.json").exists()
+
+
+def mark_placed(folder: Path, placement: Placement) -> None:
+    """Note in a result that came from a target where it ran; it is void where its job was suspended meanwhile."""
+    write_noun(folder / "placement.json", placement)
+    mend(folder)
+    result = read_noun(folder / "result.json", Result)
+    write_noun(folder / "result.json", result.model_copy(update={"placement": placement.note()}))
+    if placement.is_suspect:
+        _void_suspended(folder, placement)
+
+
+def _void_suspended(folder: Path, placement: Placement) -> None:
+    """Make a result fail whose job was stopped and continued: the clock ran while it did not."""
+    failure = Failure(
+        code="suspended",
+        message=f"{placement.target.name} suspended the job while it was measured",
+        hint="run it again where jobs are not suspended",
+        whose="prony",
+    )
+    result = read_noun(folder / "result.json", Result)
+    write_noun(folder / "result.json", result.model_copy(update={"state": ResultState.FAILED, "failure": failure}))
 
 
 def recover(store: Store) -> tuple[Experiment, ...]:

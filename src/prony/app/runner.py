@@ -14,8 +14,10 @@ from typing import BinaryIO
 
 from pydantic import ValidationError
 
+from prony import __version__
 from prony.errors import InputError, NotFoundError, PronyError, exit_code
 from prony.load.processes import ClientProcesses
+from prony.model.agent import Capabilities
 from prony.model.event import Event
 from prony.model.job import Job
 from prony.model.result import ResultState
@@ -26,6 +28,7 @@ from prony.ports.workload import kind_of
 from prony.runner import job_folder
 from prony.runner.context import RunContext, Stopped
 from prony.runner.environment import look_around
+from prony.runner.folder import write_noun
 from prony.runner.jobs import run_jobs
 from prony.store.home import Home, home
 
@@ -70,7 +73,10 @@ def run_folder(folder: Path, *, lock: Path | None) -> int:
 
 def _run_sent_jobs(folder: Path, stop: _Stop) -> DoneNote:
     """Run them into `result/<job id>`; what is wrong with all of them is told in the note."""
+    _take_variables(folder)
     try:
+        if (folder / job_folder.DESCRIBE).exists():
+            _describe_machine(folder / job_folder.RESULT)
         read = [_job(file) for file in job_folder.read_job_files(folder)]
         jobs = [kind_of(job.workload).prepare.make_paths_absolute(job, folder) for job in read]
         places = [folder / job_folder.RESULT / job.id for job in jobs]
@@ -80,6 +86,26 @@ def _run_sent_jobs(folder: Path, stop: _Stop) -> DoneNote:
     except PronyError as exc:
         return DoneNote(exit_code=exit_code(exc), error=exc.message, hint=exc.hint)
     return DoneNote(exit_code=0 if all(one.state is ResultState.COMPLETE for one in results) else 1)
+
+
+def _take_variables(folder: Path) -> None:
+    """Take over what was sent of the sender's policy; files that came with the jobs may be read in any case."""
+    sent = job_folder.read_variables(folder)
+    if "PRONY_MODEL_FOLDERS" in sent:
+        allowed = [sent["PRONY_MODEL_FOLDERS"], str(folder / job_folder.INPUTS)]
+        sent["PRONY_MODEL_FOLDERS"] = os.pathsep.join(filter(None, allowed))
+    os.environ.update(sent)
+
+
+def _describe_machine(into: Path) -> None:
+    """Write what this machine is and has, for whoever is to decide which jobs it can run."""
+    from prony.app.abilities import inspect_abilities, inspect_engines
+    from prony.instruments.device import detect
+
+    engines, abilities = inspect_engines(home().create()), inspect_abilities()
+    found = Capabilities(device=detect(), engines=tuple(engines), abilities=tuple(abilities), version=__version__)
+    into.mkdir(exist_ok=True)
+    write_noun(into / job_folder.DESCRIPTION, found)
 
 
 def _writer_of(events: BinaryIO) -> Callable[[Event], None]:

@@ -16,14 +16,15 @@ from prony.client.jobs import RemoteJobs
 from prony.client.recipes import RemoteRecipes, RemoteScripts
 from prony.client.schedules import RemoteSchedules
 from prony.client.server_ops import RemoteServer, RemoteTokens
+from prony.client.targets import RemoteTargets
 
 
 class Client:
     """All operations of one server, by noun: `client.experiments.submit(...)`, `client.jobs.logs(...)`.
 
     Open it as a block. It has the use cases of `prony.ports.use_cases.UseCases`, as this machine's own `Bench` has
-    them, and what only a server has besides: jobs, agents, leases, tokens. Errors are those that the server raised, or
-    a TransportError where it cannot be reached.
+    them, and what only a server has besides: jobs, agents, leases, targets, tokens. Errors are those that the server
+    raised, or a TransportError where it cannot be reached.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Client:
         self.alarms = RemoteAlarms(requests)
         self.agents = RemoteAgents(requests)
         self.leases = RemoteLeases(requests)
+        self.targets = RemoteTargets(requests)
         self.tokens = RemoteTokens(requests)
         self.server = RemoteServer(requests)
 

@@ -41,7 +41,9 @@ def after_result(result: ResultState, failure: Failure | None, *, tries_left: in
     """Return what the result of its current attempt makes of a job; one that waits then is tried again."""
     if is_cancelled and result is not ResultState.COMPLETE:
         return JobState.CANCELLED
-    may_do_better = result is ResultState.PARTIAL or (result is ResultState.FAILED and is_tried_again(failure))
+    # Part of a result is better than none, and the rest may come; not where its own recipe or target cut it short.
+    is_cut = result is ResultState.PARTIAL and (failure is None or failure.whose != "input")
+    may_do_better = is_cut or (result is ResultState.FAILED and is_tried_again(failure))
     return JobState.WAITING if may_do_better and tries_left > 0 else _ENDS[result]
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from prony.model.target import PlaceEnding, Placement, PlacePhase
+from collections.abc import Sequence
+
+from prony.model.job import Job
+from prony.model.result import Failure
+from prony.model.target import Observation, PlaceEnding, Placement, PlacePhase
+from prony.ports.workload import kind_of
 
 _FIRST_LOOK_S, _MOST_S, _GROWTH = 0.5, 60.0, 1.5
 _WATCHED_S = 2.0
@@ -15,6 +20,27 @@ def placement_key(experiment_id: str, attempt: int, home_id: str) -> str:
     return f"prony-{experiment_id}-{attempt}-{home_id}".lower()[:63]
 
 
+def observe(placement: Placement, seen: Observation) -> Placement:
+    """Return a placement with what was seen of it."""
+    changes = {
+        "phase": seen.phase,
+        "state": seen.state or placement.state,
+        "reason": seen.reason,
+        "ending": PlaceEnding.LOST if seen.phase is PlacePhase.LOST else seen.ending,
+        "nodes": seen.nodes or placement.nodes,
+        "is_suspect": placement.is_suspect or seen.is_suspect,
+        "started_at": placement.started_at or seen.started_at,
+        "offset": seen.offset,
+    }
+    return placement.model_copy(update=changes)
+
+
+def sum_expected_s(jobs: Sequence[Job]) -> float | None:
+    """Return how long jobs say that they last one after another; None where one does not say."""
+    told = [kind_of(job.workload).prepare.expected_seconds(job) for job in jobs]
+    return None if None in told else sum(one for one in told if one is not None)
+
+
 def is_placed_again(placement: Placement, most: int) -> bool:
     """Was it the machine that failed, and may the jobs be placed once more?"""
     return placement.attempt < most and placement.ending in _ELSEWHERE
@@ -23,6 +49,22 @@ def is_placed_again(placement: Placement, most: int) -> bool:
 def nodes_to_avoid(last: Placement) -> tuple[str, ...]:
     """Return the nodes on which the next try is not to run; one whose job made room for another is not at fault."""
     return last.avoid if last.ending is PlaceEnding.PREEMPTED else (*last.avoid, *last.nodes)
+
+
+def explain_ending(placement: Placement) -> Failure:
+    """Return why a job at a target left no whole result, and so whether another try may do better."""
+    ending, target = placement.ending or PlaceEnding.DONE, placement.target.name
+    told = placement.reason or f"it ended at {target}: {placement.state or ending}"
+    if ending in (PlaceEnding.DONE, PlaceEnding.TIME):
+        return Failure(
+            code="stopped_there",
+            message=f"it was stopped at {target} before its end, by its wall time or by somebody: {told}",
+            hint="give the target more minutes, or measure less",
+            whose="input",
+        )
+    if ending is PlaceEnding.MEMORY:
+        return Failure(code="out_of_memory", message=told, hint="ask for more memory there", whose="sut")
+    return Failure(code="lost_there", message=told, hint=f"prony targets check {target}", whose="prony")
 
 
 def next_look_s(phase: PlacePhase, looks: int) -> float:

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from prony.model.base import Noun
 from prony.model.device import AbilityReport, Device, EngineReport
+from prony.model.target import TargetOffer
 
 # One fact of a device: a value, or several of which each counts (a machine may have two kinds of GPU).
 Fact = bool | int | float | str | tuple[bool | int | float | str, ...]
@@ -40,6 +41,7 @@ class Capabilities(Noun):
     facts: dict[str, Fact] = {}
     labels: dict[Label, Label] = {}
     version: str = ""
+    target: TargetOffer | None = None  # of a stand-in agent: where its jobs run instead of on its own device
 
     def reason_for(self, fact: str, wanted: Collection[str]) -> str:
         """Return why the agent has none of these, as it says itself; empty where it says nothing of them."""
@@ -56,6 +58,7 @@ class Enrolment(Noun):
 
     `incarnation` names this life of the process: what an earlier life held is put back when a new one speaks.
     `device_key` is the same for all agents of one device, because only one of them may measure at a time.
+    `holding` are leases that this life goes on with: their jobs outlived the earlier one, because they run at a target.
     """
 
     id: Name | None = None
@@ -63,6 +66,7 @@ class Enrolment(Noun):
     device_key: Annotated[str, Field(min_length=1, max_length=100)]
     incarnation: Name
     capabilities: Capabilities = Capabilities()
+    holding: Annotated[tuple[Name, ...], Field(max_length=1000)] = ()
 
 
 class Agent(Noun):

@@ -60,6 +60,8 @@ FACTS: Mapping[str, Known] = {
     "kinds": Known("text", "kinds of workload that the device's owner allows"),
     "python": Known("version", "the interpreter's version, and its name with it: `CPython 3.12.3`"),
     "prony": Known("version", "Prony's version"),
+    "target": Known("text", "the target that a stand-in agent goes to, by its name in `prony targets`"),
+    "target.kind": Known("text", "what kind of target that is: `ssh`, `slurm`, ..."),
 }
 
 # Families: the word after the dot is anybody's.

@@ -11,6 +11,7 @@ from prony.model.agent import Name
 from prony.model.base import Noun
 from prony.model.event import Event
 from prony.model.job import Job
+from prony.model.target import PlacementNote
 
 
 class LeaseRequest(Noun):
@@ -46,6 +47,7 @@ class Progress(Noun):
     events: Annotated[tuple[Event, ...], Field(max_length=1000)] = ()
     log_offset: Annotated[int, Field(ge=0, le=2**40)] = 0
     log: Annotated[str, Field(max_length=256 * 1024)] = ""
+    placement: PlacementNote | None = None  # where the job runs at a target, and how it fares there
 
 
 class ProgressAnswer(Noun):

@@ -8,6 +8,7 @@ from typing import Literal
 
 from prony.model.base import Noun
 from prony.model.clients import CacheFacts, ClientSide, ClientTiming, ServiceFacts
+from prony.model.target import PlacementNote
 
 
 class ResultState(StrEnum):
@@ -326,6 +327,8 @@ class Result(Noun):
     reported: Reported | None = None
     # Where another program measured.
     origin: Origin | None = None
+    # Where it was measured at a target: the scheduler's own id and nodes, and when it was submitted and began.
+    placement: PlacementNote | None = None
     failure: Failure | None = None
     # SHA-256 of the sample files, by name, as they were when the folder was finished; older results have none.
     checksums: dict[str, str] = {}

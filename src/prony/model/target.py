@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -12,6 +12,8 @@ from prony.model.base import Noun
 from prony.model.event import Event
 
 TARGET_NAME = r"^[a-z0-9][a-z0-9-]{0,31}$"
+PLACEMENT_KEY = r"^[a-z0-9-]{1,63}$"
+MOST_SLOTS = 500
 OptionValue = str | int | bool | tuple[str, ...]
 
 
@@ -57,9 +59,10 @@ class PlaceEnding(StrEnum):
 class Payload(Noun):
     """What is sent: a folder of job files and inputs, named by a key that is used once."""
 
-    key: str = Field(pattern=r"^[a-z0-9-]{1,63}$")
+    key: str = Field(pattern=PLACEMENT_KEY)
     folder: str
     avoid: tuple[str, ...] = ()  # nodes on which it failed before
+    expected_s: float | None = None  # how long it is expected to run; None where nobody knows
 
 
 class Handle(Noun):
@@ -68,6 +71,7 @@ class Handle(Noun):
     key: str
     native_id: str = ""  # the scheduler's own, where there is one
     submitted_at: datetime | None = None
+    wall_minutes: int | None = None  # what was asked for, where there is a limit
 
 
 class Observation(Noun):
@@ -112,6 +116,61 @@ class CheckLine(Noun):
     command: str = ""
 
 
+class TargetOffer(Noun):
+    """The target that a stand-in agent goes to; `slots`: so many of a server's jobs it has there at once."""
+
+    name: str = Field(pattern=TARGET_NAME)
+    kind: str = Field(max_length=100)
+    slots: int = Field(ge=1, le=MOST_SLOTS)
+
+
+class PlacementNote(Noun):
+    """How a server's job fares at a target, as the stand-in agent tells it."""
+
+    target: str = Field(pattern=TARGET_NAME)
+    kind: str = Field(max_length=100)
+    key: str = Field(pattern=PLACEMENT_KEY)
+    phase: PlacePhase
+    state: str = Field(default="", max_length=100)
+    reason: str = Field(default="", max_length=2000)
+    ending: PlaceEnding | None = None
+    native_id: str = Field(default="", max_length=100)
+    wall_minutes: int | None = None
+    nodes: tuple[Annotated[str, Field(max_length=1000)], ...] = Field(default=(), max_length=1000)
+    submitted_at: datetime | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+    @property
+    def waits_s(self) -> float | None:
+        """How long it waited in the queue there before it ran; None while that is not known."""
+        if self.submitted_at is None or self.started_at is None:
+            return None
+        return max(0.0, (self.started_at - self.submitted_at).total_seconds())
+
+
+class PlacementView(Noun):
+    """A placement of a server's job: which job it is, who placed it, and how it fares."""
+
+    number: int
+    job_id: str
+    experiment_id: str
+    agent_id: str
+    attempt: int
+    note: PlacementNote
+
+
+class ServedTarget(Noun):
+    """A target that a stand-in agent goes to for a server."""
+
+    name: str
+    kind: str
+    slots: int
+    agent_id: str
+    agent_state: str
+    placed: dict[PlacePhase, int] = {}  # what is there now
+
+
 class Placement(Noun):
     """One try to run jobs of an experiment at a target; written before anything is sent."""
 
@@ -133,3 +192,21 @@ class Placement(Noun):
     started_at: datetime | None = None
     ended_at: datetime | None = None
     offset: int = 0
+
+    def note(self) -> PlacementNote:
+        """Return what a server is told of it."""
+        return PlacementNote(
+            target=self.target.name,
+            kind=self.target.kind,
+            key=self.key,
+            phase=self.phase,
+            state=self.state[:100],
+            reason=self.reason[:2000],
+            ending=self.ending,
+            native_id=self.handle.native_id[:100] if self.handle else "",
+            wall_minutes=self.handle.wall_minutes if self.handle else None,
+            nodes=self.nodes,
+            submitted_at=self.submitted_at,
+            started_at=self.started_at,
+            ended_at=self.ended_at,
+        )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +19,41 @@ from prony.runner.folder import write_noun
 JOBS, INPUTS, RESULT = "jobs", "inputs", "result"
 EVENTS, DONE, LOG = "events.jsonl", "DONE", "out.log"
 BEGUN, WAITING = "begun", "waiting"
+DESCRIBE, VARIABLES, DESCRIPTION = "describe", "variables.json", "capabilities.json"
 
 
-def write_job_folder(folder: Path, jobs: Sequence[Job], anchored: Sequence[Job]) -> None:
+def write_job_folder(
+    folder: Path, jobs: Sequence[Job], anchored: Sequence[Job], *, variables: Mapping[str, str] | None = None
+) -> None:
     """Write jobs and the files that they name into a new folder.
 
     A path is what reads otherwise in the `anchored` job, whose paths are absolute: relative paths of a recipe travel,
-    absolute ones mean the machine that runs the job.
+    absolute ones mean the machine that runs the job. `variables` are those of Prony's own that the runner is to have.
     """
     (folder / JOBS).mkdir(parents=True)
+    if variables:
+        (folder / VARIABLES).write_text(json.dumps(dict(variables)), encoding="utf-8")
     sent: dict[str, str] = {}
     for number, (job, there) in enumerate(zip(jobs, anchored, strict=True)):
         written, absolute = job.model_dump(mode="json"), there.model_dump(mode="json")
         for part in ("workload", "load"):
             absolute[part] = _send_paths(written[part], absolute[part], folder, sent)
         write_noun(folder / JOBS / f"{number:04d}.json", Job.read(absolute))
+
+
+def read_variables(folder: Path) -> dict[str, str]:
+    """Return the variables that were sent along; only Prony's own count."""
+    path = folder / VARIABLES
+    if not path.exists():
+        return {}
+    sent = json.loads(path.read_text(encoding="utf-8"))
+    return {str(name): str(value) for name, value in sent.items() if str(name).startswith("PRONY_")}
+
+
+def write_question(folder: Path) -> None:
+    """Write a new folder without jobs, which asks the machine that runs it what it is and has."""
+    (folder / JOBS).mkdir(parents=True)
+    (folder / DESCRIBE).touch()
 
 
 def read_job_files(folder: Path) -> list[Path]:

@@ -37,6 +37,7 @@ from prony.server.routes import (
     schedules,
     scripts,
     sweeps,
+    targets,
 )
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ _PARTS = (
     schedules,
     alarms,
     agents,
+    targets,
     leases,
     history,
     fleet,

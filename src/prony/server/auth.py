@@ -48,7 +48,7 @@ ROLES: dict[str, Role | None] = {
             "sweep_report", "matrix", "distribution", "timeline", "starts", "lines", "sections", "counters",
             "check", "schema", "examples", "catalogue", "kinds", "events", "listing", "overview", "about",
             "alarms", "alarm", "incidents", "deliveries",
-            "series", "history", "baseline", "changes", "change",
+            "series", "history", "baseline", "changes", "change", "targets", "placements",
         ),
         Role.VIEWER,
     ),

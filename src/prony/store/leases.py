@@ -27,6 +27,18 @@ def on_device(connection: Connection, device_key: str) -> Row[Any] | None:
     return connection.execute(_ON_DEVICE, {"device": device_key}).first()
 
 
+_OF_AGENT: Select[Any] = (
+    select(*_LEASE_COLUMNS)
+    .where(_Q.c.agent_id == bindparam("agent"), _Q.c.state == literal(_LEASED, literal_execute=True))
+    .order_by(_Q.c.number)
+)
+
+
+def of_agent(connection: Connection, agent_id: str) -> Sequence[Row[Any]]:
+    """Return the leases that an agent has."""
+    return connection.execute(_OF_AGENT, {"agent": agent_id}).all()
+
+
 _WANTED_OF: Select[Any] = select(_Q.c.lease_id).where(
     _Q.c.state == literal(_LEASED, literal_execute=True),
     _Q.c.agent_id == bindparam("agent"),

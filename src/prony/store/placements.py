@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from prony.errors import ConflictError, StoreError
+from prony.errors import ConflictError, NotFoundError, StoreError
 from prony.model.states import PLACEMENT, check_transition
 from prony.model.target import Placement, PlacePhase
 from prony.store.folder import read_noun
@@ -72,6 +72,14 @@ class Placements:
         """Return every placement that is kept, the newest last."""
         folders = [path for path in self._root.glob("*") if path.is_dir()]
         return sorted((one for folder in folders for one in self.of(folder.name)), key=lambda one: one.made_at)
+
+    def of_agents(self) -> list[Placement]:
+        """Return what stand-in agents of this home have at targets for servers; they alone change it."""
+        found = []
+        for path in sorted(self._home.root.glob("agents/*/spool/*/placement.json")):
+            with suppress(NotFoundError):  # its agent is done with it in this moment
+                found.append(read_noun(path, Placement))
+        return found
 
     def open(self) -> list[Placement]:
         """Return those of which something may still be at their target."""

@@ -287,6 +287,15 @@ def end(
     connection.execute(_END, {"which": number, "to": state.value, "at": at, "why": reason[:2000], "fault": fault})
 
 
+def resume(connection: Connection, number: int, lease_id: str, borrower: Borrower, *, tries_left: int) -> None:
+    """Lend a job that waits under a lease that was lost, to the one who had it and has it still."""
+    lent = {"state": _LEASED, "agent_id": borrower.agent_id, "device_key": borrower.device_key, "lease_id": lease_id,
+            "tries_left": tries_left, "not_before": 0.0, "avoid": None, "reason": ""}  # fmt: skip
+    connection.execute(update(_Q).where(_Q.c.number == number).values(lent | {"beat": _Q.c.beat + 1}))
+    again = {"state": _LEASED, "ended_at": None, "reason": ""}
+    connection.execute(update(_A).where(_A.c.lease_id == lease_id).values(again))
+
+
 def ask_to_cancel(connection: Connection, number: int) -> None:
     connection.execute(update(_Q).where(_Q.c.number == number).values(cancel_asked=True))
 

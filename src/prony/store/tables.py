@@ -191,6 +191,18 @@ attempt = Table(
     Index("attempt_by_agent", "agent_id", "leased_at"),
 )
 
+# How the job of a lease fares at a target; written by stand-in agents, and kept when the lease is over.
+placement = Table(
+    "placement",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    Column("lease_id", String(128), ForeignKey("attempt.lease_id", ondelete="CASCADE"), nullable=False, unique=True),
+    Column("target", String(32), nullable=False),
+    Column("phase", String(16), nullable=False),
+    Column("document", Text, nullable=False),
+    Index("placement_by_target", "target", "number"),
+)
+
 # `number` is the job's in the queue, so that the jobs of a label are found in the order of their list.
 label = Table(
     "label",

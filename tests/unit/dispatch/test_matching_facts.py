@@ -78,7 +78,7 @@ def facts(made: Device | None = None) -> dict[str, Fact]:
         abilities=ABILITIES,
         labels={"rack": "b", "team/owner": "search", "quiet": ""},
         cached_models=("zoo:tiny", "sha256:" + "0" * 64),
-        policy={"schemes": ("zoo", "https"), "kinds": ("model", "service")},
+        policy={"schemes": ("zoo", "https"), "kinds": ("model", "service"), "target": "far", "target.kind": "ssh"},
     )
 
 

@@ -1741,6 +1741,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/targets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List targets
+         * @description Machines and clusters that stand-in agents (`prony agent start --on`) go to, with how many jobs are there.
+         *
+         *     Role: viewer.
+         */
+        get: operations["targets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/targets/{target}/placements": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what was placed at a target
+         * @description The newest first: phase, the scheduler's own id and reason, nodes and times of each job.
+         *
+         *     Role: viewer.
+         */
+        get: operations["placements"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tokens": {
         parameters: {
             query?: never;
@@ -2299,6 +2343,7 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            target?: components["schemas"]["TargetOffer"] | null;
             /**
              * Version
              * @default
@@ -3279,6 +3324,7 @@ export interface components {
          *
          *     `incarnation` names this life of the process: what an earlier life held is put back when a new one speaks.
          *     `device_key` is the same for all agents of one device, because only one of them may measure at a time.
+         *     `holding` are leases that this life goes on with: their jobs outlived the earlier one, because they run at a target.
          */
         Enrolment: {
             /**
@@ -3293,6 +3339,11 @@ export interface components {
             capabilities: components["schemas"]["Capabilities"];
             /** Device Key */
             device_key: string;
+            /**
+             * Holding
+             * @default []
+             */
+            holding: string[];
             /** Id */
             id?: string | null;
             /** Incarnation */
@@ -5870,6 +5921,13 @@ export interface components {
             /** Next */
             next?: string | null;
         };
+        /** Page[PlacementView] */
+        Page_PlacementView_: {
+            /** Items */
+            items: components["schemas"]["PlacementView"][];
+            /** Next */
+            next?: string | null;
+        };
         /** Page[QueuedJob] */
         Page_QueuedJob_: {
             /** Items */
@@ -5888,6 +5946,13 @@ export interface components {
         Page_Series_: {
             /** Items */
             items: components["schemas"]["Series"][];
+            /** Next */
+            next?: string | null;
+        };
+        /** Page[ServedTarget] */
+        Page_ServedTarget_: {
+            /** Items */
+            items: components["schemas"]["ServedTarget"][];
             /** Next */
             next?: string | null;
         };
@@ -5985,6 +6050,78 @@ export interface components {
                 [key: string]: (boolean | number | string | (boolean | number | string)[]) | (boolean | number | string | (boolean | number | string)[] | Record<string, never>);
             };
         };
+        /**
+         * PlaceEnding
+         * @description How it ended. `unstarted`: the runner never came up; `node`: the machine failed, not the job; `preempted`: it had
+         *     to make room for another.
+         * @enum {string}
+         */
+        PlaceEnding: "done" | "killed" | "time" | "memory" | "node" | "preempted" | "cancelled" | "unstarted" | "lost";
+        /**
+         * PlacementNote
+         * @description How a server's job fares at a target, as the stand-in agent tells it.
+         */
+        PlacementNote: {
+            /** Ended At */
+            ended_at?: string | null;
+            ending?: components["schemas"]["PlaceEnding"] | null;
+            /** Key */
+            key: string;
+            /** Kind */
+            kind: string;
+            /**
+             * Native Id
+             * @default
+             */
+            native_id: string;
+            /**
+             * Nodes
+             * @default []
+             */
+            nodes: string[];
+            phase: components["schemas"]["PlacePhase"];
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+            /** Started At */
+            started_at?: string | null;
+            /**
+             * State
+             * @default
+             */
+            state: string;
+            /** Submitted At */
+            submitted_at?: string | null;
+            /** Target */
+            target: string;
+            /** Wall Minutes */
+            wall_minutes?: number | null;
+        };
+        /**
+         * PlacementView
+         * @description A placement of a server's job: which job it is, who placed it, and how it fares.
+         */
+        PlacementView: {
+            /** Agent Id */
+            agent_id: string;
+            /** Attempt */
+            attempt: number;
+            /** Experiment Id */
+            experiment_id: string;
+            /** Job Id */
+            job_id: string;
+            note: components["schemas"]["PlacementNote"];
+            /** Number */
+            number: number;
+        };
+        /**
+         * PlacePhase
+         * @description How far a placement is. `held`: a person must act; `lost`: it is nowhere, and left nothing.
+         * @enum {string}
+         */
+        PlacePhase: "made" | "submitted" | "queued" | "starting" | "running" | "ending" | "held" | "ended" | "lost" | "fetched" | "cleared";
         /**
          * Planned
          * @description One job that the recipe becomes.
@@ -6121,6 +6258,7 @@ export interface components {
              * @default 0
              */
             log_offset: number;
+            placement?: components["schemas"]["PlacementNote"] | null;
         };
         /**
          * ProgressAnswer
@@ -6752,6 +6890,7 @@ export interface components {
             job_id: string;
             model?: components["schemas"]["ModelFacts"] | null;
             origin?: components["schemas"]["Origin"] | null;
+            placement?: components["schemas"]["PlacementNote"] | null;
             /** Prony Version */
             prony_version: string;
             /**
@@ -7360,6 +7499,29 @@ export interface components {
          */
         SeriesState: "learning" | "steady" | "suspect" | "regression" | "improvement" | "drift" | "environment";
         /**
+         * ServedTarget
+         * @description A target that a stand-in agent goes to for a server.
+         */
+        ServedTarget: {
+            /** Agent Id */
+            agent_id: string;
+            /** Agent State */
+            agent_state: string;
+            /** Kind */
+            kind: string;
+            /** Name */
+            name: string;
+            /**
+             * Placed
+             * @default {}
+             */
+            placed: {
+                [key: string]: number;
+            };
+            /** Slots */
+            slots: number;
+        };
+        /**
          * ServiceFacts
          * @description What was loaded, as it told itself. `settings` are read back from it; `settable` are those that a recipe can set,
          *     by their paths below `workload.settings`; `notes` are the driver's.
@@ -7948,6 +8110,18 @@ export interface components {
             };
         };
         /**
+         * TargetOffer
+         * @description The target that a stand-in agent goes to; `slots`: so many of a server's jobs it has there at once.
+         */
+        TargetOffer: {
+            /** Kind */
+            kind: string;
+            /** Name */
+            name: string;
+            /** Slots */
+            slots: number;
+        };
+        /**
          * Terms
          * @description How to compare: the smallest change that matters, which metrics decide, and what may differ.
          */
@@ -8349,14 +8523,20 @@ export type PageDelivery = components['schemas']['Page_Delivery_'];
 export type PageExperimentView = components['schemas']['Page_ExperimentView_'];
 export type PageFire = components['schemas']['Page_Fire_'];
 export type PageIncident = components['schemas']['Page_Incident_'];
+export type PagePlacementView = components['schemas']['Page_PlacementView_'];
 export type PageQueuedJob = components['schemas']['Page_QueuedJob_'];
 export type PageSchedule = components['schemas']['Page_Schedule_'];
 export type PageSeries = components['schemas']['Page_Series_'];
+export type PageServedTarget = components['schemas']['Page_ServedTarget_'];
 export type PageToken = components['schemas']['Page_Token_'];
 export type ParetoPoint = components['schemas']['ParetoPoint'];
 export type Part = components['schemas']['Part'];
 export type Phase = components['schemas']['Phase'];
 export type Place = components['schemas']['Place'];
+export type PlaceEnding = components['schemas']['PlaceEnding'];
+export type PlacementNote = components['schemas']['PlacementNote'];
+export type PlacementView = components['schemas']['PlacementView'];
+export type PlacePhase = components['schemas']['PlacePhase'];
 export type Planned = components['schemas']['Planned'];
 export type Point = components['schemas']['Point'];
 export type Price = components['schemas']['Price'];
@@ -8399,6 +8579,7 @@ export type Series = components['schemas']['Series'];
 export type SeriesLevel = components['schemas']['SeriesLevel'];
 export type SeriesNoise = components['schemas']['SeriesNoise'];
 export type SeriesState = components['schemas']['SeriesState'];
+export type ServedTarget = components['schemas']['ServedTarget'];
 export type ServiceFacts = components['schemas']['ServiceFacts'];
 export type ServiceWorkload = components['schemas']['ServiceWorkload'];
 export type Severity = components['schemas']['Severity'];
@@ -8417,6 +8598,7 @@ export type Stretch = components['schemas']['Stretch'];
 export type Submission = components['schemas']['Submission'];
 export type Summary = components['schemas']['Summary'];
 export type SweepReport = components['schemas']['SweepReport'];
+export type TargetOffer = components['schemas']['TargetOffer'];
 export type Terms = components['schemas']['Terms'];
 export type TestAnswer = components['schemas']['TestAnswer'];
 export type Timeline = components['schemas']['Timeline'];
@@ -15938,6 +16120,157 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a fault of the server, or it cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    targets: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string | null;
+                /** @description how many at most */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_ServedTarget_"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a fault of the server, or it cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    placements: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string | null;
+                /** @description how many at most */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                target: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_PlacementView_"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

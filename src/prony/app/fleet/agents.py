@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from prony.app.access import Access
@@ -68,7 +68,9 @@ class Agents:
         def keep(transaction: Transaction) -> Row[Any]:
             life = rows.enrol(transaction.connection, agent_id, enrolment, now=self._context.clock.now())
             if life not in (None, enrolment.incarnation):
-                self._put_back_all(transaction, agent_id, "the agent was restarted")
+                self._put_back_all(transaction, agent_id, "the agent was restarted", kept=enrolment.holding)
+            for lease_id in enrolment.holding:
+                self._transitions.take_up(transaction, lease_id, agent_id)
             self._alarm_engine.report(transaction, agent_found(agent_id, "is back", self._context.clock.now()))
             transaction.publish("agent", agent_id)
             return rows.row(transaction.connection, agent_id)
@@ -272,9 +274,11 @@ class Agents:
             )
         return known_agent
 
-    def _put_back_all(self, transaction: Transaction, agent_id: str, reason: str) -> None:
+    def _put_back_all(
+        self, transaction: Transaction, agent_id: str, reason: str, *, kept: Collection[str] = ()
+    ) -> None:
         for row in lease_rows.list_leases(transaction.connection):
-            if row.agent_id == agent_id:
+            if row.agent_id == agent_id and row.lease_id not in kept:
                 self._transitions.put_back(transaction, row.lease_id, "lost", reason, counts=True)
 
     def _show(self, found: Sequence[Row[Any]]) -> list[Agent]:

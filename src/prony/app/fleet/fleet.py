@@ -30,6 +30,7 @@ from prony.app.fleet.results import Results
 from prony.app.fleet.schedules import Schedules
 from prony.app.fleet.scripts import Scripts
 from prony.app.fleet.state import FleetState
+from prony.app.fleet.targets import Targets
 from prony.app.fleet.transitions import Transitions
 from prony.store.home import Home
 from prony.store.store import Store
@@ -46,6 +47,7 @@ class Fleet:
         self.access = Access(store.engine, context.clock)
         self.events = FleetEvents(context, state)
         self.agents = Agents(context, state, engine, self.access, transitions)
+        self.targets = Targets(context, self.agents)
         self.gangs = Gangs(context, state)
         self.leases = Leases(context, state, self.events, self.agents, transitions, self.gangs)
         self.intake = ResultIntake(context, state, engine, transitions, self.leases)

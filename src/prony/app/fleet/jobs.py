@@ -53,7 +53,7 @@ class Jobs:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[QueuedJob]:
-        before = _number(cursor)
+        before = read_number_cursor(cursor)
         wanted = queue.JobFilter(state, experiment, agent, label)
 
         def ask(connection: Connection) -> Page[QueuedJob]:
@@ -171,7 +171,8 @@ def _matching(connection: Connection, batch: JobBatch) -> tuple[str, ...]:
     return tuple(row.job_id for row in queue.page(connection, queue.JobFilter(batch.state, batch.experiment)))
 
 
-def _number(cursor: str | None) -> int | None:
+def read_number_cursor(cursor: str | None) -> int | None:
+    """Return the number that a page goes on from, or None for the first page."""
     if cursor is None:
         return None
     if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 18:

@@ -7,6 +7,7 @@ import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from prony.app.fleet.agents import Agents, check_self
@@ -22,8 +23,9 @@ from prony.model.job import Job
 from prony.model.lease import Lease, LeaseRequest, LeaseView, Progress, ProgressAnswer
 from prony.model.queue import JobState
 from prony.model.states import IDLE_ONLY
+from prony.model.target import PlacementNote
 from prony.store import leases as lease_rows
-from prony.store import queue
+from prony.store import placement_rows, queue
 from prony.store.database import Connection, Row
 from prony.store.result_tar import disk_told
 from prony.store.writer import Operation, Transaction
@@ -96,9 +98,13 @@ class Leases:
                 del self._state.waiters[agent_id]
 
     async def _try(self, known_agent: KnownAgent, holding: Sequence[str]) -> Lease | None:
-        occupied = self._state.devices.get(known_agent.device_key)
-        asked = () if occupied else self.asked_for(known_agent)
-        if not asked and (occupied is None or occupied in holding):
+        if known_agent.slots is None:
+            occupied = self._state.devices.get(known_agent.device_key)
+            occupying = [] if occupied is None else [occupied]
+        else:
+            occupying = self._state.leases_of(known_agent.id)
+        asked = () if self._state.is_full(known_agent) else self.asked_for(known_agent)
+        if not asked and all(lease_id in holding for lease_id in occupying):
             return None
         return await self._context.through(self._take(known_agent, holding, asked))
 
@@ -133,7 +139,13 @@ class Leases:
     ) -> Claimed:
         """Runs in the writer's thread."""
         connection = transaction.connection
-        occupying = lease_rows.on_device(connection, known_agent.device_key)
+        if known_agent.slots is None:
+            occupying = lease_rows.on_device(connection, known_agent.device_key)
+            is_full = occupying is not None
+        else:
+            held = lease_rows.of_agent(connection, known_agent.id)
+            is_full = len(held) >= known_agent.slots
+            occupying = next((row for row in held if row.lease_id not in holding), held[0] if is_full else None)
         if occupying is None:
             return self.lend(transaction, known_agent, asked)
         if occupying.agent_id != known_agent.id or occupying.lease_id in holding:
@@ -164,7 +176,7 @@ class Leases:
                 return Claimed(leases[0], held[0], empty, held[1:])
             found, lease_id = None, secrets.token_hex(12)
             if pending.lot.id not in transaction.dry:
-                borrower = queue.Borrower(known_agent.id, known_agent.device_key, is_alone)
+                borrower = queue.Borrower(known_agent.id, known_agent.device_key_for(lease_id), is_alone)
                 found = queue.claim(connection, pending.lot.id, borrower, lease_id=lease_id, now=now, absurd=absurd)
                 if found is None and not queue.has_waiting(connection, pending.lot.id):
                     transaction.dry.add(pending.lot.id)
@@ -240,6 +252,8 @@ class Leases:
             )
             if shown is not None:
                 self._pass_on(held, shown.model_dump_json(exclude_defaults=True))
+        if progress.placement is not None:
+            await self._context.write(partial(_keep_placement, held=held, note=progress.placement))
         if progress.log:
             await asyncio.to_thread(self._keep_log, held, progress)
         return ProgressAnswer(cancel=lease_id in self._state.unwanted)
@@ -286,8 +300,14 @@ def _lent(
     ttl_s: float,
     empty: Sequence[tuple[PendingLot, int]],
 ) -> Claimed:
-    held = HeldLease(lease_id, job.id, job.experiment_id, known_agent.id, known_agent.device_key, attempt)
+    key = known_agent.device_key_for(lease_id)
+    held = HeldLease(lease_id, job.id, job.experiment_id, known_agent.id, key, attempt)
     return Claimed(Lease(id=lease_id, job=job, attempt=attempt, ttl_s=ttl_s), held, empty)
+
+
+def _keep_placement(transaction: Transaction, held: HeldLease, note: PlacementNote) -> None:
+    placement_rows.note_placement(transaction.connection, held.lease_id, note)
+    transaction.publish("job", f"{held.experiment_id}/{held.job_id}")
 
 
 def held_of(row: Row[Any]) -> HeldLease:

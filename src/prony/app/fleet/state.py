@@ -37,6 +37,16 @@ class KnownAgent:
     is_cleaning: bool = False
     fits: dict[str, tuple[Lack, ...]] = field(default_factory=dict)
 
+    @property
+    def slots(self) -> int | None:
+        """How many leases it may have at once; None of an agent whose device measures one job at a time."""
+        target = self.capabilities.target
+        return None if target is None else target.slots
+
+    def device_key_for(self, lease_id: str) -> str:
+        """Return what a lease occupies: the device, or of a stand-in, whose jobs run elsewhere, a name of its own."""
+        return self.device_key if self.slots is None else own_device_key(self.id, lease_id)
+
     def lacks(self, demand: Demand, demand_id: str) -> tuple[Lack, ...]:
         found = self.fits.get(demand_id)
         if found is None:
@@ -44,6 +54,11 @@ class KnownAgent:
                 self.fits.clear()
             found = self.fits[demand_id] = lacks(demand, self.capabilities.facts, self.capabilities.reason_for)
         return found
+
+
+def own_device_key(agent_id: str, lease_id: str) -> str:
+    """Return what a lease occupies that is on no device of its agent's."""
+    return f"{agent_id}/{lease_id}"[:128]
 
 
 @dataclass
@@ -155,7 +170,17 @@ class FleetState:
         return pick_gang(known_agent, free, pending.lot.demand.agents, lambda one: one.device_key)
 
     def _is_free(self, known_agent: KnownAgent) -> bool:
-        return known_agent.state not in IDLE_ONLY and known_agent.device_key not in self.devices
+        return known_agent.state not in IDLE_ONLY and not self.is_full(known_agent)
+
+    def is_full(self, known_agent: KnownAgent) -> bool:
+        """Has it all the leases that it may have?"""
+        if known_agent.slots is None:
+            return known_agent.device_key in self.devices
+        return len(self.leases_of(known_agent.id)) >= known_agent.slots
+
+    def leases_of(self, agent_id: str) -> list[str]:
+        """Return the leases that an agent is thought to have."""
+        return [held.lease_id for held in list(self.held.values()) if held.agent_id == agent_id]
 
     def staff(self, pending: PendingLot) -> int:
         """Return how many devices there are on which a part of the lot could run, busy or not."""
@@ -174,7 +199,7 @@ class FleetState:
 
     def has_work(self, known_agent: KnownAgent) -> bool:
         """May there be something that this agent could begin now?"""
-        if known_agent.state in IDLE_ONLY or known_agent.device_key in self.devices:
+        if not self._is_free(known_agent):
             return False
         could = [pending for pending in self.lots.values() if self.could(known_agent, pending)]
         if all(pending.lot.demand.agents == 1 for pending in could):
@@ -204,6 +229,8 @@ class FleetState:
 
     def could(self, known_agent: KnownAgent, pending: PendingLot) -> bool:
         pinned = pending.lot.agent_id
+        if known_agent.slots is not None and pending.lot.demand.agents > 1:
+            return False  # who runs a part of it must meet the others, and a job at a target reaches nobody
         return (pinned is None or pinned == known_agent.id) and not known_agent.lacks(
             pending.lot.demand, pending.demand_id
         )
@@ -222,7 +249,7 @@ class FleetState:
             if len(woken) >= count:
                 break
             known_agent = self.agents.get(agent_id)
-            if known_agent is None or known_agent.state in IDLE_ONLY or known_agent.device_key in self.devices:
+            if known_agent is None or not self._is_free(known_agent):
                 continue
             if known_agent.device_key not in woken and self.could(known_agent, pending):
                 woken[known_agent.device_key] = agent_id
@@ -251,6 +278,9 @@ class FleetState:
         if held is None:
             return
         self.running[held.experiment_id] -= 1
+        holder = self.agents.get(held.agent_id)
+        if holder is not None and holder.slots is not None:
+            self.rouse(holder.id)  # it has a slot more
         if self.devices.get(held.device_key) == lease_id:
             del self.devices[held.device_key]
             self._rouse_device(held.device_key)  # another agent of this device may have waited for it

@@ -6,8 +6,9 @@ from typing import Any
 
 from prony.app.fleet.alarm_engine import AlarmEngine, experiment_ended
 from prony.app.fleet.context import FleetContext
-from prony.app.fleet.state import FleetState
+from prony.app.fleet.state import FleetState, own_device_key
 from prony.dispatch.outcomes import after_loss, pause_s
+from prony.errors import NotFoundError
 from prony.model.experiment import ExperimentState
 from prony.model.queue import JobState
 from prony.model.result import Failure
@@ -109,6 +110,19 @@ class Transitions:
             self._end_lost(transaction, row, outcome, reason)
             self.close_if_done(transaction, row.experiment_id)
         transaction.publish("freed", lease_id)
+        transaction.publish("job", f"{row.experiment_id}/{row.job_id}")
+
+    def take_up(self, transaction: Transaction, lease_id: str, agent_id: str) -> None:
+        """Let an agent go on with a lease that ran out while it was away, where nobody else was lent the job since."""
+        try:
+            row = queue.of_lease(transaction.connection, lease_id, locked=True)
+        except NotFoundError:  # its experiment was deleted
+            return
+        is_last = row.attempt == row.attempt_number and row.attempt_agent == agent_id
+        if row.state != JobState.WAITING or row.attempt_state != "lost" or not is_last:
+            return
+        borrower = queue.Borrower(agent_id, own_device_key(agent_id, lease_id))
+        queue.resume(transaction.connection, row.number, lease_id, borrower, tries_left=row.tries_left + 1)
         transaction.publish("job", f"{row.experiment_id}/{row.job_id}")
 
     def _end_lost(self, transaction: Transaction, row: Row[Any], state: JobState, reason: str) -> None:

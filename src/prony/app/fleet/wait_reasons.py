@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cache, partial
 from typing import Any
 
-from prony.app.fleet.state import FleetState, KnownAgent
+from prony.app.fleet.state import FleetState, KnownAgent, PendingLot
 from prony.dispatch.outcomes import is_due
 from prony.model.agent import AgentState
 from prony.model.place import Demand
@@ -55,7 +55,7 @@ def _reason(state: FleetState, lot: Lot, known_agents: list[KnownAgent]) -> str:
     if lot.agent_id is not None:
         return _reason_pinned(state, lot, known_agents)
     demand_id = lot.demand.id
-    fitting = [known_agent for known_agent in known_agents if not known_agent.lacks(lot.demand, demand_id)]
+    fitting = [known_agent for known_agent in known_agents if state.could(known_agent, PendingLot(lot, demand_id))]
     if not known_agents:
         return "no agent is enrolled: `prony agent start`"
     if not fitting:
@@ -67,9 +67,7 @@ def _reason(state: FleetState, lot: Lot, known_agents: list[KnownAgent]) -> str:
         return f"no agent that fits is there: {told}"
     # One that takes jobs by other means than asking holds them under names of their own.
     holding = {held.agent_id for held in list(state.held.values())}
-    busy = [
-        known_agent for known_agent in working if known_agent.device_key in state.devices or known_agent.id in holding
-    ]
+    busy = [one for one in working if state.is_full(one) or (one.slots is None and one.id in holding)]
     if lot.demand.agents > 1:
         return _reason_gang(state, lot.demand.agents, {known_agent.device_key for known_agent in working})
     full = sum(known_agent.state is AgentState.DISK_FULL for known_agent in fitting)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from prony.agent.agent import AgentOwner
     from prony.agent.logs import AgentLog
     from prony.agent.settings import AgentSettings
+    from prony.model.target import Target
 
 _LEVELS = ("debug", "info", "warning", "error")
 
@@ -33,6 +34,12 @@ def arguments(parser: ArgumentParser) -> None:
     start.add_argument("--metrics-host", metavar="HOST", default="127.0.0.1", help="on this address (127.0.0.1)")
     start.add_argument(
         "--address", metavar="HOST", help="where other agents reach this machine (its address towards the server)"
+    )
+    start.add_argument(
+        "--on", metavar="TARGET", help="stand in for a target: jobs run there, not on this device (see prony targets)"
+    )
+    start.add_argument(
+        "--slots", metavar="N", type=int, help="with --on: so many jobs are there at once, queued or running (20)"
     )
     _add_logs(start)
     info = actions.add_parser("info", help="describe this device as a server sees it", allow_abbrev=False)
@@ -253,8 +260,9 @@ def _settings(options: Namespace) -> AgentSettings:
     port = given.get("metrics_port")
     if port is not None and not 0 <= port <= 65535:
         raise InputError(f"{port} is no port", hint="a port is a number from 0 to 65535")
+    target, slots = _target(options)
     return AgentSettings(
-        name=given.get("name"),
+        name=given.get("name") or (target.name if target else None),
         address=given.get("address"),
         device_name=given.get("device_name"),
         labels=labels_of(given.get("label", [])),
@@ -265,7 +273,28 @@ def _settings(options: Namespace) -> AgentSettings:
         models=policy,
         kinds=default_kinds() if (kinds := given.get("kinds")) is None else tuple(filter(None, kinds.split(","))),
         other_server=None if link is None else link.read_options(options),
+        target=target,
+        slots=slots,
     )
+
+
+def _target(options: Namespace) -> tuple[Target | None, int]:
+    """Return the target that the agent stands in for, if it does, and how many jobs it may have there."""
+    from prony.agent.settings import DEFAULT_SLOTS
+    from prony.app.targets import find_target
+    from prony.model.target import MOST_SLOTS
+    from prony.store.home import home
+
+    name, slots = getattr(options, "on", None), getattr(options, "slots", None)
+    if name is None:
+        if slots is not None:
+            raise InputError("--slots goes with --on", hint="a device runs one job at a time")
+        return None, DEFAULT_SLOTS
+    if _chosen_link(options) is not None:
+        raise InputError("--on goes with a Prony server only", hint="leave out the other server's option")
+    if slots is not None and not 1 <= slots <= MOST_SLOTS:
+        raise InputError(f"--slots {slots} lies outside 1 to {MOST_SLOTS}")
+    return find_target(home(), name), slots or DEFAULT_SLOTS
 
 
 def _quantity(text: str, option: str, kind: str) -> int:

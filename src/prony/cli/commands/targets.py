@@ -5,10 +5,11 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import add_json
+from prony.cli.arguments import add_json, add_server
 
 if TYPE_CHECKING:
-    from prony.model.target import CheckLine, OptionValue, Placement
+    from prony.client import Client
+    from prony.model.target import CheckLine, OptionValue, Placement, PlacementView, ServedTarget
     from prony.store.home import Home
 
 _ACTIONS = {
@@ -20,6 +21,10 @@ _ACTIONS = {
     "clean": "stop and remove what no experiment of this home waits for any more",
     "remove": "take a target out of targets.toml",
 }
+# What a server can be asked too: where its stand-in agents go.
+_SERVED = ("list", "show")
+SERVED = ("NAME", "KIND", "AGENT", "STATE", "SLOTS", "THERE NOW")
+PLACED_JOB = ("JOB", "TRY", "PHASE", "ID THERE", "NODES", "SUBMITTED", "WAITED", "WHY")
 PLACEMENT = ("EXPERIMENT", "TRY", "PHASE", "ID THERE", "NODES", "SUBMITTED", "WHY")
 
 
@@ -40,6 +45,8 @@ def arguments(parser: ArgumentParser) -> None:
             )
         if name == "check":
             action.add_argument("--no-job", action="store_true", help="only look; submit nothing")
+        if name in _SERVED:
+            add_server(action)
         add_json(action)
 
 
@@ -58,13 +65,53 @@ def _add_options(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
+    from prony.cli.remote import connect_server, server_address
     from prony.store.home import home
 
+    if options.action in _SERVED and server_address(options):
+        with connect_server(options) as client:
+            return (_list_served if options.action == "list" else _show_served)(client, options)
     actions = {
         "list": _list, "add": _add, "show": _show, "check": _check, "install": _install, "clean": _clean,
         "remove": _remove,
     }  # fmt: skip
     return actions[options.action](options, home())
+
+
+def _list_served(client: Client, options: Namespace) -> int:
+    from prony.cli.output import print_listed
+    from prony.ports.use_cases import iterate_pages
+
+    none = "no stand-in agent is enrolled: prony agent start --on TARGET"
+    found = list(iterate_pages(client.targets.page))
+    return print_listed(found, SERVED, _served_cells, none=none, as_json=options.json)
+
+
+def _served_cells(target: ServedTarget) -> tuple[str, ...]:
+    there = ", ".join(f"{count} {phase}" for phase, count in target.placed.items())
+    return target.name, target.kind, target.agent_id, target.agent_state, str(target.slots), there or "-"
+
+
+def _show_served(client: Client, options: Namespace) -> int:
+    from functools import partial
+
+    from prony.cli.output import print_listed
+    from prony.ports.use_cases import iterate_pages
+
+    found = list(iterate_pages(partial(client.targets.placements, options.name)))
+    none = "nothing was placed there by a stand-in agent of this server"
+    return print_listed(found, PLACED_JOB, _placed_job_cells, none=none, as_json=options.json)
+
+
+def _placed_job_cells(view: PlacementView) -> tuple[str, ...]:
+    from prony.report.escaping import one_line
+
+    note = view.note
+    at = f"{note.submitted_at:%Y-%m-%d %H:%M:%S}" if note.submitted_at else "-"
+    waited = "-" if note.waits_s is None else f"{note.waits_s:.0f} s"
+    cells = (view.job_id, str(view.attempt), note.phase, note.native_id or "-", ",".join(note.nodes) or "-", at, waited,
+             note.reason or note.ending or "-")  # fmt: skip
+    return tuple(one_line(str(cell)) for cell in cells)
 
 
 def _list(options: Namespace, home: Home) -> int:
@@ -74,7 +121,8 @@ def _list(options: Namespace, home: Home) -> int:
 
     found = read_targets(home)
     counts = dict.fromkeys(found, 0)
-    for placement in Placements(home).open():
+    kept = Placements(home)
+    for placement in (*kept.open(), *kept.of_agents()):
         counts[placement.target.name] = counts.get(placement.target.name, 0) + 1
     if options.json:
         print_json([one.model_dump(mode="json") | {"placed": counts[one.name]} for one in found.values()])
@@ -126,7 +174,8 @@ def _show(options: Namespace, home: Home) -> int:
     from prony.store.placements import Placements
 
     target = find_target(home, options.name)
-    placed = [one for one in Placements(home).all() if one.target.name == target.name]
+    kept = Placements(home)
+    placed = [one for one in (*kept.all(), *kept.of_agents()) if one.target.name == target.name]
     if options.json:
         print_json(target.model_dump(mode="json") | {"placements": [one.model_dump(mode="json") for one in placed]})
         return 0

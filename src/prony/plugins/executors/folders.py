@@ -67,7 +67,9 @@ set -eu
 mkdir -p "$prefix/runs" "$prefix/home"
 cd "$prefix/runs"
 if command -v flock >/dev/null; then exec 9>>"$key.lock"; flock 9; fi
+is_new=
 if [ ! -d "$key" ]; then
+  is_new=yes
   rm -rf "$key".new.*
   new="$key.new.$$"
   mkdir "$new"
@@ -86,7 +88,7 @@ while read -r key offset; do
   for one in begun waiting DONE result; do [ -e "$key/$one" ] && flags="$flags,$one"; done
   for one in "$key"/pid.*; do [ -f "$one" ] && flags="$flags,started"; done
   alive "$key" && flags="$flags,alive"
-  grep -q '"stopped": *true' "$key/DONE" 2>/dev/null && flags="$flags,stopped"
+  [ -e "$key/DONE" ] && grep -q '"stopped": *true' "$key/DONE" && flags="$flags,stopped"
   size=0
   [ -f "$key/events.jsonl" ] && size=$(($(wc -c < "$key/events.jsonl") - offset))
   [ "$size" -gt 262144 ] && size=262144

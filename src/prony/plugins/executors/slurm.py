@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -29,9 +30,10 @@ from prony.ports.executor import ExecutorSite, Interpreter
 
 _REFUSED = 5
 _FIRST_ASK_S, _MOST_WAITING_S, _RUNNING_S, _ACCOUNT_S = 2.0, 60.0, 10.0, 60.0
-_GROWTH = 1.5
+_GROWTH = 2.0
 _ABSENT_S = 300.0
 _LAST_WORD_S = 30.0  # how long a runner that was stopped may be cleaned up after, before Slurm says why it was
+_UNKNOWN_MINUTES, _LEAST_MINUTES, _WALL_FACTOR, _WALL_MORE_MINUTES = 60, 10, 1.5, 5
 _NOTICE_S = 180  # how long before the limit the runner is told to keep what it has
 # What a target's owner may add: nothing that runs a program, becomes another user or moves the job's files.
 _NATIVE = re.compile(
@@ -51,13 +53,15 @@ done
 as_words() { IFS='
 '; set -f; set -- $options; set +f; unset IFS; "$command" "$@"; }
 """
-# By its name first: a submission whose answer was lost may have been heard.
+# By its name first: a submission whose answer was lost may have been heard. Nothing was ever submitted from a folder
+# that has just been made, so that its queue need not be asked: many submissions are no many questions.
 _SUBMIT = (
     _CLEAN
     + r"""
 if [ -f DONE ] || [ -d begun ]; then cat jobid 2>/dev/null || echo; exit 0; fi
 known() { timeout 15 squeue --user="$(id -un)" --noheader --states=all --name="$key" --format=%i; }
-known >found 2>err || { cat err >&2; exit 5; }
+: >found
+[ -n "$is_new" ] || known >found 2>err || { cat err >&2; exit 5; }
 id=$(tail -n 1 found)
 if [ -z "$id" ] && [ -f jobid ]; then id=$(cat jobid); fi
 if [ -z "$id" ]; then
@@ -120,7 +124,12 @@ class SlurmOptions(FolderOptions):
     qos: Word = Field(default="", description="the quality of service")
     constraint: Word = Field(default="", description="features that a node must have")
     gres: Word = Field(default="", description="generic resources, as in gpu:1")
-    minutes: int = Field(default=60, ge=1, description="the wall time; what was measured by then is kept")
+    minutes: int | None = Field(
+        default=None,
+        ge=1,
+        description="the wall time; default: half as long again as the run is expected to take and 5 minutes more, at "
+        "least 10; 60 where nobody knows. What was measured by then is kept",
+    )
     exclusive: bool = Field(default=True, description="ask for whole nodes: a shared one measures its neighbours")
     native: Annotated[tuple[str, ...], AfterValidator(_check_native)] = Field(
         default=(), description="further options of sbatch, as in --reservation=x; only harmless ones"
@@ -128,12 +137,24 @@ class SlurmOptions(FolderOptions):
     files_late_s: int = Field(default=60, ge=0, description="how late files of a node may appear on the login node")
 
 
-def sbatch_options(options: SlurmOptions, payload_key: str, avoid: Sequence[str] = ()) -> list[str]:
+def wall_minutes(options: SlurmOptions, expected_s: float | None) -> int:
+    """Return the wall time to ask for: what the target's owner or the recipe says, or what is expected and more."""
+    if options.minutes is not None:
+        return options.minutes
+    if expected_s is None:
+        return _UNKNOWN_MINUTES
+    return max(_LEAST_MINUTES, math.ceil(expected_s * _WALL_FACTOR / 60) + _WALL_MORE_MINUTES)
+
+
+def sbatch_options(
+    options: SlurmOptions, payload_key: str, avoid: Sequence[str] = (), *, expected_s: float | None = None
+) -> list[str]:
     """Return the options of a submission, one word each."""
-    notice = min(_NOTICE_S, options.minutes * 60 // 3)
+    minutes = wall_minutes(options, expected_s)
+    notice = min(_NOTICE_S, minutes * 60 // 3)
     words = [
         f"--job-name={payload_key}", f"--comment={payload_key}", "--output=slurm.out", "--open-mode=append",
-        "--parsable", "--no-requeue", "--nodes=1", "--ntasks=1", f"--time={options.minutes}",
+        "--parsable", "--no-requeue", "--nodes=1", "--ntasks=1", f"--time={minutes}",
         f"--signal=B:TERM@{notice}", "--export=HOME,USER,LOGNAME,PATH,SLURM_CONF",
     ]  # fmt: skip
     words += ["--exclusive", "--mem=0"] if options.exclusive else []
@@ -182,15 +203,21 @@ class SlurmExecutor:
             TransportError: the controller does not answer.
         """
         setup = "".join(f"{line}\n" for line in self._options.setup)
-        options = "\n".join(sbatch_options(self._options, payload.key, payload.avoid))
+        options = "\n".join(sbatch_options(self._options, payload.key, payload.avoid, expected_s=payload.expected_s))
         files = {"batch.sh": _BATCH.replace("{setup}", setup)}
         done = self._folders.send(payload, files, _SUBMIT, options=options)
         if done.exit_code == _REFUSED:
             raise explain_refusal(done.stderr, self._name)
         told = done.require("sbatch")
         check_installed(told, self._folders.shell)
-        self._asked_s, self._pause_s = self._now_s(), _FIRST_ASK_S
-        return Handle(key=payload.key, native_id=told.decode().strip(), submitted_at=self._clock.now())
+        # What waits longer is not asked about at once because of one more.
+        self._asked_s, self._pause_s = self._now_s(), min(self._pause_s, _RUNNING_S)
+        return Handle(
+            key=payload.key,
+            native_id=told.decode().strip(),
+            submitted_at=self._clock.now(),
+            wall_minutes=wall_minutes(self._options, payload.expected_s),
+        )
 
     def look(self, handles: Sequence[Handle], offsets: Mapping[str, int]) -> list[Observation]:
         """Look into all folders, and ask the queue where it is time to, and once more of each that ended."""

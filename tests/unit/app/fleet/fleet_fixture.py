@@ -17,6 +17,7 @@ from prony.model.agent import Agent, Capabilities, Enrolment, Fact, Heartbeat, H
 from prony.model.lease import FinishAnswer, Lease, LeaseRequest, Progress, ProgressAnswer
 from prony.model.queue import ExperimentView, JobDetail, JobState, QueuedJob, Submission
 from prony.model.result import ResultState
+from prony.model.target import TargetOffer
 from prony.store.home import Home
 
 from .parcels import Parcel, packed
@@ -82,6 +83,12 @@ class FleetFixture:
     async def agent(self, name: str = "a", *, device: str = "", facts: Mapping[str, Fact] | None = None) -> FakeAgent:
         """Enrol an agent; each has a device of its own, unless one is named."""
         fake_agent = FakeAgent(self, name, device or f"device-{name}", dict(FACTS if facts is None else facts))
+        await fake_agent.enrol()
+        return fake_agent
+
+    async def stand_in(self, name: str = "far", *, slots: int = 2) -> FakeAgent:
+        """Enrol an agent that stands in for a target of its name."""
+        fake_agent = FakeAgent(self, name, f"device-{name}", dict(FACTS), slots=slots)
         await fake_agent.enrol()
         return fake_agent
 
@@ -168,6 +175,7 @@ class FakeAgent:
     facts: dict[str, Fact]
     life: int = 1
     id: str = ""
+    slots: int = 0  # of a stand-in
 
     @property
     def incarnation(self) -> str:
@@ -181,18 +189,19 @@ class FakeAgent:
         """Return the same agent as it talks to another server."""
         return replace(self, fleet_fixture=fleet_fixture)
 
-    async def enrol(self) -> Agent:
-        capabilities = Capabilities(facts=self.facts)
+    async def enrol(self, *holding: str) -> Agent:
+        target = TargetOffer(name=self.name, kind="slurm", slots=self.slots) if self.slots else None
+        capabilities = Capabilities(facts=self.facts, target=target)
         asked = Enrolment(id=self.id or None, name=self.name, device_key=self.device, incarnation=self.incarnation,
-                          capabilities=capabilities)  # fmt: skip
+                          capabilities=capabilities, holding=holding)  # fmt: skip
         enrolled = await self.fleet.agents.enroll(asked, who=ME)
         self.id = enrolled.agent.id
         return enrolled.agent
 
-    async def restart(self) -> Agent:
-        """Be killed, and come back as another life of the same agent."""
+    async def restart(self, *holding: str) -> Agent:
+        """Be killed, and come back as another life of the same agent, which goes on with these leases."""
         self.life += 1
-        return await self.enrol()
+        return await self.enrol(*holding)
 
     async def poll(self, *, wait_s: float = 0, holding: Sequence[str] = ()) -> Lease | None:
         """Ask for a job, when the server has thought of all that it was told."""

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from prony.model.target import Handle, PlaceEnding, PlacePhase, Target
-from prony.plugins.executors.slurm import SlurmExecutor
+from prony.dispatch.placing import next_look_s
+from prony.model.target import Handle, Payload, PlaceEnding, PlacePhase, Target
+from prony.plugins.executors.slurm import SlurmExecutor, SlurmOptions, wall_minutes
 from prony.ports.executor import ExecutorSite
+from prony.runner.job_folder import write_question
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -41,7 +43,7 @@ def executor(tmp_path: Path, clock: MovedClock) -> SlurmExecutor:
         program.chmod(0o755)
         (tmp_path / f"{name}.out").write_text("")
         (tmp_path / f"{name}.calls").write_text("")
-    options = {"prefix": str(tmp_path / "there"), "setup": (f'export PATH="{tmp_path}:$PATH"',)}
+    options = {"prefix": str(tmp_path / "there"), "python": "/bin/sh", "setup": (f'export PATH="{tmp_path}:$PATH"',)}
     target = Target(name="fake", kind="slurm", options=options)
     return SlurmExecutor(target, ExecutorSite(folder=tmp_path, clock=clock))
 
@@ -57,18 +59,45 @@ def count_calls(tmp_path: Path, name: str) -> int:
     return (tmp_path / f"{name}.calls").read_text().count("x")
 
 
-def test_jobs_that_wait_for_ten_minutes_cost_few_questions(
+def test_two_hundred_jobs_that_wait_for_ten_minutes_cost_few_questions(
     executor: SlurmExecutor, clock: MovedClock, tmp_path: Path
 ) -> None:
-    waiting = handles(tmp_path, 8)
+    waiting = handles(tmp_path, 200)
     lines = [f"{one.native_id}|{one.key}|PENDING|N/A|N/A|0:00|5:00||Priority\n" for one in waiting]
     (tmp_path / "squeue.out").write_text("".join(lines))
-    for _ in range(30):
-        clock.seconds += 20
+    looks = 0
+    while clock.seconds < 600:  # as often as one looks who waits for them
+        clock.seconds += next_look_s(PlacePhase.QUEUED, looks)
+        looks += 1
         seen = executor.look(waiting, {})
         assert {one.phase for one in seen} == {PlacePhase.QUEUED}
-    assert count_calls(tmp_path, "squeue") <= 15
+    assert 5 <= count_calls(tmp_path, "squeue") <= 15
     assert count_calls(tmp_path, "sacct") == 0
+
+
+def test_a_new_submission_asks_the_queue_nothing_and_one_that_may_have_been_heard_does(
+    executor: SlurmExecutor, tmp_path: Path
+) -> None:
+    (tmp_path / "sbatch").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/sbatch.calls\necho 17\n')
+    (tmp_path / "sbatch").chmod(0o755)
+    write_question(tmp_path / "out")
+    payload = Payload(key="prony-new", folder=str(tmp_path / "out"), expected_s=1200)
+    handle = executor.submit(payload)
+    assert (handle.native_id, handle.wall_minutes) == ("17", 35)
+    assert count_calls(tmp_path, "squeue") == 0
+    assert "--time=35" in (tmp_path / "sbatch.calls").read_text()
+    assert executor.submit(payload).native_id == "17"
+    assert count_calls(tmp_path, "squeue") == 1
+    assert (tmp_path / "sbatch.calls").read_text().count("--parsable") == 1
+
+
+@pytest.mark.parametrize(
+    ("minutes", "expected_s", "asked"), [(None, None, 60), (None, 1.0, 10), (None, 3600.0, 95), (7, 3600.0, 7)]
+)
+def test_the_wall_time_is_what_somebody_says_or_what_is_expected_and_more(
+    minutes: int | None, expected_s: float | None, asked: int
+) -> None:
+    assert wall_minutes(SlurmOptions(minutes=minutes), expected_s) == asked
 
 
 def test_a_forgotten_job_is_asked_of_the_accounts_and_lost_after_five_minutes(

@@ -1,4 +1,4 @@
-// The fleet page: agents, abilities, queue and jobs, and the button to enrol an agent.
+// The fleet page: agents, abilities, queue, jobs and targets, and the button to enrol an agent.
 import "./fleet.css";
 
 import { useQuery } from "@tanstack/react-query";
@@ -16,6 +16,7 @@ import { EnrolDialog } from "./EnrolDialog";
 import { Jobs } from "./Jobs";
 import { Lots } from "./Lots";
 import type { Part } from "./search";
+import { Targets } from "./Targets";
 
 const route = getRouteApi("/fleet");
 
@@ -36,6 +37,7 @@ export function Fleet() {
     { key: "abilities", label: "Who can run what" },
     { key: "queue", label: waiting ? `Queue (${waiting} wait)` : "Queue" },
     { key: "jobs", label: "Jobs" },
+    { key: "targets", label: "Targets" },
   ];
   return (
     <Page title="Fleet" about="The devices that measure for this server, and what waits for them." actions={enrol}>
@@ -48,6 +50,8 @@ export function Fleet() {
         <Card flush>
           {part === "jobs" ? (
             <Jobs />
+          ) : part === "targets" ? (
+            <Targets />
           ) : part === "queue" ? (
             <QueryContent query={queue}>{(found) => <Lots lots={found.lots} />}</QueryContent>
           ) : (

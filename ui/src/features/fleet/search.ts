@@ -1,11 +1,21 @@
 // The search parameters of the fleet page.
 import type { JobState } from "@/api/schema";
-import { dropUndefined, parseChoice, type Search } from "@/components/search";
+import { dropUndefined, parseChoice, parseText, type Search } from "@/components/search";
 
-export const PARTS = ["agents", "abilities", "queue", "jobs"] as const;
+export const PARTS = ["agents", "abilities", "queue", "jobs", "targets"] as const;
 export const JOB_STATES: readonly JobState[] = ["waiting", "leased", "complete", "partial", "failed", "cancelled"];
 export type Part = (typeof PARTS)[number];
 
-export function parseFleetSearch(search: Search): { part?: Part | undefined; state?: JobState | undefined } {
-  return dropUndefined({ part: parseChoice(search["part"], PARTS), state: parseChoice(search["state"], JOB_STATES) });
+export interface FleetSearch {
+  part?: Part | undefined;
+  state?: JobState | undefined;
+  target?: string | undefined;
+}
+
+export function parseFleetSearch(search: Search): FleetSearch {
+  return dropUndefined({
+    part: parseChoice(search["part"], PARTS),
+    state: parseChoice(search["state"], JOB_STATES),
+    target: parseText(search["target"]),
+  });
 }
