@@ -4411,6 +4411,25 @@ export interface components {
             queued: components["schemas"]["QueuedJob"];
         };
         /**
+         * JobPlot
+         * @description `notes` say where bounds come from and what is not drawn.
+         */
+        JobPlot: {
+            /** Lines */
+            lines: components["schemas"]["PlotLine"][];
+            /**
+             * Notes
+             * @default []
+             */
+            notes: string[];
+            /** Title */
+            title: string;
+            /** X Title */
+            x_title: string;
+            /** Y Title */
+            y_title: string;
+        };
+        /**
          * JobSections
          * @description All sections of one job, those with figures of its samples first.
          */
@@ -5993,6 +6012,50 @@ export interface components {
             title: string;
         };
         /**
+         * PlotLine
+         * @description `line` joins measured points, `points` does not, `bound` is what the hardware allows at most, and `front` joins
+         *     those that no other is better than in both.
+         */
+        PlotLine: {
+            /** Name */
+            name: string;
+            /** Points */
+            points: components["schemas"]["PlotPoint"][];
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "line" | "points" | "bound" | "front";
+        };
+        /**
+         * PlotPoint
+         * @description One job, or one place of a bound; ends of intervals are None where there are none.
+         */
+        PlotPoint: {
+            /**
+             * Is Void
+             * @default false
+             */
+            is_void: boolean;
+            /**
+             * Label
+             * @default
+             */
+            label: string;
+            /** X */
+            x: number;
+            /** X High */
+            x_high?: number | null;
+            /** X Low */
+            x_low?: number | null;
+            /** Y */
+            y: number;
+            /** Y High */
+            y_high?: number | null;
+            /** Y Low */
+            y_low?: number | null;
+        };
+        /**
          * Point
          * @description One result in its series. `values` by the key of the estimate; `facts` is what may explain a change.
          */
@@ -7523,6 +7586,11 @@ export interface components {
              */
             gates: components["schemas"]["GateOutcome"][];
             /**
+             * Plots
+             * @default []
+             */
+            plots: components["schemas"]["JobPlot"][];
+            /**
              * Programs
              * @default {}
              */
@@ -8282,6 +8350,7 @@ export type Job = components['schemas']['Job'];
 export type JobBatch = components['schemas']['JobBatch'];
 export type JobBatchAnswer = components['schemas']['JobBatchAnswer'];
 export type JobDetail = components['schemas']['JobDetail'];
+export type JobPlot = components['schemas']['JobPlot'];
 export type JobSections = components['schemas']['JobSections'];
 export type JobState = components['schemas']['JobState'];
 export type KindCard = components['schemas']['KindCard'];
@@ -8350,6 +8419,8 @@ export type Part = components['schemas']['Part'];
 export type Phase = components['schemas']['Phase'];
 export type Place = components['schemas']['Place'];
 export type Planned = components['schemas']['Planned'];
+export type PlotLine = components['schemas']['PlotLine'];
+export type PlotPoint = components['schemas']['PlotPoint'];
 export type Point = components['schemas']['Point'];
 export type Price = components['schemas']['Price'];
 export type Problem = components['schemas']['Problem'];
