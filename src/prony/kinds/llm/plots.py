@@ -66,6 +66,8 @@ def _plot_axis(
             points = tuple(PlotPoint(x=_axis_reader(axis)(one), y=bound.most(one)) for one in mine)
             bounds.append(PlotLine(name=f"{bound.name}, {name}", role="bound", points=points))
             notes.append(bound.source)
+    if len({tuple(one.points) for one in bounds}) == 1:  # the same for every line
+        bounds = [bounds[0].model_copy(update={"name": bounds[0].name.partition(", ")[0]})]
     what, unit = _WORDS[metric]
     return JobPlot(
         title=f"{what} over {axis}", x_title=title, y_title=unit, lines=(*lines, *bounds),
@@ -171,7 +173,7 @@ def _plot_quality(entries: Sequence[Entry]) -> JobPlot | None:
         front = _front(points, less_is_better=less_is_better)
         lines = [PlotLine(name="configurations", role="points", points=tuple(points))]
         if len(front) > 1:
-            lines.append(PlotLine(name="best in one or the other", role="front", points=front))
+            lines.append(PlotLine(name="on the front", role="front", points=front))
         better = "lower" if less_is_better else "higher"
         return JobPlot(
             title="Quality against speed", x_title="tokens written a second", y_title=f"{title} ({better} is better)",
