@@ -33,7 +33,7 @@ _QUALITIES = (
     ("token_f1.mean", "F1", False), ("label_match.mean", "right labels", False),
     ("own_score.mean", "own score", False), ("perplexity.mean", "perplexity", True),
 )  # fmt: skip
-_SETTINGS = ("model", "engine", "unit", "precision", "threads", "batch", "depth", "prompt", "generate")
+_SETTINGS = ("model", "engine", "unit", "precision", "kv_type", "threads", "batch", "depth", "prompt", "generate")
 
 
 @dataclass(frozen=True)

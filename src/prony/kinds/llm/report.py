@@ -76,15 +76,16 @@ class LlmReport(Report):
         effective, model = entry.result.effective, entry.result.model
         work = entry.job.work(LlmWorkload)
         left_out = _OF_IDS if work.task is not None else ()
+        asked = work.model_dump(exclude_none=True)
         facts: list[Fact] = [
-            (name, str(value)) for name, value in work.model_dump(exclude_none=True).items() if name not in left_out
+            (name, str(value)) for name, value in asked.items() if name not in left_out and value not in ({}, False)
         ]
         if effective is not None:
             facts += [
                 ("effective engine", f"{effective.engine} {effective.engine_version}"),
                 ("effective device", effective.device), ("effective precision", effective.precision),
                 ("effective threads", None if effective.threads is None else str(effective.threads)),
-                *effective.details.items(), *_peaks(entry),
+                *((name, text) for name, text in effective.details.items() if text), *_peaks(entry),
             ]  # fmt: skip
         if model is not None:
             facts += [("files", ", ".join(model.files[:8])), ("sha256", model.sha256)]
