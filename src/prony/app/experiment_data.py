@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from prony.errors import NotFoundError
 from prony.model.calibration import Calibration
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.job_plot import JobPlot, MachineReading
+from prony.model.job_plot import JobPlot, OtherReading
 from prony.ports.workload import shown_kind
 from prony.store.folder import read_nouns
 from prony.store.store import Store
@@ -48,9 +48,9 @@ def _plots_of(store: Store, entries: Sequence[Entry]) -> tuple[JobPlot, ...]:
     return tuple(found)
 
 
-def _readings_of(store: Store, hardware_id: str, headlines: Sequence[str]) -> list[MachineReading]:
+def _readings_of(store: Store, hardware_id: str, headlines: Sequence[str]) -> list[OtherReading]:
     return [
-        MachineReading(
+        OtherReading(
             hardware_id=hardware_id, device=one.result.effective.device if one.result.effective is not None else "",
             job_id=one.job_id, estimates=one.summary.estimates,
         )

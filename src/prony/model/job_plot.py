@@ -40,7 +40,7 @@ class JobPlot(Noun):
     notes: tuple[str, ...] = ()
 
 
-class MachineReading(Noun):
+class OtherReading(Noun):
     """What another job read of the same machine; `device` is the part of it that was measured, as its result says."""
 
     hardware_id: str

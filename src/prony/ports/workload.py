@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from prony.model.estimate import Summary
     from prony.model.experiment_data import Entry, ExperimentData
     from prony.model.job import Job
-    from prony.model.job_plot import JobPlot, MachineReading
+    from prony.model.job_plot import JobPlot, OtherReading
     from prony.model.kind_card import KindForm
     from prony.model.picture import StepLine
     from prony.model.recipe import Recipe
@@ -293,7 +293,7 @@ class Report:
     # Headlines of other jobs whose numbers, read on the same machine, bound what such a job can reach.
     bounds: tuple[str, ...] = ()
 
-    def plots(self, entries: Sequence[Entry], readings: Sequence[MachineReading]) -> tuple[JobPlot, ...]:
+    def plots(self, entries: Sequence[Entry], readings: Sequence[OtherReading]) -> tuple[JobPlot, ...]:
         """Return pictures of several jobs together; `readings` are of their machines, by the headlines in `bounds`."""
         del entries, readings
         return ()

@@ -18,7 +18,7 @@ from prony.kinds.llm.tokens import token_frame
 from prony.model.estimate import Estimate, Grade, Summary
 from prony.model.experiment_data import Entry
 from prony.model.job import Job
-from prony.model.job_plot import MachineReading
+from prony.model.job_plot import OtherReading
 from prony.model.recipe import Measure
 from prony.model.result import Effective
 
@@ -173,7 +173,7 @@ def test_a_reading_of_the_same_part_of_the_machine_bounds_before_a_published_pea
     entries = [entry_of(batch=batch) for batch in (1, 2)]
     own = entries[0].environment.device.hardware_id
     reading = Estimate(value=32.0, unit="GB/s", count=5, level="run", method="median")
-    known = MachineReading(hardware_id=own, device="host memory", job_id="h-001", estimates={"copy_gb_s.p50": reading})
+    known = OtherReading(hardware_id=own, device="host memory", job_id="h-001", estimates={"copy_gb_s.p50": reading})
     (plot,) = [one for one in REPORT.plots(entries, (known,)) if one.title == "Decode over batch"]
     assert plot.lines[-1].points[0].y == pytest.approx(2, rel=1e-3)
     assert "h-001" in plot.notes[0]

@@ -4769,6 +4769,13 @@ export interface components {
              */
             kind: "llm";
             /**
+             * Kv Type
+             * @description type of the keys and values in the cache; default: the engine's own
+             * @default default
+             * @enum {string}
+             */
+            kv_type: "default" | "f32" | "f16" | "bf16" | "q8_0" | "q5_1" | "q5_0" | "q4_1" | "q4_0";
+            /**
              * Model
              * @description a GGUF file, a folder in Hugging Face's layout, hf:ORG/NAME@REVISION, zoo:llm-NAME, https:// or s3://
              * @example zoo:llm-1m

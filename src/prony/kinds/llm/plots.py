@@ -9,7 +9,7 @@ from prony.analyse.peaks import find_peak
 from prony.kinds.llm.schema import LlmWorkload
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry
-from prony.model.job_plot import JobPlot, MachineReading, PlotLine, PlotPoint
+from prony.model.job_plot import JobPlot, OtherReading, PlotLine, PlotPoint
 from prony.report import entry_fields
 
 # Headlines of hardware tests whose readings bound a model: of memory, and of matrix products.
@@ -45,7 +45,7 @@ class _Bound:
     most: Callable[[Entry], float]
 
 
-def plot_llm(entries: Sequence[Entry], readings: Sequence[MachineReading]) -> tuple[JobPlot, ...]:
+def plot_llm(entries: Sequence[Entry], readings: Sequence[OtherReading]) -> tuple[JobPlot, ...]:
     """Return every picture that these jobs give; none of an axis along which no two of them differ."""
     of_ids = [entry for entry in entries if entry.job.work(LlmWorkload).task is None]
     found = [_plot_axis(of_ids, axis, title, metric, readings) for axis, title, metrics in _AXES for metric in metrics]
@@ -53,7 +53,7 @@ def plot_llm(entries: Sequence[Entry], readings: Sequence[MachineReading]) -> tu
 
 
 def _plot_axis(
-    entries: Sequence[Entry], axis: str, title: str, metric: str, readings: Sequence[MachineReading]
+    entries: Sequence[Entry], axis: str, title: str, metric: str, readings: Sequence[OtherReading]
 ) -> JobPlot | None:
     groups = _group_by_line(entries, axis, metric)
     if not groups:
@@ -116,7 +116,7 @@ def _is_void(entry: Entry) -> bool:
     return entry.summary.verdict.grade is Grade.VOID
 
 
-def _find_bound(entry: Entry, metric: str, readings: Sequence[MachineReading]) -> _Bound | None:
+def _find_bound(entry: Entry, metric: str, readings: Sequence[OtherReading]) -> _Bound | None:
     """Return the bound on a rate: memory on writing, arithmetic on reading a prompt."""
     effective = entry.result.effective
     if effective is None or not effective.details.get("parameters"):
@@ -143,7 +143,7 @@ def _decode_bound(entry: Entry, gb_s: float) -> float:
 
 
 def _find_peak_reading(
-    entry: Entry, keys: Sequence[str], published: str, readings: Sequence[MachineReading]
+    entry: Entry, keys: Sequence[str], published: str, readings: Sequence[OtherReading]
 ) -> tuple[float, str] | None:
     """Return the highest that a hardware test read of this device, or else its published peak; and the source."""
     device = entry.environment.device

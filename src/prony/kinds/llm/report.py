@@ -8,7 +8,7 @@ from prony.analyse.peaks import find_peak
 from prony.kinds.llm.plots import BOUND_HEADLINES, plot_llm
 from prony.kinds.llm.schema import LlmWorkload
 from prony.model.experiment_data import Entry
-from prony.model.job_plot import JobPlot, MachineReading
+from prony.model.job_plot import JobPlot, OtherReading
 from prony.model.kind_card import FormField, KindForm
 from prony.model.section import ColumnSpec, Fact, Section
 from prony.ports.workload import SETTINGS, Report
@@ -95,7 +95,7 @@ class LlmReport(Report):
 
     bounds = BOUND_HEADLINES
 
-    def plots(self, entries: Sequence[Entry], readings: Sequence[MachineReading]) -> tuple[JobPlot, ...]:
+    def plots(self, entries: Sequence[Entry], readings: Sequence[OtherReading]) -> tuple[JobPlot, ...]:
         return plot_llm(entries, readings)
 
     def programs(self, entry: Entry) -> tuple[Fact, ...]:
