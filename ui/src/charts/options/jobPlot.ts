@@ -71,7 +71,7 @@ function drawLine(line: Line, tint: number, theme: ChartTheme): SeriesOption[] {
         type: "scatter",
         symbolSize: 9,
         itemStyle: { color },
-        label: { show: true, position: "top", color: theme.muted, fontSize: 11, formatter: "{b}" },
+        label: { show: true, position: "right", color: theme.muted, fontSize: 11, formatter: "{b}" },
         labelLayout: { hideOverlap: true },
         tooltip,
         data,
