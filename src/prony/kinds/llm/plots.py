@@ -128,9 +128,18 @@ def _find_bound(entry: Entry, metric: str, readings: Sequence[OtherReading]) -> 
         return None
     peak, source = found
     if is_writing:
-        return _Bound("memory allows", source, lambda one: _decode_bound(one, peak))
+        cached = " The weights fit into the processor's cache, so it may be passed." if _fits_cache(entry) else ""
+        return _Bound("memory allows", source + cached, lambda one: _decode_bound(one, peak))
     each = 2 * int(effective.details["parameters"]) / 1e12
     return _Bound("arithmetic allows", source, lambda _: peak / each)
+
+
+def _fits_cache(entry: Entry) -> bool:
+    """Tell whether a processor need not read the weights from memory at every step."""
+    caches = entry.environment.device.hardware.cpu.caches
+    largest = caches.get("L3_total_kib") or caches.get("L3_kib") or 0
+    told = entry.result.effective.details if entry.result.effective is not None else {}
+    return entry.job.work(LlmWorkload).unit == "cpu" and int(told["weights_bytes"]) < largest * 1024
 
 
 def _decode_bound(entry: Entry, gb_s: float) -> float:
