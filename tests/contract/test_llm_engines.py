@@ -161,3 +161,21 @@ def test_a_file_that_cannot_be_loaded_is_told_in_words(
 def test_an_engine_for_language_models_refuses_a_plain_model() -> None:
     with pytest.raises(InputError, match="measured by their tokens"):
         Llamacpp().load("model.gguf", LoadOptions(unit="cpu", threads=1))
+
+
+def test_a_smaller_type_of_the_cache_takes_less_and_writes_nearly_the_same(
+    gguf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = llamacpp(monkeypatch)
+    made = {name: engine.load_llm(str(gguf), LlmOptions(context=64, kv_type=name)) for name in ("f16", "q8_0", "q4_0")}
+    sizes = {name: one.facts().kv_token_bytes for name, one in made.items()}
+    assert sizes["f16"] / sizes["q8_0"] == pytest.approx(16 / 8.5, rel=0.05)
+    assert sizes["f16"] / sizes["q4_0"] == pytest.approx(16 / 4.5, rel=0.05)
+    reference, near = (made[name].logits(PROMPT[0]) for name in ("f16", "q8_0"))
+    assert np.abs(reference - near).max() < 0.1 * np.abs(reference).max()
+    assert "q8_0" in made["q8_0"].effect().details["cache"]
+
+
+def test_an_option_that_llamacpp_does_not_have_is_refused(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="no option 'draft'"):
+        llamacpp(monkeypatch).load_llm(str(gguf), LlmOptions(context=64, options={"draft": "small.gguf"}))

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from prony.errors import NotFoundError
 from prony.model.calibration import Calibration
 from prony.model.experiment_data import Entry, ExperimentData
+from prony.model.job_plot import JobPlot, OtherReading
+from prony.ports.workload import shown_kind
 from prony.store.folder import read_nouns
 from prony.store.store import Store
 
@@ -26,11 +28,34 @@ def read_experiment_data(store: Store, experiment_id: str, *, verify: bool = Fal
         from prony.app.sweeps import sweep_of
 
         update["sweep"] = sweep_of(data.entries)
+        update["plots"] = _plots_of(store, data.entries)
     if verify:
         from prony.app.results import damages_of
 
         update["damages"] = tuple(damages_of(store, experiment_id))
     return data.model_copy(update=update)
+
+
+def _plots_of(store: Store, entries: Sequence[Entry]) -> tuple[JobPlot, ...]:
+    """Return what each kind draws of its jobs together, with what else was read of their machines."""
+    found: list[JobPlot] = []
+    machines = list(dict.fromkeys(entry.environment.device.hardware_id for entry in entries))
+    for kind in dict.fromkeys(entry.job.workload.kind for entry in entries):
+        report = shown_kind(kind).report
+        mine = [entry for entry in entries if entry.job.workload.kind == kind]
+        readings = [one for machine in machines for one in _readings_of(store, machine, report.bounds)]
+        found += report.plots(mine, readings)
+    return tuple(found)
+
+
+def _readings_of(store: Store, hardware_id: str, headlines: Sequence[str]) -> list[OtherReading]:
+    return [
+        OtherReading(
+            hardware_id=hardware_id, device=one.result.effective.device if one.result.effective is not None else "",
+            job_id=one.job_id, estimates=one.summary.estimates,
+        )
+        for one in (store.machine_records(hardware_id, headlines) if headlines else ())
+    ]  # fmt: skip
 
 
 def entries_of(store: Store, experiment_ids: Sequence[str]) -> tuple[Entry, ...]:

@@ -14,6 +14,7 @@ from prony.model.experiment import Experiment
 from prony.model.gate import GateOutcome
 from prony.model.history import History
 from prony.model.job import Job
+from prony.model.job_plot import JobPlot
 from prony.model.matrix import MatrixReport, Worth
 from prony.model.result import Result
 from prony.model.sweep import SweepReport
@@ -55,6 +56,8 @@ class ExperimentData(Noun):
     gates: tuple[GateOutcome, ...] = ()
     # Where jobs differ in how much load there was.
     sweep: SweepReport | None = None
+    # Of jobs together, where their kinds draw any.
+    plots: tuple[JobPlot, ...] = ()
     # Results whose files are damaged, where they were to be verified.
     damages: tuple[Damage, ...] = ()
 

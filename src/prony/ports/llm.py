@@ -26,6 +26,7 @@ class LlmOptions:
     precision: str = "default"
     batch: int = 1
     context: int = 512
+    kv_type: str = "default"
     options: Mapping[str, str | int | float | bool] = field(default_factory=dict)
 
 

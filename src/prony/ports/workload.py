@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from prony.model.estimate import Summary
     from prony.model.experiment_data import Entry, ExperimentData
     from prony.model.job import Job
+    from prony.model.job_plot import JobPlot, OtherReading
     from prony.model.kind_card import KindForm
     from prony.model.picture import StepLine
     from prony.model.recipe import Recipe
@@ -288,6 +289,14 @@ class Report:
         nobody knows."""
         del entry
         return None
+
+    # Headlines of other jobs whose numbers, read on the same machine, bound what such a job can reach.
+    bounds: tuple[str, ...] = ()
+
+    def plots(self, entries: Sequence[Entry], readings: Sequence[OtherReading]) -> tuple[JobPlot, ...]:
+        """Return pictures of several jobs together; `readings` are of their machines, by the headlines in `bounds`."""
+        del entries, readings
+        return ()
 
     def findings(self, entries: Sequence[Entry]) -> list[str]:
         """Return plain sentences on jobs of this kind, in an experiment's report."""

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, delete, select, update
 from prony.errors import ConflictError, InputError, StoreError
 from prony.model.calibration import Calibration
 from prony.model.device import Environment
-from prony.model.estimate import Summary
+from prony.model.estimate import Grade, Summary
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.result import Result
@@ -200,6 +200,15 @@ class Store:
         with reading(self._engine) as connection:
             result_rows.experiment(connection, experiment_id)
             rows = connection.execute(query.order_by(job.c.position, job.c.id))
+            return tuple(record_of(row, self.home.results) for row in rows)
+
+    def machine_records(self, hardware_id: str, headlines: Sequence[str], most: int = 20) -> tuple[Record, ...]:
+        """Return the newest results of a machine that have one of these headlines and are not void."""
+        table = tables.result
+        query = select(table).where(table.c.hardware_id == hardware_id, table.c.stands)
+        query = query.where(table.c.headline_metric.in_(headlines), table.c.grade != Grade.VOID.value)
+        with reading(self._engine) as connection:
+            rows = connection.execute(query.order_by(table.c.ended_at.desc()).limit(most))
             return tuple(record_of(row, self.home.results) for row in rows)
 
     def folders(self, experiment_id: str) -> dict[str, Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -14,15 +15,18 @@ from prony.kinds.llm.rules import DIFFERENT, grade_divergence
 from prony.kinds.llm.schema import LlmWorkload
 from prony.kinds.llm.summary import PART as SUMMARY
 from prony.kinds.llm.tokens import token_frame
-from prony.model.estimate import Grade, Summary
+from prony.model.estimate import Estimate, Grade, Summary
+from prony.model.experiment_data import Entry
 from prony.model.job import Job
+from prony.model.job_plot import OtherReading
 from prony.model.recipe import Measure
 from prony.model.result import Effective
 
-from .jobs import phase, repetition, result
+from .jobs import environment, phase, repetition, result
 
 MS = 1_000_000
 H200 = "NVIDIA H200"
+PRECISIONS = ("fp32", "fp16", "bf16", "int8")
 EIGHT_B = {"parameters": "8000000000", "weights_bytes": "16000000000", "kv_token_bytes": "131072"}
 
 
@@ -49,6 +53,19 @@ def summarised(
     found = result([repetition(index, phases={"measure": phase()}) for index in range(5)], effective=effective)
     frames = [token_frame(index, passes, quality if index == 0 else None) for index in range(5)]
     return SUMMARY.summarise(job, found, pl.concat(frames))
+
+
+def entry_of(gap_ms: float = 10, *, device: str = "cpu", divergence: float | None = None, **more: Any) -> Entry:
+    """Return a finished job whose every token took so long."""
+    job = job_of(generate=3, **more)
+    about = None if divergence is None else quality(divergence)
+    effective = Effective(
+        engine="null", engine_version="1", python="3", device=device, precision="bf16", details=EIGHT_B
+    )
+    summary = summarised(job, [one_pass(20, [gap_ms] * 3)], device=device, details=EIGHT_B, quality=about)
+    return Entry(
+        job=job, result=result([], effective=effective), summary=summary, environment=environment({}), folder=Path()
+    )
 
 
 def value(summary: Summary, key: str) -> float:
@@ -136,3 +153,44 @@ def test_every_column_is_a_metric_of_the_kind() -> None:
 
     known = {*LLM_METRICS, *QUALITY_METRICS, "cut_share", "output_tokens_per_s"}
     assert {column.key.partition(".")[0] for column in REPORT.columns} <= known
+
+
+def test_rates_are_drawn_along_each_setting_in_which_jobs_differ_with_the_bound_of_the_card() -> None:
+    entries = [entry_of(device=H200, batch=batch, depth=depth) for batch in (8, 1) for depth in (0, 64)]
+    plots = {one.title: one for one in REPORT.plots(entries, ())}
+    assert list(plots) == ["Decode over batch", "Prefill over batch", "Decode over depth", "Prefill over depth"]
+    line, other, bound, _ = plots["Decode over batch"].lines
+    assert [(line.name, line.role), (other.name, other.role)] == [("depth 0", "line"), ("depth 64", "line")]
+    assert [(one.x, round(one.y)) for one in line.points] == [(1, 100), (8, 800)]
+    assert (bound.name, bound.role) == ("memory allows, depth 0", "bound")
+    assert bound.points[0].y == pytest.approx(4.8e12 / (16e9 + 1.5 * 131072))
+    assert "published peak" in plots["Decode over batch"].notes[0]
+    (arithmetic,) = {one.y for line in plots["Prefill over depth"].lines if line.role == "bound" for one in line.points}
+    assert arithmetic == pytest.approx(989e12 / 16e9)
+
+
+def test_a_reading_of_the_same_part_of_the_machine_bounds_before_a_published_peak() -> None:
+    entries = [entry_of(batch=batch) for batch in (1, 2)]
+    own = entries[0].environment.device.hardware_id
+    reading = Estimate(value=32.0, unit="GB/s", count=5, level="run", method="median")
+    known = OtherReading(hardware_id=own, device="host memory", job_id="h-001", estimates={"copy_gb_s.p50": reading})
+    (plot,) = [one for one in REPORT.plots(entries, (known,)) if one.title == "Decode over batch"]
+    assert plot.lines[-1].points[0].y == pytest.approx(2, rel=1e-3)
+    assert "h-001" in plot.notes[0]
+    of_others = known.model_copy(update={"hardware_id": "another"})
+    (plot,) = [one for one in REPORT.plots(entries, (of_others,)) if one.title == "Decode over batch"]
+    assert [line.role for line in plot.lines] == ["line"]
+    assert "No bound" in plot.notes[0]
+
+
+def test_quality_is_drawn_against_speed_and_the_front_has_what_nothing_else_beats() -> None:
+    made = [(10, 0.001), (5, 0.01), (20, 0.05), (2, 0.09)]
+    entries = [entry_of(gap, divergence=far, precision=name) for (gap, far), name in zip(made, PRECISIONS, strict=True)]
+    (plot,) = REPORT.plots(entries, ())
+    points, front = plot.lines
+    assert (plot.title, len(points.points)) == ("Quality against speed", 4)
+    assert [(round(one.x), round(one.y, 4)) for one in front.points] == [(100, 0.001), (200, 0.01), (500, 0.09)]
+
+
+def test_jobs_that_differ_in_nothing_drawn_have_no_picture() -> None:
+    assert REPORT.plots([entry_of(), entry_of(precision="fp16")], ()) == ()

@@ -13,10 +13,12 @@ from analyse.jobs import job, repetition, result, samples
 
 from prony.kinds.model.summary import ModelSummary, summarise
 from prony.model.experiment_data import ExperimentData
+from prony.model.job_plot import JobPlot, PlotLine, PlotPoint
 from prony.report.html.tags import Html
 from prony.report.plots import experiment as plots_of_experiment
 from prony.report.plots import figure as draw
 from prony.report.plots import job as plots_of_job
+from prony.report.plots import together
 from prony.report.plots.series import _run, bands, counters, runs
 from report import experiments
 
@@ -121,3 +123,16 @@ def test_dots_and_medians_are_of_the_samples_that_the_estimate_is_made_of() -> N
     assert [float(np.median(run.counted_ms)) for run in drawn] == pytest.approx(told)
     charted = ModelSummary().sample_values(job(), result([repetition(index) for index in range(3)]), frame, "")
     assert [float(np.median(charted[index])) for index in range(3)] == pytest.approx(told)
+
+
+def test_jobs_together_are_drawn_with_one_name_for_all_bounds() -> None:
+    point = PlotPoint(x=1, y=10, y_low=9, y_high=11, label="batch 1")
+    points = (point, point.model_copy(update={"x": 8, "y": 70, "is_void": True}))
+    lines = [PlotLine(name=name, role="line", points=points) for name in ("depth 0", "depth 64")]
+    bounds = [PlotLine(name=f"memory allows, {one.name}", role="bound", points=points) for one in lines]
+    plot = JobPlot(title="Decode over batch", x_title="sequences", y_title="tokens/s", lines=(*lines, *bounds))
+    drawn = str(together.job_plot(plot, "0"))
+    assert [drawn.count(f">{text}<") for text in ("depth 0", "depth 64", "memory allows, dashed")] == [1, 1, 1]
+    scattered = PlotLine(name="configurations", role="points", points=points)
+    plot = JobPlot(title="Quality", x_title="speed", y_title="KL", lines=(scattered,))
+    assert str(together.job_plot(plot, "1")).count(">batch 1<") == 2

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import update
 
 from prony.errors import ConflictError, InputError, NotFoundError, StoreError
+from prony.model.estimate import Grade
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.result import ResultState
 from prony.store import tables
@@ -291,3 +292,13 @@ def test_a_row_that_cannot_be_read_is_a_store_error(store: Store, kept: Experime
         connection.execute(update(tables.result).values(document='{"state": "odd"}'))
     with pytest.raises(StoreError, match=r"holds a row that cannot be read: Result\."):
         store.records(kept.id)
+
+
+def test_results_of_a_machine_are_found_by_their_headline_unless_they_are_void(store: Store) -> None:
+    for name, grade in (("one", Grade.VALID), ("two", Grade.VOID)):
+        store.save_experiment(experiment(name), jobs(name))
+        job = jobs(name)[0]
+        store.record_result(write_folder(store.home.result_folder(name, job.id), job), summary(job, grade=grade))
+    machine, headline = environment().device.hardware_id, "inference_ms.p50"
+    assert [one.job_id for one in store.machine_records(machine, (headline,))] == [jobs("one")[0].id]
+    assert store.machine_records(machine, ("copy_gb_s.p50",)) == store.machine_records("another", (headline,)) == ()

@@ -4470,6 +4470,25 @@ export interface components {
             queued: components["schemas"]["QueuedJob"];
         };
         /**
+         * JobPlot
+         * @description `notes` say where bounds come from and what is not drawn.
+         */
+        JobPlot: {
+            /** Lines */
+            lines: components["schemas"]["PlotLine"][];
+            /**
+             * Notes
+             * @default []
+             */
+            notes: string[];
+            /** Title */
+            title: string;
+            /** X Title */
+            x_title: string;
+            /** Y Title */
+            y_title: string;
+        };
+        /**
          * JobSections
          * @description All sections of one job, those with figures of its samples first.
          */
@@ -4808,6 +4827,13 @@ export interface components {
              * @enum {string}
              */
             kind: "llm";
+            /**
+             * Kv Type
+             * @description type of the keys and values in the cache; default: the engine's own
+             * @default default
+             * @enum {string}
+             */
+            kv_type: "default" | "f32" | "f16" | "bf16" | "q8_0" | "q5_1" | "q5_0" | "q4_1" | "q4_0";
             /**
              * Model
              * @description a GGUF file, a folder in Hugging Face's layout, hf:ORG/NAME@REVISION, zoo:llm-NAME, https:// or s3://
@@ -6136,6 +6162,50 @@ export interface components {
             };
             /** Title */
             title: string;
+        };
+        /**
+         * PlotLine
+         * @description `line` joins measured points, `points` does not, `bound` is what the hardware allows at most, and `front` joins
+         *     those that no other is better than in both.
+         */
+        PlotLine: {
+            /** Name */
+            name: string;
+            /** Points */
+            points: components["schemas"]["PlotPoint"][];
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "line" | "points" | "bound" | "front";
+        };
+        /**
+         * PlotPoint
+         * @description One job, or one place of a bound; ends of intervals are None where there are none.
+         */
+        PlotPoint: {
+            /**
+             * Is Void
+             * @default false
+             */
+            is_void: boolean;
+            /**
+             * Label
+             * @default
+             */
+            label: string;
+            /** X */
+            x: number;
+            /** X High */
+            x_high?: number | null;
+            /** X Low */
+            x_low?: number | null;
+            /** Y */
+            y: number;
+            /** Y High */
+            y_high?: number | null;
+            /** Y Low */
+            y_low?: number | null;
         };
         /**
          * Point
@@ -7693,6 +7763,11 @@ export interface components {
              */
             gates: components["schemas"]["GateOutcome"][];
             /**
+             * Plots
+             * @default []
+             */
+            plots: components["schemas"]["JobPlot"][];
+            /**
              * Programs
              * @default {}
              */
@@ -8464,6 +8539,7 @@ export type Job = components['schemas']['Job'];
 export type JobBatch = components['schemas']['JobBatch'];
 export type JobBatchAnswer = components['schemas']['JobBatchAnswer'];
 export type JobDetail = components['schemas']['JobDetail'];
+export type JobPlot = components['schemas']['JobPlot'];
 export type JobSections = components['schemas']['JobSections'];
 export type JobState = components['schemas']['JobState'];
 export type KindCard = components['schemas']['KindCard'];
@@ -8538,6 +8614,8 @@ export type PlacementNote = components['schemas']['PlacementNote'];
 export type PlacementView = components['schemas']['PlacementView'];
 export type PlacePhase = components['schemas']['PlacePhase'];
 export type Planned = components['schemas']['Planned'];
+export type PlotLine = components['schemas']['PlotLine'];
+export type PlotPoint = components['schemas']['PlotPoint'];
 export type Point = components['schemas']['Point'];
 export type Price = components['schemas']['Price'];
 export type Problem = components['schemas']['Problem'];

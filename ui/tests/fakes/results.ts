@@ -1,5 +1,5 @@
 // Fake results and sections of a kind that no page has ever heard of, as the server would send them.
-import type { Entry, JobSections, ShownResults } from "../../src/api/schema";
+import type { Entry, JobPlot, JobSections, ShownResults } from "../../src/api/schema";
 
 import { fakeEstimate } from "./analysis";
 import { fakeExperiment, fakeRecipe } from "./resources";
@@ -91,6 +91,7 @@ export function fakeResults(over: Partial<ShownResults> = {}): ShownResults {
     entries: [fakeEntry("x1-001"), fakeEntry("x1-002")],
     gates: [],
     damages: [],
+    plots: [],
     columns: [
       { key: "hash_ms.p50", label: "one hash", unit: "ms", better: "lower", format: "number", is_headline: true },
       { key: "clash_share.mean", label: "clashes", unit: "1", better: "neither", format: "share", is_headline: false },
@@ -129,6 +130,27 @@ export function fakeSections(over: Partial<JobSections> = {}): JobSections {
         figures: [],
         is_open: false,
       },
+    ],
+    ...over,
+  };
+}
+
+export function fakeJobPlot(over: Partial<JobPlot> = {}): JobPlot {
+  return {
+    title: "Decode over batch",
+    x_title: "sequences at the same time",
+    y_title: "tokens written a second",
+    notes: ["4800 GB/s is the published peak."],
+    lines: [
+      {
+        name: "depth 0",
+        role: "line",
+        points: [
+          { x: 1, y: 40, y_low: 38, y_high: 42, label: "batch 1", is_void: true },
+          { x: 8, y: 320, label: "batch 8", is_void: false },
+        ],
+      },
+      { name: "memory allows, depth 0", role: "bound", points: [{ x: 1, y: 300, label: "", is_void: false }] },
     ],
     ...over,
   };

@@ -28,6 +28,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--depth", default="0", metavar="TOKENS", help="tokens in the cache before (0)")
     parser.add_argument("--threads", metavar="N", help="threads of the engine (every CPU)")
     parser.add_argument("--precision", default="default", metavar="NAMES", help=", ".join(_PRECISIONS))
+    parser.add_argument("--kv-type", default="default", metavar="NAMES", help="of the cache: f16, q8_0, q4_0, ...")
     parser.add_argument("--passes", type=int, default=3, metavar="N", help="of each process (3)")
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="fresh processes (5)")
     parser.add_argument("--task", metavar="NAME", help="ask in words and score answers: summarize, qa, classify")
@@ -53,6 +54,7 @@ def recipe(options: Namespace, engines: Sequence[str]) -> dict[str, Any]:
     """Return the recipe that these options mean; what has several values is an axis."""
     asked: dict[str, list[Any]] = {
         "engine": list(engines), "unit": _words(options.unit), "precision": _words(options.precision),
+        "kv_type": _words(options.kv_type),
         **{name: _numbers(name, getattr(options, name)) for name in ("prompt", "generate", "batch", "depth")},
         **({"threads": _numbers("threads", options.threads)} if options.threads else {}),
     }  # fmt: skip

@@ -22,7 +22,7 @@ from prony.ports.workload import Needs, Prepare
 _KEYS = {
     "unknown_engine": "engine", "engine_missing": "engine", "engine_broken": "engine", "engine_unsupported": "engine",
     "no_llm_engine": "engine", "unit_unavailable": "unit", "precision_unavailable": "precision",
-    "context_exceeded": "prompt", "no_reference": "reference", "unknown_task": "task",
+    "kv_type_unavailable": "kv_type", "context_exceeded": "prompt", "no_reference": "reference", "unknown_task": "task",
 }  # fmt: skip
 # Engines that people ask for and that are not here: what to do instead.
 _ELSEWHERE = {

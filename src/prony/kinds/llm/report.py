@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from prony.analyse.peaks import find_peak
+from prony.kinds.llm.plots import BOUND_HEADLINES, plot_llm
 from prony.kinds.llm.schema import LlmWorkload
 from prony.model.experiment_data import Entry
+from prony.model.job_plot import JobPlot, OtherReading
 from prony.model.kind_card import FormField, KindForm
 from prony.model.section import ColumnSpec, Fact, Section
 from prony.ports.workload import SETTINGS, Report
@@ -72,21 +77,27 @@ class LlmReport(Report):
         effective, model = entry.result.effective, entry.result.model
         work = entry.job.work(LlmWorkload)
         left_out = _OF_IDS if work.task is not None else ()
+        asked = work.model_dump(exclude_none=True)
         facts: list[Fact] = [
-            (name, str(value)) for name, value in work.model_dump(exclude_none=True).items() if name not in left_out
+            (name, str(value)) for name, value in asked.items() if name not in left_out and value not in ({}, False)
         ]
         if effective is not None:
             facts += [
                 ("effective engine", f"{effective.engine} {effective.engine_version}"),
                 ("effective device", effective.device), ("effective precision", effective.precision),
                 ("effective threads", None if effective.threads is None else str(effective.threads)),
-                *effective.details.items(),
+                *((name, text) for name, text in effective.details.items() if text), *_peaks(entry),
             ]  # fmt: skip
         if model is not None:
             facts += [("files", ", ".join(model.files[:8])), ("sha256", model.sha256)]
         details = effective.details if effective is not None else {}
         answers = answer_sections(entry, work.task, work.prompts, details)
         return (*answers, Section(title=SETTINGS, facts=tuple(facts)))
+
+    bounds = BOUND_HEADLINES
+
+    def plots(self, entries: Sequence[Entry], readings: Sequence[OtherReading]) -> tuple[JobPlot, ...]:
+        return plot_llm(entries, readings)
 
     def programs(self, entry: Entry) -> tuple[Fact, ...]:
         return entry_fields.engine_facts(entry)
@@ -103,6 +114,19 @@ class LlmReport(Report):
         if work.task is not None:
             return f"{work.model}\n{work.task}\n{work.prompts}"
         return f"{work.model}\n{work.prompt}\n{work.generate}\n{work.batch}\n{work.depth}"
+
+
+def _peaks(entry: Entry) -> tuple[Fact, ...]:
+    """Return the shares of the card's published peaks, each with its peak and where that stands."""
+    effective = entry.result.effective
+    assert effective is not None
+    metrics = {"mbu": ("copy_gb_s", "GB/s"), "mfu": (f"gemm_{effective.precision}_tflops", "TFLOP/s")}
+    found: list[Fact] = []
+    for name, (metric, unit) in metrics.items():
+        share, peak = entry.summary.estimates.get(f"{name}.p50"), find_peak(effective.device, metric)
+        if share is not None and peak is not None:
+            found.append((name, f"{share.value * 100:.3g} % of {peak.value:g} {unit} ({peak.source})"))
+    return tuple(found)
 
 
 PART = LlmReport()

@@ -12,6 +12,7 @@ from prony.model.metric import QUALITY_FAMILIES
 from prony.model.workload import Option, Scalar, Workload
 
 LlmPrecision = Literal["default", "fp32", "fp16", "bf16", "int8"]
+KvType = Literal["default", "f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0"]
 
 
 class LlmWorkload(Workload):
@@ -62,6 +63,9 @@ class LlmWorkload(Workload):
     )
     precision: LlmPrecision = Field(
         default="default", description="precision to compute in; default: that of the weights, and it is shown"
+    )
+    kv_type: KvType = Field(
+        default="default", description="type of the keys and values in the cache; default: the engine's own"
     )
     passes: int = Field(default=3, ge=1, le=1000, description="how often each process reads the prompt and writes")
     seed: int = Field(default=0, ge=0, description="seed of the token ids of the prompts")

@@ -34,6 +34,9 @@ _UBATCH = 512
 # tokens of context, of a batch, of a physical batch, and sequences.
 _DEFAULTS = (512, 2048, 512, 1)
 _OWN_LAYERS = 2**32 - 1  # as many layers on a GPU as fit
+# Where the parameters of a context have the use of flash attention, and the types of keys and of values.
+_FLASH_AT, _TYPES_AT = 13, 26
+_KV_TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0": 8, "bf16": 30}
 _LAYERS_AT = 4  # where the parameters of a model have that number, after two pointers
 _Reference = ctypes.c_void_p
 _LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
@@ -153,6 +156,7 @@ class LlamaSession:
         each = _round_up(options.context)
         for place, value in enumerate((each * options.batch, max(2048, options.batch), _UBATCH, options.batch)):
             asked.words[place] = value
+        _set_cache_type(asked, options.kv_type)
         self._context = self._c.llama_init_from_model(self._model, asked)
         if not self._context:
             raise SutError(
@@ -199,11 +203,15 @@ class LlamaSession:
     def effect(self) -> Effect:
         described = ctypes.create_string_buffer(256)
         self._c.llama_model_desc(self._model, described, len(described))
+        kv_type = self._options.kv_type
         info = (self._c.llama_print_system_info() or b"").decode(errors="replace").strip()
         return Effect(
             device=self._options.unit, precision=_weights_type(described.value.decode(errors="replace")),
             threads=int(self._c.llama_n_threads(self._context)),
-            details={"build": info, "context": str(self._c.llama_n_ctx(self._context)), "physical batch": str(_UBATCH)},
+            details={
+                "build": info, "context": str(self._c.llama_n_ctx(self._context)), "physical batch": str(_UBATCH),
+                **({"cache": f"{kv_type}, flash attention"} if kv_type != "default" else {}),
+            },
         )  # fmt: skip
 
     def facts(self) -> LlmFacts:
@@ -370,6 +378,19 @@ class LlamaSession:
         return np.frombuffer(held, np.float32)
 
 
+def _set_cache_type(asked: _Parameters, kv_type: str) -> None:
+    """Ask for the cache's type, where this version keeps it in the place that is known."""
+    if kv_type == "default":
+        return
+    if (*asked.words[_TYPES_AT : _TYPES_AT + 2], asked.words[_FLASH_AT]) != (1, 1, 2**32 - 1):
+        raise CapacityError(
+            "this version of xllamacpp keeps the type of its cache elsewhere", hint="leave kv_type out",
+            code="kv_type_unavailable",
+        )  # fmt: skip
+    asked.words[_TYPES_AT] = asked.words[_TYPES_AT + 1] = _KV_TYPES[kv_type]
+    asked.words[_FLASH_AT] = 1  # values are quantised only with it, and types are compared under the same attention
+
+
 def _round_up(tokens: int) -> int:
     """Return so many tokens as a context of llama.cpp has: a multiple of 256."""
     return -(-tokens // 256) * 256
@@ -390,6 +411,7 @@ class Llamacpp:
     requirements: ClassVar[tuple[str, ...]] = ("xllamacpp>=2026.1",)
     extra: ClassVar[str] = "llamacpp"
     computes_in_file_types: ClassVar[bool] = True
+    kv_types: ClassVar[tuple[str, ...]] = tuple(_KV_TYPES)
 
     def __init__(self) -> None:
         self._library: _Library | None = None
@@ -434,6 +456,10 @@ class Llamacpp:
                 "llama.cpp computes in the types of the file", hint="a GGUF file of another quantisation",
                 code="precision_unavailable",
             )  # fmt: skip
+        if options.options:
+            name = next(iter(options.options))
+            hint = "it takes none; speculative decoding by a draft model is not measured here"
+            raise InputError(f"llamacpp has no option {name!r}", hint=hint)
         return LlamaSession(library, path, options)
 
     def _begun(self) -> _Library:

@@ -17,8 +17,9 @@ from prony.report.html.history import history_blocks
 from prony.report.html.job import MOST_DRAWN, articles
 from prony.report.html.matrix import number_blocks, pareto_block
 from prony.report.html.method import method_section
-from prony.report.html.tags import Html, breakable, grid, join_html, scrolling, section, tag, whole_page
+from prony.report.html.tags import Html, add_caption, breakable, grid, join_html, scrolling, section, tag, whole_page
 from prony.report.notes import Note, instrument, jobs_named, notes
+from prony.report.plots.together import job_plot
 from prony.report.table import Column, Row, reading_tables, table
 
 
@@ -57,6 +58,13 @@ def _axes_section(analysis: AnalysedExperiment) -> Html | None:
     return section("axes", matrix_tables.title(found), *number_blocks(found))
 
 
+def _pictures_section(data: ExperimentData) -> Html | None:
+    """Show jobs together along their settings."""
+    drawn = [(plot, job_plot(plot, str(place))) for place, plot in enumerate(data.plots)]
+    blocks = [add_caption(f"{plot.title}.", " ".join(plot.notes), one) for plot, one in drawn if one is not None]
+    return section("together", "Jobs together", *blocks) if blocks else None
+
+
 def render(data: ExperimentData) -> str:
     """Return the whole page. It refers to nothing outside itself and holds no script."""
     analysis = AnalysedExperiment.of(data)
@@ -70,6 +78,7 @@ def render(data: ExperimentData) -> str:
         ("results", "Results", _results(data)),
         ("axes", "Two axes", _axes_section(analysis)),
         ("cost", "Cost", _cost_section(analysis)),
+        ("together", "Together", _pictures_section(data)),
         *((one.anchor, one.name, one.body) for one in drawn.pages if not one.is_before_results),
         ("jobs", "Jobs", section("jobs", "Each job", *articles(data, drawn.apart))),
         ("method", "Method", method_section(analysis)),

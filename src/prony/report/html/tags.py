@@ -19,6 +19,7 @@ class Html(str):
 Child = str | None
 
 _INNER_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[_/])")
+_LONG_CELL = 80
 _VOID = frozenset({"meta", "br", "hr", "col"})
 
 
@@ -67,9 +68,16 @@ def grid(headings: Sequence[str], rows: Iterable[Sequence[Child]], *, numeric: S
         "tr", *(tag("th", name, scope="col", class_="n" if i in right else None) for i, name in enumerate(headings))
     )
     body = [
-        tag("tr", *(tag("td", cell, class_="n" if i in right else None) for i, cell in enumerate(row))) for row in rows
+        tag("tr", *(tag("td", cell, class_="n" if i in right else _cell_style(cell)) for i, cell in enumerate(row)))
+        for row in rows
     ]
     return scrolling(tag("table", tag("thead", head), tag("tbody", *body)))
+
+
+def _cell_style(cell: Child) -> str | None:
+    """Give long texts room of their own, where a narrow page would squeeze them to a word a line."""
+    is_text = isinstance(cell, str) and not isinstance(cell, Html)
+    return "long" if is_text and len(cell or "") > _LONG_CELL else None
 
 
 def scrolling(child: Child) -> Html:

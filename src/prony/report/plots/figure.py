@@ -171,10 +171,10 @@ def spans(axes: Axes, stretches: Iterable[tuple[float, float]], *, alpha: float 
         )
 
 
-def legend(figure: Figure, axes: Axes) -> None:
-    """Name what is drawn, in one line above everything."""
+def legend(figure: Figure, axes: Axes, columns: int = 6) -> None:
+    """Name what is drawn, above everything: so many names in a line."""
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="upper left", bbox_to_anchor=(0, 1.0), ncols=6, frameon=False,
+    figure.legend(handles, labels, loc="upper left", bbox_to_anchor=(0, 1.0), ncols=columns, frameon=False,
                   handletextpad=0.4, columnspacing=1.4, borderaxespad=0.1, borderpad=0)  # fmt: skip
 
 

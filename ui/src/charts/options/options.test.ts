@@ -9,12 +9,14 @@ import {
   fakeMatrix,
   fakePoint,
 } from "../../../tests/fakes/analysis";
+import { fakeJobPlot } from "../../../tests/fakes/results";
 import type { ChartTheme } from "../theme";
 import { buildGrid, countSamples, drawDistribution } from "./distribution";
 import type { Drawing } from "./drawing";
 import { findChangedFacts } from "./facts";
 import { buildHeatCells } from "./heat";
 import { drawHistory } from "./history";
+import { drawJobPlot } from "./jobPlot";
 import { drawPareto } from "./pareto";
 import { drawSparkline } from "./sparkline";
 import { drawStarts } from "./starts";
@@ -51,6 +53,7 @@ describe("every drawing", () => {
     drawHistory(fakeHistory(), THEME),
     drawPareto(fakeMatrix(), THEME),
     drawSweep(fakeCurve(), THEME),
+    drawJobPlot(fakeJobPlot(), THEME),
   ];
 
   it("draws its tooltips and never parses them as HTML", () => {
@@ -309,5 +312,20 @@ describe("a sparkline", () => {
   it("is not drawn of nothing, and runs through the middle where nothing changes", () => {
     expect(drawSparkline([null], 86, 20)).toBeNull();
     expect(drawSparkline([5, 5], 86, 20)?.last.y).toBe(10);
+  });
+});
+
+describe("jobs together", () => {
+  it("draws measured points with their intervals, and void ones hollow", () => {
+    const drawing = drawJobPlot(fakeJobPlot(), THEME);
+    const line = findSeries(drawing, "depth 0") as LineSeriesOption;
+    expect(line.data).toMatchObject([{ symbol: "emptyCircle" }, { symbol: "circle" }]);
+    const bars = listSeries(drawing).filter((one) => one.type === "custom") as CustomSeriesOption[];
+    expect(bars.map((one) => one.data)).toEqual([[[1, 38, 42]]]);
+  });
+
+  it("dashes a bound in the colour of its line", () => {
+    const bound = findSeries(drawJobPlot(fakeJobPlot(), THEME), "memory allows, depth 0") as LineSeriesOption;
+    expect(bound.lineStyle).toMatchObject({ type: "dashed", color: THEME.series[0] });
   });
 });

@@ -71,6 +71,9 @@ function SectionCard({ section }: { section: Section }) {
   );
 }
 
+/** Longer texts get room of their own, where a narrow screen would squeeze them to a word a line. */
+const LONG_CELL = 80;
+
 function TextTable({ of: table, label }: { of: SectionTable; label: string }) {
   const sideOf = (place: number): string | undefined => (table.numeric.includes(place) ? "end" : undefined);
   return (
@@ -89,7 +92,7 @@ function TextTable({ of: table, label }: { of: SectionTable; label: string }) {
           {table.rows.map((row, index) => (
             <tr key={index}>
               {row.map((cell, place) => (
-                <td key={place} className={sideOf(place)}>
+                <td key={place} className={sideOf(place) ?? (cell.length > LONG_CELL ? "long" : undefined)}>
                   {cell}
                 </td>
               ))}

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
 import type { Entry, Estimate, ExperimentView, ResultColumn, ShownResults } from "@/api/schema";
+import { JobPlotChart } from "@/charts/JobPlotChart";
 import { SweepChart } from "@/charts/SweepChart";
 import { StateBadge, VerdictBadge } from "@/components/Badge";
 import { Card } from "@/components/layout";
@@ -71,6 +72,16 @@ function Numbers({ data }: { data: ShownResults }) {
           }
         >
           <SweepChart curve={curve} />
+        </Card>
+      ))}
+      {data.plots.map((plot) => (
+        <Card key={plot.title} title={plot.title}>
+          <JobPlotChart plot={plot} />
+          {plot.notes.map((note) => (
+            <p key={note} className="muted small">
+              {note}
+            </p>
+          ))}
         </Card>
       ))}
       <Reasons entries={entries} />

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from prony.errors import InputError, SutError
+from prony.errors import CapacityError, InputError, SutError
 from prony.ports.engine import Array, Engine
 from prony.ports.llm import LlmEngine, LlmOptions, LlmSession
 from prony.runner.child.loop import Stop
@@ -110,8 +110,12 @@ def load_session(options: Mapping[str, Any], engine: Engine) -> LlmSession:
         raise InputError(f"{engine.name} hosts no language models", code="no_llm_engine")
     asked = LlmOptions(
         unit=options["unit"], threads=options["threads"], precision=options["precision"], batch=options["batch"],
-        context=options["context"], options=options["options"],
+        context=options["context"], kv_type=options.get("kv_type", "default"), options=options["options"],
     )  # fmt: skip
+    known: tuple[str, ...] = getattr(engine, "kv_types", ())
+    if asked.kv_type not in ("default", *known):
+        hint = f"it has {', '.join(known)}" if known else "llamacpp has f16, q8_0, q4_0 and others"
+        raise CapacityError(f"{engine.name} keeps no cache in {asked.kv_type}", hint=hint, code="kv_type_unavailable")
     return engine.load_llm(options["model"], asked)
 
 

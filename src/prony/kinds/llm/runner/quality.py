@@ -28,6 +28,7 @@ class Predictor:
     precision: str
     threads: int
     options: Message = field(default_factory=dict)
+    kv_type: str = "default"
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ class Predictions:
         text = files("prony.kinds.llm").joinpath("quality_text.txt").read_text()
         options = {
             "model": str(one.model), "unit": one.unit, "threads": one.threads, "precision": one.precision, "batch": 1,
+            "kv_type": one.kv_type,
             "context": POSITIONS + 2, "options": one.options, "text": text, "positions": POSITIONS,
         }  # fmt: skip
         order = ChildOrder(op="tests", suite=_SUITE, options=options | more, warmup=1)
@@ -110,7 +112,7 @@ def reference_of(mine: Predictor, work: LlmWorkload, host_of: Any, model: Path |
         precision = "default" if _has_own_types(engine) else "fp32"
         return Predictor(host, model or mine.model, unit, precision, mine.threads)
     if not _has_own_types(engine):
-        return replace(mine, precision="fp32", options={})
+        return replace(mine, precision="fp32", options={}, kv_type="default")
     try:
         host = host_of("transformers")
     except PronyError as exc:

@@ -26,7 +26,7 @@ from prony.runner.suites import SuiteJob, SuiteRunner
 _SUITE = "prony.kinds.llm.child.suite:LlmSuite"
 # A cache that grows and kernels that are chosen by shape are warm after the second time.
 _WARM_PASSES = 2
-_GIVEN = {"unit", "prompt", "generate", "batch", "depth", "precision", "passes", "seed", "options"}
+_GIVEN = {"unit", "prompt", "generate", "batch", "depth", "precision", "kv_type", "passes", "seed", "options"}
 
 
 @dataclass
@@ -98,7 +98,7 @@ class LlmMaker:
         folder.update(model=facts)
         cpus = runner.environment.device.hardware.cpu.usable_cores
         threads = work.threads or max(1, int(cpus or 1))
-        mine = Predictor(host, files.path, work.unit, work.precision, threads, dict(work.options))
+        mine = Predictor(host, files.path, work.unit, work.precision, threads, dict(work.options), work.kv_type)
         asked = encode_prompts(mine, job, runner.scratch) if work.task is not None else None
         quality = self._compare(job, runner, mine) if work.quality else None
         suite = _SUITE if asked is None else ANSWERS
