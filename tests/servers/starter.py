@@ -28,6 +28,7 @@ from prony.cli.main import COMMANDS
 from prony.ports.plugins import find_plugins
 from servers.forked import NUMBER, SIZE, Order, Starter, use_starter
 from servers.process import ENGINE_HOST, DieWithParent
+from servers.quiet_machine import quieten_process
 
 # What a command imports when it begins its work. Polars makes its threads when it is first used, which is never here.
 _RUNNER = (
@@ -193,6 +194,7 @@ def _become(order: Order, files: list[int], has_become: int) -> None:
     _change_path(_path_in(os.environ), _path_in(order.environment))
     os.environ.clear()
     os.environ.update(order.environment)
+    quieten_process()
     _rewrite_proc(order)
     _open_streams()
     random.seed()
