@@ -101,14 +101,21 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(browser: Browser) -> Iterator[Opened]:
-    """Give a function that opens a server's pages in a fresh window, and fail where a page complained meanwhile.
+    """Give a function that opens a server's pages in a fresh window, and fail where a page complained meanwhile."""
+    with open_windows(browser) as open_window:
+        yield open_window
+
+
+@contextmanager
+def open_windows(browser: Browser) -> Iterator[Opened]:
+    """Give a function that opens windows, close them when the block ends, and fail where a page complained meanwhile.
 
     A complaint is an error in the console, a script that broke, or a request to anybody but the server.
     """
     complaints: list[str] = []
     made: list[Page] = []
 
-    def opened(url: str, *, logs_in: bool = True) -> Page:
+    def open_window(url: str, *, logs_in: bool = True) -> Page:
         page = browser.new_context(viewport={"width": 1280, "height": 900}, base_url=url).new_page()
         page.set_default_timeout(_PATIENCE_MS)
         page.on("console", lambda message: complaints.extend(_complaint(message)))
@@ -119,7 +126,7 @@ def opened(browser: Browser) -> Iterator[Opened]:
             page.context.request.get(login_link(url), max_redirects=0)
         return page
 
-    yield opened
+    yield open_window
     for page in made:
         page.context.close()
     assert complaints == []
