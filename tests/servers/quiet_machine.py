@@ -1,8 +1,8 @@
 """A machine on which nobody else runs, for processes whose numbers may not be void because other tests run too.
 
 The counters that Prony reads (`prony.instruments.kernel.ROOT`) are those of a folder in which the CPUs stand still.
-Commands that are forked find it quiet in any case, unless their test is marked `busy_machine`: on a machine that is busy
-with tests, nearly every run would be made twice.
+Commands that are forked find it quiet in any case, unless their test is marked `busy_machine`: on a machine that is
+busy with tests, nearly every run would be made twice.
 """
 
 from __future__ import annotations
