@@ -36,8 +36,8 @@ _COMMAND = ("encodings.idna", "prony.app.settings", "prony.cli.option_settings")
 _RUNNER = (
     *_COMMAND, "numpy.ma", "polars", "polars._utils.parquet", "onnx", "filelock", "prony.app.runner",
     "prony.runner.jobs", "prony.runner.engines", "prony.runner.observer", "prony.runner.watch_machine",
-    "prony.runner.models", "prony.runner.card_lock", "prony.runner.pagecache", "prony.runner.onnx_file", "prony.instruments.canary",
-    "prony.instruments.device.software", "prony.kinds.model.run", "prony.kinds.model.runner.runner",
+    "prony.runner.models", "prony.runner.card_lock", "prony.runner.pagecache", "prony.runner.onnx_file",
+    "prony.instruments.canary", "prony.instruments.device.software", "prony.kinds.model.run", "prony.kinds.model.runner.runner",
     "prony.kinds.script.run", "prony.kinds.service.run", "prony.plugins.models.zoo.source",
 )  # fmt: skip
 # What talks to a server imports these with its first request.
