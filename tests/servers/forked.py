@@ -271,9 +271,7 @@ def _order(
         or group not in ([], [-1])
     ):
         return None
-    if not isinstance(preexec_fn, DieWithParent | None) or not all(
-        isinstance(word, str) for word in _flat(environment)
-    ):
+    if not _is_known(preexec_fn) or not all(isinstance(word, str) for word in _flat(environment)):
         return None
     folder = os.fspath(cwd) if cwd is not None else str(Path.cwd())
     starter = next((one for one in (_starter, *_further) if one.fits(environment)), None)
@@ -287,7 +285,7 @@ def _order(
         sorted(os.sched_getaffinity(0)),
         list(pass_fds),
         new_session=bool(new_session),
-        death_signal=int(preexec_fn.sent) if preexec_fn is not None else 0,
+        death_signal=int(preexec_fn.sent) if isinstance(preexec_fn, DieWithParent) else 0,
     )
 
 
@@ -296,6 +294,12 @@ def _is_ours(words: list[Any]) -> bool:
         return False
     rest = words[2:] if words[1:2] == ["-P"] else words[1:]
     return (rest[:1] == ["-m"] and rest[1] in _MODULES) or (bool(rest) and _is_program(Path(rest[0])))
+
+
+def _is_known(before_start: Any) -> bool:
+    """Is what a new process is to call first done by the starter? A forked command hears Ctrl-C in any case."""
+    is_to_hear = getattr(before_start, "__module__", "") == "prony.cli.commands.menu"
+    return is_to_hear or isinstance(before_start, DieWithParent | None)
 
 
 def _is_program(path: Path) -> bool:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 QUIET_ROOT = "PRONY_TEST_QUIET_ROOT"
@@ -43,3 +45,17 @@ def quieten_process() -> None:
     root, counters = os.environ.get(QUIET_ROOT), sys.modules.get("prony.instruments.counters")
     if root and counters is not None:
         counters.HostCounters.read.__func__.__defaults__ = (Path(root),)
+
+
+@contextmanager
+def quiet_process() -> Iterator[None]:
+    """The same, while the block runs."""
+    from prony.instruments.counters import HostCounters
+
+    read = HostCounters.read.__func__  # type: ignore[attr-defined]
+    before = read.__defaults__
+    quieten_process()
+    try:
+        yield
+    finally:
+        read.__defaults__ = before

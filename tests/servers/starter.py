@@ -37,8 +37,9 @@ _RUNNER = (
     *_COMMAND, "numpy.ma", "polars", "polars._utils.parquet", "onnx", "filelock", "prony.app.runner",
     "prony.runner.jobs", "prony.runner.engines", "prony.runner.observer", "prony.runner.watch_machine",
     "prony.runner.models", "prony.runner.card_lock", "prony.runner.pagecache", "prony.runner.onnx_file",
-    "prony.instruments.canary", "prony.instruments.device.software", "prony.kinds.model.run", "prony.kinds.model.runner.runner",
-    "prony.kinds.script.run", "prony.kinds.service.run", "prony.plugins.models.zoo.source",
+    "prony.instruments.canary", "prony.instruments.device.software", "prony.kinds.model.run",
+    "prony.kinds.model.runner.runner", "prony.kinds.script.run", "prony.kinds.service.run",
+    "prony.plugins.models.zoo.source",
 )  # fmt: skip
 # What talks to a server imports these with its first request.
 _CLIENT = (*_COMMAND, "httpcore", "h11", "anyio", "certifi")
@@ -63,7 +64,7 @@ _NEEDS = {
         "alembic.command", "sqlalchemy.dialects.sqlite", "uvloop", "uvicorn.protocols.http.httptools_impl",
     ),
     "agent": ("prony.agent.agent", *_CLIENT, *_RUNNER),
-    **dict.fromkeys(("run", "bench", "duet", "rerun", "load"), _RUN),
+    **dict.fromkeys(("run", "bench", "duet", "rerun", "load", "menu"), _RUN),
     **dict.fromkeys(("show", "report", "compare", "watch", "logs"), _SHOW),
     "exec": _RUNNER,
     "host": _HOST,
@@ -75,7 +76,7 @@ _NEEDS = {
     "prony.app.worker": _WORKER,
 }  # fmt: skip
 # The commands that start others of Prony's.
-_PARENTS = {"server", "agent", "run", "bench", "duet", "rerun", "load", "exec", "mock"}
+_PARENTS = {"server", "agent", "run", "bench", "duet", "rerun", "load", "exec", "mock", "menu"}
 # Numbers of files from here on are free while those that came with an order are put in their places.
 _ABOVE = 512
 _FAR_ABOVE = 900
