@@ -136,7 +136,7 @@ def forked_commands() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def found_machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Have the commands that tests fork find the machine quiet: other tests run too, and disturbed runs are repeated."""
+    """Have the commands that tests start find the machine quiet: others run too, and disturbed runs are repeated."""
     is_subject = request.node.get_closest_marker("busy_machine") is not None
     with pytest.MonkeyPatch.context() as patch:
         if Path("/proc/stat").exists() and not is_subject:

@@ -35,9 +35,9 @@ from servers.process import ENGINE_HOST, DieWithParent
 SIZE, NUMBER = struct.Struct("!I"), struct.Struct("!i")
 _TESTS = Path(__file__).parents[1]
 _PROGRAMS = _TESTS / "chaos"
-# A folder of plug-ins that a command may have on its path: nothing of them was imported before they were asked for.
-_PLUGINS = str(_TESTS / "faulty")
-_MODULES = ("prony", "prony.app.worker", "prony.load.client", "prony.load.mock.server")
+# Folders that a command may have on its path: nothing of plug-ins there was imported before they were asked for.
+_ON_PATH = ("", str(_TESTS / "faulty"), str(_TESTS))
+_MODULES = ("prony", "prony.app.worker", "prony.load.client", "prony.load.mock.server", "dumont")
 _PR_SET_CHILD_SUBREAPER = 36
 # What a store imports when it is opened; not polars, whose threads a fork would cut off.
 _STORE = (
@@ -314,7 +314,7 @@ def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
     found = {name: value for name, value in environment.items() if _READ_AT_START.match(name)}
     if found.get(_THREADS) == "1":  # as the starter has it
         del found[_THREADS]
-    path = [entry for entry in found.pop("PYTHONPATH", "").split(os.pathsep) if entry not in ("", _PLUGINS)]
+    path = [entry for entry in found.pop("PYTHONPATH", "").split(os.pathsep) if entry not in _ON_PATH]
     return found | {"PYTHONPATH": os.pathsep.join(path)}
 
 

@@ -74,6 +74,7 @@ _NEEDS = {
     ),
     "prony.load.mock.server": ("encodings.idna", "prony.load.mock.connection", "prony.load.mock.routes"),
     "prony.app.worker": _WORKER,
+    "dumont": ("psutil", "redis", "tempfile", "urllib.request"),
 }  # fmt: skip
 # The commands that start others of Prony's.
 _PARENTS = {"server", "agent", "run", "bench", "duet", "rerun", "load", "exec", "mock", "menu"}
