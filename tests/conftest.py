@@ -29,6 +29,7 @@ from servers.binaries import AbsentError
 from servers.forked import fork_commands, plain_processes
 from servers.needs import count_missing, lack
 from servers.postgres import Postgres
+from servers.quiet_machine import QUIET_ROOT, make_quiet_root
 from servers.shared import Shared, shared, wait_ended
 
 # What one process has compiled the next one reads, whatever the surroundings say: the tests start thousands.
@@ -130,6 +131,16 @@ def _turn(item: pytest.Item) -> int:
 def forked_commands() -> Iterator[None]:
     """Fork the commands that tests start from a process that has imported what they need, unless it is refused."""
     with fork_commands() if os.environ.get("PRONY_TEST_FORKED") != "0" else nullcontext():
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def found_machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Have the commands that tests start find the machine quiet: others run too, and disturbed runs are repeated."""
+    is_subject = request.node.get_closest_marker("busy_machine") is not None
+    with pytest.MonkeyPatch.context() as patch:
+        if Path("/proc/stat").exists() and not is_subject:
+            patch.setenv(QUIET_ROOT, str(make_quiet_root(tmp_path_factory.getbasetemp())))
         yield
 
 

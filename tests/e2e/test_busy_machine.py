@@ -12,6 +12,7 @@ import pytest
 
 from servers.commands import call_prony as prony
 
+pytestmark = pytest.mark.busy_machine
 FEW = ("--runs", "3", "--repeats", "3", "--set", "measure.check=false", "--no-report")
 
 

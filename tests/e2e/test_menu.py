@@ -17,6 +17,7 @@ import pytest
 
 WITHIN_S = 180.0
 AGAIN_S = 15.0
+AT_TERMINAL = Path(__file__).parents[1] / "chaos" / "at_terminal.py"
 RECIPE = "name: tiny\nworkload: {kind: model, model: zoo:noop, engine: 'null'}\nmeasure: {runs: 5, repeats: 2}\n"
 
 
@@ -26,9 +27,8 @@ class Person:
     def __init__(self, folder: Path, *arguments: str) -> None:
         self._end, child = pty.openpty()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "prony", "menu", *arguments],
+            [sys.executable, str(AT_TERMINAL), "menu", *arguments],
             stdin=child, stdout=child, stderr=child, cwd=folder, start_new_session=True,
-            preexec_fn=lambda: _own_terminal(child),  # noqa: PLW1509 - no threads here
             env={**os.environ, "TERM": "dumb", "NO_COLOR": "1"},
         )  # fmt: skip
         os.close(child)
@@ -85,13 +85,6 @@ class Person:
             return False
         self.seen += piece.decode(errors="replace").replace("\r\n", "\n")
         return bool(piece)
-
-
-def _own_terminal(descriptor: int) -> None:
-    import fcntl
-    import termios
-
-    fcntl.ioctl(descriptor, termios.TIOCSCTTY, 0)
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from chaos.fleet import Fleet, fleet, wait_for
+from lanes import only_slowly
 from prony.client import Client
 from prony.model.queue import JobDetail
 from servers.needs import lack
@@ -87,9 +88,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
         yield found
 
 
-def begun(lab: Fleet, script: str, *, kind: str = "process", python: str = sys.executable) -> subprocess.Popen[str]:
-    """Submit a script for two nodes with two processes each."""
-    launch = {"kind": kind, "processes": 2, "nodes": 2}
+def begun(
+    lab: Fleet, script: str, *, kind: str = "process", python: str = sys.executable, processes: int = 2
+) -> subprocess.Popen[str]:
+    """Submit a script for two nodes with so many processes each."""
+    launch = {"kind": kind, "processes": processes, "nodes": 2}
     work = {"kind": "script", "command": [python, script], "directory": "scripts", "launch": launch,
             "environment": {"GO": str(lab.folder / "go")}}  # fmt: skip
     recipe = lab.folder / f"{script}.json"
@@ -134,23 +137,26 @@ def test_ranks_of_all_nodes_meet_and_what_each_tells_arrives(lab: Fleet, kind: s
     check_all_told(lab)
 
 
-def test_torchrun_joins_the_ranks_of_all_nodes(lab: Fleet, torch_python: str) -> None:
-    ended(begun(lab, "reduces.py", kind="torchrun", python=torch_python))
-    check_all_told(lab)
+@pytest.mark.parametrize("processes", [1, *only_slowly(2)])
+def test_torchrun_joins_the_ranks_of_all_nodes(lab: Fleet, torch_python: str, processes: int) -> None:
+    ended(begun(lab, "reduces.py", kind="torchrun", python=torch_python, processes=processes))
+    check_all_told(lab, processes)
 
 
-def check_all_told(lab: Fleet) -> None:
+def check_all_told(lab: Fleet, processes: int = 2) -> None:
     result, folder = result_of(lab)
+    world = 2 * processes
     assert result.state == "complete"
     rows = pl.read_parquet(folder / "samples.parquet")
     told = rows.filter(pl.col("name") == "sum").sort("rank").select("node", "rank", "value").rows()
-    assert told == [(0, 0, 6.0), (0, 1, 6.0), (1, 2, 6.0), (1, 3, 6.0)]
+    assert told == [(rank // processes, rank, float(sum(range(world)))) for rank in range(world)]
     assert rows.filter(pl.col("name") == "wall_s").height == 1
     (run,) = result.repetitions
-    assert sorted((one.rank, one.status) for one in run.ends) == [(rank, 0) for rank in range(4)]
+    assert sorted((one.rank, one.status) for one in run.ends) == [(rank, 0) for rank in range(world)]
     assert sorted(result.script.nodes) == ["a0", "a1"]
-    texts = [folder / "logs" / place for place in ("run-0000.rank-0.out", "part-1/run-0000.rank-3.out")]
-    assert [text.read_text() for text in texts] == ["I am 0\n", "I am 3\n"]
+    last = world - 1
+    texts = [folder / "logs" / place for place in ("run-0000.rank-0.out", f"part-1/run-0000.rank-{last}.out")]
+    assert [text.read_text() for text in texts] == ["I am 0\n", f"I am {last}\n"]
 
 
 def test_a_rank_that_dies_on_the_second_node_ends_all_of_them_with_its_reason(lab: Fleet, kind: str) -> None:

@@ -18,6 +18,7 @@ import pytest
 from prony.load.mock.start import MockOptions, serve_mock
 from servers.process import DieWithParent
 
+pytestmark = pytest.mark.busy_machine
 _BURN = "while True: pass"
 _PRIORITY = -10
 _LOAD = {"closed": {"concurrency": 2}, "duration": "1s", "repeats": 1}

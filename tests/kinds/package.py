@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from servers.forked import fork_with_path
 
 OUTSIDE = Path(__file__).parent / "outside"
 RECIPE = """
@@ -18,15 +22,18 @@ gates: ["hash_ms.p50 <= 60000"]
 """
 
 
-def install_package(place: Path) -> str:
-    """Write what an installer would into an empty folder; return the path on which an interpreter finds all of it."""
+@contextmanager
+def install_package(place: Path) -> Iterator[str]:
+    """Write what an installer would into an empty folder; give the path on which an interpreter finds all of it."""
     info = place / "hashing-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: hashing\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
         "[prony.kinds]\nhashing = hashing\n\n[prony.commands]\nhashing = hashing.command\n"
     )
-    return os.pathsep.join((str(place), str(OUTSIDE)))
+    path = os.pathsep.join((str(place), str(OUTSIDE)))
+    with fork_with_path(path):
+        yield path
 
 
 def prony(*arguments: str, home: Path, path: str = "") -> subprocess.CompletedProcess[str]:

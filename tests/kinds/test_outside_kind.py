@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,10 @@ from .package import RECIPE, install_package, prony
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> str:
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The path on which an interpreter finds the package and what it brings."""
-    return install_package(tmp_path_factory.mktemp("site"))
+    with install_package(tmp_path_factory.mktemp("site")) as path:
+        yield path
 
 
 @pytest.fixture(scope="module")

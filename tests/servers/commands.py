@@ -16,6 +16,7 @@ from subprocess import CompletedProcess
 from unittest.mock import patch
 
 from prony.cli.main import main
+from servers.quiet_machine import QUIET_ROOT, quiet_process
 
 
 def call_prony(
@@ -23,11 +24,12 @@ def call_prony(
 ) -> CompletedProcess[str]:
     """Call a command as it would be typed; fail where its exit code is another (None: any).
 
-    `environment` is all that it sees of one, in the place of ours.
+    `environment` is all that it sees of one, in the place of ours. Where forked commands find the machine quiet, this
+    one does too.
     """
     arguments = [str(word) for word in words]
     out, err = (TextIOWrapper(BytesIO(), "utf-8") for _ in range(2))
-    with _as_before(), _seeing(environment), redirect_stdout(out), redirect_stderr(err):
+    with _as_before(), _seeing(environment), quiet_process(), redirect_stdout(out), redirect_stderr(err):
         found = _exit_code(arguments)
     done = CompletedProcess(arguments, found, _said(out), _said(err))
     assert code in (None, found), done.stdout + done.stderr
@@ -50,8 +52,9 @@ def _exit_code(arguments: list[str]) -> int:
 def _seeing(environment: Mapping[str, str] | None) -> Iterator[None]:
     with patch.dict(os.environ):
         if environment is not None:
+            quiet = {name: value for name, value in os.environ.items() if name == QUIET_ROOT}
             os.environ.clear()
-            os.environ.update(environment)
+            os.environ.update({**environment, **quiet})
         yield
 
 

@@ -35,9 +35,9 @@ from servers.process import ENGINE_HOST, DieWithParent
 SIZE, NUMBER = struct.Struct("!I"), struct.Struct("!i")
 _TESTS = Path(__file__).parents[1]
 _PROGRAMS = _TESTS / "chaos"
-# A folder of plug-ins that a command may have on its path: nothing of them was imported before they were asked for.
-_PLUGINS = str(_TESTS / "faulty")
-_MODULES = ("prony", "prony.app.worker", "prony.load.client", "prony.load.mock.server")
+# Folders that a command may have on its path: nothing of plug-ins there was imported before they were asked for.
+_ON_PATH = ("", str(_TESTS / "faulty"), str(_TESTS))
+_MODULES = ("prony", "prony.app.worker", "prony.load.client", "prony.load.mock.server", "dumont")
 _PR_SET_CHILD_SUBREAPER = 36
 # What a store imports when it is opened; not polars, whose threads a fork would cut off.
 _STORE = (
@@ -68,10 +68,12 @@ class Order:
 class Starter:
     """The process that forks, as its owner sees it; it lives as long as the thread that made it."""
 
-    def __init__(self, channel: socket.socket | None = None, pid: int = 0) -> None:
-        self._channel, self._pid = (channel, pid) if channel is not None else _start_starter()
+    def __init__(
+        self, channel: socket.socket | None = None, pid: int = 0, environment: Mapping[str, str] = os.environ
+    ) -> None:
+        self._channel, self._pid = (channel, pid) if channel is not None else _start_starter(environment)
         self._lock = threading.Lock()
-        self._variables = _read_at_start(os.environ)
+        self._variables = _read_at_start(environment)
         self._prctl = ctypes.CDLL(None).prctl
         self._owner = os.getpid()
 
@@ -109,15 +111,16 @@ class Starter:
 _Plain = subprocess.Popen
 _plain_start_by_loop = asyncio.create_subprocess_exec
 _starter: Starter | None = None
+_further: list[Starter] = []  # for commands that find other packages on their path
 
 
-def _start_starter() -> tuple[socket.socket, int]:
+def _start_starter(environment: Mapping[str, str]) -> tuple[socket.socket, int]:
     channel, other = socket.socketpair()
-    environment = os.environ | {_THREADS: "1", "SPACE": "x" * _VARIABLES_SPACE}
+    variables = dict(environment) | {_THREADS: "1", "SPACE": "x" * _VARIABLES_SPACE}
     command = [sys.executable, "-m", "servers.starter", str(other.fileno()), "x" * _SPACE]
     with other:
         process = _Plain(
-            command, env=environment, pass_fds=[other.fileno()], cwd=_TESTS, stdin=subprocess.DEVNULL,
+            command, env=variables, pass_fds=[other.fileno()], cwd=_TESTS, stdin=subprocess.DEVNULL,
             preexec_fn=DieWithParent(signal.SIGKILL),
         )  # fmt: skip
     process.returncode = 0  # whoever ends it waits for it, not the object
@@ -128,15 +131,16 @@ class ForkedPopen(subprocess.Popen):  # type: ignore[type-arg]
     """A process as ever, but that a `prony` command is forked by the starter."""
 
     def _execute_child(self, args: Any, executable: Any, preexec_fn: Any, close_fds: Any, *rest: Any) -> None:
-        order = _order(args, executable, preexec_fn, close_fds, rest)
-        if order is None or _starter is None:
+        found = _order(args, executable, preexec_fn, close_fds, rest)
+        if found is None:
             super()._execute_child(args, executable, preexec_fn, close_fds, *rest)  # type: ignore[misc]
             return
+        starter, order = found
         pipes = rest[6:12]
         given = [pipes[0], pipes[3], pipes[5]]
         files = [number if file == -1 else file for number, file in enumerate(given)]
         try:
-            self.pid = _starter.start(order, [*files, *order.passed])
+            self.pid = starter.start(order, [*files, *order.passed])
             self._child_created = True
         finally:
             self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
@@ -217,6 +221,21 @@ def fork_commands() -> Iterator[None]:
 
 
 @contextmanager
+def fork_with_path(path: str) -> Iterator[None]:
+    """Fork the commands within the block too whose PYTHONPATH is this one, where others are forked."""
+    if _starter is None:
+        yield
+        return
+    starter = Starter(environment=os.environ | {"PYTHONPATH": path})
+    _further.append(starter)
+    try:
+        yield
+    finally:
+        _further.remove(starter)
+        starter.end()
+
+
+@contextmanager
 def plain_processes() -> Iterator[None]:
     """Start new interpreters within the block, whatever they run."""
     before = _starter
@@ -236,8 +255,10 @@ def process_context() -> ForkServerContext | SpawnContext:
     return context
 
 
-def _order(args: Any, executable: Any, preexec_fn: Any, close_fds: bool, rest: Sequence[Any]) -> Order | None:
-    """Return what the starter is asked for, or None where only a new interpreter will do."""
+def _order(
+    args: Any, executable: Any, preexec_fn: Any, close_fds: bool, rest: Sequence[Any]
+) -> tuple[Starter, Order] | None:
+    """Return which starter is asked for what, or None where only a new interpreter will do."""
     pass_fds, cwd, env, _, _, shell = rest[:6]
     _, gid, gids, uid, umask, new_session, *group = rest[12:]
     words = [] if isinstance(args, str | bytes | os.PathLike) else [os.fspath(word) for word in args]
@@ -250,14 +271,13 @@ def _order(args: Any, executable: Any, preexec_fn: Any, close_fds: bool, rest: S
         or group not in ([], [-1])
     ):
         return None
-    if not isinstance(preexec_fn, DieWithParent | None) or not all(
-        isinstance(word, str) for word in _flat(environment)
-    ):
+    if not _is_known(preexec_fn) or not all(isinstance(word, str) for word in _flat(environment)):
         return None
     folder = os.fspath(cwd) if cwd is not None else str(Path.cwd())
-    if not Path(folder).is_dir() or not _starter.fits(environment):
+    starter = next((one for one in (_starter, *_further) if one.fits(environment)), None)
+    if starter is None or not Path(folder).is_dir():
         return None
-    return Order(
+    return starter, Order(
         words[1:],
         folder,
         environment,
@@ -265,7 +285,7 @@ def _order(args: Any, executable: Any, preexec_fn: Any, close_fds: bool, rest: S
         sorted(os.sched_getaffinity(0)),
         list(pass_fds),
         new_session=bool(new_session),
-        death_signal=int(preexec_fn.sent) if preexec_fn is not None else 0,
+        death_signal=int(preexec_fn.sent) if isinstance(preexec_fn, DieWithParent) else 0,
     )
 
 
@@ -274,6 +294,12 @@ def _is_ours(words: list[Any]) -> bool:
         return False
     rest = words[2:] if words[1:2] == ["-P"] else words[1:]
     return (rest[:1] == ["-m"] and rest[1] in _MODULES) or (bool(rest) and _is_program(Path(rest[0])))
+
+
+def _is_known(before_start: Any) -> bool:
+    """Is what a new process is to call first done by the starter? A forked command hears Ctrl-C in any case."""
+    is_to_hear = getattr(before_start, "__module__", "") == "prony.cli.commands.menu"
+    return is_to_hear or isinstance(before_start, DieWithParent | None)
 
 
 def _is_program(path: Path) -> bool:
@@ -288,7 +314,7 @@ def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
     found = {name: value for name, value in environment.items() if _READ_AT_START.match(name)}
     if found.get(_THREADS) == "1":  # as the starter has it
         del found[_THREADS]
-    path = [entry for entry in found.pop("PYTHONPATH", "").split(os.pathsep) if entry not in ("", _PLUGINS)]
+    path = [entry for entry in found.pop("PYTHONPATH", "").split(os.pathsep) if entry not in _ON_PATH]
     return found | {"PYTHONPATH": os.pathsep.join(path)}
 
 

@@ -25,40 +25,59 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from prony.cli.main import COMMANDS
-from prony.ports.plugins import find_plugins
+from prony.model.workload import kind_packages
+from prony.ports import plugins
 from servers.forked import NUMBER, SIZE, Order, Starter, use_starter
 from servers.process import ENGINE_HOST, DieWithParent
+from servers.quiet_machine import quieten_process
 
 # What a command imports when it begins its work. Polars makes its threads when it is first used, which is never here.
+_COMMAND = ("encodings.idna", "prony.app.settings", "prony.cli.option_settings")
 _RUNNER = (
-    "polars", "onnx", "filelock", "prony.app.runner", "prony.runner.jobs", "prony.runner.engines",
-    "prony.runner.observer", "prony.runner.watch_machine", "prony.kinds.model.runner",
+    *_COMMAND, "numpy.ma", "polars", "polars._utils.parquet", "onnx", "filelock", "prony.app.runner",
+    "prony.runner.jobs", "prony.runner.engines", "prony.runner.observer", "prony.runner.watch_machine",
+    "prony.runner.models", "prony.runner.card_lock", "prony.runner.pagecache", "prony.runner.onnx_file",
+    "prony.instruments.canary", "prony.instruments.device.software", "prony.kinds.model.run",
+    "prony.kinds.model.runner.runner", "prony.kinds.script.run", "prony.kinds.service.run",
+    "prony.plugins.models.zoo.source",
 )  # fmt: skip
 # What talks to a server imports these with its first request.
-_CLIENT = ("httpcore", "h11", "anyio", "certifi")
+_CLIENT = (*_COMMAND, "httpcore", "h11", "anyio", "certifi")
+_SUMMARIES = tuple(f"{package}.summary" for package in kind_packages().values())
+_SHOW = (
+    "prony.app.bench", "prony.cli.output", "prony.cli.remote", "prony.report.terminal",
+    "prony.report.terminal.experiment", "prony.report.terminal.load", "prony.analyse.history", *_SUMMARIES, *_CLIENT,
+)  # fmt: skip
 _RUN = (
-    "prony.app.bench", "prony.cli.run_here", "prony.recipe", "prony.report.html", "prony.report.terminal",
-    "prony.analyse.history", "matplotlib.figure", "matplotlib.backends.backend_agg", "yaml", *_CLIENT, *_RUNNER,
+    "prony.cli.run_here", "prony.cli.finish_run", "prony.cli.progress", "prony.cli.submit", "prony.recipe.yaml_text",
+    "prony.kinds.model.prepare", "prony.report.html", "prony.report.html.job", "prony.report.html.method",
+    "matplotlib.figure", "matplotlib.backends.backend_agg", "yaml", *_SHOW, *_RUNNER,
 )  # fmt: skip
 _HOST = ("numpy", "onnxruntime", "prony.runner.child.spawner", "prony.plugins.engines.onnxruntime")
+_WORKER = (
+    "polars", "prony.app.fleet.reading", "prony.app.fleet.unpack_result", "prony.recipe.yaml_text",
+    "prony.kinds.model.prepare", "prony.ports.find_task", *_SUMMARIES,
+)  # fmt: skip
 _NEEDS = {
     "server": (
-        "polars", "prony.server.serve", "alembic.command", "sqlalchemy.dialects.sqlite", "uvloop",
-        "uvicorn.protocols.http.httptools_impl", "prony.app.fleet.reading", "prony.app.fleet.unpack_result",
+        *_COMMAND, *_WORKER, "prony.server.serve", "prony.server.logs", "prony.compat.sark.face.options",
+        "alembic.command", "sqlalchemy.dialects.sqlite", "uvloop", "uvicorn.protocols.http.httptools_impl",
     ),
     "agent": ("prony.agent.agent", *_CLIENT, *_RUNNER),
-    **dict.fromkeys(("run", "bench", "duet", "rerun", "load"), _RUN),
+    **dict.fromkeys(("run", "bench", "duet", "rerun", "load", "menu"), _RUN),
+    **dict.fromkeys(("show", "report", "compare", "watch", "logs"), _SHOW),
     "exec": _RUNNER,
     "host": _HOST,
     "prony.load.client": (
-        "prony.load.closed_loop", "prony.load.open_loop", "prony.load.poll", "prony.load.salts",
-        "prony.plugins.drivers.http", "prony.plugins.drivers.openai",
+        "encodings.idna", "prony.load.closed_loop", "prony.load.open_loop", "prony.load.poll", "prony.load.salts",
+        "prony.load.limits", "prony.load.http", "prony.plugins.drivers.http", "prony.plugins.drivers.openai",
     ),
-    "prony.load.mock.server": ("prony.load.mock.connection", "prony.load.mock.routes"),
-    "prony.app.worker": ("polars", "prony.app.fleet.reading", "prony.app.fleet.unpack_result"),
+    "prony.load.mock.server": ("encodings.idna", "prony.load.mock.connection", "prony.load.mock.routes"),
+    "prony.app.worker": _WORKER,
+    "dumont": ("psutil", "redis", "tempfile", "urllib.request"),
 }  # fmt: skip
 # The commands that start others of Prony's.
-_PARENTS = {"server", "agent", "run", "bench", "duet", "rerun", "load", "exec", "mock"}
+_PARENTS = {"server", "agent", "run", "bench", "duet", "rerun", "load", "exec", "mock", "menu"}
 # Numbers of files from here on are free while those that came with an order are put in their places.
 _ABOVE = 512
 _FAR_ABOVE = 900
@@ -147,8 +166,20 @@ def _import_needed(words: list[str]) -> None:
     for module in _NEEDS.get(name, ()):
         importlib.import_module(module)
     if len(sys.modules) > known:
+        _load_plugins()
+        if name == "agent":  # what programs say of their versions is asked once, and each agent remembers it
+            sys.modules["prony.app.abilities"].inspect_abilities(("service", "launcher"))
         gc.collect()
         gc.freeze()  # no collection looks at it again, so that what is shared with the children stays so
+
+
+def _load_plugins() -> None:
+    """Find all plug-ins once, and load those of which a runner makes one each; what they need of others waits."""
+    groups = [value for value in vars(plugins).values() if isinstance(value, str) and value.startswith("prony.")]
+    found = {group: plugins.find_plugins(group) for group in groups}
+    for entry in (entry for group in (plugins.ENGINES, plugins.PROBES) for entry in found[group].values()):
+        if entry.module.startswith("prony."):
+            importlib.import_module(entry.module)
 
 
 def _name(words: list[str]) -> str:
@@ -193,11 +224,12 @@ def _become(order: Order, files: list[int], has_become: int) -> None:
     _change_path(_path_in(os.environ), _path_in(order.environment))
     os.environ.clear()
     os.environ.update(order.environment)
+    quieten_process()
     _rewrite_proc(order)
     _open_streams()
     random.seed()
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed()
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()
     for number in _ENDED:
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -213,7 +245,7 @@ def _change_path(before: list[str], after: list[str]) -> None:
     """Put the folders of a command's PYTHONPATH in the place of ours, and look for plug-ins again."""
     if before != after:
         sys.path[:] = [*dict.fromkeys(after), *(entry for entry in sys.path if entry not in before)]
-        find_plugins.cache_clear()
+        plugins.find_plugins.cache_clear()
 
 
 def _duplicate_above(file: int, numbers: list[int]) -> int:

@@ -30,7 +30,7 @@ _homes: dict[str, Path] = {}
 
 
 class Opened(Protocol):
-    """Opens a server's pages in a fresh window, which has logged in by a link unless the test is about that."""
+    """Gives a fresh, empty window for a server's pages, whose browser has logged in unless the test is about that."""
 
     def __call__(self, url: str, *, logs_in: bool = True) -> Page: ...
 
@@ -101,25 +101,32 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(browser: Browser) -> Iterator[Opened]:
-    """Give a function that opens a server's pages in a fresh window, and fail where a page complained meanwhile.
+    """Give a function that opens a server's pages in a fresh window, and fail where a page complained meanwhile."""
+    with open_windows(browser) as open_window:
+        yield open_window
+
+
+@contextmanager
+def open_windows(browser: Browser) -> Iterator[Opened]:
+    """Give a function that opens windows, close them when the block ends, and fail where a page complained meanwhile.
 
     A complaint is an error in the console, a script that broke, or a request to anybody but the server.
     """
     complaints: list[str] = []
     made: list[Page] = []
 
-    def opened(url: str, *, logs_in: bool = True) -> Page:
+    def open_window(url: str, *, logs_in: bool = True) -> Page:
         page = browser.new_context(viewport={"width": 1280, "height": 900}, base_url=url).new_page()
         page.set_default_timeout(_PATIENCE_MS)
         page.on("console", lambda message: complaints.extend(_complaint(message)))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: complaints.extend(_stranger(request, url)))
         made.append(page)
-        if logs_in:
-            page.goto(login_link(url))
+        if logs_in:  # without drawing the page that a link leads to: most tests want another
+            page.context.request.get(login_link(url), max_redirects=0)
         return page
 
-    yield opened
+    yield open_window
     for page in made:
         page.context.close()
     assert complaints == []

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from prony.store.home import Home
 from prony.store.store import Store
 from servers.needs import lack
 
-from .conftest import api, prony_server
+from .conftest import api, open_windows, prony_server
 from .recorded import Kind, history_ms, record
 
 UI = Path(__file__).parents[2] / "ui"
@@ -85,7 +86,8 @@ def visited(page: Page, address: str, url: str) -> None:
 def faults(page: Page, *rules: str) -> list[str]:
     """Return what axe calls serious or worse, each with where it is."""
     only = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
-    page.evaluate(axe())
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(axe())
     found: list[dict[str, Any]] = page.evaluate(
         "async (only) => (await axe.run(document, {resultTypes: ['violations'], iframes: false, ...only})).violations",
         only,
@@ -98,13 +100,37 @@ def faults(page: Page, *rules: str) -> list[str]:
     ]
 
 
+@dataclass
+class Visits:
+    """What was found: by the pages' addresses, and which of them are too wide for a phone."""
+
+    faults: dict[str, list[str]] = field(default_factory=dict)
+    too_wide: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def visits(browser: Browser, url: str) -> Visits:
+    """Go to every page once, in one window: on a phone, then on a desk, light and dark."""
+    found = Visits()
+    with open_windows(browser) as open_window:
+        page = open_window(url)
+        for path, address in PAGES.items():
+            page.emulate_media(color_scheme="light")
+            page.set_viewport_size({"width": 390, "height": 844})
+            visited(page, address, url)
+            if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                found.too_wide.append(path)
+            page.set_viewport_size({"width": 1280, "height": 900})
+            expect(page.locator("main .loading")).to_have_count(0)
+            found.faults[path] = faults(page)
+            page.emulate_media(color_scheme="dark")
+            found.faults[path] += faults(page, "color-contrast")
+    return found
+
+
 @pytest.mark.parametrize("path", PAGES)
-def test_axe_finds_nothing_serious(path: str, opened: Callable[[str], Page], url: str) -> None:
-    page = opened(url)
-    visited(page, PAGES[path], url)
-    assert faults(page) == []
-    page.emulate_media(color_scheme="dark")
-    assert faults(page, "color-contrast") == []
+def test_axe_finds_nothing_serious(path: str, visits: Visits) -> None:
+    assert visits.faults[path] == []
 
 
 def test_every_page_is_visited() -> None:
@@ -112,12 +138,5 @@ def test_every_page_is_visited() -> None:
     assert set(re.findall(r'path: "(/[^"]*)"', routes)) == set(PAGES)
 
 
-def test_a_phone_shows_every_page_without_scrolling_sideways(opened: Callable[[str], Page], url: str) -> None:
-    page = opened(url)
-    page.set_viewport_size({"width": 390, "height": 844})
-    too_wide = []
-    for address in PAGES.values():
-        visited(page, address, url)
-        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            too_wide.append(address)
-    assert too_wide == []
+def test_a_phone_shows_every_page_without_scrolling_sideways(visits: Visits) -> None:
+    assert visits.too_wide == []

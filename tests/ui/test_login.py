@@ -56,6 +56,7 @@ def test_a_session_lasts_over_reloads_and_restarts_and_changes_things(tmp_path: 
     home = tmp_path / "home"
     with prony_server(home) as url:
         page = opened(url)
+        page.goto("/")
         is_logged_in(page)
     (home / "server.json").unlink(missing_ok=True)
     expect(page.get_by_text("not live")).to_be_visible()
@@ -73,6 +74,7 @@ def test_a_session_lasts_over_reloads_and_restarts_and_changes_things(tmp_path: 
 
 def test_logging_out_ends_the_session(url: str, opened: Opened) -> None:
     page = opened(url)
+    page.goto("/")
     is_logged_in(page)
     kept = page.context.cookies()
     page.get_by_role("button", name="Log out").click()

@@ -17,8 +17,9 @@ from .test_accessibility import faults
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return install_package(tmp_path_factory.mktemp("site"))
+def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with install_package(tmp_path_factory.mktemp("site")) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
