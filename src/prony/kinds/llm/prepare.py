@@ -28,8 +28,6 @@ _KEYS = {
 _ELSEWHERE = {
     "vllm": "start it as a service: prony run recipes/vllm.yaml",
     "mlx": "it needs Apple silicon; serve it there, and measure its address: prony run recipes/llm-endpoint.yaml",
-    "onnxruntime-genai": "measure an address that serves it: prony run recipes/llm-endpoint.yaml",
-    "openvino-genai": "measure an address that serves it: prony run recipes/llm-endpoint.yaml",
 }
 
 

@@ -110,7 +110,7 @@ def load_session(options: Mapping[str, Any], engine: Engine) -> LlmSession:
         raise InputError(f"{engine.name} hosts no language models", code="no_llm_engine")
     asked = LlmOptions(
         unit=options["unit"], threads=options["threads"], precision=options["precision"], batch=options["batch"],
-        context=options["context"], options=options["options"],
+        context=options["context"], options=options["options"], cache=options.get("cache", ""),
     )  # fmt: skip
     return engine.load_llm(options["model"], asked)
 

@@ -94,7 +94,7 @@ def _encode(mine: Predictor, prompts: Sequence[Prompt], job: Job, scratch: Path)
     file.write_text(json.dumps([[dict(one) for one in prompt.messages] for prompt in prompts]))
     options = {
         "model": str(mine.model), "unit": mine.unit, "threads": mine.threads, "precision": mine.precision, "batch": 1,
-        "context": _CONTEXT, "options": mine.options, "messages_file": str(file),
+        "context": _CONTEXT, "options": mine.options, "messages_file": str(file), "cache": str(mine.cache),
     }  # fmt: skip
     order = ChildOrder(op="tests", suite=_ENCODE, options=options, warmup=0)
     answer = mine.host.perform(order, Watch(timeout_ns=job.limits.timeout))

@@ -28,6 +28,7 @@ class Predictor:
     precision: str
     threads: int
     options: Message = field(default_factory=dict)
+    cache: Path = Path()
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ class Predictions:
         text = files("prony.kinds.llm").joinpath("quality_text.txt").read_text()
         options = {
             "model": str(one.model), "unit": one.unit, "threads": one.threads, "precision": one.precision, "batch": 1,
-            "context": POSITIONS + 2, "options": one.options, "text": text, "positions": POSITIONS,
+            "context": POSITIONS + 2, "options": one.options, "cache": str(one.cache), "text": text,
+            "positions": POSITIONS,
         }  # fmt: skip
         order = ChildOrder(op="tests", suite=_SUITE, options=options | more, warmup=1)
         answer = one.host.perform(order, Watch(timeout_ns=self._job.limits.timeout))
@@ -108,14 +110,14 @@ def reference_of(mine: Predictor, work: LlmWorkload, host_of: Any, model: Path |
         host = host_of(name)
         unit = work.unit if name == work.engine else "cpu"
         precision = "default" if _has_own_types(engine) else "fp32"
-        return Predictor(host, model or mine.model, unit, precision, mine.threads)
+        return Predictor(host, model or mine.model, unit, precision, mine.threads, cache=mine.cache)
     if not _has_own_types(engine):
         return replace(mine, precision="fp32", options={})
     try:
         host = host_of("transformers")
     except PronyError as exc:
         return CapacityError(f"{name} has no fp32 of this file, and {exc.message}; name one with `reference`")
-    return Predictor(host, mine.model, "cpu", "fp32", mine.threads)
+    return Predictor(host, mine.model, "cpu", "fp32", mine.threads, cache=mine.cache)
 
 
 def _has_own_types(engine: Any) -> bool:
