@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+import prony
 from prony.plugins.models.zoo.llm import write_gguf
 from prony.plugins.models.zoo.llm_cards import LLM_ZOO
 from prony.recipe import load as load_recipe
@@ -113,3 +115,25 @@ def test_the_service_starts_from_the_engine_where_there_is_no_program(monkeypatc
     words = [word for one in sets for word in ("--set", one)]
     (job,) = json.loads(call_prony("run", recipe, *words, "--json", "--no-report").stdout)["jobs"]
     assert job["estimates"]["ttft_ms.p50"]["value"] > 0
+
+
+def test_the_small_server_of_an_engine_is_measured_as_any_other() -> None:
+    Path("llm-1us-100us.null").touch()
+    entry = Path(prony.__file__).parent / "runner" / "child" / "__main__.py"
+    served = "prony.kinds.llm.child.server:main prony.plugins.engines.null:Null --model llm-1us-100us.null --name tiny"
+    command = (
+        f"{sys.executable} {entry} --call {served} --host 127.0.0.1 --port {{port}} --unit cpu --precision default"
+    )
+    recipe = {
+        "name": "served",
+        "workload": {
+            "kind": "service", "service": "command", "driver": "openai-chat",
+            "settings": {"command": f"{command} --threads 1", "ready": "http://127.0.0.1:{port}/health"},
+            "prompts": {"input_words": 5, "output_tokens": 8},
+        },
+        "load": {"requests": 8, "repeats": 1},
+    }  # fmt: skip
+    Path("served.json").write_text(json.dumps(recipe))
+    (job,) = json.loads(call_prony("run", "served.json", "--json", "--no-report").stdout)["jobs"]
+    assert job["estimates"]["error_rate.mean"]["value"] == 0
+    assert job["estimates"]["e2e_ms.p50"]["value"] > 0.8

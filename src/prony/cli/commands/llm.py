@@ -19,7 +19,9 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "model", metavar="MODEL", help="a GGUF file, a Hugging Face folder, hf:ORG/NAME, zoo:llm-NAME or a URL"
     )
-    parser.add_argument("--engine", metavar="NAMES", help="llamacpp, transformers, openvino-genai, ... (by the model's format)")
+    parser.add_argument(
+        "--engine", metavar="NAMES", help="llamacpp, transformers, openvino-genai, ... (by the model's format)"
+    )
     parser.add_argument("--engines", choices=(_ALL,), help="all: every engine here that loads the model, in turns")
     parser.add_argument("--unit", default="cpu", metavar="NAMES", help="cpu, cuda, cuda-1, ... (cpu)")
     parser.add_argument("--prompt", default="512", metavar="TOKENS", help="lengths of the prompt; 0: none (512)")

@@ -12,6 +12,7 @@ import shutil
 import struct
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -245,7 +246,10 @@ class OpenVinoGenai:
 
     def probe(self) -> EngineInfo:
         found = OpenVino().probe()
-        return EngineInfo(self.preload(), found.units, {**found.details, "openvino": found.version})
+        units = [
+            replace(one, precisions=tuple(word for word in one.precisions if word != "int8")) for one in found.units
+        ]
+        return EngineInfo(self.preload(), units, {**found.details, "openvino": found.version})
 
     def load(self, path: str, options: LoadOptions) -> Session:  # noqa: ARG002 - the port's signature
         raise refuse_as_model(self.name)
