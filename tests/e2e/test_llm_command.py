@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from pathlib import Path
@@ -115,6 +116,27 @@ def test_the_service_starts_from_the_engine_where_there_is_no_program(monkeypatc
     words = [word for one in sets for word in ("--set", one)]
     (job,) = json.loads(call_prony("run", recipe, *words, "--json", "--no-report").stdout)["jobs"]
     assert job["estimates"]["ttft_ms.p50"]["value"] > 0
+
+
+def test_texts_are_predicted_alike_by_an_engine_and_scored_with_an_interval() -> None:
+    Path("llm-0us-0us.null").touch()
+    texts = [{"id": str(number), "text": "A text of some letters. " * (number + 1)} for number in range(4)]
+    Path("texts.jsonl").write_text("".join(json.dumps(one) + "\n" for one in texts))
+    sets = ["measure.warmup=0", "workload.prompts.file=texts.jsonl", "workload.prompts.window=32"]
+    words = [word for one in sets for word in ("--set", one)]
+    told = call_prony("llm", "llm-0us-0us.null", "--task", "perplexity", "--runs", "1", *words, "--no-report", "--json")
+    (job,) = json.loads(told.stdout)["jobs"]
+    found = job["estimates"]
+    assert found["perplexity.mean"]["value"] == pytest.approx(math.exp(found["token_nll.mean"]["value"]))
+    assert found["token_nll.mean"]["low"] < found["token_nll.mean"]["high"]
+    assert found["bits_per_byte.mean"]["value"] > 0
+    assert "output_tokens_per_s.p50" not in found
+
+
+def test_passes_mean_nothing_to_a_task_that_scores() -> None:
+    Path("m.null").touch()
+    told = call_prony("llm", "m.null", "--task", "summarize", "--passes", "2", "--no-report", code=2)
+    assert "asks every item once" in told.stderr
 
 
 def test_the_small_server_of_an_engine_is_measured_as_any_other() -> None:

@@ -32,7 +32,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--precision", default="default", metavar="NAMES", help=", ".join(_PRECISIONS))
     parser.add_argument("--passes", type=int, default=3, metavar="N", help="of each process (3)")
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="fresh processes (5)")
-    parser.add_argument("--task", metavar="NAME", help="ask in words and score answers: summarize, qa, classify")
+    parser.add_argument("--task", metavar="NAME", help="score answers or texts: summarize, qa, classify, perplexity")
     parser.add_argument("--quality", action="store_true", help="also hold predictions against a reference in fp32")
     parser.add_argument("--reference", metavar="MODEL", help="of --quality: another model to compare with")
     parser.add_argument("--reference-engine", metavar="NAME", help="of --quality: its engine (the same)")
