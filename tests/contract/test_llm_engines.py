@@ -11,10 +11,14 @@ import pytest
 from prony.errors import CapacityError, InputError
 from prony.plugins.engines.llamacpp import Llamacpp
 from prony.plugins.engines.null import Null
+from prony.plugins.engines.onnxruntime_genai import OnnxRuntimeGenai
+from prony.plugins.engines.openvino_genai import OpenVinoGenai
+from prony.plugins.models.zoo import ZooSource
 from prony.plugins.models.zoo.llm import write_gguf
 from prony.plugins.models.zoo.llm_cards import LLM_ZOO
 from prony.ports.engine import LoadOptions
-from prony.ports.llm import LlmEngine, LlmOptions, LlmSession
+from prony.ports.llm import CHAT_TEMPLATE, LlmEngine, LlmOptions, LlmSession
+from prony.ports.models import GENAI_FOLDER, FetchOptions
 from servers.needs import lack
 from servers.packaged import environment
 
@@ -31,21 +35,49 @@ def gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def llamacpp(monkeypatch: pytest.MonkeyPatch) -> Llamacpp:
     """Return the engine, with the library from wherever the tests' servers are installed."""
-    places = list(environment().parent.glob("lib/python3*/site-packages/xllamacpp"))
-    if not places:
-        lack("xllamacpp", f"no llama.cpp here: pip install xllamacpp into {environment().parent}")
-    monkeypatch.syspath_prepend(str(places[0].parent))
+    reach_package("xllamacpp", monkeypatch)
     return Llamacpp()
 
 
-@pytest.fixture(params=["null", "llamacpp"])
-def load(request: pytest.FixtureRequest, gguf: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
+def reach_package(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = list(environment().parent.glob(f"lib/python3*/site-packages/{name}"))
+    if not places:
+        lack(name, f"no {name} here: pip install {name} into {environment().parent}")
+    monkeypatch.syspath_prepend(str(places[0].parent))
+
+
+@pytest.fixture(scope="session")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same model as a folder of onnxruntime-genai."""
+    options = FetchOptions(cache=tmp_path_factory.mktemp("zoo"), formats=(GENAI_FOLDER,))
+    return ZooSource().fetch("zoo:llm-1m", options, lambda *_: None).path
+
+
+@pytest.fixture(scope="session")
+def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where an engine keeps what it made of a file."""
+    return tmp_path_factory.mktemp("converted")
+
+
+def find_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> LlmEngine:
+    if name == "null":
+        return Null()
+    if name == "llamacpp":
+        return llamacpp(monkeypatch)
+    reach_package(name.replace("-", "_"), monkeypatch)
+    return OpenVinoGenai() if name == "openvino-genai" else OnnxRuntimeGenai()
+
+
+@pytest.fixture(params=["null", "llamacpp", "openvino-genai", "onnxruntime-genai"])
+def load(
+    request: pytest.FixtureRequest, gguf: Path, graph: Path, converted: Path, monkeypatch: pytest.MonkeyPatch
+) -> Load:
     """Return what loads a small model with so many sequences."""
-    engine: LlmEngine = Null() if request.param == "null" else llamacpp(monkeypatch)
-    path = "llm-0us-0us.null" if request.param == "null" else str(gguf)
+    engine = find_engine(request.param, monkeypatch)
+    path = {"null": "llm-0us-0us.null", "onnxruntime-genai": str(graph)}.get(request.param, str(gguf))
 
     def make(batch: int = 1, unit: str = "cpu") -> LlmSession:
-        return engine.load_llm(path, LlmOptions(unit=unit, batch=batch, context=64))
+        return engine.load_llm(path, LlmOptions(unit=unit, batch=batch, context=64, cache=str(converted)))
 
     return make
 
@@ -100,7 +132,7 @@ def test_its_cache_grows_by_the_same_for_every_token(load: Load) -> None:
 def test_it_says_what_the_model_is(load: Load) -> None:
     about = load().facts()
     assert about.weights_bytes > 0
-    assert about.parameters
+    assert about.parameters is None or about.parameters > 0
     assert len(about.tokenizer_sha256) == 64
 
 
@@ -112,8 +144,8 @@ def test_a_text_has_the_same_ids_every_time(load: Load) -> None:
 def test_a_prompt_holds_what_is_asked_and_says_in_which_form(load: Load) -> None:
     session = load()
     found = session.encode_prompt([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why so?"}])
-    assert {"Be brief.", "Why so?"} <= set(session.detokenize(found.ids).strip().split("\n\n"))
-    assert found.form.startswith("plain text: ")
+    assert {"Be brief.", "Why so?"} <= set(session.detokenize(found.ids).strip().splitlines())
+    assert found.form == CHAT_TEMPLATE or found.form.startswith("plain text: ")
 
 
 def test_a_text_survives_its_ids_and_the_end_is_a_token(load: Load) -> None:
@@ -156,6 +188,53 @@ def test_a_file_that_cannot_be_loaded_is_told_in_words(
     with pytest.raises(InputError, match=word) as told:
         llamacpp(monkeypatch).load_llm(str(path), LlmOptions(context=64))
     assert told.value.code == "damaged_model"
+
+
+@pytest.mark.parametrize("name", ["openvino-genai", "onnxruntime-genai"])
+def test_the_same_seeded_weights_predict_the_same_on_every_engine(
+    name: str, gguf: Path, graph: Path, converted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = llamacpp(monkeypatch).load_llm(str(gguf), LlmOptions(context=64)).logits(PROMPT[0])
+    path = graph if name == "onnxruntime-genai" else gguf
+    asked = LlmOptions(context=64, cache=str(converted))
+    found = find_engine(name, monkeypatch).load_llm(str(path), asked).logits(PROMPT[0])
+    assert found == pytest.approx(wanted, abs=0.01)
+
+
+@pytest.mark.parametrize("spoil", [lambda data: data[:500], lambda _: b"no model"], ids=["truncated", "nothing"])
+def test_openvino_tells_of_a_spoilt_file_in_words(
+    spoil: Callable[[bytes], bytes], gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "spoilt.gguf"
+    path.write_bytes(spoil(gguf.read_bytes()))
+    with pytest.raises(InputError) as told:
+        find_engine("openvino-genai", monkeypatch).load_llm(str(path), LlmOptions())
+    assert told.value.code == "damaged_model"
+
+
+@pytest.mark.parametrize("name", ["openvino-genai", "onnxruntime-genai"])
+def test_a_folder_of_another_form_is_refused_with_the_file_that_it_lacks(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InputError, match=r"has no (openvino_model.xml|genai_config.json)") as told:
+        find_engine(name, monkeypatch).load_llm(str(tmp_path), LlmOptions())
+    assert told.value.code == "damaged_model"
+
+
+def test_a_tokenizer_that_cuts_long_texts_is_found_out(
+    gguf: Path, converted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = find_engine("openvino-genai", monkeypatch)
+    session = engine.load_llm(str(gguf), LlmOptions(context=64, cache=str(converted)))
+    with pytest.raises(InputError, match="cuts texts at 8192"):
+        session.tokenize("a b " * 5000)
+
+
+def test_onnxruntime_genai_reads_the_prompts_of_a_batch_once(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = find_engine("onnxruntime-genai", monkeypatch).load_llm(str(graph), LlmOptions(batch=2, context=64))
+    session.prefill(np.vstack([PROMPT, PROMPT]))
+    with pytest.raises(CapacityError, match="into an empty cache"):
+        session.prefill(np.vstack([PROMPT, PROMPT]))
 
 
 def test_an_engine_for_language_models_refuses_a_plain_model() -> None:

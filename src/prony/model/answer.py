@@ -16,8 +16,8 @@ class ScoringOptions(Noun):
     scorer: str | None = Field(
         default=None,
         min_length=1,
-        description="a command of your own that scores answers: JSON lines in, JSON lines of numbers out",
-        examples=["python my_scorer.py"],
+        description="your own scorer: a command (JSON lines in, JSON lines of numbers out), or FILE.py:FUNCTION",
+        examples=["python my_scorer.py", "my_scorer.py:score"],
         json_schema_extra={"path": "command"},
     )
     scorer_limit: DurationNs = Field(default=_LIMIT_NS, description="how long that command may take; then it is killed")

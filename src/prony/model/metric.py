@@ -71,6 +71,8 @@ LOAD_TABLE: tuple[_Row, ...] = (
     ("exact_match", "1", "higher", "share of answers that are a reference, case, punctuation and articles aside"),
     ("token_f1", "1", "higher", "F1 of the words that an answer shares with its reference, the mean of questions"),
     ("label_match", "1", "higher", "share of answers that name the right label and no other"),
+    ("token_nll", "nat", "lower", "negative log-likelihood of a text's tokens, the mean over texts; exp is perplexity"),
+    ("bits_per_byte", "bit", "lower", "negative log-likelihood of a text by its bytes: compares tokenizers too"),
     ("own_score", "1", "higher", "what a scorer of your own says of an answer, the mean of items"),
     ("cut_share", "1", "lower", "share of scored answers that the limit on their tokens cut off"),
     ("highest_load", "1", "higher", "the highest load of a search that held its SLO: users, or requests a second"),
@@ -196,12 +198,16 @@ STATISTICS = ("p50", "mean", "min", "max", "sd", "p90", "p95", "p99", "p99.9")
 HEADLINE = "inference_ms.p50"
 LOAD_HEADLINE = "e2e_ms.p50"
 # What is said of answers, whatever the machine did meanwhile. A job has one number of each item.
-QUALITY_METRICS = ("rouge_1", "rouge_2", "rouge_l", "rouge_lsum", "exact_match", "token_f1", "label_match", "own_score")
+QUALITY_METRICS = (
+    "rouge_1", "rouge_2", "rouge_l", "rouge_lsum", "exact_match", "token_f1", "label_match", "token_nll",
+    "bits_per_byte", "own_score",
+)  # fmt: skip
 # How they go together: of each family the one that stands for it, and all of them.
 QUALITY_FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "summaries": ("rouge_1.mean", ("rouge_1", "rouge_2", "rouge_l", "rouge_lsum")),
     "answers": ("token_f1.mean", ("exact_match", "token_f1")),
     "labels": ("label_match.mean", ("label_match",)),
+    "predictions": ("token_nll.mean", ("token_nll", "bits_per_byte")),
     "your own score": ("own_score.mean", ("own_score",)),
 }
 # What is measured of a load, and what only a calibration of the instrument has.

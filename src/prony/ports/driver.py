@@ -7,6 +7,7 @@ else. A task says what is asked, where that is a matter of taste: prompts, conve
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
+
+from prony.errors import InputError
 
 Stamps = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -108,6 +111,8 @@ class Prompt:
     """What a task asks an LLM: a text or a conversation, and how much may come back.
 
     `input_tokens` only where a tokenizer has counted them. `turns` > 1 in a session: `session` is equal among them.
+    Where `window` is not 0, nothing is to be written: the tokens of the text itself are predicted, each from at most so
+    many before it, and the answer is how likely they were (`format_likelihood`).
     """
 
     messages: tuple[Mapping[str, str], ...]
@@ -118,6 +123,36 @@ class Prompt:
     expected: str | None = None
     salts: Sequence[Salt] = ()  # in the order in which they stand in the messages
     item: TaskItem | None = None  # of a task that scores answers
+    window: int = 0
+
+
+@dataclass(frozen=True)
+class TextLikelihood:
+    """How likely a text was: the sum over so many of its tokens, as a negative logarithm, and how long it is."""
+
+    tokens: int
+    text_bytes: int
+    nat: float
+
+
+_LIKELIHOOD = re.compile(r"([1-9][0-9]*) tokens of ([1-9][0-9]*) bytes: ([0-9.]+) nat")
+
+
+def format_likelihood(found: TextLikelihood) -> str:
+    """Return a likelihood as an answer is kept."""
+    return f"{found.tokens} tokens of {found.text_bytes} bytes: {found.nat:.6f} nat"
+
+
+def read_likelihood(answer: str) -> TextLikelihood:
+    """Return the likelihood that a kept answer tells.
+
+    Raises:
+        InputError: It tells none: the text was answered, not predicted.
+    """
+    match = _LIKELIHOOD.fullmatch(answer)
+    if match is None:
+        raise InputError(f"this is no likelihood of a text: {answer[:80]!r}", hint="run the job again")
+    return TextLikelihood(int(match[1]), int(match[2]), float(match[3]))
 
 
 def describe_cuts(prompts: Sequence[Prompt]) -> dict[str, str]:
@@ -273,6 +308,13 @@ class Task(Protocol):
             base: What relative paths in the recipe are relative to.
             lengths: Those of a trace: a row of input and output tokens for each prompt; 0 or less where not known.
         """
+
+
+@runtime_checkable
+class PredictsTexts(Protocol):
+    """What a task has besides whose texts are predicted and not answered, and a driver that can ask for that."""
+
+    predicts: ClassVar[bool]
 
 
 @dataclass(frozen=True)

@@ -58,10 +58,18 @@ def make_options_absolute(options: Mapping[str, Any], kind: Any, base: Path) -> 
     }
 
 
+def _absolute_word(word: str, base: Path) -> str:
+    """Return a word of a command with its path made absolute; `FILE.py:FUNCTION` names a function of a file."""
+    file, colon, name = word.rpartition(":")
+    if colon and file.endswith(".py") and name.isidentifier():
+        return f"{_absolute(file, base, 'there')}:{name}"
+    return _absolute(word, base, "there")
+
+
 def _absolute(value: str, base: Path, way: bool | str) -> str:
     """Return a path made absolute; what may be a name too is one where it has no slash, or where nothing lies there."""
     if way == _COMMAND:
-        return shlex.join(_absolute(word, base, "there") for word in shlex.split(value))
+        return shlex.join(_absolute_word(word, base) for word in shlex.split(value))
     path = (base / Path(value).expanduser()).absolute()
     is_name = (way == "slash" and "/" not in value) or (way == "there" and not path.exists())
     return value if is_name else str(path)

@@ -19,7 +19,10 @@ from prony.ports.engine import Array, DeviceMemory, Effect
 
 @dataclass(frozen=True)
 class LlmOptions:
-    """How to load a language model: `context` tokens must fit into the cache of each of `batch` sequences."""
+    """How to load a language model: `context` tokens must fit into the cache of each of `batch` sequences.
+
+    `cache` is a folder in which an engine may keep what it makes of a model's files; empty: none is kept.
+    """
 
     unit: str = "cpu"
     threads: int = 1
@@ -28,6 +31,7 @@ class LlmOptions:
     context: int = 512
     kv_type: str = "default"
     options: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    cache: str = ""
 
 
 @dataclass(frozen=True)

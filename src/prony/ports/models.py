@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol
@@ -16,7 +16,9 @@ Progress = Callable[[int, int | None], None]
 
 
 # What an engine has among its formats that loads a folder with a configuration, weights and a tokenizer.
-FOLDER = "folder"
+FOLDER, OPENVINO_FOLDER, GENAI_FOLDER = "folder", "openvino-folder", "genai-folder"
+# The file that tells each from the others. Every folder may have the last one.
+FOLDER_MARKS = {OPENVINO_FOLDER: "openvino_model.xml", GENAI_FOLDER: "genai_config.json", FOLDER: "config.json"}
 
 # Whether a model may come out of a private network: never, by https alone, or by plain http as well.
 PRIVATE_WORDS = ("refuse", "allow", "plain")
@@ -193,3 +195,8 @@ class ModelSource(Protocol):
             InputError: The reference is wrong, or the policy refuses it.
             NotFoundError: There is no such model.
         """
+
+
+def find_folder_formats(names: Collection[str]) -> list[str]:
+    """Return of which formats a folder with these files is, the most particular first."""
+    return [kind for kind, mark in FOLDER_MARKS.items() if mark in names]

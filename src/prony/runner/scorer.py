@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shlex
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +27,7 @@ import psutil
 from prony.errors import PronyError, SutError
 from prony.instruments.kept_answers import WholeAnswer, read_answers, write_scores
 from prony.model.answer import ScoringOptions
+from prony.runner import scorer_function
 from prony.runner.commands import guard_processes
 from prony.runner.services import process_tree
 from prony.runner.services.site import with_own_programs
@@ -33,6 +36,7 @@ _PAUSE_S = 0.02
 _MOST_BYTES = 64 * 2**20
 _TAIL = 300
 _PLAIN = "score"
+_FUNCTION = re.compile(r"(.+\.py):([A-Za-z_]\w*)")
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ def _run(order: ScorerOrder, given: Path, printed: Path, said: Path) -> int:
         environment = {**os.environ, "PATH": with_own_programs(os.environ.get("PATH", "")), process_tree.TOKEN: token}
         try:
             process = subprocess.Popen(
-                shlex.split(order.command), stdin=lines, stdout=out, stderr=words, env=environment,
+                _command_words(order.command), stdin=lines, stdout=out, stderr=words, env=environment,
                 start_new_session=True,
             )  # fmt: skip
         except (OSError, ValueError) as exc:
@@ -105,6 +109,13 @@ def _run(order: ScorerOrder, given: Path, printed: Path, said: Path) -> int:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     return process.returncode
+
+
+def _command_words(command: str) -> list[str]:
+    """Return the words of a command; `FILE.py:FUNCTION` is called by this interpreter."""
+    words = shlex.split(command)
+    match = _FUNCTION.fullmatch(words[0]) if len(words) == 1 else None
+    return words if match is None else [sys.executable, scorer_function.__file__, match[1], match[2]]
 
 
 def _wait(order: ScorerOrder, process: subprocess.Popen[bytes], printed: Path) -> None:

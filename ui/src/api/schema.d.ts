@@ -4902,7 +4902,7 @@ export interface components {
             seed: number;
             /**
              * Task
-             * @description what is asked in words, in place of seeded ids; summarize, qa and classify score answers
+             * @description what is asked in words, in place of seeded ids; summarize, qa, classify and perplexity are scored
              * @example summarize
              */
             task?: string | null;

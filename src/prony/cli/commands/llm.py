@@ -19,7 +19,9 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "model", metavar="MODEL", help="a GGUF file, a Hugging Face folder, hf:ORG/NAME, zoo:llm-NAME or a URL"
     )
-    parser.add_argument("--engine", metavar="NAMES", help="llamacpp, transformers, ... (by the model's format)")
+    parser.add_argument(
+        "--engine", metavar="NAMES", help="llamacpp, transformers, openvino-genai, ... (by the model's format)"
+    )
     parser.add_argument("--engines", choices=(_ALL,), help="all: every engine here that loads the model, in turns")
     parser.add_argument("--unit", default="cpu", metavar="NAMES", help="cpu, cuda, cuda-1, ... (cpu)")
     parser.add_argument("--prompt", default="512", metavar="TOKENS", help="lengths of the prompt; 0: none (512)")
@@ -31,7 +33,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--kv-type", default="default", metavar="NAMES", help="of the cache: f16, q8_0, q4_0, ...")
     parser.add_argument("--passes", type=int, default=3, metavar="N", help="of each process (3)")
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="fresh processes (5)")
-    parser.add_argument("--task", metavar="NAME", help="ask in words and score answers: summarize, qa, classify")
+    parser.add_argument("--task", metavar="NAME", help="score answers or texts: summarize, qa, classify, perplexity")
     parser.add_argument("--quality", action="store_true", help="also hold predictions against a reference in fp32")
     parser.add_argument("--reference", metavar="MODEL", help="of --quality: another model to compare with")
     parser.add_argument("--reference-engine", metavar="NAME", help="of --quality: its engine (the same)")
@@ -120,18 +122,25 @@ def _fitting_engines(model: str) -> list[str]:
     from prony.errors import InputError
     from prony.ports import plugins
     from prony.ports.llm import LlmEngine
-    from prony.ports.models import FOLDER
+    from prony.ports.models import FOLDER, find_folder_formats
 
-    ending = Path(model).suffix.lower()
+    ending, folder = Path(model).suffix.lower(), Path(model.removeprefix("file:"))
     is_any = model.startswith("zoo:")
     found: dict[str, tuple[str, ...]] = {}
     for name in plugins.find_plugins(plugins.ENGINES):
         engine = plugins.load_plugin(plugins.ENGINES, name)
         if issubclass(engine, LlmEngine):
             found[name] = engine.formats
-    wanted = ending if any(ending in formats for formats in found.values()) and ending else FOLDER
-    fits = [name for name, formats in found.items() if wanted in formats or (is_any and name != "null")]
+    wanted = [ending] if any(ending in formats for formats in found.values()) and ending else [FOLDER]
+    if folder.is_dir():
+        wanted = find_folder_formats({one.name for one in folder.iterdir()}) or wanted
+    places = {
+        name: min((wanted.index(one), formats.index(one)) for one in formats if one in wanted)
+        for name, formats in found.items()
+        if set(wanted) & set(formats)
+    }
+    fits = [name for name in found if name in places or (is_any and name != "null")]
     if not fits:
         known = ", ".join(sorted({one for formats in found.values() for one in formats}))
         raise InputError(f"no engine loads {model}", hint=f"they load: {known}", code="format_unavailable")
-    return sorted(fits, key=lambda name: found[name].index(wanted) if wanted in found[name] else 0)
+    return sorted(fits, key=lambda name: places.get(name, (0, 0)))

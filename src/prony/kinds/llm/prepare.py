@@ -13,6 +13,7 @@ from prony.model.job import Job
 from prony.model.recipe import Recipe
 from prony.model.workload import work_of
 from prony.ports import plugins
+from prony.ports.driver import ScoresAnswers
 from prony.ports.find_task import find_task, make_options_absolute
 from prony.ports.llm import LlmEngine
 from prony.ports.models import scheme_of
@@ -28,8 +29,6 @@ _KEYS = {
 _ELSEWHERE = {
     "vllm": "start it as a service: prony run recipes/vllm.yaml",
     "mlx": "it needs Apple silicon; serve it there, and measure its address: prony run recipes/llm-endpoint.yaml",
-    "onnxruntime-genai": "measure an address that serves it: prony run recipes/llm-endpoint.yaml",
-    "openvino-genai": "measure an address that serves it: prony run recipes/llm-endpoint.yaml",
 }
 
 
@@ -51,7 +50,12 @@ class LlmPrepare(Prepare):
                     code="no_llm_engine",
                 )  # fmt: skip
         if work.task is not None:
-            find_task(work.task, work.prompts)
+            task, _ = find_task(work.task, work.prompts)
+            if isinstance(task, ScoresAnswers) and work.passes != LlmWorkload.model_fields["passes"].default:
+                raise InputError(
+                    f"the task {work.task} asks every item once in each run: passes means nothing to it",
+                    hint="leave passes out; measure.repeats says how many runs there are", code="recipe",
+                )  # fmt: skip
 
     def needs(self, workload: LlmWorkload) -> Needs:
         return {

@@ -49,6 +49,8 @@ class LlmReport(Report):
         ColumnSpec("exact_match.mean", "exact match", 89),
         ColumnSpec("token_f1.mean", "F1", 90),
         ColumnSpec("label_match.mean", "right labels", 90),
+        ColumnSpec("bits_per_byte.mean", "bits a byte", 89),
+        ColumnSpec("token_nll.mean", "nat a token", 70),
         ColumnSpec("own_score.mean", "own score", 88),
         ColumnSpec("cut_share.mean", "cut answers", 71),
         ColumnSpec("kl_nat.mean", "KL", 81),

@@ -84,7 +84,7 @@ class LlmWorkload(Workload):
     task: str | None = Field(
         default=None,
         min_length=1,
-        description="what is asked in words, in place of seeded ids; summarize, qa and classify score answers",
+        description="what is asked in words, in place of seeded ids; summarize, qa, classify and perplexity are scored",
         examples=["summarize"],
     )
     prompts: dict[str, Option] = Field(default={}, description="of the task: data set, lengths, what fits")

@@ -182,6 +182,18 @@ def _of_positions(key: str, values: Array, *, is_exponent: bool = False) -> Esti
     return EstimateSet.one(key, estimate, [value])
 
 
+def _add_perplexity(summary: Summary) -> Summary:
+    """Return the summary with the perplexity that the mean likelihood of a task's texts means."""
+    found = summary.estimates.get("token_nll.mean")
+    if found is None:
+        return summary
+    turned = {name: None if (value := getattr(found, name)) is None else math.exp(value) for name in ("low", "high")}
+    known = found.model_copy(update={"value": math.exp(found.value), "unit": "1", **turned})
+    metrics = {**summary.metrics, "perplexity": LLM_METRICS["perplexity"]}
+    estimates = {**summary.estimates, "perplexity.mean": known}
+    return summary.model_copy(update={"estimates": estimates, "metrics": metrics})
+
+
 class LlmSummary(Summarise):
     """Results of language models to numbers."""
 
@@ -194,7 +206,9 @@ class LlmSummary(Summarise):
 
     def add_scores(self, job: Job, folder: Path, summary: Summary) -> Summary:
         work = job.work(LlmWorkload)
-        return summary if work.task is None else add_task_scores(summary, folder, *find_task(work.task, work.prompts))
+        if work.task is None:
+            return summary
+        return _add_perplexity(add_task_scores(summary, folder, *find_task(work.task, work.prompts)))
 
     def drawn_metrics(self, job: Job, summary: Summary) -> tuple[str, ...]:
         del job

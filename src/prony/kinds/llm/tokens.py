@@ -41,7 +41,7 @@ _TABLE: tuple[_Row, ...] = (
         "divergence of the predictions from the reference's, over positions of shipped text",
     ),
     ("top1_agreement", "1", "higher", "share of positions whose most likely token is the reference's"),
-    ("perplexity", "1", "lower", "exp of the mean negative log-likelihood of shipped text"),
+    ("perplexity", "1", "lower", "exp of the mean negative log-likelihood of shipped text, or of a task's texts"),
     ("perplexity_ratio", "1", "lower", "perplexity by that of the reference"),
 )
 LLM_METRICS: dict[str, Metric] = {
@@ -134,7 +134,8 @@ class TokenTimes:
             found["decode_tok_s"] = 1000 * sum(steps for steps, _ in answers) / lasted_ms
             found["tpot_ms"] = float(np.median([lasts / steps for steps, lasts in answers]))
         taken_ns = int(self.ended_ns.max()) - int(self.inputs["at_ns"].to_numpy().min())
-        found["output_tokens_per_s"] = 1e9 * sum(map(len, self.stamps_ns)) / taken_ns
+        if self.stamps_ns:  # texts that were only read have none
+            found["output_tokens_per_s"] = 1e9 * sum(map(len, self.stamps_ns)) / taken_ns
         return found
 
 

@@ -17,7 +17,7 @@ from prony.model.device import AbilityReport
 from prony.model.job import Job
 from prony.model.recipe import Recipe
 from prony.ports import plugins
-from prony.ports.driver import Driver, Task
+from prony.ports.driver import Driver, PredictsTexts, Task
 from prony.ports.find_task import find_task, make_options_absolute, read_plugin_options
 from prony.ports.service import Service, starting_option
 from prony.ports.workload import Needs, Prepare
@@ -56,7 +56,13 @@ def chosen(workload: ServiceWorkload) -> Chosen:
         if workload.task is not None or workload.prompts:
             raise InputError(f"the driver {name} asks nothing of an LLM, so it takes no task", code="recipe")
         return Chosen(driver, options, service, settings)
-    return Chosen(driver, options, service, settings, *find_task(workload.task, workload.prompts))
+    task, prompts = find_task(workload.task, workload.prompts)
+    if isinstance(task, PredictsTexts) and not isinstance(driver, PredictsTexts):
+        raise InputError(
+            f"the task {task.name} asks how likely a text is, and the driver {name} cannot ask that",
+            hint="workload.driver: openai-completions, and a server that knows echo and logprobs", code="recipe",
+        )  # fmt: skip
+    return Chosen(driver, options, service, settings, task, prompts)
 
 
 # Which key an error is about, by its code; the others are about the service.

@@ -55,6 +55,8 @@ class ServiceReport(Report):
         ColumnSpec("exact_match.mean", "exact match", 73),
         ColumnSpec("token_f1.mean", "F1", 90),
         ColumnSpec("label_match.mean", "accuracy", 90),
+        ColumnSpec("token_nll.mean", "nat a token", 90),
+        ColumnSpec("bits_per_byte.mean", "bits a byte", 89),
         ColumnSpec("own_score.mean", "own score", 91),
     )
     method = HOW_LOAD

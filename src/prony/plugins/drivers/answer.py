@@ -40,6 +40,7 @@ class Asked:
 
     streamed: bool = True
     input_tokens: int | None = None  # as a tokenizer counted them, where there was one
+    text_bytes: int = 0  # of a text that is only predicted, and not answered
 
 
 @dataclass

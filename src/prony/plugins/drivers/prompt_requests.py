@@ -35,7 +35,9 @@ def build_requests(wants: Wants, call: Call, body_of: Callable[[Prompt], Mapping
             operation=call.operation,
             after=after,
             expected=prompt.expected,
-            about=Asked(call.streamed, prompt.input_tokens),
+            about=Asked(
+                call.streamed, prompt.input_tokens, text_bytes=len(plain(prompt).encode()) if prompt.window else 0
+            ),
             salts=prompt.salts,
         )
         for prompt, after in zip(wants.prompts, _previous_turns(wants.prompts), strict=True)

@@ -16,6 +16,7 @@ import numpy as np
 from prony.errors import CapacityError, InputError, NotFoundError, SutError
 from prony.plugins.engines.tensors import WORDS, complete_inputs, format_shares, of_weights, plain
 from prony.ports.engine import UNKNOWN_RANK, Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
+from prony.ports.llm import LlmOptions
 from prony.runner.child.bits import CARRIERS, from_bfloat16
 from prony.runner.onnx_file import OnnxGraph, read_graph
 
@@ -37,7 +38,7 @@ _COMPUTING = {"Convolution", "Deconvolution", "FullyConnected", "MatMul", "Gemm"
 _CONVERT_HINT = "the file is whole, but OpenVINO does not know all of it: another engine may"
 
 
-def _vendor() -> Any:
+def import_openvino() -> Any:
     """Import OpenVINO without its telemetry, which starts a thread and talks to the network while we measure."""
     cast("dict[str, object]", sys.modules).setdefault("openvino_telemetry", None)
     import openvino
@@ -58,10 +59,10 @@ class OpenVino:
         return None
 
     def preload(self) -> str:
-        return str(_vendor().__version__)
+        return str(import_openvino().__version__)
 
     def probe(self) -> EngineInfo:
-        openvino = _vendor()
+        openvino = import_openvino()
         core = openvino.Core()
         units = [
             Unit(device.lower(), str(core.get_property(device, "FULL_DEVICE_NAME")).strip(), _precisions(core, device))
@@ -70,10 +71,10 @@ class OpenVino:
         return EngineInfo(str(openvino.__version__), sorted(units, key=lambda unit: unit.name != "cpu"))
 
     def load(self, path: str, options: LoadOptions) -> OpenVinoSession:
-        openvino = _vendor()
+        openvino = import_openvino()
         core = openvino.Core()
-        device = _find(core, options.unit)
-        config = _config(core, device, options)
+        device = find_openvino_device(core, options.unit)
+        config = compile_settings(core, device, options)
         model = _read(core, path)
         declared = [_Port.of(port) for port in model.inputs]
         shapes = _known_shapes(model, options)
@@ -83,7 +84,7 @@ class OpenVino:
             compiled = core.compile_model(model, device, config)
         except RuntimeError as exc:
             raise SutError(f"OpenVINO cannot compile {path} for {device}: {exc}", code="load_failed") from exc
-        _check_precision(compiled, device, options.precision)
+        check_openvino_precision(compiled, device, options.precision)
         return OpenVinoSession(compiled, path, declared)
 
 
@@ -92,7 +93,8 @@ def _precisions(core: Any, device: str) -> tuple[str, ...]:
     return ("default", *(word for word in told_by_device if word in ("fp32", "fp16", "bf16", "int8")))
 
 
-def _find(core: Any, unit: str) -> str:
+def find_openvino_device(core: Any, unit: str) -> str:
+    """Return what OpenVINO calls the device of a unit."""
     devices = list(core.available_devices)
     for device in devices:
         if unit == device.lower() or f"{unit}.0" == device.lower():
@@ -104,7 +106,8 @@ def _find(core: Any, unit: str) -> str:
     )
 
 
-def _config(core: Any, device: str, options: LoadOptions) -> dict[str, Any]:
+def compile_settings(core: Any, device: str, options: LoadOptions | LlmOptions) -> dict[str, Any]:
+    """Return the properties that a model is compiled with; one that the device does not know is refused."""
     known = core.get_property(device, "SUPPORTED_PROPERTIES")
     config: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY"}
     if "INFERENCE_NUM_THREADS" in known:
@@ -131,7 +134,7 @@ def _read(core: Any, path: str) -> Any:
         raise InputError(f"OpenVINO cannot read {path}: {exc}", hint="is it whole?", code="model_invalid") from exc
 
 
-def _check_precision(compiled: Any, device: str, asked: str) -> None:
+def check_openvino_precision(compiled: Any, device: str, asked: str) -> None:
     """Refuse a precision that the device takes silently for another: bf16 becomes f16 where a CPU lacks it."""
     if asked in _HINTS:
         used = WORDS.get(compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name())
@@ -224,20 +227,7 @@ class OpenVinoSession:
         return list(self._specs)
 
     def effect(self) -> Effect:
-        compiled = self._compiled
-        types = _layer_types(compiled)
-        devices = [str(device) for device in compiled.get_property("EXECUTION_DEVICES")]
-        supported = compiled.get_property("SUPPORTED_PROPERTIES")
-        names = ("INFERENCE_PRECISION_HINT", "EXECUTION_MODE_HINT", "PERFORMANCE_HINT", "NUM_STREAMS")
-        details = {name.lower(): _format_property(compiled.get_property(name)) for name in names if name in supported}
-        hint = WORDS.get(details.get("inference_precision_hint", ""), "unknown")
-        return Effect(
-            device=", ".join(devices),
-            precision=_precision(of_weights(types), hint),
-            threads=compiled.get_property("INFERENCE_NUM_THREADS") if "INFERENCE_NUM_THREADS" in supported else None,
-            coverage={devices[0]: 1.0} if len(devices) == 1 else {},
-            details=details | ({"layer_precisions": format_shares(types)} if types else {}),
-        )
+        return describe_compiled(self._compiled)
 
     def bind(self, inputs: Mapping[str, Array]) -> Callable[[], Any]:
         for position, spec in enumerate(self._specs):
@@ -253,8 +243,25 @@ class OpenVinoSession:
         }
 
 
+def describe_compiled(compiled: Any) -> Effect:
+    """Ask a compiled model what it does, and in which types its layers compute."""
+    types = _layer_types(compiled)
+    devices = [str(device) for device in compiled.get_property("EXECUTION_DEVICES")]
+    supported = compiled.get_property("SUPPORTED_PROPERTIES")
+    names = ("INFERENCE_PRECISION_HINT", "EXECUTION_MODE_HINT", "PERFORMANCE_HINT", "NUM_STREAMS", "KV_CACHE_PRECISION")
+    details = {name.lower(): _format_property(compiled.get_property(name)) for name in names if name in supported}
+    hint = WORDS.get(details.get("inference_precision_hint", ""), "unknown")
+    return Effect(
+        device=", ".join(devices),
+        precision=_precision(of_weights(types), hint),
+        threads=compiled.get_property("INFERENCE_NUM_THREADS") if "INFERENCE_NUM_THREADS" in supported else None,
+        coverage={devices[0]: 1.0} if len(devices) == 1 else {},
+        details=details | ({"layer_precisions": format_shares(types)} if types else {}),
+    )
+
+
 def _tensor(array: Array, dtype: str) -> Any:
-    openvino = _vendor()
+    openvino = import_openvino()
     if dtype == "str":
         return openvino.Tensor(plain(array))
     if dtype in CARRIERS:

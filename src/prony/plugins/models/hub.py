@@ -21,7 +21,7 @@ from prony.plugins.models.fetching import Fetching, NetworkSource
 from prony.plugins.models.formats import check_ending, companion_names
 from prony.plugins.models.lock import hold_lock
 from prony.plugins.models.transfer import TransferLimits, check_size, download
-from prony.ports.models import FOLDER, FetchOptions, ModelFiles, Progress
+from prony.ports.models import FOLDER, FOLDER_MARKS, FetchOptions, ModelFiles, Progress, find_folder_formats
 from prony.runner.checksum import sha256_of, verify
 from prony.runner.onnx_file import is_inside
 
@@ -137,17 +137,18 @@ class RepoSnapshot:
         """Return where the model is below the repository, empty for all of it, and the files that it needs."""
         if not wanted.path:
             top = [one for one in self.files if "/" not in one.name and not one.name.startswith(".")]
-            if FOLDER in formats and any(one.name == "config.json" for one in top):
-                return "", _drop_other_weights(top)
+            kinds = [kind for kind in find_folder_formats({one.name for one in top}) if kind in formats]
+            if kinds:
+                return "", _drop_other_weights(top) if kinds[0] == FOLDER else top
             name = self._only_model(wanted, formats)
             return name, self._parts(name)
         if any(one.name == wanted.path for one in self.files):
-            check_ending(wanted.path, tuple(one for one in formats if one != FOLDER))
+            check_ending(wanted.path, tuple(one for one in formats if one not in FOLDER_MARKS))
             return wanted.path, self._parts(wanted.path)
         below = [one for one in self.files if one.name.startswith(f"{wanted.path}/")]
         if not below:
             raise NotFoundError(f"{wanted} does not exist", hint=self._describe(formats), code="unknown_model")
-        if formats and FOLDER not in formats:
+        if formats and not set(FOLDER_MARKS) & set(formats):
             check_ending(wanted.path, formats)
         return wanted.path, below
 
@@ -166,7 +167,7 @@ class RepoSnapshot:
         return fitting[0]
 
     def _fitting(self, formats: tuple[str, ...]) -> list[str]:
-        endings = tuple(one for one in formats if one != FOLDER) or _WEIGHTS
+        endings = tuple(one for one in formats if one not in FOLDER_MARKS) or _WEIGHTS
         return [one.name for one in self.files if one.name.lower().endswith(endings)]
 
     def _describe(self, formats: tuple[str, ...]) -> str:

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -22,7 +23,9 @@ from prony.model.workload import Scalar
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
 from prony.runner.containers import NO_ENGINE, engine_at_hand
+from prony.runner.engines import interpreter
 from prony.runner.services.site import LOOPBACK
+from prony.store.home import home
 
 
 def find_program(names: Iterable[str], given: str | None = None, base: Path = Path()) -> Path | None:
@@ -67,6 +70,24 @@ def require_program(names: Iterable[str], given: str | None, base: Path) -> Path
         name = given or " or ".join(names)
         raise NotFoundError(f"there is no program {name}", hint="name it as settings.program", code="no_program")
     return path
+
+
+class EnginePackage(NamedTuple):
+    """An interpreter that has an engine's package, and the package's version."""
+
+    python: Path
+    version: str
+
+
+def find_engine_package(engine: str, package: str) -> EnginePackage | None:
+    """Return the interpreter of an engine, where that has its package."""
+    try:
+        python = Path(interpreter(engine, home().engines))
+    except CapacityError:  # it was added, and is gone
+        return None
+    for folder in python.parent.parent.glob(f"lib/python*/site-packages/{package}-*.dist-info"):
+        return EnginePackage(python, folder.name.removesuffix(".dist-info").rpartition("-")[2])
+    return None
 
 
 class ServiceOptions(Noun):

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from pydantic import Field
 
-from prony.errors import CapacityError, NotFoundError
+from prony.errors import NotFoundError
 from prony.plugins.services import llamacpp_server
 from prony.plugins.services.asking import SilentError, ask, ask_json, pick_values
 from prony.plugins.services.launch import (
+    EnginePackage,
     LaunchedServer,
     ServiceOptions,
     bind,
+    find_engine_package,
     find_program,
     installation_of,
     lacking,
@@ -22,9 +24,7 @@ from prony.plugins.services.launch import (
 )
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.engines import interpreter
 from prony.runner.services.site import LOOPBACK
-from prony.store.home import home
 
 PROGRAMS = ("llama-server",)
 HOW = (
@@ -33,22 +33,9 @@ HOW = (
 )
 
 
-class LlamaLibrary(NamedTuple):
-    """An interpreter that has the package `xllamacpp`, and the package's version."""
-
-    python: Path
-    version: str
-
-
-def find_library() -> LlamaLibrary | None:
+def find_library() -> EnginePackage | None:
     """Return the interpreter of the engine `llamacpp`, where that has its package."""
-    try:
-        python = Path(interpreter("llamacpp", home().engines))
-    except CapacityError:  # it was added, and is gone
-        return None
-    for folder in python.parent.parent.glob("lib/python*/site-packages/xllamacpp-*.dist-info"):
-        return LlamaLibrary(python, folder.name.removesuffix(".dist-info").rpartition("-")[2])
-    return None
+    return find_engine_package("llamacpp", "xllamacpp")
 
 
 class LlamacppOptions(ServiceOptions):

@@ -1,10 +1,13 @@
-"""The entry of the process that hosts an engine: `<any python> <this file> MODULE:CLASS`.
+"""The entry of a process under an engine's interpreter: `<any python> <this file> MODULE:CLASS` hosts the engine.
+
+`<any python> <this file> --call MODULE:FUNCTION WORDS` calls another function of Prony there, with the words.
 
 It runs where Prony is not installed, so the package is found by this file's own place and nothing else of that place
 becomes importable. Orders come as JSON lines on standard input, answers go to a private copy of standard output;
 what the engine prints goes to the log.
 """
 
+import importlib
 import importlib.util
 import os
 import sys
@@ -26,6 +29,9 @@ def _adopt_prony() -> None:
 
 if __name__ == "__main__":
     _adopt_prony()
+    if sys.argv[1:2] == ["--call"]:
+        module, _, name = sys.argv[2].partition(":")
+        sys.exit(getattr(importlib.import_module(module), name)(sys.argv[3:]))
     from prony.runner.child.spawner import main
 
     sys.exit(main(sys.argv[1:]))

@@ -10,12 +10,27 @@ from typing import Any
 
 import numpy as np
 
+from prony.errors import SutError
+from prony.kinds.llm.child.quality import log_probabilities
 from prony.kinds.llm.child.suite import describe_session, hash_ids, load_session
 from prony.ports.engine import Engine
 from prony.runner.child.loop import Stop
 from prony.runner.child.readings import SuiteTest
 
 _WARM_TOKENS = 8
+_PREDICTED = "plain text: each token is predicted from those before it"
+
+
+def split_windows(count: int, window: int) -> Iterator[tuple[int, int, int]]:
+    """Yield begin and end of each window of a text, and the first token that it predicts.
+
+    Every token but the first is predicted once, and from at least half a window before it where there is so much.
+    """
+    begin, first = 0, 1
+    while first < count:
+        end = min(begin + window, count)
+        yield begin, end, first
+        begin, first = max(0, end - window // 2), end
 
 
 class EncodeSuite:
@@ -42,6 +57,8 @@ class EncodeSuite:
 
     def _read(self, _: Stop) -> list[dict[str, Any]]:
         asked = json.loads(Path(self.asked["messages_file"]).read_text())
+        if self.asked.get("are_texts"):
+            return [{"ids": self.session.tokenize(one["content"]), "form": _PREDICTED} for (one,) in asked]
         encoded = [self.session.encode_prompt(messages) for messages in asked]
         return [{"ids": one.ids, "form": one.form} for one in encoded]
 
@@ -79,6 +96,9 @@ class AnswerSuite:
         taken = []
         for _ in range(count):
             begin_ns = time.perf_counter_ns()
+            if first.get("window"):
+                self.session.logits(np.asarray(first["ids"][:_WARM_TOKENS], np.int32))
+                continue
             self._answer({**first, "most": min(_WARM_TOKENS, first["most"])})
             taken.append(time.perf_counter_ns() - begin_ns)
         return taken
@@ -90,9 +110,27 @@ class AnswerSuite:
         for prompt in self.prompts:
             if stop.asked and found:
                 break
-            found.append(self._answer(prompt))
+            found.append(self._predict(prompt) if prompt.get("window") else self._answer(prompt))
         # Words are made when all is measured.
-        return [{**one, "text": self.session.detokenize(one.pop("ids"))} for one in found]
+        return [one if "nat" in one else {**one, "text": self.session.detokenize(one.pop("ids"))} for one in found]
+
+    def _predict(self, prompt: Mapping[str, Any]) -> dict[str, Any]:
+        """Predict every token of a text but the first; `nat` is how unlikely they were, all together."""
+        ids = np.asarray(prompt["ids"], np.int32)
+        total = 0.0
+        begin_ns = time.perf_counter_ns()
+        for begin, end, first in split_windows(len(ids), prompt["window"]):
+            logs = log_probabilities(self.session.logits(ids[begin : end - 1]))
+            rows = np.arange(first - begin - 1, end - begin - 1)
+            total -= float(logs[rows, ids[first:end]].sum())
+        end_ns = time.perf_counter_ns()
+        if not np.isfinite(total):
+            raise SutError("the predictions are not finite", code="not_finite")
+        self.tokens += ids.size
+        return {
+            "prefill": (begin_ns, end_ns), "decode_begin_ns": end_ns, "stamps": [], "ended_ns": end_ns,
+            "input_tokens": ids.size, "finish": "", "nat": total, "tokens": ids.size - 1,
+        }  # fmt: skip
 
     def _answer(self, prompt: Mapping[str, Any]) -> dict[str, Any]:
         """Read a prompt and write its answer; the end mark is no part of it, and the first token comes of reading."""

@@ -111,6 +111,7 @@ def load_session(options: Mapping[str, Any], engine: Engine) -> LlmSession:
     asked = LlmOptions(
         unit=options["unit"], threads=options["threads"], precision=options["precision"], batch=options["batch"],
         context=options["context"], kv_type=options.get("kv_type", "default"), options=options["options"],
+        cache=options.get("cache", ""),
     )  # fmt: skip
     known: tuple[str, ...] = getattr(engine, "kv_types", ())
     if asked.kv_type not in ("default", *known):

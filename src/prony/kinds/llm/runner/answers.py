@@ -14,7 +14,7 @@ from prony.kinds.llm.runner.quality import Predictor
 from prony.kinds.llm.schema import LlmWorkload
 from prony.model.answer import KeptAnswer
 from prony.model.job import Job
-from prony.ports.driver import Prompt, ScoresAnswers, describe_cuts
+from prony.ports.driver import Prompt, ScoresAnswers, TextLikelihood, describe_cuts, format_likelihood
 from prony.ports.find_task import find_task
 from prony.runner.child.wire import ChildOrder, Message
 from prony.runner.folder import ResultFolder
@@ -69,8 +69,9 @@ def encode_prompts(mine: Predictor, job: Job, scratch: Path) -> AskedPrompts:
         if not prompts:
             raise InputError("the task asks nothing", hint="is its file empty?")
         encoded = _encode(mine, prompts, job, scratch)
-        limits = [prompt.max_tokens or work.generate for prompt in prompts]
-        sizes = [len(ids) + most + _MARGIN for ids, most in zip(encoded.ids, limits, strict=True)]
+        limits = [0 if prompt.window else prompt.max_tokens or work.generate for prompt in prompts]
+        read = [min(len(ids), prompt.window or len(ids)) for ids, prompt in zip(encoded.ids, prompts, strict=True)]
+        sizes = [count + most + _MARGIN for count, most in zip(read, limits, strict=True)]
         if not encoded.context or max(sizes) <= encoded.context:
             break
         place = sizes.index(max(sizes))
@@ -81,7 +82,7 @@ def encode_prompts(mine: Predictor, job: Job, scratch: Path) -> AskedPrompts:
         raise InputError(_name_excess(prompts[place], sizes[place], encoded), code="context_exceeded")
     file = scratch / f"prompts-{job.id}.json"
     given = [
-        {"ids": ids, "most": most, "goes_on": prompt.exact_tokens}
+        {"ids": ids, "most": most, "goes_on": prompt.exact_tokens, "window": prompt.window}
         for ids, most, prompt in zip(encoded.ids, limits, prompts, strict=True)
     ]
     file.write_text(json.dumps(given))
@@ -94,7 +95,8 @@ def _encode(mine: Predictor, prompts: Sequence[Prompt], job: Job, scratch: Path)
     file.write_text(json.dumps([[dict(one) for one in prompt.messages] for prompt in prompts]))
     options = {
         "model": str(mine.model), "unit": mine.unit, "threads": mine.threads, "precision": mine.precision, "batch": 1,
-        "context": _CONTEXT, "options": mine.options, "messages_file": str(file),
+        "context": _CONTEXT, "options": mine.options, "messages_file": str(file), "cache": str(mine.cache),
+        "are_texts": bool(prompts[0].window),
     }  # fmt: skip
     order = ChildOrder(op="tests", suite=_ENCODE, options=options, warmup=0)
     answer = mine.host.perform(order, Watch(timeout_ns=job.limits.timeout))
@@ -136,8 +138,15 @@ def keep_answers(folder: ResultFolder, asked: AskedPrompts, repetition: int, rea
     append_answers(folder.path, [
         KeptAnswer(
             repetition=repetition, item=prompt.item.name, part=prompt.item.part, parts=prompt.item.parts,
-            input=prompt.messages[-1]["content"], output=one["text"], references=prompt.item.references,
+            input=prompt.messages[-1]["content"], output=_word_answer(prompt, one), references=prompt.item.references,
             finish=one["finish"], output_tokens=len(one["stamps"]), left_out_words=prompt.item.left_out_words,
         )
         for prompt, one in pairs if prompt.item is not None
     ])  # fmt: skip
+
+
+def _word_answer(prompt: Prompt, reading: Message) -> str:
+    if "nat" not in reading:
+        return str(reading["text"])
+    size = len(prompt.messages[-1]["content"].encode())
+    return format_likelihood(TextLikelihood(reading["tokens"], size, reading["nat"]))

@@ -29,6 +29,7 @@ class Predictor:
     threads: int
     options: Message = field(default_factory=dict)
     kv_type: str = "default"
+    cache: Path = Path()
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,8 @@ class Predictions:
         text = files("prony.kinds.llm").joinpath("quality_text.txt").read_text()
         options = {
             "model": str(one.model), "unit": one.unit, "threads": one.threads, "precision": one.precision, "batch": 1,
-            "kv_type": one.kv_type,
-            "context": POSITIONS + 2, "options": one.options, "text": text, "positions": POSITIONS,
+            "kv_type": one.kv_type, "context": POSITIONS + 2, "options": one.options, "cache": str(one.cache), "text": text,
+            "positions": POSITIONS,
         }  # fmt: skip
         order = ChildOrder(op="tests", suite=_SUITE, options=options | more, warmup=1)
         answer = one.host.perform(order, Watch(timeout_ns=self._job.limits.timeout))
@@ -110,14 +111,14 @@ def reference_of(mine: Predictor, work: LlmWorkload, host_of: Any, model: Path |
         host = host_of(name)
         unit = work.unit if name == work.engine else "cpu"
         precision = "default" if _has_own_types(engine) else "fp32"
-        return Predictor(host, model or mine.model, unit, precision, mine.threads)
+        return Predictor(host, model or mine.model, unit, precision, mine.threads, cache=mine.cache)
     if not _has_own_types(engine):
         return replace(mine, precision="fp32", options={}, kv_type="default")
     try:
         host = host_of("transformers")
     except PronyError as exc:
         return CapacityError(f"{name} has no fp32 of this file, and {exc.message}; name one with `reference`")
-    return Predictor(host, mine.model, "cpu", "fp32", mine.threads)
+    return Predictor(host, mine.model, "cpu", "fp32", mine.threads, cache=mine.cache)
 
 
 def _has_own_types(engine: Any) -> bool:

@@ -14,7 +14,7 @@ from prony.kinds.llm.tokens import TokenTimes, token_frame
 from prony.model.job import Job
 from prony.model.result import Effective, Repetition
 from prony.ports import plugins
-from prony.ports.models import FOLDER, FetchOptions, scheme_of
+from prony.ports.models import FOLDER_MARKS, FetchOptions, find_folder_formats, scheme_of
 from prony.runner.child.wire import ChildOrder, Message
 from prony.runner.context import RunContext
 from prony.runner.folder import ResultFolder, write_frame
@@ -34,6 +34,7 @@ class LlmJob(SuiteJob):
     """One configuration's way through the runner."""
 
     model: Path = Path()
+    cache: Path = Path()
     threads: int = 1
     quality: QualityFound | None = None
     asked: AskedPrompts | None = None
@@ -48,7 +49,7 @@ class LlmJob(SuiteJob):
         work = self.job.work(LlmWorkload)
         given = work.model_dump(mode="json", include=_GIVEN) | {
             "model": str(self.model), "threads": self.threads, "context": work.context,
-            "settles": self.job.measure.warmup == "auto"
+            "settles": self.job.measure.warmup == "auto", "cache": str(self.cache),
         }  # fmt: skip
         if self.asked is not None:
             given |= {"context": self.asked.context, "prompts_file": str(self.asked.file)}
@@ -98,11 +99,14 @@ class LlmMaker:
         folder.update(model=facts)
         cpus = runner.environment.device.hardware.cpu.usable_cores
         threads = work.threads or max(1, int(cpus or 1))
-        mine = Predictor(host, files.path, work.unit, work.precision, threads, dict(work.options), work.kv_type)
+        cache = self.around.cache / "converted"
+        mine = Predictor(host, files.path, work.unit, work.precision, threads, dict(work.options), work.kv_type, cache)
         asked = encode_prompts(mine, job, runner.scratch) if work.task is not None else None
         quality = self._compare(job, runner, mine) if work.quality else None
         suite = _SUITE if asked is None else ANSWERS
-        return LlmJob(folder, work.engine, suite, model=files.path, threads=threads, quality=quality, asked=asked)
+        return LlmJob(
+            folder, work.engine, suite, model=files.path, cache=cache, threads=threads, quality=quality, asked=asked
+        )
 
     def _compare(self, job: Job, runner: SuiteRunner, mine: Predictor) -> QualityFound:
         work = job.work(LlmWorkload)
@@ -119,13 +123,30 @@ class LlmMaker:
         work = job.work(LlmWorkload)
         formats: tuple[str, ...] = plugins.load_plugin(plugins.ENGINES, host.name).formats
         if scheme_of(model) == "file" and (self.around.base / Path(model.removeprefix("file:"))).is_dir():
-            if FOLDER not in formats:
-                raise InputError(
-                    f"{model} is a folder, and {host.name} loads {', '.join(formats)}",
-                    hint="name a file in it, or choose another engine", code="format_unavailable",
-                )  # fmt: skip
+            check_folder(self.around.base / Path(model.removeprefix("file:")), host.name, formats)
             formats = ()
         return FetchOptions(
             cache=self.around.cache, formats=formats, checksum=work.checksum if model == work.model else None,
             base=self.around.base, python=host.python, policy=self.around.policy,
+        )  # fmt: skip
+
+
+def check_folder(folder: Path, engine: str, formats: Sequence[str]) -> None:
+    """Refuse a folder that the engine does not load.
+
+    Raises:
+        InputError: It loads no folders, or others, with the code `format_unavailable`.
+    """
+    loaded = [one for one in formats if one in FOLDER_MARKS]
+    if not loaded:
+        raise InputError(
+            f"{folder.name} is a folder, and {engine} loads {', '.join(formats)}",
+            hint="name a file in it, or choose another engine", code="format_unavailable",
+        )  # fmt: skip
+    found = find_folder_formats({one.name for one in folder.iterdir()})
+    if not set(loaded) & set(found):
+        marks = " or ".join(FOLDER_MARKS[one] for one in loaded)
+        raise InputError(
+            f"{folder.name} has no {marks}, and {engine} loads folders that have",
+            hint="docs/llm.md says which engine loads what", code="format_unavailable",
         )  # fmt: skip

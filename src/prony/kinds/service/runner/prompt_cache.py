@@ -17,13 +17,16 @@ _GAP = "\n\n"
 
 
 def salt_prompts(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
-    """Put a salt before every prompt that has none of its own; one with a right answer is asked as it stands.
+    """Put a salt before every prompt that has none of its own; one with a right answer, or one that is a text to be
+    predicted, is asked as it stands.
 
     Where all begin with the same message, they share its salt, and what follows it has one of its own."""
     firsts = {prompt.messages[0]["content"] for prompt in prompts}
     is_shared = len(prompts) > 1 and len(firsts) == 1 and all(len(prompt.messages) > 1 for prompt in prompts)
     return tuple(
-        prompt if prompt.salts or prompt.expected is not None else _add_salt(prompt, is_shared=is_shared)
+        _add_salt(prompt, is_shared=is_shared)
+        if not prompt.salts and prompt.expected is None and not prompt.window
+        else prompt
         for prompt in prompts
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 
 from prony.model.event_stream import is_event_stream, split_events
 from prony.plugins.drivers.answer import Answer, Said, complaint, parse_object, read_count
-from prony.ports.driver import Cause
+from prony.ports.driver import Cause, Digest, TextLikelihood, format_likelihood
 
 Says = Callable[[dict[str, Any]], Said]  # of one choice
 _PLAIN = re.compile(rb'[^"\\\x00-\x1f]*')
@@ -113,6 +114,23 @@ def whole(body: bytes, says: Says) -> Answer:
     else:
         take(answer, value, len(body), says)
     return answer
+
+
+def digest_likelihoods(body: bytes, text_bytes: int) -> Digest:
+    """Say how likely a prompt was, by a reply that repeats it with the logarithms of its tokens."""
+    value = parse_object(body) or {}
+    choices = value.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    told = first.get("logprobs")
+    logs = told.get("token_logprobs") if isinstance(told, dict) else None
+    known = [one for one in logs if isinstance(one, int | float)] if isinstance(logs, list) else []
+    if not known:
+        lacks = "the server told no likelihoods of the prompt: it must know echo and logprobs"
+        return Digest(cause=Cause.MALFORMED, detail=lacks)
+    usage = value.get("usage")
+    read = read_count(usage.get("prompt_tokens")) if isinstance(usage, dict) else None
+    found = TextLikelihood(len(known), text_bytes, max(0.0, -math.fsum(known)))
+    return Digest(input_tokens=read, output_tokens=0, text=format_likelihood(found))
 
 
 def take(answer: Answer, chunk: dict[str, Any], end: int, says: Says) -> None:

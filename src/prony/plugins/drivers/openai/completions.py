@@ -26,6 +26,7 @@ class OpenAiCompletions(OpenAiText):
     """Completions of plain text, where no chat template stands between the prompt and the model."""
 
     name: ClassVar[str] = "openai-completions"
+    predicts: ClassVar[bool] = True
 
     def __init__(self) -> None:
         super().__init__(COMPLETIONS)

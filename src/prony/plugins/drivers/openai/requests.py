@@ -12,7 +12,7 @@ from prony.errors import MeasurementError
 from prony.model.base import Noun
 from prony.plugins.drivers.answer import Asked, Counts, Said, digest_refusal
 from prony.plugins.drivers.http.probe import HTTP_HELP, HttpVersion, ask_json, only_model, whose
-from prony.plugins.drivers.openai.chunks import read_stream, whole
+from prony.plugins.drivers.openai.chunks import digest_likelihoods, read_stream, whole
 from prony.plugins.drivers.openai.prefix_cache import ServerCache
 from prony.plugins.drivers.prompt_requests import Call, build_requests, counting, require_prompts
 from prony.ports.driver import CacheCounts, Digest, Endpoint, Prepared, Prompt, Reply, Request, Wants
@@ -113,7 +113,7 @@ class OpenAiText:
             headers_of(options, wants.endpoint),
             model_of(options, wants.endpoint),
             self._api.operation,
-            streamed=options.stream,
+            streamed=options.stream and not any(prompt.window for prompt in wants.prompts),
             version=options.http,
         )
         return build_requests(wants, call, lambda prompt: self._body(prompt, call.model, options))
@@ -122,6 +122,8 @@ class OpenAiText:
         if reply.status >= 400:
             return digest_refusal(reply)
         about = request.about if isinstance(request.about, Asked) else Asked()
+        if about.text_bytes:
+            return digest_likelihoods(reply.body, about.text_bytes)
         says = self._api.says
         read = read_stream(reply.body, says, self._api.text_key) if about.streamed else whole(reply.body, says)
         return read.digest(request, reply, self._count)
@@ -139,6 +141,8 @@ class OpenAiText:
 
     def _body(self, prompt: Prompt, model: str, options: TextOptions) -> dict[str, Any]:
         body: dict[str, Any] = {"model": model, **self._api.content(prompt)}
+        if prompt.window:
+            return body | {"max_tokens": 0, "echo": True, "logprobs": 1} | options.extra
         if prompt.max_tokens is not None:
             body[options.max_tokens_field] = prompt.max_tokens
             if prompt.exact_tokens and options.extensions:

@@ -18,7 +18,7 @@ IR_VERSION = 8
 Dims = tuple[int | str, ...]
 
 
-def _onnx_package() -> Any:
+def onnx_package() -> Any:
     """Return the `onnx` package, or say how to get it."""
     try:
         import onnx
@@ -36,7 +36,7 @@ class Graph:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._onnx = _onnx_package()
+        self._onnx = onnx_package()
         self._random = np.random.Generator(np.random.PCG64(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])))
         self._nodes: list[Any] = []
         self._weights: list[Any] = []

@@ -14,12 +14,14 @@ import numpy as np
 from prony.errors import CapacityError
 from prony.plugins.models.lock import made_once
 from prony.plugins.models.zoo.llm_cards import LlmCard, tensors
+from prony.plugins.models.zoo.llm_onnx import GRAPH, genai_settings, write_onnx_llm
 from prony.ports.llm import SEEDED, seeded_values
-from prony.ports.models import FOLDER, FetchOptions, ModelFiles
+from prony.ports.models import FOLDER, GENAI_FOLDER, FetchOptions, ModelFiles
 
 _SEED = 7
 _SPECIAL = ("<unk>", "<s>", "</s>")
 _EPSILON, _ROPE = 1e-5, 10_000.0
+_MOST_IN_GRAPH = 300_000_000  # weights: a file of ONNX ends at 2 GiB, and these are in float32
 _TEMPLATE = "{% for message in messages %}{{ message.content }}\n{% endfor %}"
 
 
@@ -32,10 +34,29 @@ def fetch_llm(card: LlmCard, options: FetchOptions) -> ModelFiles:
     if ".gguf" in options.formats:
         path = made_once(base.with_suffix(".gguf"), lambda part: write_gguf(card, part))
         return ModelFiles(path=path, files=(path,))
+    if GENAI_FOLDER in options.formats:
+        return _fetch_graph(card, base.with_name(f"{base.name}-onnx"))
     raise CapacityError(
         f"zoo:{card.name} cannot be built as {' or '.join(options.formats)}",
         hint="prony llm measures it, on an engine for language models", code="format_unavailable",
     )  # fmt: skip
+
+
+def _fetch_graph(card: LlmCard, folder: Path) -> ModelFiles:
+    """Return the model as a folder of onnxruntime-genai, with its weights in the graph."""
+    if card.parameters > _MOST_IN_GRAPH:
+        raise CapacityError(
+            f"zoo:{card.name} is too large for one ONNX file", hint="zoo:llm-135m is the largest that is written so",
+            code="format_unavailable",
+        )  # fmt: skip
+    texts = {name: text for name, text in _documents(card).items() if name != SEEDED}
+    texts["genai_config.json"] = json.dumps(genai_settings(card), indent=1)
+    found = [made_once(folder / name, _writer(text)) for name, text in texts.items()]
+
+    def write(part: Path) -> None:
+        write_onnx_llm(card, part, _SEED, epsilon=_EPSILON, rope=_ROPE)
+
+    return ModelFiles(path=folder, files=(made_once(folder / GRAPH, write), *found))
 
 
 def _writer(text: str) -> Any:

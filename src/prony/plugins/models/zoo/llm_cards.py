@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from prony.ports.models import FOLDER
+from prony.ports.models import FOLDER, GENAI_FOLDER
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class LlmCard:
     context: int
     is_tied: bool = False
     version: int = 1
-    formats: ClassVar[tuple[str, ...]] = (FOLDER, ".gguf")
+    formats: ClassVar[tuple[str, ...]] = (FOLDER, ".gguf", GENAI_FOLDER)
 
     @property
     def parameters(self) -> int:

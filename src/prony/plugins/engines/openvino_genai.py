@@ -1,0 +1,409 @@
+"""Engine for language models by OpenVINO, with the tokenizers and the reader of GGUF files of OpenVINO GenAI.
+
+The model is stepped by its own infer request, as the library's plain pipeline does it, so that a stamp is the arrival
+of one token and logits can be had.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import struct
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from math import prod
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
+
+import numpy as np
+
+from prony.errors import CapacityError, InputError, SutError
+from prony.plugins.engines.openvino import (
+    OpenVino,
+    check_openvino_precision,
+    compile_settings,
+    describe_compiled,
+    find_openvino_device,
+    import_openvino,
+)
+from prony.ports.engine import Array, DeviceMemory, Effect, EngineInfo, LoadOptions, Session
+from prony.ports.llm import (
+    CHAT_TEMPLATE,
+    NO_TEMPLATE,
+    EncodedPrompt,
+    LlmFacts,
+    LlmOptions,
+    hash_words,
+    join_messages,
+    refuse_as_model,
+)
+from prony.ports.models import OPENVINO_FOLDER
+
+_MODEL, _WEIGHTS, _TOKENIZER = "openvino_model.xml", "openvino_model.bin", "openvino_tokenizer.xml"
+_INPUTS = ("input_ids", "attention_mask", "position_ids", "beam_idx")
+_FACTS = "prony.json"
+_LAST = 2**31 - 1
+_BORDER = 8  # tokens that a text may have more for being cut in two
+
+
+class OpenVinoLlm:
+    """A model with its cache in the state of one infer request."""
+
+    device_id: str | None = None
+
+    def __init__(self, folder: Path, options: LlmOptions) -> None:
+        openvino = import_openvino()
+        self._openvino, self._folder, self._options = openvino, folder, options
+        self._core = openvino.Core()
+        self._device = find_openvino_device(self._core, options.unit)
+        self._settings = compile_settings(self._core, self._device, options)
+        self._model = self._read()
+        names = {name for port in self._model.inputs for name in port.get_names()}
+        if not {"input_ids", "beam_idx"} <= names <= set(_INPUTS):
+            raise InputError(
+                f"{_MODEL} in {folder.name} is no language model with a cache of its own: it takes {', '.join(names)}",
+                hint="export it as text-generation-with-past, which is stateful by default", code="damaged_model",
+            )  # fmt: skip
+        self._names = tuple(name for name in _INPUTS if name in names)
+        self._parameters = count_parameters(self._model)
+        self._compiled = self._compile(keep_last_position(openvino, self._model))
+        check_openvino_precision(self._compiled, self._device, options.precision)
+        self._request = self._compiled.create_infer_request()
+        self._held = 0
+        self._token_bytes = self._measure_token()
+
+    def _read(self) -> Any:
+        try:
+            return self._core.read_model(str(self._folder / _MODEL))
+        except RuntimeError as exc:
+            raise _describe_damage(self._folder, exc) from exc
+
+    def _compile(self, model: Any) -> Any:
+        try:
+            return self._core.compile_model(model, self._device, self._settings)
+        except RuntimeError as exc:
+            raise SutError(
+                f"OpenVINO cannot compile {self._folder.name} for {self._device}: {_first_line(exc)}",
+                code="load_failed",
+            ) from exc
+
+    def _measure_token(self) -> int:
+        """Return what one more token adds to the cache: elements of its states, in the type in which it is kept."""
+        self._infer(self._request, np.zeros((1, 1), np.int64))
+        elements = sum(prod(one.state.shape) for one in self._request.query_state())
+        self.reset()
+        known = self._compiled.get_property("SUPPORTED_PROPERTIES")
+        bits = self._compiled.get_property("KV_CACHE_PRECISION").bitwidth if "KV_CACHE_PRECISION" in known else 32
+        return int(elements * bits) // 8
+
+    def effect(self) -> Effect:
+        return describe_compiled(self._compiled)
+
+    def facts(self) -> LlmFacts:
+        about = _read_facts(self._folder)
+        template = self._tokenizer.chat_template if self._has_tokenizer else ""
+        return LlmFacts(
+            architecture=str(about.get("model_type", "not told")),
+            vocabulary=int(self._compiled.output(0).get_partial_shape()[2].get_length()),
+            context=int(about.get("max_position_embeddings", 0)), kv_token_bytes=self._token_bytes,
+            weights_bytes=(self._folder / _WEIGHTS).stat().st_size, parameters=self._parameters,
+            tokenizer_sha256=hash_words(self._words()) if self._has_tokenizer else "",
+            template_sha256=hash_words([template]) if template else "",
+        )  # fmt: skip
+
+    @property
+    def _has_tokenizer(self) -> bool:
+        return (self._folder / _TOKENIZER).is_file()
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        if not self._has_tokenizer:
+            raise InputError(
+                "the model's folder has no tokenizer", hint=f"put {_TOKENIZER} beside {_MODEL}", code="no_tokenizer"
+            )
+        import openvino_genai
+
+        try:
+            return openvino_genai.Tokenizer(str(self._folder))
+        except RuntimeError as exc:
+            raise _describe_damage(self._folder, exc) from exc
+
+    def _words(self) -> list[bytes]:
+        known = self._tokenizer.get_vocab()
+        return [bytes(word) for word in sorted(known, key=known.__getitem__)]
+
+    def tokenize(self, text: str) -> list[int]:
+        return self._encode(text, with_marks=False)
+
+    def _encode(self, text: str, *, with_marks: bool) -> list[int]:
+        found, half = self._encode_piece(text, with_marks=with_marks), len(text) // 2
+        # The tokenizer cuts long texts without a word: then its halves have more tokens than the whole.
+        halves = [self._encode_piece(one, with_marks=False) for one in (text[:half], text[half:])]
+        if sum(map(len, halves)) > len(found) + _BORDER:
+            raise InputError(
+                f"the tokenizer of this model cuts texts at {len(found)} tokens", hint="shorter texts: prompts.longest",
+                code="context_exceeded",
+            )  # fmt: skip
+        return found
+
+    def _encode_piece(self, text: str, *, with_marks: bool) -> list[int]:
+        found = self._tokenizer.encode(text, add_special_tokens=with_marks).input_ids.data
+        return [int(one) for one in found.reshape(-1)]
+
+    def encode_prompt(self, messages: Sequence[Mapping[str, str]]) -> EncodedPrompt:
+        if not self._tokenizer.chat_template:
+            return EncodedPrompt(self._encode(join_messages(messages), with_marks=True), NO_TEMPLATE)
+        try:
+            text = self._tokenizer.apply_chat_template([dict(one) for one in messages], add_generation_prompt=True)
+        except RuntimeError as exc:
+            raise InputError(
+                f"the model's chat template fails: {_first_line(exc)}",
+                hint="without prompts.system it may take what is asked", code="bad_template",
+            ) from exc  # fmt: skip
+        return EncodedPrompt(self._encode(text, with_marks=False), CHAT_TEMPLATE)
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        return str(self._tokenizer.decode([int(one) for one in ids], skip_special_tokens=True)) if len(ids) else ""
+
+    def end_ids(self) -> frozenset[int]:
+        told = _read_json(self._folder / "generation_config.json").get("eos_token_id", [])
+        ends = told if isinstance(told, list) else [told]
+        return frozenset(int(one) for one in (*ends, self._tokenizer.get_eos_token_id()))
+
+    def reset(self) -> None:
+        self._request.reset_state()
+        self._held = 0
+
+    def prefill(self, ids: Array) -> Array:
+        return np.asarray(self._infer(self._request, ids)[:, -1].argmax(axis=-1), np.int32)
+
+    def generate(self, tokens: Array, count: int, on_token: Callable[[], object]) -> Array:
+        written = np.empty((len(tokens), count), np.int32)
+        for step in range(count):
+            tokens = self._infer(self._request, np.asarray(tokens).reshape(-1, 1))[:, -1].argmax(axis=-1)
+            written[:, step] = tokens
+            on_token()
+        return written
+
+    def _infer(self, request: Any, ids: Array) -> Array:
+        """Read ids behind what the state holds; the logits are the request's own, until it is asked again."""
+        rows, length = ids.shape
+        total = self._held + length
+        given = {
+            "input_ids": ids.astype(np.int64, order="C"), "attention_mask": np.ones((rows, total), np.int64),
+            "position_ids": np.tile(np.arange(self._held, total, dtype=np.int64), (rows, 1)),
+            "beam_idx": np.arange(rows, dtype=np.int32),
+        }  # fmt: skip
+        try:
+            for name in self._names:
+                request.set_tensor(name, self._openvino.Tensor(given[name], shared_memory=True))
+            request.start_async()
+            request.wait()
+        except RuntimeError as exc:
+            raise SutError(f"OpenVINO failed: {_first_line(exc)}", code="engine_error") from exc
+        self._held = total
+        found: Array = request.get_output_tensor(0).data
+        return found
+
+    def logits(self, ids: Array) -> Array:
+        """Read one sequence with a second compilation of the model, which keeps every position."""
+        self.reset()
+        every = self._compile(self._read()).create_infer_request()
+        found = np.array(self._infer(every, np.asarray(ids).reshape(1, -1))[0], np.float32)
+        self._held = 0
+        return found
+
+    def kv_bytes(self) -> int:
+        return self._token_bytes * self._held * self._options.batch
+
+    def reset_memory_peak(self) -> None:
+        return None
+
+    def device_memory(self) -> DeviceMemory | None:
+        return None
+
+
+class OpenVinoGenai:
+    """Language models in OpenVINO's format, and GGUF files of the architectures that OpenVINO GenAI reads."""
+
+    name: ClassVar[str] = "openvino-genai"
+    formats: ClassVar[tuple[str, ...]] = (OPENVINO_FOLDER, ".gguf")
+    reference_formats: ClassVar[tuple[str, ...]] = ()
+    requirements: ClassVar[tuple[str, ...]] = ("openvino-genai>=2025.2",)
+    extra: ClassVar[str] = "openvino-genai"
+
+    def unsupported(self) -> str | None:
+        return None
+
+    def preload(self) -> str:
+        import_openvino()
+        import openvino_genai
+
+        return str(openvino_genai.__version__)
+
+    def probe(self) -> EngineInfo:
+        found = OpenVino().probe()
+        units = [
+            replace(one, precisions=tuple(word for word in one.precisions if word != "int8")) for one in found.units
+        ]
+        return EngineInfo(self.preload(), units, {**found.details, "openvino": found.version})
+
+    def load(self, path: str, options: LoadOptions) -> Session:  # noqa: ARG002 - the port's signature
+        raise refuse_as_model(self.name)
+
+    def load_llm(self, path: str, options: LlmOptions) -> OpenVinoLlm:
+        if options.precision == "int8":
+            raise CapacityError(
+                "OpenVINO computes in the types of the file, or in fp32, fp16 or bf16",
+                hint="a model whose weights were compressed to int8", code="precision_unavailable",
+            )  # fmt: skip
+        given = Path(path)
+        folder = self._convert(given, options) if given.is_file() else given
+        if not (folder / _MODEL).is_file():
+            raise InputError(
+                f"{folder.name} has no {_MODEL}", hint="optimum-cli export openvino --model FOLDER OUT writes one",
+                code="damaged_model",
+            )  # fmt: skip
+        return OpenVinoLlm(folder, options)
+
+    def _convert(self, path: Path, options: LlmOptions) -> Path:
+        """Return the model of a GGUF file in OpenVINO's format, made once for each file and version."""
+        about = read_gguf_facts(path)
+        import openvino_genai
+
+        found = path.stat()
+        key = f"{path.resolve()} {found.st_size} {found.st_mtime_ns} {openvino_genai.__version__}"
+        base = Path(options.cache or tempfile.mkdtemp(prefix="prony-openvino-"))
+        base.mkdir(parents=True, exist_ok=True)
+        made = base / f"{path.stem}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+        if made.is_dir():
+            return made
+        part = Path(tempfile.mkdtemp(prefix=f"{made.name}-", dir=base))
+        try:
+            (part / "model.gguf").symlink_to(path.resolve())
+            # The library writes what it made of the file beside it; that is the only way to get it.
+            openvino_genai.LLMPipeline(str(part / "model.gguf"), "CPU", enable_save_ov_model=True)
+            (part / "model.gguf").unlink()
+            (part / _FACTS).write_text(json.dumps(about))
+            if not made.is_dir():
+                part.rename(made)
+        except RuntimeError as exc:
+            raise _describe_damage(path, exc) from exc
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+        return made
+
+
+def keep_last_position(openvino: Any, model: Any) -> Any:
+    """Return the model with logits for the last position alone, as the library's own pipeline has it."""
+    product = model.get_results()[0].input(0).get_source_output().get_node()
+    while product.get_type_name() != "MatMul":
+        if product.get_type_name() not in ("Convert", "Add", "Multiply", "Divide", "Tanh", "Transpose", "Reshape"):
+            return model  # its end is of no usual form, and every position it is
+        product = product.input(0).get_source_output().get_node()
+    source = product.input(0).get_source_output()
+    begin, end, step, axis = (np.array([one], np.int64) for one in (-1, _LAST, 1, 1))
+    last = openvino.opset13.slice(source, begin, end, step, axis)
+    product.input(0).replace_source_output(last.output(0))
+    model.validate_nodes_and_infer_types()
+    return model
+
+
+def count_parameters(model: Any) -> int:
+    """Return how many weights the matrix products and the embedding of a model have."""
+    counted: dict[str, int] = {}
+    for node in model.get_ops():
+        place = {"MatMul": 1, "Gather": 0}.get(node.get_type_name())
+        if place is None:
+            continue
+        shape = node.input(place).get_partial_shape()
+        if shape.is_static and len(shape) == 2:
+            counted[_name_constant(node.input(place))] = prod(int(one.get_length()) for one in shape)
+    return sum(counted.values())
+
+
+def _name_constant(port: Any) -> str:
+    """Return the name of the constant behind a port, so that an embedding that is used twice counts once."""
+    node = port.get_source_output().get_node()
+    while node.get_type_name() != "Constant" and node.get_input_size():
+        node = node.input(0).get_source_output().get_node()
+    return str(node.get_friendly_name())
+
+
+# GGUF, version 3: how many bytes a value of each kind has; texts and lists tell their own size.
+_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+_TEXT, _LIST = 8, 9
+
+
+def read_gguf_facts(path: Path) -> dict[str, Any]:
+    """Return the architecture and the length of context of a GGUF file, by the names that a `config.json` has.
+
+    Raises:
+        InputError: It is no GGUF file, or is cut short.
+    """
+    with path.open("rb") as file:
+        magic, _, _, pairs = struct.unpack("<4sIQQ", file.read(24).ljust(24, b"\0"))
+        if magic != b"GGUF":
+            raise InputError(f"{path} is no GGUF file", hint="it begins with the letters GGUF", code="damaged_model")
+        try:
+            found = dict(_read_pair(file) for _ in range(pairs))
+        except (struct.error, ValueError) as exc:
+            raise InputError(f"{path.name} ends in the middle", hint="fetch it again", code="damaged_model") from exc
+    kind = found.get("general.architecture", "not told")
+    return {"model_type": kind, "max_position_embeddings": found.get(f"{kind}.context_length", 0)}
+
+
+def _read_pair(file: BinaryIO) -> tuple[str, Any]:
+    name = _read_text(file)
+    (kind,) = struct.unpack("<I", file.read(4))
+    return name, _read_value(file, kind)
+
+
+def _read_text(file: BinaryIO) -> str:
+    (size,) = struct.unpack("<Q", file.read(8))
+    return file.read(size).decode(errors="replace")
+
+
+def _read_value(file: BinaryIO, kind: int) -> Any:
+    if kind == _TEXT:
+        return _read_text(file)
+    if kind == _LIST:
+        inner, count = struct.unpack("<IQ", file.read(12))
+        if inner in _SIZES:
+            file.seek(_SIZES[inner] * count, 1)
+        else:
+            for _ in range(count):
+                _read_value(file, inner)
+        return None
+    if kind not in _SIZES:
+        raise ValueError(f"no value is of kind {kind}")
+    data = file.read(_SIZES[kind])
+    return struct.unpack("<I", data)[0] if len(data) == 4 else None
+
+
+def _read_facts(folder: Path) -> dict[str, Any]:
+    return _read_json(folder / "config.json") or _read_json(folder / _FACTS)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    found = json.loads(path.read_text())
+    return found if isinstance(found, dict) else {}
+
+
+def _describe_damage(path: Path, exc: RuntimeError) -> InputError:
+    return InputError(
+        f"OpenVINO cannot load {path.name}: {_first_line(exc)}",
+        hint="is it whole, and of an architecture that this version knows?", code="damaged_model",
+    )  # fmt: skip
+
+
+def _first_line(exc: Exception) -> str:
+    """Return what happened: the library's messages begin with places in its own code."""
+    lines = [line.strip() for line in str(exc).splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith(("Exception from", "Check '"))]
+    return (told or lines or [type(exc).__name__])[0][:300]
