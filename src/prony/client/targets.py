@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prony.client.request_shapes import ApiRequests
+from prony.client.connection import ApiRequests
 from prony.model.queue import Page
 from prony.model.target import PlacementView, ServedTarget
 

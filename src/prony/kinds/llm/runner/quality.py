@@ -83,8 +83,8 @@ class Predictions:
         text = files("prony.kinds.llm").joinpath("quality_text.txt").read_text()
         options = {
             "model": str(one.model), "unit": one.unit, "threads": one.threads, "precision": one.precision, "batch": 1,
-            "kv_type": one.kv_type, "context": POSITIONS + 2, "options": one.options, "cache": str(one.cache), "text": text,
-            "positions": POSITIONS,
+            "kv_type": one.kv_type, "context": POSITIONS + 2, "options": one.options, "cache": str(one.cache),
+            "text": text, "positions": POSITIONS,
         }  # fmt: skip
         order = ChildOrder(op="tests", suite=_SUITE, options=options | more, warmup=1)
         answer = one.host.perform(order, Watch(timeout_ns=self._job.limits.timeout))
