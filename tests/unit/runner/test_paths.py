@@ -36,6 +36,7 @@ NO_PATHS = {
     "Recipe.units Recipe.watch RecipeAlarm.labels RecipeAlarm.owner S3Options.bucket "
     "S3Options.region ScriptMetric.name ScriptMetric.pattern ScriptMetric.unit ScriptSource.checksum ScriptSource.name "
     "ScriptWorkload.directory_name "
+    "PerplexityOptions.id PerplexityOptions.text TransformersOptions.model_name TransformersOptions.unit "
     "QaOptions.answers QaOptions.context QaOptions.question SummarizeOptions.article SummarizeOptions.id "
     "SummarizeOptions.prompt SummarizeOptions.summaries SummarizeOptions.system TextsOptions.system "
     "TextsOptions.texts Values.constant VllmOptions.model_name _QuestionOptions.id _QuestionOptions.system",
@@ -184,6 +185,13 @@ NAMED: dict[str, dict[str, Any]] = {
     "SummarizeOptions.file": {"workload": CHAT | {"task": "summarize", "prompts": {"file": "{}"}}},
     "SummarizeOptions.tokenizer": {"workload": CHAT | {"task": "summarize", "prompts": {"tokenizer": "{}"}}},
     "ScoringOptions.scorer": {"workload": CHAT | {"task": "summarize", "prompts": {"scorer": "python {}"}}},
+    "ScoringOptions.scorer as a function": {
+        "workload": CHAT | {"task": "summarize", "prompts": {"scorer": "{}:score"}}
+    },
+    "PerplexityOptions.file": {
+        "workload": CHAT | {"driver": "openai-completions", "task": "perplexity", "prompts": {"file": "{}"}}
+    },
+    "TransformersOptions.model": settings_of("transformers", model="{}"),
     "_QuestionOptions.file": {"workload": CHAT | {"task": "qa", "prompts": {"file": "{}"}}},
     "ConversationsOptions.tokenizer": {
         "workload": CHAT | {"task": "sharegpt", "prompts": {"file": "in", "tokenizer": "{}"}}
