@@ -18,7 +18,7 @@ from engines_models import dense, dense_onnx, dense_tflite, encoder_onnx, identi
 from prony.errors import CapacityError, InputError, NotFoundError, PronyError
 from prony.ports import plugins
 from prony.ports.engine import Array, Effect, Engine, LoadOptions, Session, TensorSpec
-from prony.ports.models import FOLDER
+from prony.ports.models import FOLDER_MARKS
 from prony.runner.child.bits import from_bfloat16
 from prony.runner.child.compare import compare_outputs
 from prony.runner.child.inputs import make_inputs
@@ -76,7 +76,7 @@ class TestEveryEngine:
         engine = engine_of(registered)
         assert isinstance(engine, Engine)
         assert engine.name == registered
-        assert all(ending.startswith(".") or ending == FOLDER for ending in engine.formats)
+        assert all(ending.startswith(".") or ending in FOLDER_MARKS for ending in engine.formats)
         assert isinstance(engine.requirements, tuple)
         assert isinstance(engine.extra, str)
 

@@ -115,7 +115,8 @@ def test_a_spoilt_recipe_is_read_or_refused_in_time(form: Format) -> None:
     chance, texts = random.Random(f"recipes {form}"), sound_texts(form)
     outcomes = {"read": 0, "refused": 0}
     for number in range(EXAMPLES):
-        text = spoil(chance, texts)
+        # Few that are spoilt can still be read, so that some stay as they are.
+        text = chance.choice(texts) if number % 16 == 15 else spoil(chance, texts)
         overrides = [f"name={text[:50]}"] if number % 10 == 0 else []
         try:
             with limited(LONGEST_S):

@@ -18,6 +18,7 @@ from prony.model.estimate import Estimate
 from prony.report.notes import instrument
 from prony.runner.environment import keep_calibration, look_around
 from servers.commands import call_prony as prony
+from servers.quiet_machine import QUIET_ROOT
 
 RECIPE = {
     "name": "dated",
@@ -95,7 +96,8 @@ def test_a_runner_finds_a_calibration_without_a_database(tmp_path: Path) -> None
     assert (unknown.calibration_id, unknown.calibration) == ("other", None)
 
 
-def test_a_calibration_beside_a_busy_program_is_marked(tmp_path: Path) -> None:
+def test_a_calibration_beside_a_busy_program_is_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(QUIET_ROOT, raising=False)
     burn = "import time\nend = time.monotonic() + 120\nwhile time.monotonic() < end: pass"
     burners = [subprocess.Popen([sys.executable, "-I", "-c", burn]) for _ in range(4)]
     try:

@@ -31,6 +31,7 @@ POST /schedules/{}/run run_schedule; DELETE /schedules/{} remove_schedule; POST 
 GET /alarms/{} alarm; GET /alarms/{}/incidents incidents; GET /alarms/{}/deliveries deliveries
 POST /alarms/{}/test test_alarm; DELETE /alarms/{} remove_alarm
 GET /comparison comparison; GET /series series; GET /series/{} history; GET /series/{}/baseline baseline
+GET /targets targets; GET /targets/{}/placements placements
 PUT /series/{}/baseline set_baseline; DELETE /series/{}/baseline clear_baseline; GET /changes changes
 GET /changes/{} change; POST /changes/{}/ack ack; GET /experiments/{}/gates gates; GET /sweep sweep_report
 GET /matrix matrix; POST /leases/{}/meeting meet; GET /clock clock; GET /events events
