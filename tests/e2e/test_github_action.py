@@ -36,6 +36,8 @@ from pipeline import step
 def test_step(prony_bench):
     prony_bench(step)
 """
+# Much longer than a busy machine holds up the quick one.
+SLOW_S = 0.3
 STEP = "import time\n\ndef step():\n    time.sleep({seconds})\n"
 # What each side is is told by a file that `prepare` writes: it was run in both.
 PREPARE = "echo prepared > prepared.txt"
@@ -72,7 +74,7 @@ def test_a_slower_commit_fails_by_its_recipe_and_the_page_of_the_job_says_so(
     repository: Repository, tmp_path: Path
 ) -> None:
     base = repository.head
-    repository.commit("src/pipeline.py", STEP.format(seconds=0.02))
+    repository.commit("src/pipeline.py", STEP.format(seconds=SLOW_S))
     code, said, page = act(repository, base, tmp_path, {"recipe": "speed/recipe.yaml"})
     assert code == 1, said
     assert f"comparing {repository.head} with {base}" in said
@@ -95,7 +97,7 @@ def test_a_commit_that_changes_nothing_passes(repository: Repository, tmp_path: 
 @pytest.mark.slow  # ten sessions of pytest; the recipe above takes the same way
 def test_a_slower_commit_fails_by_its_tests(repository: Repository, tmp_path: Path) -> None:
     base = repository.head
-    repository.commit("src/pipeline.py", STEP.format(seconds=0.02))
+    repository.commit("src/pipeline.py", STEP.format(seconds=SLOW_S))
     code, said, page = act(repository, base, tmp_path, {"pytest": "tests --prony-time 0.02s"})
     assert code == 1, said
     assert "FAILED tests/test_step.py::test_step - Failed: slower than before: test_step_ms.p50 got worse" in said

@@ -103,7 +103,7 @@ def test_clients_that_go_away_free_what_reads_their_recipes(running: Fleet) -> N
     begin = time.monotonic()
     small = {"text": 'name: small\nworkload: {kind: model, model: "zoo:noop", engine: onnxruntime}\n'}
     answer = httpx.post(f"{running.url}/api/v1/recipes/check", json=small, timeout=120)
-    assert answer.json()["jobs"] == 1, answer.text
+    assert answer.json().get("jobs") == 1, answer.text
     # Eight of them in turn would take minutes.
     assert time.monotonic() - begin < 60
 

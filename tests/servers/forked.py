@@ -28,7 +28,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from multiprocessing.context import ForkServerContext, SpawnContext
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from servers.process import ENGINE_HOST, DieWithParent
 
@@ -189,11 +189,34 @@ async def start_by_loop(*command: Any, **options: Any) -> Any:
         raise
 
 
+class _LoopPipe:
+    """An end of a pipe that a loop owns.
+
+    uvloop closes the number, and lets go of the file that it was given, which closes that number too: the later of the
+    two may hit a pipe of the next process. The loop of the standard library calls `close` alone.
+    """
+
+    def __init__(self, file: IO[bytes], loop: asyncio.AbstractEventLoop) -> None:
+        self._number = os.dup(file.fileno())
+        file.close()
+        self._is_closed_by_loop = type(loop).__module__.startswith("uvloop")
+
+    def fileno(self) -> int:
+        return self._number
+
+    def close(self) -> None:
+        if not self._is_closed_by_loop:
+            os.close(self._number)
+
+
 async def _show_process(process: subprocess.Popen[bytes]) -> ForkedProcess:
+    if process.stdin is None or process.stdout is None:
+        raise ValueError("the process has no pipes")
     loop, stdout = asyncio.get_running_loop(), asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stdout), process.stdout)
-    writing, flow = await loop.connect_write_pipe(lambda: asyncio.streams.FlowControlMixin(loop), process.stdin)
-    return ForkedProcess(process, asyncio.StreamWriter(writing, flow, None, loop), stdout)
+    reading, writing = _LoopPipe(process.stdout, loop), _LoopPipe(process.stdin, loop)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stdout), reading)
+    transport, flow = await loop.connect_write_pipe(lambda: asyncio.streams.FlowControlMixin(loop), writing)
+    return ForkedProcess(process, asyncio.StreamWriter(transport, flow, None, loop), stdout)
 
 
 def use_starter(starter: Starter | None) -> None:

@@ -87,6 +87,7 @@ class OpenVinoLlm:
         except RuntimeError as exc:
             raise SutError(
                 f"OpenVINO cannot compile {self._folder.name} for {self._device}: {_first_line(exc)}",
+                hint="precision: fp32 works on every processor; some lack what the default needs",
                 code="load_failed",
             ) from exc
 
@@ -285,7 +286,10 @@ class OpenVinoGenai:
         try:
             (part / "model.gguf").symlink_to(path.resolve())
             # The library writes what it made of the file beside it; that is the only way to get it.
-            openvino_genai.LLMPipeline(str(part / "model.gguf"), "CPU", enable_save_ov_model=True)
+            # It compiles it too, to no use: in a type that every processor computes in.
+            openvino_genai.LLMPipeline(
+                str(part / "model.gguf"), "CPU", enable_save_ov_model=True, INFERENCE_PRECISION_HINT="f32"
+            )
             (part / "model.gguf").unlink()
             (part / _FACTS).write_text(json.dumps(about))
             if not made.is_dir():
