@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from prony.model.calibration import Calibration, describe_disturbance
-from prony.model.experiment_data import AnalysedExperiment
+from prony.model.experiment_data import AnalysedExperiment, ExperimentData
+from prony.model.target import PlacementNote
 from prony.report import comparison, number, sweep_tables
 
 _QUANTILES = (
@@ -27,6 +28,20 @@ def decision_sentences(analysis: AnalysedExperiment) -> list[str]:
         told.append(sweep_tables.method(analysis.sweep))
     told += analysis.methods
     return [*told, _noise(analysis.calibration)]
+
+
+def placement_sentences(data: ExperimentData) -> list[str]:
+    """Return where the jobs that ran at a target were measured, a sentence for each placement."""
+    notes = (entry.result.placement for entry in data.entries)
+    return [_placement(note) for note in {note.key: note for note in notes if note is not None}.values()]
+
+
+def _placement(note: PlacementNote) -> str:
+    job = f", job {note.native_id}" if note.native_id else ""
+    nodes = f" on {', '.join(note.nodes)}" if note.nodes else ""
+    waited = note.waits_s
+    wait = "" if waited is None else f", after {waited:.0f} s in its queue"
+    return f"Measured at the target {note.target} ({note.kind}){job}{nodes}{wait}."
 
 
 def _noise(calibration: Calibration | None) -> str:

@@ -143,12 +143,6 @@ class SshShell(Shell):
         }
         return ["ssh", "-T", *self._options, *(f"-o{name}={value}" for name, value in settings.items())]
 
-    def disconnect(self) -> None:
-        """Close the kept connection, if there is one."""
-        subprocess.run(
-            [*self.words(), "-O", "exit", "--", self.host], capture_output=True, stdin=subprocess.DEVNULL, check=False
-        )
-
     def _command(self, script: str) -> list[str]:
         # Whatever shell the login has: nothing in these words means something else to another one.
         coded = base64.b64encode(script.encode()).decode()

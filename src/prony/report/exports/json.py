@@ -67,6 +67,7 @@ def _job(entry: Entry) -> dict[str, Any]:
         "state": str(result.state),
         "verdict": summary.verdict.model_dump(mode="json"),
         "ended_early": entry.ended_early,
+        "placement": None if result.placement is None else result.placement.model_dump(mode="json"),
         "estimates": {key: _number(one, verdict_on(summary, key)) for key, one in summary.estimates.items()},
         "missing": [one.model_dump(mode="json") | {"unit": _unit(summary, one.metric)} for one in summary.missing],
         "outliers": [one.model_dump(mode="json") | {"unit": _unit(summary, one.metric)} for one in summary.outliers],

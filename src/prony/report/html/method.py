@@ -10,7 +10,7 @@ from prony.ports.workload import shown_kind
 from prony.report import entry_fields, number
 from prony.report.escaping import unknown
 from prony.report.html.tags import Html, fold, grid, join_html, pairs, section, tag
-from prony.report.method_sentences import decision_sentences
+from prony.report.method_sentences import decision_sentences, placement_sentences
 from prony.report.notes import instrument
 
 HOW = (
@@ -47,6 +47,7 @@ def method_section(data: AnalysedExperiment) -> Html:
     ]
     for environment in unlike:
         blocks += _machine(environment)
+    blocks += [tag("p", text) for text in placement_sentences(data)]
     blocks.append(tag("h4", "The recipe"))
     blocks.append(
         tag("pre", tag("code", data.experiment.recipe_text or data.experiment.recipe.model_dump_json(indent=2)))

@@ -13,7 +13,7 @@ from prony.report.findings import findings
 from prony.report.markdown.comparison import match_lines
 from prony.report.markdown.sweep import sweep_lines
 from prony.report.markdown.text import escape_markdown, grid, line
-from prony.report.method_sentences import decision_sentences
+from prony.report.method_sentences import decision_sentences, placement_sentences
 from prony.report.notes import instrument, jobs_named, notes
 from prony.report.table import Cell, Column, reading_tables, table
 
@@ -134,6 +134,7 @@ def _machines(data: ExperimentData) -> list[str]:
         system = [f"{software.os} {software.kernel}".strip(), software.python and f"Python {software.python}"]
         lines.append(f"- {escape_markdown(about)}; {escape_markdown(', '.join(filter(None, system)))}")
     models = {one.result.model.sha256: one.result.model.source for one in data.entries if one.result.model is not None}
+    lines += [f"- {escape_markdown(text)}" for text in placement_sentences(data)]
     return lines + [f"- {escape_markdown(source)}: `sha256:{digest}`" for digest, source in models.items()]
 
 
