@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from chaos.fleet import wait_for
+
 from .conftest import Opened, api, login_link, prony_server
 
 
@@ -32,21 +34,27 @@ def is_asked(page: Page) -> None:
     expect(page.get_by_label("Token")).to_be_visible()
 
 
+def printed_link(log: Path) -> str:
+    """Return the link that a server prints after it has begun to answer."""
+    link = re.compile(r"(http://\S+/login\?code=\S+)\s")
+    wait_for(lambda: link.search(log.read_text()) is not None, "no link is printed")
+    return str(link.findall(log.read_text())[0])
+
+
 def test_the_printed_link_logs_one_browser_in_once(tmp_path: Path, opened: Opened) -> None:
     home = tmp_path / "home"
     with prony_server(home) as url:
-        printed = re.search(r"http://\S+/login\?code=\S+", (home / "server-output.log").read_text())
-        assert printed is not None
+        printed = printed_link(home / "server-output.log")
         page, other = opened(url, logs_in=False), opened(url, logs_in=False)
         page.goto("/")
         is_asked(page)
-        page.goto(printed[0])
+        page.goto(printed)
         is_logged_in(page)
         expect(page).to_have_url(f"{url}/")  # the code is not left in the address
         (cookie,) = page.context.cookies()
         assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/")
         assert page.evaluate("document.cookie") == ""
-        other.goto(printed[0])
+        other.goto(printed)
         expect(other.get_by_role("heading", name="Not logged in")).to_be_visible()
         other.goto("/")
         is_asked(other)
