@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from chaos.fleet import Fleet, wait_for
+from chaos.fleet import Fleet
+from servers.waiting import wait_for
 
 RECIPE = 'name: quiet\nworkload: {kind: model, model: "zoo:noop", engine: onnxruntime}\n'
 # On a quiet machine nobody waits for a second; this one may be busy, which `warm` finds out. What is tested for made

@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from urllib.request import urlopen
 import psutil
 
 from servers.ports import free_port
+from servers.waiting import wait_for
 
 # Every process of one fleet carries this, so that whoever is left over can be found.
 MARK = "FLEET_MARK"
@@ -148,12 +148,3 @@ def answers(url: str) -> bool:
             return bool(answer.status == 200)
     except OSError:
         return False
-
-
-def wait_for(is_so: Callable[[], bool], what: str, within_s: float = 90.0) -> None:
-    """Wait until something is so, and say what was not when it takes too long."""
-    deadline = time.monotonic() + within_s
-    while not is_so():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited {within_s:g} s for {what}")
-        time.sleep(0.05)

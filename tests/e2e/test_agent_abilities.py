@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from chaos.fleet import Fleet, fleet, wait_for
+from chaos.fleet import Fleet, fleet
 from servers.commands import call_prony
+from servers.waiting import wait_for
 
 WITHIN_S = 120
 RECIPES = Path(__file__).parents[2] / "recipes"

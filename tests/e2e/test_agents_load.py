@@ -14,8 +14,9 @@ from urllib.request import Request, urlopen
 import polars as pl
 import pytest
 
-from chaos.fleet import Fleet, fleet, wait_for
+from chaos.fleet import Fleet, fleet
 from lanes import THOROUGH, only_slowly
+from servers.waiting import wait_for
 
 WITHIN_S = 300
 KINDS = ("--kinds", "model,service")

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from chaos.fleet import Fleet, fleet, wait_for
+from chaos.fleet import Fleet, fleet
 from servers.commands import call_prony
 from servers.repositories import Repository, make_repository
+from servers.waiting import wait_for
 
 RECIPE = """
 name: scored

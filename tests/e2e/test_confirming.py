@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.fleet import Fleet, fleet, wait_for
+from chaos.fleet import Fleet, fleet
 from prony.cli.submit import submission_of, upload_scripts
 from prony.client import Client
 from prony.model.alarm import NewAlarm
@@ -24,6 +24,7 @@ from prony.recipe import load
 from servers.commands import call_prony
 from servers.receiver import Receiver, receiver
 from servers.redis import find_redis
+from servers.waiting import wait_for
 
 pytestmark = pytest.mark.slow  # some forty jobs, each in processes of its own
 # An inference takes the time that is planned for it: what else the machine does changes no number.

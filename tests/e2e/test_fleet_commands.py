@@ -13,10 +13,11 @@ from typing import IO
 
 import pytest
 
-from chaos.fleet import Fleet, fleet, wait_for
+from chaos.fleet import Fleet, fleet
 from prony.load.mock.start import MockOptions, serve_mock
 from prony.model.estimate import Grade
 from servers.commands import call_prony
+from servers.waiting import wait_for
 
 SMALL = """
 name: small

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from chaos.fleet import Fleet, fleet, wait_for
+from chaos.fleet import Fleet, fleet
 from servers.commands import call_prony
+from servers.waiting import wait_for
 
 TINY = (
     "--library", "numpy", "--layer", "32x32x32", "--size", "1MiB", "--repeats", "1", "--no-report", "--json",

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 import prony
-from chaos.fleet import wait_for
 from prony.api.functions import BenchOptions, parse_bench_options
 from prony.api.results import ExperimentResult
 from prony.cli.bench_options import request_of
 from prony.errors import CapacityError, InputError
 from servers.commands import call_prony
+from servers.waiting import wait_for
 
 # As little as can be measured: what these tests look at is not how fast it is.
 SPIN = """

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from chaos.fleet import Fleet, fleet, wait_for
+from chaos.fleet import Fleet, fleet
 from prony.client import Client
 from prony.errors import InputError, NotFoundError
 from prony.model.queue import Submission
 from prony.model.schedule import NewSchedule
 from prony.runner.script_folders import pack_folder
+from servers.waiting import wait_for
 
 RECIPE = """
 name: travelled

@@ -13,11 +13,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from chaos.fleet import Fleet, fleet, wait_for
+from chaos.fleet import Fleet, fleet
 from lanes import only_slowly
 from prony.client import Client
 from prony.model.queue import JobDetail
 from servers.needs import lack
+from servers.waiting import wait_for
 
 WITHIN_S = 300
 # Adds up the ranks of all nodes at rank 0, over the network, and tells everybody the sum.

@@ -19,9 +19,10 @@ import psutil
 import pytest
 
 from chaos.attacks import connect, limited, others_asking, send_until_closed, warm
-from chaos.fleet import Fleet, fleet, wait_for
+from chaos.fleet import Fleet, fleet
 from lanes import only_slowly
 from servers.ports import free_port
+from servers.waiting import wait_for
 
 # Whatever happens, a server ends in 10 s; a busy machine may be late to notice.
 LONGEST_END_S = 20.0

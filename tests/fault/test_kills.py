@@ -16,11 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from chaos.fleet import Fleet, fleet, wait_for
+from chaos.fleet import Fleet, fleet
 from chaos.proxy import Odds, Proxy
 from chaos.work import asked, check_everything, record, submit
 from servers.ports import free_port
 from servers.postgres import Postgres
+from servers.waiting import wait_for
 
 JOBS = os.environ.get("PRONY_TEST_FAULT_JOBS")
 SEED = int(os.environ.get("PRONY_TEST_FAULT_SEED", "1"))

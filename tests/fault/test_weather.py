@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from chaos.fleet import Fleet, fleet, wait_for
+from chaos.fleet import Fleet, fleet
 from chaos.work import asked, check_everything, record, submit
 from lanes import THOROUGH, only_slowly
 from prony.client import Client
+from servers.waiting import wait_for
 
 JOBS = 40 if THOROUGH else 24
 PATIENCE_S = 300.0

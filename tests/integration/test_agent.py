@@ -30,6 +30,7 @@ from prony.store.home import Home
 from prony.store.schema import upgrade
 from servers.ports import free_port
 from servers.process import wait_all_gone
+from servers.waiting import wait_for
 
 SHORT = "{runs: 5, repeats: 1, warmup: 1, check: false, isolation: fork}"
 LONG = "{runs: 5, repeats: 10000, warmup: 1, check: false, isolation: fork}"
@@ -86,7 +87,7 @@ class Ground:
     def server(self, port: int = 0) -> Started:
         command = ["server", "--port", str(port), "--lease-ttl", "30s", *self.options]
         started = self._start(command, self.folder / "server")
-        until(lambda: "serving at" in started.said or started.process.poll() is not None)
+        wait_for(lambda: "serving at" in started.said or started.process.poll() is not None)
         found = re.search(r"serving at (http://\S+)", started.said)
         assert found, started.said
         self.url = found[1]
@@ -95,7 +96,7 @@ class Ground:
     def agent(self, *options: str, home: str = "agent", quick: bool = True) -> Started:
         command = ["agent", "start", "--server", self.url, "--log-format", "json", "--log-level", "debug", *options]
         started = self._start(command, self.folder / home, quick=quick)
-        until(lambda: '"event": "enrolled"' in started.said or started.process.poll() is not None)
+        wait_for(lambda: '"event": "enrolled"' in started.said or started.process.poll() is not None)
         assert '"event": "enrolled"' in started.said, started.said
         return started
 
@@ -160,14 +161,6 @@ def ground(tmp_path: Path) -> Iterator[Ground]:
         yield made
 
 
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for other processes to come so far."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come so far"
-        time.sleep(0.02)
-
-
 def gone(processes: list[psutil.Process]) -> bool:
     return not wait_all_gone(processes)
 
@@ -191,7 +184,7 @@ def test_jobs_run_on_the_agent_and_their_results_and_logs_are_at_the_server(grou
     agent = ground.agent("--label", "room=lab2", quick=False)
     client = ground.client()
     view = client.experiments.submit(recipe(batch_sizes=3))
-    until(lambda: ended(client, view.experiment.id))
+    wait_for(lambda: ended(client, view.experiment.id))
     assert client.experiments.get(view.experiment.id).counts == {JobState.COMPLETE: 3}
     data = client.experiments.results(view.experiment.id)
     assert {entry.result.state for entry in data.entries} == {ResultState.COMPLETE}
@@ -201,7 +194,7 @@ def test_jobs_run_on_the_agent_and_their_results_and_logs_are_at_the_server(grou
     assert seen.state in (AgentState.ACTIVE, AgentState.CLEANUP)
     # The server has a result an instant before the agent has heard so.
     spool = ground.folder / "agent" / "agents" / "1" / "spool"
-    until(lambda: list(spool.iterdir()) == [])
+    wait_for(lambda: list(spool.iterdir()) == [])
     assert agent.stop() == 0
     assert client.agents.get(seen.id).state is AgentState.DRAINING
 
@@ -212,18 +205,18 @@ def test_an_agent_that_is_killed_leaves_no_process_and_is_the_same_when_it_is_ba
     client = ground.client()
     experiment = client.experiments.submit(recipe(LONG)).experiment
     job = f"{experiment.id}-001"
-    until(runs(client, job))
+    wait_for(runs(client, job))
     family = agent.family()
     assert len(family) > 2  # the agent, its runner, the engine's spawner
     agent.kill()
     assert gone(family)
     again = ground.agent()
     assert [one.name for one in client.agents.page().items] == [client.agents.page().items[0].name]
-    until(lambda: client.jobs.get(job).queued.attempt == 2)
+    wait_for(lambda: client.jobs.get(job).queued.attempt == 2)
     attempts = {one.number: one.state for one in client.jobs.get(job).attempts}
     assert attempts[1] == "partial"  # what it had measured was sent when it came back
     client.jobs.cancel(job)
-    until(lambda: ended(client, experiment.id))
+    wait_for(lambda: ended(client, experiment.id))
     assert client.jobs.get(job).queued.state is JobState.CANCELLED
     assert again.stop() == 0
 
@@ -234,12 +227,12 @@ def test_cancelling_reaches_a_running_job_in_seconds_and_frees_the_device(ground
     client = ground.client()
     long = client.experiments.submit(recipe(LONG)).experiment
     short = client.experiments.submit(recipe()).experiment
-    until(runs(client, f"{long.id}-001"))
+    wait_for(runs(client, f"{long.id}-001"))
     begin = time.monotonic()
     client.experiments.cancel(long.id)
-    until(lambda: ended(client, long.id))
+    wait_for(lambda: ended(client, long.id))
     assert time.monotonic() - begin < 60  # of its own accord it would take much longer
-    until(lambda: ended(client, short.id))
+    wait_for(lambda: ended(client, short.id))
     assert client.experiments.get(short.id).counts == {JobState.COMPLETE: 1}
     kept = client.jobs.result(f"{long.id}-001").result
     assert kept.state is ResultState.PARTIAL
@@ -253,7 +246,7 @@ def test_a_drained_agent_hands_its_job_to_another(ground: Ground) -> None:
     client = ground.client()
     experiment = client.experiments.submit(recipe(LONG)).experiment
     job = f"{experiment.id}-001"
-    until(runs(client, job))
+    wait_for(runs(client, job))
     family = first.family()
     assert first.stop() == 0
     assert gone(family)
@@ -261,9 +254,9 @@ def test_a_drained_agent_hands_its_job_to_another(ground: Ground) -> None:
     assert detail.attempts[0].state == "returned"
     assert detail.queued.state is JobState.WAITING
     ground.agent(home="second")
-    until(lambda: client.jobs.get(job).queued.state is JobState.LEASED)
+    wait_for(lambda: client.jobs.get(job).queued.state is JobState.LEASED)
     client.jobs.cancel(job)
-    until(lambda: ended(client, experiment.id))
+    wait_for(lambda: ended(client, experiment.id))
 
 
 def test_a_server_that_is_killed_and_started_again_loses_nothing(ground: Ground) -> None:
@@ -274,11 +267,11 @@ def test_a_server_that_is_killed_and_started_again_loses_nothing(ground: Ground)
     experiment = client.experiments.submit(
         recipe("{runs: 5, repeats: 30, warmup: 1, check: false, isolation: fork}", batch_sizes=2)
     ).experiment
-    until(runs(client, f"{experiment.id}-001"))
+    wait_for(runs(client, f"{experiment.id}-001"))
     server.kill()
-    until(lambda: "the server is away" in agent.said)
+    wait_for(lambda: "the server is away" in agent.said)
     ground.server(port)
-    until(lambda: ended(client, experiment.id))
+    wait_for(lambda: ended(client, experiment.id))
     assert client.experiments.get(experiment.id).counts == {JobState.COMPLETE: 2}
     for number in (1, 2):
         attempts = client.jobs.get(f"{experiment.id}-00{number}").attempts
@@ -295,11 +288,11 @@ def test_two_agents_on_one_host_stay_two_and_measure_one_at_a_time(ground: Groun
     assert len(set(names)) == 2
     assert len({one.device_key for one in client.agents.page().items}) == 1
     experiment = client.experiments.submit(recipe(LONG, batch_sizes=2)).experiment
-    until(lambda: bool(client.leases.current()))
-    until(runs(client, client.leases.current()[0].job_id))
+    wait_for(lambda: bool(client.leases.current()))
+    wait_for(runs(client, client.leases.current()[0].job_id))
     assert len(client.leases.current()) == 1
     client.experiments.cancel(experiment.id)
-    until(lambda: ended(client, experiment.id))
+    wait_for(lambda: ended(client, experiment.id))
 
 
 @pytest.mark.slow
@@ -326,7 +319,7 @@ def test_a_one_time_token_enrols_one_agent(tmp_path: Path) -> None:
         agent = ground.agent()
         client = ground.client(admin)
         experiment = client.experiments.submit(recipe()).experiment
-        until(lambda: ended(client, experiment.id))
+        wait_for(lambda: ended(client, experiment.id))
         assert [one.id for one in client.agents.page().items if one.state is not AgentState.LOST] == [agent_id]
         checked = ground.prony("agent", "validate", "--server", ground.url, "--json")
         assert {one["name"]: one["ok"] for one in json.loads(checked.stdout)}["token"]

@@ -15,11 +15,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from chaos.fleet import wait_for
 from prony.app.recordings import ARCHIVE
 from prony.cli.demo import open_demo_home
 from servers.commands import call_prony
 from servers.process import DieWithParent
+from servers.waiting import wait_for
 
 WITHIN_S = 120
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from chaos.fleet import wait_for
 from prony.errors import CapacityError
 from prony.runner.child.wire import ChildOrder
 from prony.runner.host import EngineAnswer, EngineHost, Watch
 from servers.process import is_of_an_engine
+from servers.waiting import wait_for
 
 Model = Callable[[str], Path]
 SECOND = 10**9

@@ -20,7 +20,6 @@ from typing import Any
 import psutil
 import pytest
 
-from chaos.fleet import wait_for
 from prony.errors import NotFoundError, SutError
 from prony.plugins.services.asking import ask, ask_json
 from prony.plugins.services.chroma import Chroma
@@ -37,6 +36,7 @@ from prony.runner.services.host import Running, start_service
 from servers.needs import lack
 from servers.packaged import llama_server, program
 from servers.redis import find_redis
+from servers.waiting import wait_for
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ from prony.app.access import open_access
 from prony.model.access import NewToken, Role
 from prony.store.home import Home
 from prony.store.result_tar import pack
+from servers.waiting import wait_for
 
 RECIPE = """
 name: small
@@ -250,19 +251,12 @@ def test_an_upload_that_breaks_off_goes_on_where_it_was(server: Running) -> None
     with socket.create_connection((host, int(port))) as connection:
         head = f"PATCH {path}?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
         connection.sendall(head.encode() + b"x" * 100)
-    soon(lambda: 'prony_http_requests_total{operation="upload",status="499"} 1.0' in client.get("/metrics").text)
+    wait_for(lambda: 'prony_http_requests_total{operation="upload",status="499"} 1.0' in client.get("/metrics").text)
     offset = client.get(path).json()["offset"]
     assert offset in (0, 100)  # what the system had handed on before it told that the client was gone
     assert client.patch(f"{path}?offset={offset}", content=b"y" * 10).json() == {"offset": offset + 10}
     client.delete(f"/api/v1/leases/{lease['id']}").raise_for_status()
     client.post("/api/v1/jobs/batch", json={"action": "cancel", "state": "waiting"}).raise_for_status()
-
-
-def soon(condition: Callable[[], bool]) -> None:
-    never, deadline = threading.Event(), time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        never.wait(0.02)
 
 
 def test_the_log_is_json_with_the_ids_of_what_it_is_about(server: Running) -> None:
@@ -322,7 +316,7 @@ def test_it_ends_soon_whoever_still_waits(tmp_path: Path, number: int, code: int
             connection = stack.enter_context(socket.create_connection((host, int(port))))
             connection.sendall(text)
         assert begun.wait(60)
-        soon(lambda: "prony_open_waits 3.0" in server.client.get("/metrics").text)
+        wait_for(lambda: "prony_open_waits 3.0" in server.client.get("/metrics").text)
         assert server.stop(number) == code
         for thread in threads:
             thread.join(60)
@@ -347,7 +341,7 @@ def test_an_end_by_force_takes_the_address_away_too(tmp_path: Path, number: int)
 
         for name in "abc":
             threading.Thread(target=write, args=(name,), daemon=True).start()
-        soon(lambda: re.search(r"prony_writer_backlog [1-9]", server.client.get("/metrics").text) is not None)
+        wait_for(lambda: re.search(r"prony_writer_backlog [1-9]", server.client.get("/metrics").text) is not None)
         server.process.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + 60
         while server.process.poll() is None and time.monotonic() < deadline:
@@ -473,7 +467,7 @@ def test_two_servers_share_a_database_and_wake_each_others_agents(tmp_path: Path
         events = list[str]()
         watching = threading.Thread(target=lambda: events.extend(watch(one.url, experiment_id)), daemon=True)
         watching.start()
-        soon(lambda: events[:1] == ["snapshot"])
+        wait_for(lambda: events[:1] == ["snapshot"])
         lease_id = found[0].json()["id"]
         two.client.delete(f"/api/v1/leases/{lease_id}").raise_for_status()
         two.client.post(f"/api/v1/experiments/{experiment_id}/cancel").raise_for_status()

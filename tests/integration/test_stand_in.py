@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from servers.binaries import AbsentError
 from servers.needs import lack
 from servers.slurm import Slurm, slurm_cluster
 from servers.sshd import sshd_server
+from servers.waiting import wait_for
 
 _PATIENCE_S = 180.0
 _RECIPE = """\
@@ -76,7 +76,7 @@ def occupied_by_ssh(place: Path, there: Path) -> Iterator[Occupied]:
 def occupied_by_slurm(place: Path, there: Path) -> Iterator[Occupied]:
     with slurm_cluster(place / "slurm") as cluster:
         blocker = cluster.run("sbatch", "--parsable", "--exclusive", "-N2", "-o/dev/null", "--wrap=sleep 600").strip()
-        wait_until(lambda: cluster.run("squeue", "-h", "-o%T", f"--jobs={blocker}").strip() == "RUNNING")
+        wait_for(lambda: cluster.run("squeue", "-h", "-o%T", f"--jobs={blocker}").strip() == "RUNNING")
         options: dict[str, OptionValue] = {
             "setup": tuple(cluster.setup), "files_late_s": 2, "exclusive": False, "prefix": str(there),
             "python": sys.executable,
@@ -117,7 +117,7 @@ def url(tmp_path: Path) -> Iterator[str]:
     log = tmp_path / "server.log"
     words = ["server", "--port", "0", "--no-auth", "--lease-ttl", "10s"]
     with started(words, tmp_path / "server", log):
-        wait_until(lambda: "serving at" in log.read_text())
+        wait_for(lambda: "serving at" in log.read_text())
         found = re.search(r"serving at (http://\S+)", log.read_text())
         assert found, log.read_text()
         yield found[1]
@@ -143,16 +143,9 @@ def stand_in(url: str, home: Path, log: Path) -> Iterator[subprocess.Popen[bytes
     before = log.read_text().count("enrolled") if log.exists() else 0
     words = ["agent", "start", "--on", "far", "--server", url, "--kinds", "script"]
     with started(words, home, log) as process:
-        wait_until(lambda: log.read_text().count("enrolled") > before or process.poll() is not None)
+        wait_for(lambda: log.read_text().count("enrolled") > before or process.poll() is not None)
         assert process.poll() is None, log.read_text()
         yield process
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _PATIENCE_S
-    while not holds():
-        assert time.monotonic() < deadline, "it did not come so far"
-        time.sleep(0.05)
 
 
 def prepare_home(root: Path, target: Target) -> None:
@@ -177,7 +170,7 @@ def test_jobs_wait_in_a_foreign_queue_and_a_killed_stand_in_goes_on_with_them(
         with stand_in(url, home, log) as first:
             recipe = Submission(text=_RECIPE.format(counted=counted))
             ids = [f"{client.experiments.submit(recipe).experiment.id}-001" for _ in range(2)]
-            wait_until(lambda: all(far.waits in job(one).queued.reason or "Priority" in job(one).queued.reason
+            wait_for(lambda: all(far.waits in job(one).queued.reason or "Priority" in job(one).queued.reason
                                    for one in range(2)))  # fmt: skip
             assert job(0).queued.reason.startswith("queued at far: ")
             assert {one.queued.state for one in (job(0), job(1))} == {JobState.LEASED}
@@ -186,15 +179,15 @@ def test_jobs_wait_in_a_foreign_queue_and_a_killed_stand_in_goes_on_with_them(
             first.wait()
         assert far.count_queued() == 2
         if far.target.kind == "slurm":  # else it is back before that
-            wait_until(lambda: {job(one).queued.state for one in range(2)} == {JobState.WAITING})  # the leases ran out
+            wait_for(lambda: {job(one).queued.state for one in range(2)} == {JobState.WAITING})  # the leases ran out
         with stand_in(url, home, log) as second:
-            wait_until(lambda: {job(one).queued.state for one in range(2)} == {JobState.LEASED})
+            wait_for(lambda: {job(one).queued.state for one in range(2)} == {JobState.LEASED})
             assert [job(one).queued.attempt for one in range(2)] == [1, 1]
             client.jobs.cancel(ids[1])
-            wait_until(lambda: job(1).queued.state is JobState.CANCELLED)
+            wait_for(lambda: job(1).queued.state is JobState.CANCELLED)
             assert far.count_queued() == 1
             far.free()
-            wait_until(lambda: job(0).queued.state is JobState.COMPLETE)
+            wait_for(lambda: job(0).queued.state is JobState.COMPLETE)
             assert [one.state for one in job(0).attempts] == ["complete"]
             second.terminate()
             assert second.wait(_PATIENCE_S) == 0

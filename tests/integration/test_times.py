@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from chaos.fleet import Process, answers, wait_for
+from chaos.fleet import Process, answers
 from prony.client import Client
 from prony.model.queue import Submission
 from prony.model.schedule import NewSchedule
 from servers.commands import call_prony
 from servers.ports import free_port
 from servers.receiver import Receiver, receiver
+from servers.waiting import wait_for
 
 RECIPE = (
     'name: nightly\nworkload: {kind: model, model: "zoo:noop", engine: "null"}\n'

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.fleet import fleet, wait_for
+from chaos.fleet import fleet
+from servers.waiting import wait_for
 
 from .package import RECIPE, install_package, prony
 

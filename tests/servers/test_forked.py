@@ -15,9 +15,9 @@ from typing import Any
 import psutil
 import pytest
 
-from chaos.fleet import wait_for
 from servers.forked import fork_commands, plain_processes
 from servers.process import ENGINE_HOST, DieWithParent, is_alive
+from servers.waiting import wait_for
 
 PROGRAM = str(Path(__file__).parents[1] / "chaos" / "tell_process.py")
 pytestmark = pytest.mark.skipif(

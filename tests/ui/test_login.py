@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from chaos.fleet import wait_for
+from servers.waiting import wait_for
 
 from .conftest import Opened, api, login_link, prony_server
 

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 
 import pytest
 
-from chaos.fleet import wait_for
 from load.house import OK, Server, Visit, serving
 from prony.load.connection import CLOSED, IDLE, ConnectionPool, LoadConnection
 from prony.load.http import HttpWire
@@ -20,6 +19,7 @@ from prony.load.poll import Poll
 from prony.load.stamps import ClockOffset, Warmth
 from prony.ports.driver import Cause, Endpoint
 from servers.ports import refusing_port
+from servers.waiting import wait_for
 
 GET = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from prony.instruments.requests import request_schema
 from prony.ports.driver import Endpoint
 from prony.runner.commands import CommandOrder, Done, run_commands
 from servers.process import wait_gone
+from servers.waiting import wait_for
 
 ENDPOINT = Endpoint(host="127.0.0.1", port=6379, user="me", password="secret")
 
@@ -120,18 +120,11 @@ def test_commands_end_when_the_one_who_started_them_is_killed(tmp_path: Path) ->
     )
     runner = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)])
     told = tmp_path / "0" / "client-job-1" / "pid"
-    until(lambda: told.exists() and bool(told.read_text().strip()))
+    wait_for(lambda: told.exists() and bool(told.read_text().strip()))
     pid = int(told.read_text())
     runner.kill()
     runner.wait()
     assert wait_gone(pid)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 90
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_run_that_is_stopped_ends_at_once_and_keeps_what_there_was(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from store.histories import fill, numbers
 
-from chaos.fleet import wait_for
 from prony.cli.main import main
 from prony.store.home import Home
 from prony.store.store import Store
+from servers.waiting import wait_for
 
 from .house import House, served
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,6 +15,7 @@ from prony.app.fleet.events import ChangeNotice
 from prony.server.events import EventStream, encode_event
 from prony.server.long_poll import Waits
 from prony.server.problems import ClientGoneError, ClosingError
+from servers.waiting import wait_for
 
 from .house import House
 
@@ -192,18 +191,10 @@ def test_a_watcher_that_goes_is_forgotten(house: House) -> None:
         lines = stream.iter_lines()
         assert next(lines) == "event: snapshot"
         assert experiment_id in house.fleet.events.watchers
-    until(lambda: experiment_id not in house.fleet.events.watchers)
+    wait_for(lambda: experiment_id not in house.fleet.events.watchers)
 
 
 # Leases
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for what must become true; the tests' own limit is for what never does."""
-    never, deadline = threading.Event(), time.monotonic() + 90
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        never.wait(0.01)
 
 
 def test_an_agent_that_waits_gets_the_job_as_soon_as_there_is_one(house: House) -> None:
@@ -211,7 +202,7 @@ def test_an_agent_that_waits_gets_the_job_as_soon_as_there_is_one(house: House) 
     agent_id = house.enrol("waiting")
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(house.lease, agent_id, 50)
-        until(lambda: agent_id in house.fleet.state.waiters)
+        wait_for(lambda: agent_id in house.fleet.state.waiters)
         experiment_id = house.experiment()
         lease = waiting.result(60)
     assert lease.status_code == 200
@@ -230,7 +221,7 @@ def test_an_agent_that_went_away_swallows_no_job(house: House) -> None:
     asked = {"agent_id": gone, "incarnation": "i1", "wait_s": 30}
     with pytest.raises(httpx.ReadTimeout):
         httpx.post(f"{house.url}/api/v1/leases", json=asked, timeout=httpx.Timeout(60, read=2))
-    until(lambda: gone not in house.fleet.state.waiters)
+    wait_for(lambda: gone not in house.fleet.state.waiters)
     house.experiment()
     assert house.lease(there, 50).status_code == 200
     listed = house.client.get("/api/v1/leases").json()

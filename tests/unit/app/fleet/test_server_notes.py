@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -13,15 +12,9 @@ from prony.store import server_notes
 from prony.store.postgres import server_engine
 from prony.store.server_notes import Listener, send_notes
 from prony.store.writer import ChangeNote
+from servers.waiting import wait_for
 
 QUICK = {"_BEAT_S": 0.05, "_PAUSE_S": 0.05, "_SILENCE_S": 0.5}
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -39,14 +32,14 @@ def test_whoever_is_alone_knows_it_until_another_comes(engine: Engine) -> None:
     first = Listener(engine, lambda _: None)
     try:
         assert not first.is_alone  # it has not listened yet
-        until(lambda: first.is_alone)
+        wait_for(lambda: first.is_alone)
         second = Listener(engine, lambda _: None)
         try:
-            until(lambda: not first.is_alone)
+            wait_for(lambda: not first.is_alone)
             assert not second.is_alone
         finally:
             second.close()
-        until(lambda: first.is_alone)
+        wait_for(lambda: first.is_alone)
     finally:
         first.close()
 
@@ -65,7 +58,7 @@ def test_notes_of_one_are_heard_by_the_other_and_not_by_itself(engine: Engine) -
 
     one, other = Listener(engine, hearing("one")), Listener(engine, hearing("other"))
     try:
-        until(lambda: all(heard.values()))  # both have begun to hear
+        wait_for(lambda: all(heard.values()))  # both have begun to hear
         with engine.begin() as connection:
             send_notes(connection, one.sender, [ChangeNote("lot", "l1", 3)])
         assert came.wait(120)

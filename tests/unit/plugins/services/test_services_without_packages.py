@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from chaos.fleet import wait_for
 from prony.errors import NotFoundError, SutError
 from prony.plugins.services.asking import ask
 from prony.plugins.services.minio import Minio
@@ -20,6 +19,7 @@ from prony.ports.driver import Endpoint
 from prony.ports.service import Service, ServiceSite
 from prony.runner.services.host import Running, start_service
 from servers.canned import Answer, Canned, canned, document
+from servers.waiting import wait_for
 
 PRETEND = Path(__file__).with_name("pretend_server.py")
 

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from chaos.fleet import wait_for
 from prony.errors import CapacityError, SutError
 from prony.plugins.services.command import Command, CommandOptions
 from prony.ports.driver import Endpoint
@@ -24,6 +23,7 @@ from prony.ports.service import Installation, ServiceSite, Start
 from prony.runner.services import host, process_tree, service_supervisor, site
 from prony.runner.services import site as ports
 from prony.runner.services.host import Running, start_service
+from servers.waiting import wait_for
 
 HERE = Path(__file__).parent
 ODD, OWNER = HERE / "odd_server.py", HERE / "service_owner.py"
