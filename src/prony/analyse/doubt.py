@@ -1,4 +1,5 @@
-"""Doubt whether a bad number is the program's fault: the machine was disturbed, or nobody watched it.
+"""Doubt whether a bad number is the program's fault: the machine was disturbed, nobody watched it, or the clients of a
+load were the limit.
 
 Such a number is shown as it is and fails no build by itself: the next run would mostly say otherwise. What no such
 disturbance explains does fail, because one that takes more than a fifth of the CPU makes a result void.
@@ -11,12 +12,13 @@ import math
 from prony.analyse.canaries import machine_change
 from prony.analyse.clean_runs import MACHINE_EXPLAINS, worsening_of_clean
 from prony.model.comparison import Conclusion, Contrast
-from prony.model.estimate import OF_THE_MACHINE, Grade, Reason, Summary, metric_in, verdict_on
+from prony.model.estimate import OF_THE_LOAD, OF_THE_MACHINE, Grade, Reason, Summary, metric_in, verdict_on
 from prony.model.experiment_data import Entry
 from prony.model.metric import is_size
 from prony.stats.apart import apart_p
 
 WHAT_TO_DO = "Measure again on a quiet machine, or let both sides take turns (prony duet)"
+_TURNS = "Or let both sides take turns (prony duet)"  # after what a load's own reason says to do
 _APART = 0.001
 _BAD = (Conclusion.REGRESSION, Conclusion.DIFFERENT)
 
@@ -24,13 +26,15 @@ _BAD = (Conclusion.REGRESSION, Conclusion.DIFFERENT)
 def machine_doubt(summary: Summary, key: str, *, of_change: bool) -> Reason | None:
     """Return why a number may be the machine's and not the program's, if it may.
 
-    `of_change`: the question is whether the program changed; then a machine that nobody watched is a reason too.
+    `of_change`: the question is whether the program changed; then a machine that nobody watched is a reason too, and so
+    are clients that could not send all that a load asked for.
     """
     if is_size(metric_in(summary, key)):
         return None
+    causes = OF_THE_MACHINE | OF_THE_LOAD if of_change else OF_THE_MACHINE
     for one in verdict_on(summary, key).reasons:
         is_doubt = one.grade is not Grade.VALID or (of_change and one.code == "unwatched")
-        if one.code in OF_THE_MACHINE and is_doubt:
+        if one.code in causes and is_doubt:
             return one
     return None
 
@@ -59,8 +63,9 @@ def add_doubt(contrast: Contrast, baseline: Entry, candidate: Entry, *, took_tur
     for name, entry in (("candidate", candidate), ("baseline", baseline)):
         reason = machine_doubt(entry.summary, contrast.key, of_change=True)
         if reason is not None:
+            todo = WHAT_TO_DO if reason.code in OF_THE_MACHINE else _TURNS
             doubt = (
-                f"This fails no build by itself, for the {name} is {_word(reason)}: {reason.text} {WHAT_TO_DO}; "
+                f"This fails no build by itself, for the {name} is {_word(reason)}: {reason.text} {todo}; "
                 "--fail-on suspect counts it all the same."
             )
             return contrast.model_copy(update={"doubt": doubt, "sentence": f"{contrast.sentence} {doubt}"})

@@ -132,6 +132,8 @@ def metric_in(summary: Summary, key: str) -> Metric:
 
 # What these say is that the machine was busy or slow: nothing of what was computed on it.
 OF_THE_MACHINE = frozenset(("contaminated", "unwatched", "machine_slower", "thermal", "swap", "quota"))
+# What makes a number partly that of the load generator.
+OF_THE_LOAD = frozenset(("client_bound", "client_late", "sent_late", "client_busy", "client_unknown", "too_short"))
 
 
 def verdict_on(summary: Summary, key: str) -> Verdict:

@@ -572,6 +572,9 @@ DISTURBED = Verdict(
     grade=Grade.SUSPECT, reasons=(Reason(code="contaminated", text="Others took 12 %.", grade=Grade.SUSPECT),)
 )
 UNWATCHED = Verdict(grade=Grade.VALID, reasons=(Reason(code="unwatched", text="Nobody watched.", grade=Grade.VALID),))
+BUSY_CLIENT = Verdict(
+    grade=Grade.SUSPECT, reasons=(Reason(code="client_busy", text="A client was busy.", grade=Grade.SUSPECT),)
+)
 ERRORS = Verdict(grade=Grade.SUSPECT, reasons=(Reason(code="errors", text="5 % failed.", grade=Grade.SUSPECT),))
 
 
@@ -581,7 +584,9 @@ class TestDoubt:
         after = entry({key: noisy(level, 10, seed=2)}, experiment="e2", verdict=verdict, hours=hours)
         return compare_entries([side("A", before), side("B", after)], Terms(metrics=(key,)))
 
-    @pytest.mark.parametrize(("verdict", "word"), [(DISTURBED, "suspect"), (UNWATCHED, "unwatched")])
+    @pytest.mark.parametrize(
+        ("verdict", "word"), [(DISTURBED, "suspect"), (UNWATCHED, "unwatched"), (BUSY_CLIENT, "suspect")]
+    )
     def test_a_regression_on_a_machine_in_doubt_is_shown_and_fails_no_build(self, verdict: Verdict, word: str) -> None:
         found = self.compared(11, verdict)
         (one,) = found.headlines
