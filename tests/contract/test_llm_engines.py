@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prony.errors import CapacityError, InputError
+from prony.errors import CapacityError, InputError, SutError
 from prony.plugins.engines.llamacpp import Llamacpp
 from prony.plugins.engines.null import Null
 from prony.plugins.engines.onnxruntime_genai import OnnxRuntimeGenai
@@ -231,6 +231,20 @@ def test_a_tokenizer_that_cuts_long_texts_is_found_out(
     session = engine.load_llm(str(gguf), LlmOptions(context=64, precision="fp32", cache=str(converted)))
     with pytest.raises(InputError, match="cuts texts at 8192"):
         session.tokenize("a b " * 5000)
+
+
+def test_openvino_names_a_precision_to_try_where_it_cannot_compile(
+    gguf: Path, converted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = find_engine("openvino-genai", monkeypatch)
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("Exception from core.cpp:1:\ncould not create a primitive. Run it again.")
+
+    monkeypatch.setattr("openvino.Core.compile_model", fail)
+    with pytest.raises(SutError, match=r"for CPU: could not create a primitive\. Run it again$") as caught:
+        engine.load_llm(str(gguf), LlmOptions(context=64, cache=str(converted)))
+    assert "--precision fp32" in caught.value.hint
 
 
 def test_onnxruntime_genai_reads_the_prompts_of_a_batch_once(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:

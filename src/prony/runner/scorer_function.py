@@ -1,6 +1,7 @@
-"""Score answers by a Python function of the user: `python <this file> FILE FUNCTION`, JSON lines in, JSON lines out.
+"""Score answers with a Python function that the user wrote: `python <this file> FILE FUNCTION`.
 
-It is run as a file, in a process that may be ended at any time, so it imports nothing of Prony.
+It reads answers and writes their scores as JSON lines. It runs as a file, in a process that may be ended at any time,
+so it imports nothing of Prony.
 """
 
 import importlib.util

@@ -28,7 +28,7 @@ def page_of_placements(
     connection: Connection, *, target: str | None = None, limit: int, before: int | None = None
 ) -> list[PlacementView]:
     """Return the newest placements first, those before a number where one is given."""
-    query = _joined(select(*_SHOWN))
+    query = _join_jobs(select(*_SHOWN))
     query = query if target is None else query.where(_P.c.target == target)
     query = query if before is None else query.where(_P.c.number < before)
     return [_view(row) for row in connection.execute(query.order_by(_P.c.number.desc()).limit(limit))]
@@ -36,7 +36,7 @@ def page_of_placements(
 
 def count_open(connection: Connection, targets: Collection[str]) -> dict[tuple[str, str], dict[PlacePhase, int]]:
     """Return for each target and agent how many of the agent's jobs are there in which phase."""
-    query = _joined(select(_P.c.target, _A.c.agent_id, _P.c.phase, func.count().label("jobs"))).where(
+    query = _join_jobs(select(_P.c.target, _A.c.agent_id, _P.c.phase, func.count().label("jobs"))).where(
         _P.c.target.in_(targets), _A.c.ended_at.is_(None)
     )
     found: dict[tuple[str, str], dict[PlacePhase, int]] = {}
@@ -45,7 +45,7 @@ def count_open(connection: Connection, targets: Collection[str]) -> dict[tuple[s
     return found
 
 
-def _joined(query: Select[tuple[object, ...]]) -> Select[tuple[object, ...]]:
+def _join_jobs(query: Select[tuple[object, ...]]) -> Select[tuple[object, ...]]:
     joined = query.join_from(_P, _A, _A.c.lease_id == _P.c.lease_id)
     return joined.join(_Q, _Q.c.job_id == _A.c.job_id)
 

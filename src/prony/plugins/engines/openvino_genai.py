@@ -87,7 +87,7 @@ class OpenVinoLlm:
         except RuntimeError as exc:
             raise SutError(
                 f"OpenVINO cannot compile {self._folder.name} for {self._device}: {_first_line(exc)}",
-                hint="precision: fp32 works on every processor; some lack what the default needs",
+                hint="try --precision fp32: on some processors OpenVINO chooses a type in which it cannot compute",
                 code="load_failed",
             ) from exc
 
@@ -410,4 +410,4 @@ def _first_line(exc: Exception) -> str:
     """Return what happened: the library's messages begin with places in its own code."""
     lines = [line.strip() for line in str(exc).splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith(("Exception from", "Check '"))]
-    return (told or lines or [type(exc).__name__])[0][:300]
+    return (told or lines or [type(exc).__name__])[0][:300].rstrip(".")
