@@ -1,7 +1,7 @@
 """Run the tests that wait, take a port or restart a server many times beside processes that never rest.
 
 `make test-busy ROUNDS=20 FILES="tests/unit/load tests/integration/test_server.py"` prints a line for each round and
-below it the tests that failed; the exit code is 1 if there was one. Without files: all that start something or wait.
+below it the tests that failed; the exit code is 1 if there was one. `select_waiting.py` chooses among the files' tests.
 """
 
 from __future__ import annotations
@@ -20,16 +20,8 @@ from servers.process import DieWithParent
 
 HERE = Path(__file__).resolve().parent
 LOGS = HERE.parent / "build" / "test-busy"
-_WAITS = re.compile(
-    r"Popen|subprocess|threading|monotonic|wait_for|until\(|free_port|create_server|_server\(|serve\(|asyncio\.|fleet\("
-)
 _FAILED = re.compile(r"^(?:FAILED|ERROR) .*$", re.MULTILINE)
 _NO_TESTS = 5
-
-
-def find_files(folder: Path) -> list[Path]:
-    """Return the files of tests that start processes, listen, or wait for something."""
-    return [path for path in sorted(folder.rglob("test_*.py")) if _WAITS.search(path.read_text())]
 
 
 @contextmanager
@@ -49,7 +41,8 @@ def keep_busy(count: int) -> Iterator[None]:
 def run_round(files: Sequence[Path], workers: int, log: Path) -> tuple[bool, str]:
     """Run the files once, and let pytest write into a log; return whether all passed, and what it said."""
     spread = ["-n", str(workers), "--dist", "loadfile"] if workers else ["-n", "0"]
-    command = [sys.executable, "-m", "pytest", "--verbosity=0", *spread, "-p", "no:cacheprovider", *map(str, files)]
+    chosen = ["-p", "no:cacheprovider", "-p", "select_waiting", *map(str, files)]
+    command = [sys.executable, "-m", "pytest", "--verbosity=0", *spread, *chosen]
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as file:
         done = subprocess.run(command, cwd=HERE.parent, stdout=file, stderr=file, check=False)
@@ -58,12 +51,12 @@ def run_round(files: Sequence[Path], workers: int, log: Path) -> tuple[bool, str
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="a file or folder of tests; default: found")
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="a file or folder of tests; default: all")
     parser.add_argument("--rounds", type=int, default=20, help="how many times (20)")
     parser.add_argument("--busy", type=int, default=2, help="how many processes spin beside them (2)")
     parser.add_argument("--workers", type=int, default=4, help="how many tests run at once (4)")
     options = parser.parse_args()
-    files = options.files or find_files(HERE)
+    files = options.files or [HERE]
     failed = 0
     with keep_busy(options.busy):
         for number in range(1, options.rounds + 1):
