@@ -9,7 +9,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from .house import PACKAGE, ROOT, modules, page, section, tree
+from .house import PACKAGE, ROOT, drawn_layers, modules, page, section, tree
 
 FunctionLike = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 MOST_ROOMS = 10
@@ -110,10 +110,7 @@ def layers() -> list[str]:
 
 
 def test_the_page_lists_the_layers_that_import_linter_checks() -> None:
-    block = section(page("architecture"), "## Packages and layers").partition("```text\n")[2].partition("```")[0]
-    # A line that begins with a bar continues the layer above; what a package holds follows its name.
-    names = re.findall(r"^(  \| \w+|\w+(?: \| \w+)*) ", block, re.MULTILINE)
-    assert "\n".join(names).replace("\n  |", " |").splitlines() == layers()
+    assert drawn_layers() == layers()
 
 
 def test_the_page_names_files_that_are_there() -> None:
