@@ -90,3 +90,11 @@ def rows(text: str) -> list[list[str]]:
     lines = [line.strip() for line in text.splitlines() if line.startswith("|")]
     cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))] for line in lines]
     return [row for row in cells if not set("".join(row)) <= set("-: ")]
+
+
+def drawn_layers() -> list[str]:
+    """Return the layers that the architecture page draws, from the top down, as `model | stats`."""
+    block = section(page("architecture"), "## Packages and layers").partition("```text\n")[2].partition("```")[0]
+    # A line that begins with a bar continues the layer above; what a package holds follows its name.
+    names = re.findall(r"^(  \| \w+|\w+(?: \| \w+)*) ", block, re.MULTILINE)
+    return "\n".join(names).replace("\n  |", " |").splitlines()

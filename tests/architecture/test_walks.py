@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from .house import PACKAGE, ROOT, modules, page, section, tree
+from .house import PACKAGE, ROOT, drawn_layers, modules, page, section, tree
 
 FunctionLike = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 MOST_ROOMS = 10
@@ -97,9 +98,19 @@ def handles_samples(path: Path) -> bool:
 
 def height(package: str) -> int:
     """Return how far up the layers a package stands."""
+    return next(len(layers()) - at for at, layer in enumerate(layers()) if package in layer.split(" | "))
+
+
+@cache
+def layers() -> list[str]:
+    """Return the layers from the top down, as import-linter checks them."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    layers = contracts[0]["layers"]
-    return next(len(layers) - at for at, layer in enumerate(layers) if package in layer.split(" | "))
+    found: list[str] = contracts[0]["layers"]
+    return found
+
+
+def test_the_page_lists_the_layers_that_import_linter_checks() -> None:
+    assert drawn_layers() == layers()
 
 
 def test_the_page_names_files_that_are_there() -> None:
