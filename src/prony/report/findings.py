@@ -129,15 +129,14 @@ def _claim(name: str, value: str, ranked: Sequence[tuple[compare.Ratio, str]]) -
         together = f"{name} and {join_names(tied)} cannot be told apart: their intervals overlap"
         return f"{together} (the best median is {value}, of {name})."
     ratio, second = ranked[0]
-    ends = "" if ratio.low is None or ratio.high is None else _ends(ratio.low, ratio.high)
-    return (
-        f"{name} is the fastest: {value} at the median. "
-        f"It is {number.format_ratio(ratio.value)} as fast as {second}{ends}."
-    )
+    return f"{name} is the fastest: {value} at the median. It is {_times(ratio)} as fast as {second}."
 
 
-def _ends(low: float, high: float) -> str:
-    return f" (from {number.format_ratio(low)} to {number.format_ratio(high)} by the ends of both intervals)"
+def _times(ratio: compare.Ratio) -> str:
+    if ratio.low is None or ratio.high is None:
+        return number.format_ratio(ratio.value)
+    times, ends = number.format_ratio_with_ends(ratio.value, ratio.low, ratio.high)
+    return f"{times} ({ends}, by the ends of both intervals)"
 
 
 def _void(analysis: AnalysedExperiment) -> list[str]:
