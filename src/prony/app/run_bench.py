@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from prony.errors import InputError
 from prony.model.comparison import Comparison, Terms
-from prony.model.estimate import headline_of
+from prony.model.estimate import headline_of, metric_in
 from prony.report.winner import describe_winner
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ _QUESTIONS = ("workload.engine", "workload.command", "workload.model")
 def compare_sides(analyses: LocalAnalyses, data: ExperimentData) -> list[Comparison]:
     """Return a comparison for each group of jobs that differ in engine, command or model alone.
 
-    Of a duet both sides are compared; else the job with the lowest headline number is the baseline.
+    Of a duet both sides are compared; else the job with the best headline number is the baseline.
 
     Raises:
         InputError: The jobs of a group are not comparable.
@@ -86,11 +86,17 @@ def _says(data: ExperimentData) -> bool:
 
 
 def _fastest_first(entries: Sequence[Entry]) -> list[Entry]:
-    """Return those that have a headline number, the lowest first."""
+    """Return those that have a headline number, the best first."""
     keys = [headline_of(one.summary, one.job.workload.kind) or "" for one in entries]
     timed = [
-        (one.summary.estimates[key].value, place)
+        (_cost(one, key), place)
         for place, (one, key) in enumerate(zip(entries, keys, strict=True))
         if key in one.summary.estimates
     ]
     return [entries[place] for _, place in sorted(timed)]
+
+
+def _cost(entry: Entry, key: str) -> float:
+    """Return a number that is lower for the better job."""
+    value = entry.summary.estimates[key].value
+    return -value if metric_in(entry.summary, key).better == "higher" else value

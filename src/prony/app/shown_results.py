@@ -10,6 +10,7 @@ from prony.model.section import FigureType, JobSections, Section, SectionFigure
 from prony.model.shown_results import ShownResults
 from prony.model.workload import workload_class
 from prony.ports.workload import describe_missing, kind_names, shown_kind
+from prony.report.findings import answers
 from prony.report.result_columns import result_columns
 
 _FIGURE_TITLES: dict[FigureType, str] = {
@@ -27,6 +28,7 @@ def show_results(data: ExperimentData) -> ShownResults:
     fields = {name: getattr(data, name) for name in ExperimentData.model_fields}
     return ShownResults.model_construct(
         **fields,
+        answers=tuple(answers(data)),
         columns=result_columns(data),
         programs={one.job.id: shown_kind(one.job.workload.kind).report.programs(one) for one in data.entries},
         exports=tuple(dict.fromkeys(exports)),

@@ -23,9 +23,14 @@ class ResultColumn(Noun):
 
 
 class ShownResults(ExperimentData):
-    """`columns` begin with those to show where there is room for a few; `programs` are what was measured, by the id of
-    a job; `exports` are the formats that its samples can be had in, beside those of every experiment."""
+    """What a page shows of an experiment.
 
+    `answers` are the sentences to open with. `columns` begin with those to show where there is room for a few;
+    `programs` are what was measured, by the id of a job; `exports` are the formats that its samples can be had in,
+    beside those of every experiment.
+    """
+
+    answers: tuple[str, ...] = ()
     columns: tuple[ResultColumn, ...] = ()
     programs: dict[str, tuple[Fact, ...]] = {}
     exports: tuple[Named, ...] = ()

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from prony.model.estimate import Estimate, Grade
+from prony.model.estimate import Estimate, Grade, metric_in
 from prony.model.experiment_data import Entry
+from prony.model.metric import Better
 from prony.ports.workload import shown_kind
 from prony.report import entry_fields
 from prony.report.number import interval_of
@@ -17,7 +18,7 @@ Relation = Literal["fastest", "slower", "overlap", "unknown"]
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times longer one job takes than the fastest of its peers; ends from the ends of both intervals."""
+    """How many times as fast the fastest of its peers is as one job; ends from the ends of both intervals."""
 
     value: float
     low: float | None
@@ -46,19 +47,33 @@ def quotable(entry: Entry, key: str = "") -> Estimate | None:
 
 
 def fastest(group: Sequence[Entry]) -> Entry | None:
-    """Return the job with the lowest median; None where nobody has a number that may be quoted."""
+    """Return the job with the best median: the lowest time or the highest rate.
+
+    None where no job has a number that may be quoted, or nobody says which end of it is the better one.
+    """
     timed = [(found.value, place) for place, one in enumerate(group) if (found := quotable(one)) is not None]
-    return group[min(timed)[1]] if timed else None
+    directions = {better(group[place]) for _, place in timed}
+    if directions not in ({"lower"}, {"higher"}):
+        return None
+    choose = max if directions == {"higher"} else min
+    best = choose(value for value, _ in timed)
+    return next(group[place] for value, place in timed if value == best)
 
 
-def ratio_to_first(first: Estimate, other: Estimate) -> Ratio:
-    """Return other / first for two times."""
-    value = other.value / first.value
-    ours, theirs = interval_of(first), interval_of(other)
-    if ours is None or theirs is None or ours[0] <= 0:
+def better(entry: Entry) -> Better:
+    """Say whether a job's headline is better lower, as a time is, or higher, as a rate is."""
+    return metric_in(entry.summary, entry_fields.headline(entry)).better
+
+
+def ratio_to_first(first: Estimate, other: Estimate, *, is_rate: bool = False) -> Ratio:
+    """Return how many times as fast the first is as the other, by two times or by two rates."""
+    slow, fast = (first, other) if is_rate else (other, first)
+    value = slow.value / fast.value
+    above, below = interval_of(slow), interval_of(fast)
+    if above is None or below is None or below[0] <= 0:
         return Ratio(value, None, None, "unknown")
-    relation: Relation = "slower" if theirs[0] > ours[1] else "overlap"
-    return Ratio(value, theirs[0] / ours[1], theirs[1] / ours[0], relation)
+    relation: Relation = "slower" if above[0] > below[1] else "overlap"
+    return Ratio(value, above[0] / below[1], above[1] / below[0], relation)
 
 
 def ratios(entries: Sequence[Entry]) -> dict[str, Ratio]:
@@ -78,4 +93,4 @@ def _ratio(best: Entry, one: Entry) -> Ratio:
     ours, theirs = quotable(best), quotable(one)
     if ours is None or theirs is None or one is best:
         return Ratio(1.0, None, None, "fastest")
-    return ratio_to_first(ours, theirs)
+    return ratio_to_first(ours, theirs, is_rate=better(best) == "higher")

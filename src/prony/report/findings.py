@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from prony.model.estimate import Estimate, Grade, metric_in
+from prony.model.estimate import Grade, metric_in
 from prony.model.experiment_data import AnalysedExperiment, Entry, ExperimentData
 from prony.model.sweep import SweepReport
 from prony.ports.workload import shown_kind
@@ -14,6 +14,7 @@ from prony.report.comparison import heads
 from prony.report.gate_tables import sentences
 
 _MOST_SINGLES = 6
+_MOST_ANSWERS = 4
 
 
 def findings(data: ExperimentData, *, gates: bool = True) -> list[str]:
@@ -24,11 +25,7 @@ def findings(data: ExperimentData, *, gates: bool = True) -> list[str]:
     analysis, groups = AnalysedExperiment.of(data), compare.peers(data.entries)
     told = [*(sentences(data.gates) if gates else ()), _overview(data)]
     told += history_tables.sentences(analysis.histories, analysis.experiment.id)
-    if analysis.comparison is not None:
-        told += heads(analysis.comparison)
-    else:  # sides that took turns are judged pair by pair, which sees more than whether two intervals overlap
-        for group in groups:
-            told += _of_group(group, alone=len(groups) == 1)
+    told += _rankings(analysis, groups)
     told += _singles(groups)
     told += _void(analysis)
     told += _precisions(groups)
@@ -42,11 +39,30 @@ def findings(data: ExperimentData, *, gates: bool = True) -> list[str]:
     return told
 
 
+def answers(data: ExperimentData) -> list[str]:
+    """Return the few sentences that answer what the experiment asked, such as which job is the fastest."""
+    analysis, groups = AnalysedExperiment.of(data), compare.peers(data.entries)
+    claims = _sweep_claims(data.sweep) or _rankings(analysis, groups) or _singles(groups)
+    return claims[:_MOST_ANSWERS]
+
+
+def _rankings(analysis: AnalysedExperiment, groups: Sequence[Sequence[Entry]]) -> list[str]:
+    """Return which is the fastest of each group of jobs that do the same work."""
+    if analysis.comparison is not None:
+        # Sides that took turns are judged pair by pair, which sees more than whether two intervals overlap.
+        return heads(analysis.comparison)
+    return [sentence for group in groups for sentence in _of_group(group, alone=len(groups) == 1)]
+
+
 def _sweep(found: SweepReport | None) -> list[str]:
     curves = found.curves if found is not None else ()
+    return _sweep_claims(found) + [text for curve in curves for text in sweep_tables.limits_of_levels(curve)[-1:]]
+
+
+def _sweep_claims(found: SweepReport | None) -> list[str]:
+    curves = found.curves if found is not None else ()
     return [f"{curve.title}: {claim.text}" if curve.title else claim.text
-            for curve in curves for _, claim in sweep_tables.claims(curve)] + [
-            text for curve in curves for text in sweep_tables.limits_of_levels(curve)[-1:]]  # fmt: skip
+            for curve in curves for _, claim in sweep_tables.claims(curve)]  # fmt: skip
 
 
 def _overview(data: ExperimentData) -> str:
@@ -76,14 +92,27 @@ def _of_group(group: Sequence[Entry], *, alone: bool) -> list[str]:
     if best is None or len(timed) < 2:
         return []
     skip = {path for path in best.job.cell if path not in entry_fields.varying([one for _, one in timed])}
+    is_rate = compare.better(best) == "higher"
     ours = next(found for found, one in timed if one is best)
-    others = sorted(((found, one) for found, one in timed if one is not best), key=lambda pair: pair[0].value)
+    others = [(compare.ratio_to_first(ours, found, is_rate=is_rate), one) for found, one in timed if one is not best]
+    others.sort(key=lambda pair: pair[0].value)
     name = entry_fields.label(best, skip)
+    ranked = [(ratio, entry_fields.label(one, skip)) for ratio, one in others]
+    noun = "" if is_rate else f" for one {best.job.workload.sample_noun}"
+    claim = _claim(name, number.format_number(ours) + noun, ranked)
+    agree = _agreement(best, others[0][1]) if others[0][0].relation == "slower" else ""
     where = "" if alone else _work(best)
-    claim = _claim(
-        name, ours, [(found, entry_fields.label(one, skip)) for found, one in others], best.job.workload.sample_noun
-    )
-    return [where + claim + _care([best, *(one for _, one in others)], skip)]
+    return [where + claim + agree + _care([best, *(one for _, one in others)], skip)]
+
+
+def _agreement(best: Entry, second: Entry) -> str:
+    """Return how far the outputs of two jobs are from the reference, where both were held against it."""
+    checks = [one.result.check for one in (best, second)]
+    errors = [one.max_error_of_range for one in checks if one is not None and not one.is_reference]
+    known = [error for error in errors if error is not None]
+    if None in checks or not known or len(known) < len(errors):
+        return ""
+    return f" Their outputs agree to {number.format_share(max(known))} of their range."
 
 
 def _work(entry: Entry) -> str:
@@ -91,25 +120,23 @@ def _work(entry: Entry) -> str:
     return f"For {work.subject}{work.variant}, "
 
 
-def _claim(name: str, ours: Estimate, others: list[tuple[Estimate, str]], thing: str) -> str:
-    """Return the one honest sentence on the fastest of a group."""
-    ratios = [(compare.ratio_to_first(ours, found), label) for found, label in others]
-    tied = [label for ratio, label in ratios if ratio.relation == "overlap"]
-    if any(ratio.relation == "unknown" for ratio, _ in ratios):
-        return f"{name} has the lowest median, {number.format_number(ours)}; without intervals no claim is made."
+def _claim(name: str, value: str, ranked: Sequence[tuple[compare.Ratio, str]]) -> str:
+    """Return the one honest sentence on the fastest of a group; `ranked` are the others, the next one first."""
+    tied = [label for ratio, label in ranked if ratio.relation == "overlap"]
+    if any(ratio.relation == "unknown" for ratio, _ in ranked):
+        return f"{name} has the best median, {value}; without intervals no claim is made."
     if tied:
         together = f"{name} and {join_names(tied)} cannot be told apart: their intervals overlap"
-        return f"{together} (the lowest median is {number.format_number(ours)}, of {name})."
-    ratio, second = ratios[0]
-    ends = "" if ratio.low is None or ratio.high is None else _ends(ratio.low, ratio.high)
-    return (
-        f"{name} is the fastest: {number.format_number(ours)} for one {thing} at the median. "
-        f"The next, {second}, takes {number.format_ratio(ratio.value)} as long{ends}."
-    )
+        return f"{together} (the best median is {value}, of {name})."
+    ratio, second = ranked[0]
+    return f"{name} is the fastest: {value} at the median. It is {_times(ratio)} as fast as {second}."
 
 
-def _ends(low: float, high: float) -> str:
-    return f" (from {number.format_ratio(low)} to {number.format_ratio(high)} by the ends of both intervals)"
+def _times(ratio: compare.Ratio) -> str:
+    if ratio.low is None or ratio.high is None:
+        return number.format_ratio(ratio.value)
+    times, ends = number.format_ratio_with_ends(ratio.value, ratio.low, ratio.high)
+    return f"{times} ({ends}, by the ends of both intervals)"
 
 
 def _void(analysis: AnalysedExperiment) -> list[str]:

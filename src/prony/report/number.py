@@ -149,9 +149,16 @@ def missing_text(missing: Missing) -> str:
     return f"n too small (needs {missing.needed})"
 
 
-def format_ratio(value: float) -> str:
-    """Return `1.9×`: a description, so two digits; never finer than that."""
-    return f"{_format_fixed(value, _decimals_of_value(value, 2))}×"
+def format_ratio(value: float, digits: int = 2) -> str:
+    """Return `1.9×`: a description, so two digits unless its ends need one more to differ."""
+    return f"{_format_fixed(value, _decimals_of_value(value, digits))}×"
+
+
+def format_ratio_with_ends(value: float, low: float, high: float) -> tuple[str, str]:
+    """Return a ratio and its ends, `1.9×` and `1.8× to 2.0×`, with a third digit where two would make the ends one."""
+    digits = 2 if format_ratio(low) != format_ratio(high) else 3
+    ends = f"{format_ratio(low, digits)} to {format_ratio(high, digits)}"
+    return format_ratio(value, digits), ends
 
 
 def format_share(value: float) -> str:

@@ -255,7 +255,7 @@ def _ratios(data: ExperimentData) -> dict[str, Cell]:
     made = {}
     for job_id, ratio in compare.ratios(data.entries).items():
         if ratio.relation == "fastest":
-            made[job_id] = Cell("1.0×", note="the lowest median among jobs that do the same work")
+            made[job_id] = Cell("1.0×", note="the best median among jobs that do the same work")
         elif ratio.relation == "slower" and ratio.low is not None and ratio.high is not None:
             ends = f"{number.format_ratio(ratio.low)} to {number.format_ratio(ratio.high)}"
             made[job_id] = Cell(number.format_ratio(ratio.value), note=f"from {ends} by the ends of both intervals")

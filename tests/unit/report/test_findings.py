@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from prony.kinds.llm.schema import LlmWorkload
+from prony.kinds.llm.tokens import LLM_METRICS
 from prony.model.estimate import Grade, Missing, Verdict
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.result import Failure
+from prony.model.result import Failure, OutputCheck
 from prony.report import compare, entry_fields
-from prony.report.findings import findings
+from prony.report.findings import answers, findings
 from prony.report.notes import instrument, notes
 from prony.report.table import table
 from report import experiments
@@ -22,6 +24,20 @@ def with_median(entry: Entry, value: float, half: float | None) -> Entry:
     new = old.model_copy(update={"value": value, "low": low, "high": high})
     estimates = {**entry.summary.estimates, "inference_ms.p50": new}
     return entry.model_copy(update={"summary": entry.summary.model_copy(update={"estimates": estimates})})
+
+
+def of_language_model(entry: Entry, rate: float) -> Entry:
+    """Return the entry as that of a language model, whose headline is a rate."""
+    old = entry.summary.estimates["inference_ms.p50"]
+    new = old.model_copy(update={"value": rate, "low": rate * 0.95, "high": rate * 1.05, "unit": "tok/s"})
+    changes = {"estimates": {"decode_tok_s.p50": new}, "headline": "decode_tok_s.p50", "metrics": LLM_METRICS}
+    work = LlmWorkload.model_validate({"kind": "llm", "model": "m.gguf", "engine": "llamacpp"})
+    job = entry.job.model_copy(update={"workload": work})
+    return entry.model_copy(update={"job": job, "summary": entry.summary.model_copy(update=changes)})
+
+
+def with_check(entry: Entry, check: OutputCheck | None) -> Entry:
+    return entry.model_copy(update={"result": entry.result.model_copy(update={"check": check})})
 
 
 @pytest.fixture
@@ -37,7 +53,32 @@ def told(*entries: Entry) -> str:
 def test_the_fastest_is_named_with_a_ratio_where_intervals_are_apart(pair: tuple[Entry, Entry]) -> None:
     text = told(with_median(pair[0], 40.0, 2.0), with_median(pair[1], 20.0, 1.0))
     assert "openvino is the fastest: 20.0 ms [19.0, 21.0]" in text
-    assert "takes 2.0× as long (from 1.8× to 2.2× by the ends of both intervals)" in text
+    assert "It is 2.0× (1.8× to 2.2×, by the ends of both intervals) as fast as onnxruntime." in text
+
+
+def test_the_fastest_by_a_rate_has_the_highest(pair: tuple[Entry, Entry]) -> None:
+    entries = [of_language_model(one, rate) for one, rate in zip(pair, (40.0, 20.0), strict=True)]
+    text = told(*entries)
+    assert "onnxruntime is the fastest: 40.0 tok/s [38.0, 42.0] at the median." in text
+    assert "It is 2.0× (1.8× to 2.2×, by the ends of both intervals) as fast as openvino." in text
+    assert [ratio.relation for ratio in compare.ratios(entries).values()] == ["fastest", "slower"]
+
+
+def test_the_answer_says_how_far_the_outputs_agree(pair: tuple[Entry, Entry]) -> None:
+    first, second = with_median(pair[0], 40.0, 2.0), with_median(pair[1], 20.0, 1.0)
+    reference = OutputCheck(finite=True, reference="onnxruntime fp32", is_reference=True, compared=True)
+    other = OutputCheck(finite=True, reference="onnxruntime fp32", compared=True, max_error_of_range=0.007)
+    checked = [with_check(first, reference), with_check(second, other)]
+    data = ExperimentData(experiment=experiments.experiment(2), entries=tuple(checked))
+    (answer,) = answers(data)
+    assert answer.endswith("Their outputs agree to 0.70 % of their range.")
+    unknown = ExperimentData(experiment=experiments.experiment(2), entries=(checked[0], with_check(second, None)))
+    assert "outputs" not in " ".join(answers(unknown))
+
+
+def test_one_job_alone_answers_with_its_number(pair: tuple[Entry, Entry]) -> None:
+    data = ExperimentData(experiment=experiments.experiment(1), entries=(with_median(pair[0], 40.0, 2.0),))
+    assert answers(data) == ["onnxruntime takes 40.0 ms [38.0, 42.0] for one inference at the median."]
 
 
 def test_nothing_is_claimed_where_intervals_overlap(pair: tuple[Entry, Entry]) -> None:

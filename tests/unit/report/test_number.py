@@ -117,3 +117,8 @@ def test_the_interval_of_a_share_is_rounded_outwards(one: dict[str, Any]) -> Non
 )
 def test_an_interval_in_a_sentence_is_rounded_outwards(low: float, high: float, text: str) -> None:
     assert ends(Estimate(value=low, unit="ms", low=low, high=high, count=1, method="x")) == text
+
+
+def test_the_ends_of_a_ratio_get_a_third_digit_where_two_would_make_them_one() -> None:
+    assert number.format_ratio_with_ends(2.0, 1.8, 2.2) == ("2.0×", "1.8× to 2.2×")
+    assert number.format_ratio_with_ends(1.589, 1.562, 1.607) == ("1.59×", "1.56× to 1.61×")

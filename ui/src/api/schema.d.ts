@@ -7734,10 +7734,18 @@ export interface components {
         };
         /**
          * ShownResults
-         * @description `columns` begin with those to show where there is room for a few; `programs` are what was measured, by the id of
-         *     a job; `exports` are the formats that its samples can be had in, beside those of every experiment.
+         * @description What a page shows of an experiment.
+         *
+         *     `answers` are the sentences to open with. `columns` begin with those to show where there is room for a few;
+         *     `programs` are what was measured, by the id of a job; `exports` are the formats that its samples can be had in,
+         *     beside those of every experiment.
          */
         ShownResults: {
+            /**
+             * Answers
+             * @default []
+             */
+            answers: string[];
             calibration?: components["schemas"]["Calibration"] | null;
             /**
              * Columns

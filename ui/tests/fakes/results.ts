@@ -92,6 +92,7 @@ export function fakeResults(over: Partial<ShownResults> = {}): ShownResults {
     gates: [],
     damages: [],
     plots: [],
+    answers: [],
     columns: [
       { key: "hash_ms.p50", label: "one hash", unit: "ms", better: "lower", format: "number", is_headline: true },
       { key: "clash_share.mean", label: "clashes", unit: "1", better: "neither", format: "share", is_headline: false },

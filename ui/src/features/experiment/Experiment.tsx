@@ -87,6 +87,7 @@ function ExperimentPage({ view, live }: { view: ExperimentView; live: LiveExperi
       }
       actions={<Actions view={view} />}
     >
+      {experiment.recipe.description && <p className="description">{experiment.recipe.description}</p>}
       {isRunning && (
         <Card label="Progress">
           <div className="stack">

@@ -1,4 +1,4 @@
-import { screen, within } from "@testing-library/react";
+import { cleanup, screen, waitFor, within } from "@testing-library/react";
 import { beforeEach, describe, expect, it } from "vitest";
 
 import { fakeDistribution } from "../../../tests/fakes/analysis";
@@ -59,7 +59,21 @@ describe("results of a kind that the pages have never heard of", () => {
       fakeResults({ entries: [fakeEntry()] }),
     );
     await visit("/experiments/x1");
-    expect(await screen.findAllByText("one hash")).toHaveLength(2);
+    // The headline, the column and its box in the list of columns.
+    expect(await screen.findAllByText("one hash")).toHaveLength(3);
+  });
+
+  it("show the columns that somebody chose, which the address keeps", async () => {
+    const { user } = await visit("/experiments/x1");
+    const table = within(await screen.findByRole("region", { name: "Numbers of every job" }));
+    const headings = () => table.getAllByRole("columnheader").map((one) => one.textContent);
+    await user.click(screen.getByText("Columns: 2 of 2"));
+    await user.click(screen.getByLabelText("clashes"));
+    await waitFor(() => expect(headings()).toEqual(["Job", "Verdict", "one hash"]));
+    cleanup();
+    await visit("/experiments/x1?columns=clash_share.mean");
+    const again = within(await screen.findByRole("region", { name: "Numbers of every job" }));
+    expect(again.getAllByRole("columnheader").map((one) => one.textContent)).toEqual(["Job", "Verdict", "clashes"]);
   });
 
   it("have the sections of their kind: notes, facts, what is unknown, and tables", async () => {

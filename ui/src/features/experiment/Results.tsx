@@ -2,24 +2,21 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
-import type { Entry, Estimate, ExperimentView, ResultColumn, ShownResults } from "@/api/schema";
+import type { Entry, ExperimentView, ResultColumn, ShownResults } from "@/api/schema";
 import { JobPlotChart } from "@/charts/JobPlotChart";
 import { SweepChart } from "@/charts/SweepChart";
-import { StateBadge, VerdictBadge } from "@/components/Badge";
 import { Card } from "@/components/layout";
-import { chooseScale } from "@/components/number";
 import { Quantity } from "@/components/Quantity";
 import { EmptyState, QueryContent } from "@/components/states";
-import { type Column, Table } from "@/components/Table";
 
+import { Answer } from "./Answer";
 import { Gates } from "./Gates";
+import { NumbersCard } from "./NumbersCard";
 import { resultsQuery } from "./queries";
 import { Reasons } from "./Reasons";
 import { Sides } from "./Sides";
 import { isOver } from "./liveExperiment";
 
-// What does not fit on a screen beside the others is in the reports.
-const MOST_COLUMNS = 5;
 const MOST_HEADLINES = 4;
 
 export function Results({ view }: { view: ExperimentView }) {
@@ -45,22 +42,9 @@ function Numbers({ data }: { data: ShownResults }) {
   const { entries, columns } = data;
   return (
     <div className="stack wide">
+      <Answer data={data} />
       {entries.length === 1 && entries[0] && <Headlines entry={entries[0]} columns={columns} />}
       {data.experiment.recipe.duet && <Sides experimentId={data.experiment.id} />}
-      <Card title="Numbers" flush>
-        <Table
-          rows={entries}
-          columns={buildColumns(entries, columns.slice(0, MOST_COLUMNS))}
-          keyOf={(entry) => entry.job.id}
-          label="Numbers of every job"
-          rowHeight={44}
-        />
-      </Card>
-      <Gates
-        experimentId={data.experiment.id}
-        outcomes={data.gates}
-        metric={columns.find((one) => one.is_headline)?.key}
-      />
       {data.sweep?.curves.map((curve, index) => (
         <Card
           key={index}
@@ -74,6 +58,12 @@ function Numbers({ data }: { data: ShownResults }) {
           <SweepChart curve={curve} />
         </Card>
       ))}
+      <NumbersCard data={data} />
+      <Gates
+        experimentId={data.experiment.id}
+        outcomes={data.gates}
+        metric={columns.find((one) => one.is_headline)?.key}
+      />
       {data.plots.map((plot) => (
         <Card key={plot.title} title={plot.title}>
           <JobPlotChart plot={plot} />
@@ -107,44 +97,4 @@ function Headlines({ entry, columns }: { entry: Entry; columns: readonly ResultC
       ))}
     </div>
   );
-}
-
-function buildColumns(entries: readonly Entry[], columns: readonly ResultColumn[]): Column<Entry>[] {
-  const first: Column<Entry> = {
-    key: "title",
-    heading: "Job",
-    cell: ({ job, summary, result }) => (
-      <Link from="/experiments/$experimentId" search={(before) => ({ ...before, part: "samples", job: job.id })}>
-        {summary.title || result.job_id}
-      </Link>
-    ),
-  };
-  const verdict: Column<Entry> = {
-    key: "verdict",
-    heading: "Verdict",
-    cell: ({ summary, result }) => (
-      <span className="row">
-        <VerdictBadge
-          grade={summary.verdict.grade}
-          title={summary.verdict.reasons.map((reason) => reason.text).join("\n")}
-        />
-        {result.state !== "complete" && <StateBadge of={result.state} title={result.failure?.message} />}
-      </span>
-    ),
-  };
-  return [first, verdict, ...columns.map((one) => buildNumberColumn(one, entries))];
-}
-
-function buildNumberColumn({ key, label, better, format }: ResultColumn, entries: readonly Entry[]): Column<Entry> {
-  const found = entries.flatMap(({ summary }): Estimate[] => {
-    const estimate = summary.estimates[key];
-    return estimate ? [estimate] : [];
-  });
-  const scale = chooseScale(found);
-  return {
-    key,
-    heading: <span title={better === "neither" ? key : `${key}, ${better} is better`}>{label}</span>,
-    end: true,
-    cell: ({ summary }) => <Quantity of={summary.estimates[key]} scale={scale} asShare={format === "share"} />,
-  };
 }

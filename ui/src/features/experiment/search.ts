@@ -10,6 +10,8 @@ export interface ExperimentSearch {
   part?: Part | undefined;
   job?: string | undefined;
   metric?: string | undefined;
+  /** The keys of the columns that somebody chose, with commas between them. */
+  columns?: string | undefined;
   view?: (typeof VIEWS)[number] | undefined;
 }
 
@@ -18,6 +20,7 @@ export function parseExperimentSearch(search: Search): ExperimentSearch {
     part: parseChoice(search.part, PARTS),
     job: parseText(search.job),
     metric: parseText(search.metric),
+    columns: typeof search.columns === "string" ? search.columns : undefined,
     view: parseChoice(search.view, VIEWS),
   });
 }
