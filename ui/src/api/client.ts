@@ -2,7 +2,7 @@
 import createClient from "openapi-fetch";
 
 import type { paths, Problem } from "./schema";
-import { currentToken, requireLogin, setToken } from "./token";
+import { currentToken, refuseToken, requireLogin, setToken } from "./token";
 
 export class ApiError extends Error {
   readonly status: number;
@@ -27,6 +27,7 @@ export function addAuthorisation(headers: Headers): Headers {
 
 /** Fetch anything of this server's with the token; a refusal is thrown. */
 export async function sendRequest(input: Request): Promise<Response> {
+  const token = currentToken();
   addAuthorisation(input.headers);
   let response: Response;
   try {
@@ -36,8 +37,10 @@ export async function sendRequest(input: Request): Promise<Response> {
     throw new ApiError(0, null);
   }
   if (response.ok || response.status === 304) return response;
-  if (response.status === 401) requireLogin();
-  throw new ApiError(response.status, await readProblem(response));
+  const error = new ApiError(response.status, await readProblem(response));
+  if (response.status === 401 && token) refuseToken(token, error.message);
+  else if (response.status === 401) requireLogin();
+  throw error;
 }
 
 async function readProblem(response: Response): Promise<Problem | null> {

@@ -22,14 +22,15 @@ describe("a server that asks for a token", () => {
     expect(server.current.requests.at(-1)?.headers.get("Authorization")).toBe("Bearer prony_abc");
   });
 
-  it("is asked again where the token is not taken", async () => {
+  it("says why a token is refused, forgets it and asks again", async () => {
     server.current.refuse("GET", "/api/v1/overview", { status: 401, detail: "this token was revoked" });
     const { user } = await visit("/");
     await user.type(await screen.findByLabelText(/^Token/), "prony_old");
     await user.click(screen.getByRole("button", { name: "Enter" }));
     await vi.waitFor(() => expect(server.current.requestsTo("GET", "/api/v1/overview")).toHaveLength(2));
     expect((await screen.findByLabelText<HTMLInputElement>(/^Token/)).value).toBe("");
-    expect(currentToken()).toBe("prony_old");
+    expect(screen.getByRole("alert").textContent).toContain("this token was revoked");
+    expect(currentToken()).toBe("");
   });
 
   it("says which command prints a link", async () => {

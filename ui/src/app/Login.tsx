@@ -2,11 +2,12 @@
 import { type SyntheticEvent, useState } from "react";
 import { useQueryClient } from "@tanstack/react-query";
 
-import { setToken } from "@/api/token";
+import { setToken, useRefusal } from "@/api/token";
 
 export function Login() {
   const [text, setText] = useState("");
   const client = useQueryClient();
+  const refusal = useRefusal();
   const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
     setToken(text.trim());
@@ -21,6 +22,11 @@ export function Login() {
           <pre className="code">prony server link</pre>
           <p className="muted">Or paste a token. Whoever runs the server makes one with</p>
           <pre className="code">prony tokens add NAME --role viewer</pre>
+          {refusal && (
+            <p className="failure" role="alert">
+              The server refused this token: {refusal}. Check that it was copied whole, or ask for another.
+            </p>
+          )}
           <label className="field">
             <span>Token</span>
             <input
