@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -135,3 +136,43 @@ def test_a_search_holds_all_probes_against_one_server(run: Run, tmp_path: Path) 
     assert result.service.restart == "once"
     assert len(result.repetitions) > 1
     assert len(servers_that_ran(tmp_path / "out")) == 1
+
+
+def test_a_cache_that_is_to_be_warm_is_filled_for_every_new_server(tmp_path: Path) -> None:
+    mock = [sys.executable, "-m", "prony", "mock", "--port", "{port}", "--ttft", "2ms", "--prefix-cache", "4"]
+    recipe = {
+        "name": "warm",
+        "workload": {
+            "kind": "service", "service": "command", "driver": "openai-chat", "restart": "each-run",
+            "settings": {"command": mock}, "prompts": {"input_words": 40, "output_tokens": 2},
+        },
+        "load": {"requests": 4, "repeats": 2, "warmup": "none", "cache": "warm"},
+    }  # fmt: skip
+    jobs = loads(json.dumps(recipe), "json", "the test").jobs("x1")
+    with ClientProcesses(ahead=1) as clients:
+        run_here(jobs, tmp_path / "out", Home(tmp_path / "home").create(), on_event=lambda _: None, clients=clients)
+    result = read_nouns(tmp_path / "out").result
+    assert result.state is ResultState.COMPLETE
+    shares = [one.cache.hit_share for one in result.repetitions if one.cache is not None]
+    # A server that was started for this run has nothing in its cache but what was filled in.
+    assert len(shares) == 2
+    assert all(share is not None and share > 0.5 for share in shares)
+
+
+def test_an_llm_keeps_one_server_where_the_recipe_says_nothing(tmp_path: Path) -> None:
+    mock = [sys.executable, "-m", "prony", "mock", "--port", "{port}", "--ttft", "2ms"]
+    recipe = {
+        "name": "kept",
+        "workload": {
+            "kind": "service", "service": "command", "driver": "openai-chat",
+            "settings": {"command": mock}, "prompts": {"output_tokens": 2},
+        },
+        "load": {"requests": 2, "repeats": 2, "warmup": "none"},
+    }  # fmt: skip
+    jobs = loads(json.dumps(recipe), "json", "the test").jobs("x1")
+    with ClientProcesses(ahead=1) as clients:
+        run_here(jobs, tmp_path / "out", Home(tmp_path / "home").create(), on_event=lambda _: None, clients=clients)
+    result = read_nouns(tmp_path / "out").result
+    assert result.service is not None
+    assert result.service.restart == "once"
+    assert [one.service_start_ms is None for one in result.repetitions] == [False, True]
