@@ -24,6 +24,7 @@ from benchmarks.product import Product
 from prony.analyse.compare.compare import compare_entries
 from prony.analyse.compare.matching import Side
 from prony.model.comparison import Comparison, Conclusion, Terms
+from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry
 from prony.stats.quantiles import Array
 
@@ -204,18 +205,26 @@ def _with_runs(template: Entry, values: Array, experiment: str) -> Entry:
 def print_same(product: Product, recorded: Mapping[str, list[str]], comparisons: int, seed: int) -> list[str]:
     """Print how often the same thing was called changed; return what missed its bound."""
     missed = []
-    print(f"{'the same thing':<18}{'pairs':>6}{'worse':>7}{'better':>8}   {'resampled':>9}{'worse':>8}{'better':>8}")
+    print(
+        f"{'the same thing':<18}{'valid':>6}{'suspect':>8}{'void':>5}   {'pairs':>6}{'worse':>7}{'better':>8}   "
+        f"{'resampled':>9}{'worse':>8}{'better':>8}"
+    )
     for title, experiments in recorded.items():
         pairs = compare_pairs(product, experiments)
-        again = resample([product.entry(one) for one in experiments], comparisons, seed)
+        entries = [product.entry(one) for one in experiments]
+        again = resample(entries, comparisons, seed)
+        grades = Counter(entry.summary.verdict.grade for entry in entries)
         worse, better = (f"{share:.1%}" for share in again.shares)
         print(
-            f"{title:<18}{pairs.comparisons:>6}{pairs.regressions:>7}{pairs.improvements:>8}   "
+            f"{title:<18}{grades[Grade.VALID]:>6}{grades[Grade.SUSPECT]:>8}{grades[Grade.VOID]:>5}   "
+            f"{pairs.comparisons:>6}{pairs.regressions:>7}{pairs.improvements:>8}   "
             f"{again.comparisons:>9}{worse:>8}{better:>8}",
             flush=True,
         )
         if max(pairs.regressions, pairs.improvements) > MOST_PAIRS or max(again.shares) > MOST_SHARE:
             missed.append(f"the same thing called changed: {title}")
+        if grades[Grade.VOID]:  # such a result takes part in no comparison, so its pairs prove nothing
+            missed.append(f"{grades[Grade.VOID]} of {len(entries)} results void, measure on a quiet machine: {title}")
     return missed
 
 
