@@ -229,7 +229,9 @@ def check_analysis(home: Path) -> None:
     for level in curve["levels"]:
         assert level["checks"][0]["key"] == "e2e_ms.p99"
         clues = {clue["series"]: clue for clue in level["bottleneck"]["clues"]}
-        assert 0 < clues["service_cores"]["value"] < 3  # Redis works in one thread, and a few beside it
+        # Redis works in one thread, and a few beside it. The kernel counts in hundredths of a second: of a window that
+        # begins late, on a busy machine, that may be none.
+        assert 0 <= clues["service_cores"]["value"] < 3
         assert {"client_cpu_busiest", "cpu_busy"} <= set(clues)
     page = home / "sweep.html"
     prony("sweep-report", "last", "--format", "html", "--out", page)
