@@ -113,6 +113,12 @@ def test_an_apostrophe_in_a_prompt_is_only_a_letter() -> None:
     assert job.work(ServiceWorkload).prompts["texts"] == ['what\'s "this"; $(reboot)']
 
 
+def test_a_service_lives_from_the_first_client_to_the_last() -> None:
+    workload = redis().recipe.workload
+    assert isinstance(workload, ServiceWorkload)
+    assert workload.restart == "once"
+
+
 def test_settings_of_a_service_are_its_configuration() -> None:
     settings = {"appendonly": True, "maxmemory": "4gb", "maxmemory_policy": "allkeys-lru"}
     (job,) = read({"type": "redis", "settings": settings}, {"type": "redis_stress"}).jobs("x1")

@@ -213,6 +213,7 @@ def test_a_sweep_starts_a_redis_loads_it_and_leaves_nothing(home: Path) -> None:
     assert _orphaned_redis() <= before
     report = Path(done.stderr.rpartition("report: ")[2].partition("\n")[0]).read_text()
     assert "Throughput against load" in report
+    assert "its program served after" in report
     (log,) = {path.read_text() for path in home.rglob("service.log") if path.stat().st_size} or {""}
     assert "Ready to accept connections" in log
     prony("export", "last", "--format", "csv", "--to", home / "out")
@@ -228,7 +229,9 @@ def check_analysis(home: Path) -> None:
     for level in curve["levels"]:
         assert level["checks"][0]["key"] == "e2e_ms.p99"
         clues = {clue["series"]: clue for clue in level["bottleneck"]["clues"]}
-        assert 0 < clues["service_cores"]["value"] < 3  # Redis works in one thread, and a few beside it
+        # Redis works in one thread, and a few beside it. The kernel counts in hundredths of a second: of a window that
+        # begins late, on a busy machine, that may be none.
+        assert 0 <= clues["service_cores"]["value"] < 3
         assert {"client_cpu_busiest", "cpu_busy"} <= set(clues)
     page = home / "sweep.html"
     prony("sweep-report", "last", "--format", "html", "--out", page)

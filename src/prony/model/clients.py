@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from prony.model.base import Noun
@@ -106,7 +108,10 @@ class CacheFacts(Noun):
 
 class ServiceFacts(Noun):
     """What was loaded, as it told itself. `settings` are read back from it; `settable` are those that a recipe can set,
-    by their paths below `workload.settings`; `notes` are the driver's."""
+    by their paths below `workload.settings`; `notes` are the driver's.
+
+    `restart` says when it was started; None of an endpoint, and in older results, where it was once. `ready_s` is what
+    its first start took, with all that comes before the program and the data that the driver makes."""
 
     name: str = ""
     version: str = ""
@@ -115,4 +120,6 @@ class ServiceFacts(Noun):
     settable: dict[str, str] = Field(default={})
     command: tuple[str, ...] = ()
     pid: int | None = None
+    restart: Literal["each-run", "once"] | None = None
+    ready_s: float | None = None
     notes: dict[str, str] = Field(default={})

@@ -180,7 +180,7 @@ class Load(Noun):
     cache: Literal["as-is", "cold", "warm"] = Field(
         default="as-is",
         description="of an LLM's server: cold empties its prefix cache before each run, where it offers that; warm "
-        "sends every prompt once before the first run, and the same text in each; as-is does neither",
+        "sends every prompt once before a server's first run, and the same text in each; as-is does neither",
     )
     same_text: bool = Field(
         default=False,

@@ -176,6 +176,8 @@ class Repetition(Noun):
     # Of a load: how its clients fared, and at which level a search held it.
     client: ClientSide | None = None
     level: float | None = None
+    # Of a load on a service that was started for this run: what its program took until it served.
+    service_start_ms: float | None = None
     # Of a load of an LLM: what is known of its server's cache.
     cache: CacheFacts | None = None
     # Of a load by commands: how many of its clients wrote no request down.

@@ -232,7 +232,8 @@ class Digest:
 
 
 class Driver(Protocol):
-    """Speaks one protocol. Made anew for each job."""
+    """Speaks one protocol. Made anew for each job, and for each start of a service: what it made at the last one is
+    gone with that, and its `finish` is not called."""
 
     name: ClassVar[str]
     schemes: ClassVar[tuple[str, ...]]  # of endpoints: ("http", "https"), ("redis",)

@@ -27,6 +27,8 @@ from prony.store.folder import FolderContents
 # Of every metric the middle and the tail; all else is in the summary.
 _STATISTICS = ("", "p50", "p99")
 _VERSIONS = {"checksum", "engine_version", "directory"}
+# How often a service is started is no other benchmark, as how a model's process is made is none.
+_NOT_IN_NAME = _VERSIONS | {"restart"}
 Values = dict[str, Any]
 
 
@@ -103,7 +105,7 @@ def _measure_settings(measure: Measure) -> dict[str, Any]:
 
 
 def _workload_settings(workload: Workload) -> dict[str, Any]:
-    found = workload.model_dump(mode="json", exclude=_VERSIONS)
+    found = workload.model_dump(mode="json", exclude=_NOT_IN_NAME)
     for path, usual in workload.later_keys.items():
         *parents, key = path.split(".")
         section = reduce(lambda part, name: part.get(name, {}), parents, found)
@@ -155,6 +157,7 @@ def _facts(contents: FolderContents) -> dict[str, str]:
         "prony": result.prony_version,
         "engine": None if engine is None else f"{engine.engine} {engine.engine_version}",
         "service": None if service is None else f"{service.name} {service.version}".strip(),
+        "restart": None if service is None else service.restart,
         "model": None if result.model is None else result.model.sha256,
         "script": None if result.script is None else result.script.directory,
         "threads": None if engine is None or engine.threads is None else str(engine.threads),

@@ -360,6 +360,15 @@ def test_a_recipe_that_leaves_a_new_key_out_stays_in_its_series() -> None:
     assert fingerprint(other, "h", "linux") == fingerprint(jobs[1], "h", "linux")
 
 
+def test_a_series_goes_on_where_its_service_is_started_otherwise() -> None:
+    usual = ServiceWorkload(kind="service", service="redis")
+    jobs = [
+        Job(id="e-001", experiment_id="e", name="n", workload=usual.model_copy(update={"restart": word}))
+        for word in ("auto", "each-run", "once")
+    ]
+    assert {fingerprint(job, "h", "linux") for job in jobs} == {"sb4e4cd2f5b5e0e2"}
+
+
 def test_times_of_a_gpu_that_mean_something_else_are_of_another_series() -> None:
     work = ModelWorkload(kind="model", model="zoo:mobilenet-v2", engine="onnxruntime", unit="cuda")
     job = Job(id="x-000", experiment_id="x", name="t", workload=work, measure=Measure())

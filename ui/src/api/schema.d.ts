@@ -4925,7 +4925,7 @@ export interface components {
         Load: {
             /**
              * Cache
-             * @description of an LLM's server: cold empties its prefix cache before each run, where it offers that; warm sends every prompt once before the first run, and the same text in each; as-is does neither
+             * @description of an LLM's server: cold empties its prefix cache before each run, where it offers that; warm sends every prompt once before a server's first run, and the same text in each; as-is does neither
              * @default as-is
              * @enum {string}
              */
@@ -6849,6 +6849,8 @@ export interface components {
              * @default []
              */
             refused: components["schemas"]["Refusal"][];
+            /** Service Start Ms */
+            service_start_ms?: number | null;
             /**
              * Silent Clients
              * @default 0
@@ -7595,6 +7597,9 @@ export interface components {
          * ServiceFacts
          * @description What was loaded, as it told itself. `settings` are read back from it; `settable` are those that a recipe can set,
          *     by their paths below `workload.settings`; `notes` are the driver's.
+         *
+         *     `restart` says when it was started; None of an endpoint, and in older results, where it was once. `ready_s` is what
+         *     its first start took, with all that comes before the program and the data that the driver makes.
          */
         ServiceFacts: {
             /**
@@ -7621,6 +7626,10 @@ export interface components {
             };
             /** Pid */
             pid?: number | null;
+            /** Ready S */
+            ready_s?: number | null;
+            /** Restart */
+            restart?: ("each-run" | "once") | null;
             /**
              * Settable
              * @default {}
@@ -7690,6 +7699,13 @@ export interface components {
                     [key: string]: string | number | boolean;
                 };
             };
+            /**
+             * Restart
+             * @description when the service is started: before each run, with its data made again, or once for all runs; auto: before each run where that takes 2 s at most, and once for LLMs, searches and several agents
+             * @default auto
+             * @enum {string}
+             */
+            restart: "auto" | "each-run" | "once";
             /**
              * Service
              * @description the service to start; `prony services` lists them

@@ -57,7 +57,7 @@ _NO_MATTER = (
 )
 
 # It is told and hinders nothing: the same is measured, in a process that was made otherwise.
-_MAY_DIFFER = ("measure.isolation",)
+_MAY_DIFFER = ("measure.isolation", "workload.restart", "service.restart")
 
 
 def differences(baseline: Entry, candidate: Entry, across: Sequence[str] = ()) -> tuple[Difference, ...]:
@@ -149,8 +149,10 @@ def _settings(entry: Entry) -> Flat:
             found["effective.gradients"] = effective.gradients
         if effective.threads is not None:
             found["effective.threads"] = str(effective.threads)
-    if entry.result.service is not None and entry.result.service.name:
-        found["service.name"] = entry.result.service.name
+    service = entry.result.service
+    if service is not None and service.name:
+        # Older results do not tell when their services were started: once for all runs.
+        found |= {"service.name": service.name, "service.restart": service.restart or "once"}
     return found
 
 

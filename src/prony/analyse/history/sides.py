@@ -88,6 +88,11 @@ def _threads(version: Version, _: str) -> int | None:
     return int(found) if found is not None and found.isdecimal() else None
 
 
+def _restart(version: Version, _: str) -> str | None:
+    """Return when the service was started; older results do not tell, and had one start for all runs."""
+    return version.fact("restart") or ("once" if version.setting("workload.service") else None)
+
+
 def _show_digest(_: Version, value: Scalar) -> str:
     return shorten_digest(str(value))
 
@@ -107,6 +112,7 @@ SETTABLES = (
     Settable("the service's image", "workload.settings.image", _image, _show_digest),
     Settable("threads", "workload.threads", _threads),
     Settable("isolation", "measure.isolation", _setting),
+    Settable("restarts of the service", "workload.restart", _restart),
 )
 
 

@@ -92,6 +92,7 @@ def _service(section: nouns.Service, client: nouns.Client | None, draft: Draft) 
     draft.set("workload.kind", "service", ("service",))
     loads = CLIENTS[client.type][0] if client is not None and client.type is not None else None
     set_service(section, loads, draft)
+    draft.set("workload.restart", "once", ("service",))  # its services live from before the first client to the last
     written = section.model_fields_set
     _ask_queue(section, [name for name in _ASKED if name in written], draft)
     others = [name for name in _SLURM if name in written and name not in _ASKED]

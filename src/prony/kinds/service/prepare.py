@@ -90,6 +90,12 @@ class ServicePrepare(Prepare):
                 hint="leave load.clients.agents out, and use more load.clients.processes",
                 code="recipe",
             )
+        if job.load.clients.agents > 1 and job.work(ServiceWorkload).restart == "each-run":
+            raise InputError(
+                "several agents agree once on where the service is, so it cannot be started before each run",
+                hint="workload.restart: once, or leave load.clients.agents out",
+                code="recipe",
+            )
 
     def needs(self, workload: ServiceWorkload) -> Needs:
         """Return what starts the service. Of a program that the recipe names itself only the agent's disk knows."""

@@ -68,6 +68,7 @@ class ServiceReport(Report):
         work, load = entry.job.work(ServiceWorkload), entry.job.load
         told: list[tuple[str, str | None]] = [("service", work.service), ("endpoint", work.endpoint)]
         told += [("driver", work.driver), ("task", work.task)]
+        told += [("restart", work.restart if work.restart != "auto" else None)]
         for word, options in (("setting", work.settings), ("option", work.options), ("prompts", work.prompts)):
             told += [(f"{word} {name}", str(value)) for name, value in options.items()]
         written = load.model_dump(mode="json", exclude_defaults=True)
@@ -99,7 +100,10 @@ class ServiceReport(Report):
     def same_work(self, entry: Entry) -> str:
         """A load is another one where anything of it differs but where it goes."""
         work = entry.job.work(ServiceWorkload)
-        return work.model_dump_json(exclude={"endpoint", "service", "settings"}) + entry.job.load.model_dump_json()
+        return (
+            work.model_dump_json(exclude={"endpoint", "service", "settings", "restart"})
+            + entry.job.load.model_dump_json()
+        )
 
     def findings(self, entries: Sequence[Entry]) -> list[str]:
         silent = [(entry.job.title, entry.result.service.notes["scorer"]) for entry in entries

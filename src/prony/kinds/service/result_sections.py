@@ -56,11 +56,23 @@ def _service(entry: Entry) -> Section | None:
         return None
     facts: list[Fact] = [
         ("service", found.name or None), ("version", found.version or None), ("endpoint", found.endpoint or None),
-        ("command", " ".join(found.command) or None),
+        ("command", " ".join(found.command) or None), ("started", _describe_starts(entry)),
     ]  # fmt: skip
     facts += [(f"setting {name}", value) for name, value in found.settings.items()]
     facts += list(found.notes.items())
     return Section(title="The service, as it told itself", facts=tuple(facts))
+
+
+def _describe_starts(entry: Entry) -> str | None:
+    """Say when Prony started the service and what that took; None where it did not, or where nothing is kept."""
+    found = entry.result.service
+    if found is None or found.restart is None:
+        return None
+    when = "before each run, with new data" if found.restart == "each-run" else "once for all runs"
+    took = [one.service_start_ms for one in entry.result.repetitions if one.service_start_ms is not None]
+    each = ", ".join(number.format_observed(one, "ms") for one in took)
+    whole = "" if found.ready_s is None else f"; {found.ready_s:.2g} s with its data the first time"
+    return f"{when}; its program served after {each}{whole}" if took else when
 
 
 def _rows(lines: list[FigureLine]) -> tuple[tuple[str, ...], ...]:

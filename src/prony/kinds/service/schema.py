@@ -41,6 +41,11 @@ class ServiceWorkload(Workload):
         default=None, min_length=1, description="the service to start; `prony services` lists them", examples=["redis"]
     )
     settings: dict[str, Option] = Field(default={}, description="of the service: configuration, model, arguments")
+    restart: Literal["auto", "each-run", "once"] = Field(
+        default="auto",
+        description="when the service is started: before each run, with its data made again, or once for all runs; "
+        "auto: before each run where that takes 2 s at most, and once for LLMs, searches and several agents",
+    )
     endpoint: str | None = Field(
         default=None,
         min_length=1,
@@ -77,6 +82,8 @@ class ServiceWorkload(Workload):
             raise ValueError("choose one of service (Prony starts it) and endpoint (it runs already)")
         if self.endpoint is not None and self.driver is None:
             raise ValueError("an endpoint needs a driver")
+        if self.service is None and self.restart == "each-run":
+            raise ValueError("restart is for a service that Prony starts, and an endpoint runs already")
         return self
 
 

@@ -66,6 +66,7 @@ class Running:
     folder: Path
     usage: Usage
     check: Callable[[], None] = field(repr=False)  # raises SutError when the service is there no more
+    has_own_port: bool = False  # and not the one that it was given: the next start will want the same
 
     @property
     def is_run_by_daemon(self) -> bool:
@@ -175,6 +176,7 @@ class ServiceHost:
             folder=self._folder,
             usage=usage,
             check=self.check,
+            has_own_port=served != port,
         )
 
     def _facts(self, endpoint: Endpoint) -> dict[str, str]:

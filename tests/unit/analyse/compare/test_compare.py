@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from lanes import THOROUGH, count_examples
 from prony.analyse.compare.compare import compare_entries
 from prony.errors import InputError
+from prony.model.clients import ServiceFacts
 from prony.model.comparison import Comparison, Conclusion, Contrast, Terms
 from prony.model.estimate import Grade, Missing, Reason, Verdict
 from prony.model.load import Load
@@ -467,6 +468,18 @@ class TestComparable:
         found = compare_entries([side("A", self.before), side("B", changed(self.after, kernel="7"))], Terms())
         (difference,) = found.matches[0].differences
         assert (difference.path, difference.baseline, difference.candidate) == ("software.kernel", "6", "7")
+        assert difference.allowed
+
+    def test_a_service_may_have_been_started_otherwise_and_that_is_shown(self) -> None:
+        older, newer = (
+            one.model_copy(update={"result": one.result.model_copy(update={"service": facts})})
+            for one, facts in (
+                (self.before, ServiceFacts(name="redis")),
+                (self.after, ServiceFacts(name="redis", restart="each-run")),
+            )
+        )
+        (difference,) = compare_entries([side("A", older), side("B", newer)], Terms()).matches[0].differences
+        assert (difference.path, difference.baseline, difference.candidate) == ("service.restart", "once", "each-run")
         assert difference.allowed
 
     @pytest.mark.parametrize(

@@ -87,6 +87,13 @@ def test_an_option_is_left_alone_where_a_recipe_set_it_or_the_service_is_of_anot
     assert newer == "no recipe can set back what differs (service, settings.config.io-threads)"
 
 
+def test_a_service_that_was_started_once_in_older_results_is_set_back_to_that() -> None:
+    key, told = "workload.restart", {"service": "redis 7.2"}
+    assert turns(version(SERVICE, told), version(SERVICE, told | {"restart": "each-run"})) == (
+        {key: "once"}, {key: "each-run"}, "restarts of the service once and each-run"
+    )  # fmt: skip
+
+
 def test_all_that_differs_is_set_at_once() -> None:
     old = version(MODEL, {"engine": "onnxruntime 1.20", "model": OLD}, isolation="fork")
     new = version(MODEL, {"engine": "onnxruntime 1.21", "model": NEW}, isolation="exec")

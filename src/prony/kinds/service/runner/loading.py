@@ -64,13 +64,16 @@ class LoadJobRun:
         self.gang = gang
         self.telemetry: list[TelemetryRow] = []
         self._base = around.base
+        self._clock = around.clock
         self._clients = around.clients
         self._scratch = scratch / job.id
         self._endpoint = Endpoint()
         self._prepared: Prepared | None = None
         self._asked: tuple[Prompt, ...] = ()
         self._cache = PromptCache(job.load, chosen.driver, gang) if chosen.task is not None else None
+        self._is_cache_filled = False
         self.schedule: LoadSchedule | None = None
+        self.prepare_s = 0.0
 
     @property
     def repetitions(self) -> tuple[Repetition, ...]:
@@ -82,28 +85,40 @@ class LoadJobRun:
 
     def prepare(self, endpoint: Endpoint) -> None:
         """Make the schedule and every request."""
-        load, chosen = self.job.load, self.chosen
+        load, begin_ns = self.job.load, self._clock.monotonic_ns()
         self._scratch.mkdir(parents=True, exist_ok=True)
-        self._endpoint = endpoint
         self.schedule = plan(load, base=self._base) if load.search is None else None
-        count = self.schedule.total if self.schedule is not None else None
-        self._asked = self._prompts(count)
+        self._asked = self._prompts(self.schedule.total if self.schedule is not None else None)
+        self._prepared = self._make_requests(endpoint)
+        if self._prepared.command and load.way != "closed":
+            raise InputError(f"a command is run once for each user: load.closed, not load.{load.way}", code="recipe")
+        if self._cache is not None:
+            self._cache.agree_on_salt(self._asked)
+        if self.gang is not None and self.schedule is not None:
+            self.gang.agree_on_shares(self._processes(self.schedule) or 1)
+        self.prepare_s = (self._clock.monotonic_ns() - begin_ns) / 1e9
+
+    def prepare_again(self, endpoint: Endpoint) -> None:
+        """Make the same requests, and what they need at the endpoint, for a server that was started anew."""
+        # What the last driver made is gone with its server, and nobody is to look for it there.
+        self.chosen = replace(self.chosen, driver=type(self.chosen.driver)())
+        self._prepared, self._is_cache_filled = None, False
+        if self._cache is not None:
+            self._cache.driver = self.chosen.driver
+        self._prepared = self._make_requests(endpoint)
+
+    def _make_requests(self, endpoint: Endpoint) -> Prepared:
+        self._endpoint = endpoint
         wants = Wants(
             endpoint=endpoint,
-            options=chosen.options,
-            seed=load.seeds.prompts,
-            count=count,
+            options=self.chosen.options,
+            seed=self.job.load.seeds.prompts,
+            count=self.schedule.total if self.schedule is not None else None,
             prompts=self._asked,
             scratch=self._scratch,
             base=self._base,
         )
-        self._prepared = chosen.driver.prepare(wants)
-        if self._prepared.command and load.way != "closed":
-            raise InputError(f"a command is run once for each user: load.closed, not load.{load.way}", code="recipe")
-        if self._cache is not None:
-            self._cache.agree_on_salt(wants.prompts)
-        if self.gang is not None and self.schedule is not None:
-            self.gang.agree_on_shares(self._processes(self.schedule) or 1)
+        return self.chosen.driver.prepare(wants)
 
     def _processes(self, schedule: LoadSchedule) -> int | None:
         """Return how many processes send from here; None: as many as it takes."""
@@ -166,7 +181,7 @@ class LoadJobRun:
 
     def _plan_run(self, prepared: Prepared, schedule: LoadSchedule, load: Load, index: int, seen: SeenLoad) -> LoadPlan:
         """Return what a run needs, when all that the recipe wants done about the server's cache is done."""
-        if load.cache == "warm" and not index:
+        if load.cache == "warm" and not self._is_cache_filled:
             self._fill_cache(prepared, seen)
         salt = self._cache.begin_run(index) if self._cache is not None else ""
         share = self.gang.share if self.gang is not None else None
@@ -174,7 +189,9 @@ class LoadJobRun:
         return LoadPlan(prepared, self._endpoint, schedule, load, scratch, processes, self._clients, share, salt)
 
     def _fill_cache(self, prepared: Prepared, seen: SeenLoad) -> None:
-        """Send every prompt once, so that the first run meets a warm cache as the others do; nothing of it is kept."""
+        """Send every prompt once, so that the first run of a server meets a warm cache as the others do.
+
+        Nothing of it is kept."""
         users = min(self.job.load.users.concurrency, _MOST_FILLING, len(prepared.requests))
         ways = dict.fromkeys(WAYS) | {"closed": Closed(concurrency=users), "duration": None}
         once = self.job.load.model_copy(update=ways | {"requests": len(prepared.requests)})
@@ -184,6 +201,7 @@ class LoadJobRun:
         )
         try:
             generate(plan_once, stop_asked=seen.stop_asked)
+            self._is_cache_filled = True
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
@@ -263,9 +281,12 @@ class LoadJobRun:
             append_answers(self.folder.path, kept.close(which.tolist()))
         return digests
 
-    def finish(self) -> str:
-        """Remove what was made at the endpoint; return what could not be."""
+    def finish(self, *, clean_up: bool = True) -> str:
+        """Remove what was made at the endpoint; return what could not be. A server that is started anew for each run
+        takes it along, so nothing is to `clean_up` there."""
         shutil.rmtree(self._scratch, ignore_errors=True)
+        if not clean_up:
+            return ""
         try:
             self.chosen.driver.finish()
         except (PronyError, OSError) as exc:

@@ -48,7 +48,7 @@ class PromptCache:
 
     def __init__(self, load: Load, driver: Driver, gang: Gang | None) -> None:
         self._load = load
-        self._driver = driver
+        self.driver = driver
         self._gang = gang
         self._is_first = gang is None or gang.part.index == 0
         self._salt = ""
@@ -87,12 +87,12 @@ class PromptCache:
         return self._facts.model_copy(update=changes)
 
     def _reset(self) -> dict[str, str]:
-        if not isinstance(self._driver, ControlsCache):
-            return {"reset_failure": f"the driver {self._driver.name} knows of no way to empty a cache"}
+        if not isinstance(self.driver, ControlsCache):
+            return {"reset_failure": f"the driver {self.driver.name} knows of no way to empty a cache"}
         try:
-            return {"reset_by": self._driver.reset_cache()}
+            return {"reset_by": self.driver.reset_cache()}
         except PronyError as exc:
             return {"reset_failure": exc.message}
 
     def _counts(self) -> CacheCounts | None:
-        return self._driver.read_cache_counts() if isinstance(self._driver, ControlsCache) else None
+        return self.driver.read_cache_counts() if isinstance(self.driver, ControlsCache) else None

@@ -1,6 +1,6 @@
 """Run jobs that load a service and write their result folders.
 
-Jobs that want the same service share one, and take turns on it.
+Jobs that want the same service share one, and take turns on it, or have a new start of it before each run.
 
 A search's next load is chosen from its probes, each judged on its requests.
 """
@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
@@ -24,6 +24,7 @@ from prony.instruments.window import Window
 from prony.instruments.within_limit import counts_within
 from prony.kinds.service.prepare import Chosen, chosen
 from prony.kinds.service.runner.loading import LoadJobRun, SeenLoad, check_answers
+from prony.kinds.service.runner.scene import Scene, ServiceStarter
 from prony.kinds.service.schema import ServiceWorkload
 from prony.load.endpoint import parse_endpoint
 from prony.load.search import plan_search, probe_load, slo_as_shares
@@ -32,9 +33,6 @@ from prony.model.event import Event, Live
 from prony.model.job import Job
 from prony.model.load import Load
 from prony.model.result import Failure, Repetition, Result
-from prony.ports.driver import Endpoint
-from prony.ports.service import read_back_options
-from prony.runner.containers import engine_at_hand, image_digests
 from prony.runner.context import RunContext, Stopped, failure_of
 from prony.runner.folder import ResultFolder, begin_folders
 from prony.runner.gang import Gang, gang_of
@@ -42,26 +40,13 @@ from prony.runner.load_telemetry import LoadTelemetry, MetricsPage
 from prony.runner.observer import open_probes
 from prony.runner.scorer import score_by_recipe
 from prony.runner.turns import is_never_quiet, take_turns, wants_replacement, why_made_again
-from prony.runner.watch_machine import MachineWatch
 
 if TYPE_CHECKING:
     from prony.ports.probe import Probe
-    from prony.runner.services.host import Running
 
 
 _GIVE_UP_AFTER = 2
-_SHARED = "clients of other agents ran on this machine, so what they use cannot be told from what others use"
-
-
-@dataclass(frozen=True)
-class _Scene:
-    """What a group of jobs loads: a service that was started, or an endpoint that was there."""
-
-    endpoint: Endpoint
-    facts: ServiceFacts
-    metrics_url: str
-    running: Running | None = None
-    is_shared: bool = False  # with other agents of a gang, on this very machine
+_START = "start"  # the phase of a failure to start the service
 
 
 class ServiceRunner:
@@ -93,19 +78,22 @@ class ServiceRunner:
         try:
             with ExitStack() as stack:
                 placed = [pair for group in groups for pair in self._open_group(stack, group)]
+                _decide_restarts(placed)
+                for pair in placed:
+                    self._begin(*pair)
                 searches = {id(one): Searching(one.job.load) for one, _ in placed if one.job.load.search is not None}
                 take_turns(
                     placed, lambda pair: self._again(*pair, searches.get(id(pair[0]))),
                     seed=folders[0].job.seed, stop_asked=self.around.stop_asked,
                 )  # fmt: skip
-                for course, _ in placed:
-                    self._finish(course)
+                for course, scene in placed:
+                    self._finish(course, scene)
         except Stopped:
             self._give_up(folders, Failure(code="cancelled", message="stopped before it began", whose="prony"))
         except PronyError as exc:
-            self._give_up(folders, failure_of(exc, phase="start"))
+            self._give_up(folders, failure_of(exc, phase=_START))
 
-    def _open_group(self, stack: ExitStack, folders: Sequence[ResultFolder]) -> Iterator[tuple[LoadJobRun, _Scene]]:
+    def _open_group(self, stack: ExitStack, folders: Sequence[ResultFolder]) -> Iterator[tuple[LoadJobRun, Scene]]:
         """Start what the jobs of one group share and get each ready; yield those that are, with what they load."""
         picked = [chosen(folder.job.work(ServiceWorkload)) for folder in folders]
         gangs = [gang_of(folder.job, self.around.emit, self.around.stop_asked) for folder in folders]
@@ -116,7 +104,7 @@ class ServiceRunner:
                 yield course, scene
 
     @contextmanager
-    def _scene(self, folder: ResultFolder, picked: Chosen, gang: Gang | None) -> Iterator[_Scene]:
+    def _scene(self, folder: ResultFolder, picked: Chosen, gang: Gang | None) -> Iterator[Scene]:
         """Give what is loaded. The first of a gang starts it; the others only hear where it is."""
         if gang is None:
             with self._own_scene(folder, picked) as scene:
@@ -124,48 +112,30 @@ class ServiceRunner:
         elif gang.part.index == 0:
             with self._own_scene(folder, picked) as scene:
                 gang.agree_on_endpoint(scene.endpoint)
-                yield replace(scene, is_shared=gang.is_one_machine)
+                scene.is_shared = gang.is_one_machine
+                yield scene
         else:
             url = folder.job.work(ServiceWorkload).endpoint
             endpoint = gang.agree_on_endpoint(None)
             facts = ServiceFacts(endpoint=_show_endpoint(url) if url else "")
-            yield _Scene(endpoint, facts, "", is_shared=gang.is_one_machine)
+            yield Scene(endpoint, facts, "", is_shared=gang.is_one_machine)
 
     @contextmanager
-    def _own_scene(self, folder: ResultFolder, picked: Chosen) -> Iterator[_Scene]:
+    def _own_scene(self, folder: ResultFolder, picked: Chosen) -> Iterator[Scene]:
         workload, job = folder.job.work(ServiceWorkload), folder.job
         if picked.service is None:
             url = workload.endpoint or ""
-            yield _Scene(
+            yield Scene(
                 parse_endpoint(url, self.around.base),
                 ServiceFacts(endpoint=_show_endpoint(url)),
                 workload.metrics_url or "",
             )
             return
-        from prony.runner.services.host import start_service
-
         self.around.say("prepare", job, message=f"starting {workload.service}")
-        starting = start_service(
-            picked.service,
-            picked.settings,
-            log=folder.path / "logs" / "service.log",
-            base=self.around.base,
-            stop_asked=self.around.stop_asked,
-            timeout_s=job.limits.timeout / 1e9,
-        )
-        with starting as running:
-            told = dict(running.facts)
-            facts = ServiceFacts(
-                name=workload.service or "",
-                version=told.pop("version", ""),
-                settings=told | _image_of(workload),
-                settable=read_back_options(picked.service.Options, told),
-                command=tuple(running.command),
-                pid=running.pid,
-            )
-            yield _Scene(running.endpoint, facts, workload.metrics_url or running.metrics_url, running)
+        with ServiceStarter(job, picked, self.around) as starter:
+            yield starter.open_scene(folder.path / "logs" / "service.log")
 
-    def _prepare(self, scene: _Scene, folder: ResultFolder, picked: Chosen, gang: Gang | None) -> LoadJobRun | None:
+    def _prepare(self, scene: Scene, folder: ResultFolder, picked: Chosen, gang: Gang | None) -> LoadJobRun | None:
         job = folder.job
         self.around.say("prepare", job, message="making requests")
         course = LoadJobRun(folder, picked, self.around, scratch=self._scratch, gang=gang)
@@ -177,62 +147,111 @@ class ServiceRunner:
         if self.around.prepare_job(folder, prepare) is None:
             course.finish()
             return None
-        facts = scene.facts.model_copy(update={"notes": scene.facts.notes | course.notes})
-        folder.update(service=facts)
-        folder.save()
-        self.around.say("started", job, total=_count_runs(job))
+        scene.prepared.add(job.id)
         return course
+
+    def _begin(self, course: LoadJobRun, scene: Scene) -> None:
+        """Write down what the job loads before its first run."""
+        facts = scene.facts.model_copy(update={"notes": scene.facts.notes | course.notes})
+        if scene.starter is not None:
+            restart, ready_s = "each-run" if scene.restarts else "once", scene.start_s + course.prepare_s
+            facts = facts.model_copy(update={"restart": restart, "ready_s": ready_s})
+        course.folder.update(service=facts)
+        course.folder.save()
+        self.around.say("started", course.job, total=_count_runs(course.job))
 
     # Turns
 
-    def _again(self, course: LoadJobRun, scene: _Scene, search: Searching | None) -> bool:
+    def _again(self, course: LoadJobRun, scene: Scene, search: Searching | None) -> bool:
         """Carry out one more run where one is wanted; return whether another may be."""
-        if _hopeless(course):
+        if _hopeless(course) or (search is None and not _wants_run(course)):
             return False
-        if search is not None:
-            probe = search.next()
-            if probe is None:
-                return False
-            repetition = self._repeat(course, scene, probe)
-            search.tell(probe.level, course.folder.requests_part(repetition.index), repetition)
-            return True
-        if not _wants_run(course):
+        try:
+            return self._run_once(course, scene, search)
+        except Stopped:  # while its service was started again: the runs that there are count
             return False
-        self._repeat(course, scene, None)
-        return _wants_run(course)
 
-    def _repeat(self, course: LoadJobRun, scene: _Scene, probe: Probed | None) -> Repetition:
+    def _run_once(self, course: LoadJobRun, scene: Scene, search: Searching | None) -> bool:
+        if search is None:
+            self._repeat(course, scene, None)
+            return _wants_run(course)
+        probe = search.next()
+        if probe is None:
+            return False
+        repetition = self._repeat(course, scene, probe)
+        search.tell(probe.level, course.folder.requests_part(repetition.index), repetition)
+        return True
+
+    def _repeat(self, course: LoadJobRun, scene: Scene, probe: Probed | None) -> Repetition:
         job, index = course.job, len(course.repetitions)
         total = max(_count_runs(job), index + 1)
         self.around.say("repetition", job, done=index, total=total)
+        repetition = self._renew_and_load(course, scene, probe)
+        course.folder.add(repetition)
+        trouble = why_made_again(repetition)
+        self.around.say("repetition", job, done=index + 1, total=total, state=repetition.state, message=trouble)
+        return repetition
+
+    def _renew_and_load(self, course: LoadJobRun, scene: Scene, probe: Probed | None) -> Repetition:
+        """Start the service again where this run wants it new, then load it; what fails of either is this run's."""
+        index, level = len(course.repetitions), None if probe is None else probe.level
+        if scene.restarts and not scene.is_new_for(course.job):
+            started_at = self.around.clock.now()
+            try:
+                self._start_again(course, scene)
+            except PronyError as exc:
+                failure = failure_of(exc, phase=_START)
+                return Repetition(index=index, state="failed", started_at=started_at, failure=failure, level=level)
+        is_new, scene.was_loaded = not scene.was_loaded, True
+        repetition = self._load(course, scene, probe)
+        if scene.running is None or not is_new:
+            return repetition
+        return repetition.model_copy(update={"service_start_ms": scene.running.started_ms})
+
+    def _start_again(self, course: LoadJobRun, scene: Scene) -> None:
+        """Give a run a new start of its service, with its data made again; none of it is measured.
+
+        Raises:
+            Stopped: Somebody asked to stop meanwhile.
+        """
+        log = course.folder.path / "logs" / f"service-{len(course.repetitions) + 1}.log"
+        try:
+            scene.start_again(log)
+            with self.around.interruptible():
+                course.prepare_again(scene.endpoint)
+        except PronyError as exc:
+            if self.around.stop_asked():
+                raise Stopped from exc
+            raise
+        scene.prepared.add(course.job.id)
+
+    def _load(self, course: LoadJobRun, scene: Scene, probe: Probed | None) -> Repetition:
+        """Carry out one whole load, with the machine's canary before and after it."""
+        job, index = course.job, len(course.repetitions)
         started_at, client, before = self.around.clock.now(), None, read_canary()
         page = MetricsPage(scene.metrics_url) if scene.metrics_url else None
         running = scene.running
         own = (None, None) if running is None or scene.is_shared else (running.cpu_s, running.rss_mib)
-        beside = LoadTelemetry(self._probes, page, _watch(scene), *own)
+        beside = LoadTelemetry(self._probes, page, scene.watch(), *own)
         seen = SeenLoad(lambda live: self._live(job, live), self.around.stop_asked)
         load, level = (job.load, None) if probe is None else (probe.load, probe.level)
         try:
             repetition = course.run(load, beside, seen, started_at, level=level)
             client = repetition.client
-            if scene.running is not None:
-                scene.running.check()  # one that died under the load failed, however many answers it gave before
+            if running is not None:
+                running.check()  # one that died under the load failed, however many answers it gave before
             check_answers(repetition)
         except PronyError as exc:
             failure = failure_of(exc, phase="load")
             repetition = Repetition(
                 index=index, state="failed", started_at=started_at, failure=failure, client=client, level=level
             )
-        canaries = {"canary_before": before, "canary_after": read_canary()}
-        course.folder.add(repetition := repetition.model_copy(update=canaries))
-        trouble = why_made_again(repetition)
-        self.around.say("repetition", job, done=index + 1, total=total, state=repetition.state, message=trouble)
-        return repetition
+        return repetition.model_copy(update={"canary_before": before, "canary_after": read_canary()})
 
     # Ends
 
-    def _finish(self, course: LoadJobRun) -> None:
-        left = course.finish()
+    def _finish(self, course: LoadJobRun, scene: Scene) -> None:
+        left = course.finish(clean_up=not scene.restarts)
         if left:
             course.folder.update(service=_add_note(course.folder.result, "left behind", left))
         self._score(course)
@@ -265,7 +284,7 @@ def _groups(folders: Sequence[ResultFolder]) -> list[list[ResultFolder]]:
     groups: dict[str, list[ResultFolder]] = {}
     for folder in folders:
         work = folder.job.work(ServiceWorkload)
-        groups.setdefault(json.dumps([work.service, work.settings, work.endpoint]), []).append(folder)
+        groups.setdefault(json.dumps([work.service, work.settings, work.endpoint, work.restart]), []).append(folder)
     return list(groups.values())
 
 
@@ -276,14 +295,17 @@ def _stages(folders: Sequence[ResultFolder]) -> list[list[list[ResultFolder]]]:
     return [groups] if is_duet else [[group] for group in groups]
 
 
-def _watch(scene: _Scene) -> MachineWatch:
-    """Return what watches the machine: a service that was started here is among our own processes, unless a daemon
-    runs it."""
-    if scene.is_shared:
-        return MachineWatch(blind=_SHARED)
-    if scene.running is not None and not scene.running.is_run_by_daemon:
-        return MachineWatch()
-    return MachineWatch(scene.endpoint)
+def _decide_restarts(placed: Sequence[tuple[LoadJobRun, Scene]]) -> None:
+    """Say of each service whether every run gets a new start. Jobs that take turns have the same where their recipes
+    leave it open: a side of a duet that is started more often than the other would be no fair one."""
+    words = [course.job.work(ServiceWorkload).restart for course, _ in placed]
+    all_quick = all(
+        scene.is_quick_to_restart(course.job, asks=course.chosen.task is not None, prepare_s=course.prepare_s)
+        for (course, scene), word in zip(placed, words, strict=True)
+        if word == "auto"
+    )
+    for (_, scene), word in zip(placed, words, strict=True):
+        scene.restarts = scene.starter is not None and (word == "each-run" or (word == "auto" and all_quick))
 
 
 def _count_runs(job: Job) -> int:
@@ -301,22 +323,19 @@ def _wants_run(course: LoadJobRun) -> bool:
 
 
 def _hopeless(course: LoadJobRun) -> bool:
-    """Would another run say the same? One that failed for one of a gang is none for the others either."""
+    """Would another run say the same? One that failed for one of a gang is none for the others either, and a service
+    that did not start twice in a row will not."""
     done = course.repetitions
     if course.gang is not None:
         return any(one.state == "failed" for one in done)
-    return len(done) >= _GIVE_UP_AFTER and all(one.state == "failed" for one in done)
+    latest = [one.failure for one in done[-_GIVE_UP_AFTER:]]
+    never_starts = all(failure is not None and failure.phase == _START for failure in latest)
+    return len(done) >= _GIVE_UP_AFTER and (never_starts or all(one.state == "failed" for one in done))
 
 
 def _add_note(result: Result, name: str, text: str) -> ServiceFacts:
     facts = result.service or ServiceFacts()
     return facts.model_copy(update={"notes": facts.notes | {name: text}})
-
-
-def _image_of(workload: ServiceWorkload) -> dict[str, str]:
-    """Return which image the service runs in, where it is one."""
-    image, engine = workload.settings.get("image"), engine_at_hand()
-    return image_digests({image: engine}) if isinstance(image, str) and engine is not None else {}
 
 
 def _show_endpoint(url: str) -> str:
