@@ -5,7 +5,8 @@
 Needs a CUDA device and PyTorch. The checks, by name: `mlp` (four layers of 8192 x 8192 in bf16: inference, device time
 and energy against a loop with events and a loop with a wait after each call), `small` (twenty narrow layers at batch 1:
 launch-bound, and how much a graph saves), `copies` (outputs on the host in pinned memory), `foreign` (a second process
-on the card is noticed), `same` (two runs one after the other agree), `hardware` (the memory's bandwidth and a bf16
+on the card is noticed), `same` (two runs agree; with --folder the first is kept there, and a later call makes the
+second, on the same card), `hardware` (the memory's bandwidth and a bf16
 product against plain loops of PyTorch), `canary` (how steady the fixed work is on a quiet card, and that it alone
 notices a second process), `onnxruntime` (ResNet-50 at batch 32 on its CUDA provider against a loop with bound inputs
 and outputs; needs onnxruntime-gpu and onnx), `bottleneck` (loads on a served model whose limit is known; with --out the
@@ -53,7 +54,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="prony-gpu-") as scratch:
         folder = options.folder or Path(scratch)
         os.environ.setdefault("PRONY_HOME", str(Path(scratch) / "home"))
-        checks = CHECKS | {"bottleneck": partial(check_bottleneck, out=options.out)}
+        same = partial(check_same, later=options.folder is not None)
+        checks = CHECKS | {"bottleneck": partial(check_bottleneck, out=options.out), "same": same}
         outcomes = [checks[name](torch, folder) for name in names or checks]
     return 0 if all(outcomes) else 1
 
@@ -238,7 +240,7 @@ def check_foreign(torch: Any, folder: Path) -> bool:
     model = _export(torch, folder, _WIDTH, _LAYERS, _WIDTH, relu=False)
     other = subprocess.Popen([sys.executable, "-c", _BUSY])
     try:
-        recipe = _recipe("foreign", model, measure={"repeats": 4, "runs": 50, "warmup": 20})
+        recipe = _recipe("foreign", model, measure={"repeats": 10, "runs": 50, "warmup": 20})
         (job,) = _run_prony(recipe, folder).values()
     finally:
         other.kill()
@@ -251,12 +253,30 @@ def check_foreign(torch: Any, folder: Path) -> bool:
     )
 
 
-def check_same(torch: Any, folder: Path) -> bool:
-    """Two runs one after the other agree."""
+def check_same(torch: Any, folder: Path, *, later: bool = False) -> bool:
+    """Two runs agree: one after the other, or this one and the one that an earlier call kept in the folder."""
+    kept = folder / "same.json"
+    if not kept.exists():
+        kept.write_text(json.dumps(_read_same(torch, folder, "first")))
+        if later:
+            return _say(f"the first of two runs is kept in {kept}; call again for the second", is_good=True)
+    first, second = json.loads(kept.read_text()), _read_same(torch, folder, "second")
+    if first["card"] != second["card"]:
+        return _say(f"the first run was on {first['card']}, this one on {second['card']}", is_good=False)
+    apart_min = (second["at_s"] - first["at_s"]) / 60
+    print(f"      {apart_min:.1f} minutes apart on {first['card']}: {first['interval']} and {second['interval']} ms")
+    return _near("the same again", second["inference_ms"], first["inference_ms"], 0.015)
+
+
+def _read_same(torch: Any, folder: Path, turn: str) -> dict[str, Any]:
+    """Measure the model of `mlp` once; return its number, the card's UUID and the time."""
     model = _export(torch, folder, _WIDTH, _LAYERS, _WIDTH, relu=False)
-    jobs = [next(iter(_run_prony(_recipe(f"same-{turn}", model), folder).values())) for turn in (1, 2)]
-    first, second = (_value(job, "inference_ms.p50") for job in jobs)
-    return _near("the same again", second, first, 0.015)
+    (job,) = _run_prony(_recipe(f"same-{turn}", model), folder).values()
+    found = job["estimates"]["inference_ms.p50"]
+    return {
+        "at_s": time.time(), "card": str(torch.cuda.get_device_properties(0).uuid), "inference_ms": found["value"],
+        "interval": f"{found['value']:.4f} [{found['low']:.4f}, {found['high']:.4f}]",
+    }  # fmt: skip
 
 
 _PLAIN_LOOPS = """
@@ -383,6 +403,7 @@ def _canary_readings(job: dict[str, Any]) -> list[dict[str, float]]:
 # By what a served model does: the limit that must be told at the highest load.
 _LIMITS = {
     "compute": ("server", "gpu compute"), "memory": ("server", "gpu bandwidth"), "queue": ("server", "queue"),
+    "client": ("client", "cpu"),
 }  # fmt: skip
 _USERS = (1, 4, 16)
 _KEPT = re.compile(
@@ -416,9 +437,11 @@ def _served_recipe(mode: str) -> dict[str, Any]:
         "command": [sys.executable, str(server.absolute()), "--port", "{port}", "--mode", mode],
         "endpoint": f"{here}/", "ready": f"{here}/ready", "metrics_url": f"{here}/metrics",
     }  # fmt: skip
+    # With one process for each few users, the clients of this machine would read as much as the server can send.
+    clients = {"clients": {"processes": 1}} if mode == "client" else {}
     return {
         "name": f"served-{mode}", "workload": {"kind": "service", "service": "command", "settings": settings},
-        "load": {"closed": {"concurrency": 1}, "duration": "6s", "repeats": 2},
+        "load": {"closed": {"concurrency": 1}, "duration": "6s", "repeats": 2} | clients,
         "matrix": {"load.closed.concurrency": list(_USERS)},
     }  # fmt: skip
 

@@ -1,10 +1,10 @@
 """Serve a model of known limits from a GPU, for sweeps whose bottleneck is known.
 
-    python benchmarks/gpu_server.py --port PORT --mode compute|memory|queue
+    python benchmarks/gpu_server.py --port PORT --mode compute|memory|queue|client
 
 `compute` multiplies large batches (the tensor cores are the limit), `memory` single vectors with weights far larger
-than the cache (the memory's bandwidth is), and `queue` does one request at a time and mostly sleeps (its own setting
-is).
+than the cache (the memory's bandwidth is), `queue` does one request at a time and mostly sleeps (its own setting is),
+and `client` computes little and answers with many bytes (a single client that reads them is).
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import Any
 
 _WIDTH = 8192
 # By mode: rows of the input, weights of 8192 x 8192 in bf16, and how often one request goes through all of them.
-_SIZES = {"compute": (4096, 4, 2), "memory": (1, 16, 8), "queue": (1, 1, 1)}
+_SIZES = {"compute": (4096, 4, 2), "memory": (1, 16, 8), "queue": (1, 1, 1), "client": (1, 1, 1)}
 _SLEEP_S = 0.01
+_LARGE_ANSWER = bytes(8 * 2**20)
 
 
 class Work:
@@ -69,6 +70,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     work: Work
+    answer = b"done\n"
 
     def do_GET(self) -> None:
         if self.path == "/metrics":
@@ -77,7 +79,7 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(b"yes\n")
         else:
             self.work.serve()
-            self._answer(b"done\n")
+            self._answer(self.answer)
 
     do_POST = do_GET  # noqa: N815
 
@@ -110,6 +112,8 @@ def main() -> None:
     for _ in range(3):
         run()
     Handler.work = Work(run)
+    if options.mode == "client":
+        Handler.answer = _LARGE_ANSWER
     Server(("127.0.0.1", options.port), Handler).serve_forever()
 
 

@@ -18,7 +18,7 @@ from prony.store import transfer
 from prony.store.store import Store
 
 TARGET = Path(__file__).parents[1] / "src" / "prony" / "app" / ARCHIVE
-_TEXTS = (".json", ".yaml", ".toml")
+_TEXTS = (".json", ".yaml", ".toml", ".log")
 
 
 def main() -> None:

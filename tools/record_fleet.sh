@@ -21,7 +21,7 @@ $prony run recipes/summarize-fleet.yaml --detach --set "workload.model=$model" -
 
 jobs_left() { $prony jobs --json | python3 -c "
 import json, sys
-print(sum(one['title'].endswith('unit=$1') and one['state'] in ('waiting', 'leased') for one in json.load(sys.stdin)))"; }
+print(sum('unit=$1,' in one['title'] and one['state'] in ('waiting', 'leased') for one in json.load(sys.stdin)))"; }
 
 offer() { # NAME UNIT PRICE VARIABLE=VALUE
   env "$4" $prony agent start --name "$1" --device-name "$1" --kinds llm --model-folders "$(dirname "$model")" \
@@ -29,7 +29,7 @@ offer() { # NAME UNIT PRICE VARIABLE=VALUE
   local agent=$!
   until [ "$(jobs_left "$2")" = 0 ]; do
     kill -0 $agent || exit 1
-    sleep 8
+    sleep 3
   done
   kill -TERM $agent
   wait $agent || true

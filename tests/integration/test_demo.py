@@ -11,6 +11,7 @@ import sys
 import tarfile
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -35,12 +36,28 @@ def test_a_demo_has_an_agent_and_experiments_and_leaves_nothing_behind(tmp_path:
             shown = client.get("/api/v1/experiments").json()["items"]
             assert len(shown) == said.count("recorded experiment ") >= 3
             wait_for(lambda: active_agents(client) == ["demo"], "the agent", WITHIN_S)
+            check_summaries_of_a_fleet(client, shown)
     finally:
         process.send_signal(signal.SIGINT)
     assert process.wait(WITHIN_S) == 130
     process.stdout.close()
     assert not place.exists()
     wait_for(lambda: not runs_with(said), "the end of the agent", WITHIN_S)
+
+
+def check_summaries_of_a_fleet(client: httpx.Client, shown: list[dict[str, Any]]) -> None:
+    """One model on a CPU and on an H200: quality, speed and cost of each, and watts where a counter was."""
+    (one,) = (item["experiment"]["id"] for item in shown if item["experiment"]["name"] == "summarize-fleet")
+    asked = {"ids": one, "rows": "unit", "columns": "engine", "metric": "rouge_1.mean"}
+    found = client.get("/api/v1/matrix", params=asked).json()
+    cells = {(cell["row"], cell["column"]): cell for cell in found["cells"] if cell["worths"]}
+    assert set(cells) == {("cpu", "llamacpp"), ("cpu", "transformers"), ("cuda", "transformers")}
+    assert all(0.2 < cell["estimate"]["value"] < 0.6 for cell in cells.values())
+    worths = {where: cell["worths"][0] for where, cell in cells.items()}
+    assert {where[0]: worth["price"]["per_hour"] for where, worth in worths.items()} == {"cpu": 0.6, "cuda": 3.8}
+    assert all(worth["per_million"]["value"] > 0 for worth in worths.values())
+    assert 70 < worths["cuda", "transformers"]["power_w"]["value"] < 700
+    assert "cpu × llamacpp, cpu × transformers: no energy counter here." in found["notes"]
 
 
 def start_demo(tmp_path: Path) -> subprocess.Popen[str]:
@@ -94,7 +111,9 @@ def test_a_named_home_is_kept_and_its_recordings_are_whole_and_valid(tmp_path: P
         assert os.environ["PRONY_HOME"] == str(home.root)
     listed = json.loads(call_prony("list", "--json", environment=os.environ | {"PRONY_HOME": str(home.root)}).stdout)
     assert len(listed) >= 3
-    assert {one["worst_grade"] for one in listed} == {"valid"}
+    grades = {one["name"]: one["worst_grade"] for one in listed}
+    # One of three jobs on the machine with the GPU varies by more than 10 % from run to run.
+    assert grades == {"quickstart": "valid", "summarize-fleet": "suspect"}
     assert len(files("prony.app").joinpath(ARCHIVE).read_bytes()) < 400_000
 
 

@@ -324,6 +324,17 @@ def _apart(best: Estimate, other: Estimate, sign: int) -> bool:
     return their_low > high if sign > 0 else their_high < low
 
 
+def _worth_notes(cells: Sequence[MatrixCell]) -> list[str]:
+    """Return why a cost or a power is missing, with the cells of which it is said where it is not said of all."""
+    by_note: dict[str, list[str]] = {}
+    for cell in cells:
+        for note in dict.fromkeys(worth.note for worth in cell.worths if worth.note):
+            by_note.setdefault(note, []).append(f"{cell.row} × {cell.column}")
+    return [
+        f"{note}." if len(names) == len(cells) else f"{', '.join(names)}: {note}." for note, names in by_note.items()
+    ]
+
+
 def _notes(cells: Sequence[MatrixCell], jobs: Sequence[Priced]) -> list[str]:
     told: list[str] = []
     works = list(dict.fromkeys(cell.work for cell in cells if cell.estimate is not None))
@@ -338,4 +349,4 @@ def _notes(cells: Sequence[MatrixCell], jobs: Sequence[Priced]) -> list[str]:
     if void:
         told.append(f"Void, so they compete for nothing: {', '.join(void)}.")
     told += [f"{cell.row} × {cell.column}: {cell.note}." for cell in cells if cell.note]
-    return told + list(dict.fromkeys(f"{worth.note}." for cell in cells for worth in cell.worths if worth.note))
+    return told + _worth_notes([cell for cell in cells if cell.worths])

@@ -11,6 +11,8 @@ from prony.model.result import Phase, Repetition
 
 _KIB_PER_MIB = 1024
 _SHORTEST_FOR_ENERGY_NS = 500_000_000
+# The energy counter of a card steps ten times a second: two seconds give 5 %.
+_SHORTEST_FOR_GPU_ENERGY_NS = 2_000_000_000
 _NS_PER_S = 1e9
 _NO_PHASE = Phase(begin_ns=0, end_ns=0, cpu_ns=0)
 
@@ -47,7 +49,7 @@ def run_estimates(
 ) -> EstimateSet:
     """Return throughput, CPU time, memory and energy; a counter that the machine lacks leaves no entry."""
     rates = [_throughput_per_s(repetition, runs[repetition.index], batch_size) for repetition in selection.used]
-    used = [on_cpu(repetition) if unit == "cpu" else _on_own_card(repetition) for repetition in selection.used]
+    used = [on_cpu(repetition) if unit == "cpu" else on_own_card(repetition) for repetition in selection.used]
     known = [rate for rate in rates if rate is not None]
     found = single_estimates("throughput_per_s", known, "runs", full=True, is_stopped=is_stopped)
     for metric, reading in _READINGS.items():
@@ -62,7 +64,7 @@ def on_cpu(repetition: Repetition) -> Repetition:
     return repetition.model_copy(update={"energy_j": energy, "vram_peak_mib": None})
 
 
-def _on_own_card(repetition: Repetition) -> Repetition:
+def on_own_card(repetition: Repetition) -> Repetition:
     """Return it without the joules of cards that are not the job's; with several cards and none known, without any."""
     cards = [name for name in repetition.energy_j if name.startswith("gpu")]
     own = repetition.gpu.card if repetition.gpu is not None else ""
@@ -114,12 +116,18 @@ def _energy_each_j(repetition: Repetition) -> float | None:
 
 
 def power_w(repetition: Repetition) -> float | None:
-    """Return the mean power of the measured phase, of a device while it worked back to back; None without a counter."""
-    if (gpu := repetition.gpu) is not None:
+    """Return the mean power of a device while it worked back to back, else of the measured phase; None if unknown.
+
+    Language models have no phase of work back to back: all of what they do is measured.
+    """
+    gpu = repetition.gpu
+    if gpu is not None and (gpu.energy_j is not None or "sustained" in repetition.phases):
         return gpu.energy_j / gpu.energy_window_s if gpu.energy_j is not None and gpu.energy_window_s else None
-    energy, phase = energy_j(repetition), _measure(repetition)
+    energy, phase = energy_j(on_own_card(repetition)), _measure(repetition)
     window_ns = phase.end_ns - phase.begin_ns
-    return energy / (window_ns / _NS_PER_S) if energy is not None and window_ns > 0 else None
+    if energy is None or window_ns <= 0 or (gpu is not None and window_ns < _SHORTEST_FOR_GPU_ENERGY_NS):
+        return None
+    return energy / (window_ns / _NS_PER_S)
 
 
 def sustained_s(repetition: Repetition) -> float | None:

@@ -98,6 +98,7 @@ def test_what_of_a_busy_gpu_was_full_is_told_where_its_driver_tells(shares: Mapp
 
 RECORDED = {
     "compute": ("server", "gpu compute"), "memory": ("server", "gpu bandwidth"), "queue": ("server", "queue"),
+    "client": ("client", "cpu"),
 }  # fmt: skip
 
 
@@ -128,7 +129,7 @@ def recorded_level(level: Mapping[str, Any], cores: int) -> Bottleneck:
 
 @pytest.mark.parametrize("mode", RECORDED)
 def test_the_limit_of_models_served_from_an_h200_is_found(mode: str) -> None:
-    """By what `benchmarks/gpu.py bottleneck` recorded: loads of 1, 4 and 16 users on three models of known limits."""
+    """By what `benchmarks/gpu.py bottleneck` recorded: loads of 1, 4 and 16 users on four models of known limits."""
     recorded = json.loads(Path(__file__).with_name("bottleneck_h200.json").read_text())
     (sweep,) = (one for one in recorded if one["mode"] == mode)
     few, some, many = (recorded_level(level, sweep["cores"]) for level in sweep["levels"])
@@ -136,6 +137,8 @@ def test_the_limit_of_models_served_from_an_h200_is_found(mode: str) -> None:
     if mode == "queue":
         assert few.where == "none"  # one user never waits for another
         assert "15 at a time" in many.text
+    elif mode == "client":
+        assert "busiest client process: 100% of a core" in many.text
     else:
         assert "busy" in many.text
 

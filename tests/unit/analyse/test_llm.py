@@ -20,7 +20,7 @@ from prony.model.experiment_data import Entry
 from prony.model.job import Job
 from prony.model.job_plot import OtherReading
 from prony.model.recipe import Measure
-from prony.model.result import Effective
+from prony.model.result import Effective, GpuFacts
 
 from .jobs import environment, phase, repetition, result
 
@@ -111,6 +111,19 @@ def test_what_would_use_more_than_the_card_has_is_void() -> None:
 
 def test_a_card_that_nobody_knows_has_no_share() -> None:
     assert "mbu.p50" not in summarised(job_of(), [one_pass(20, [1, 1, 1])], details=EIGHT_B).estimates
+
+
+def test_power_on_a_card_is_its_own_over_the_measured_phase_of_two_seconds_at_least() -> None:
+    joules = {"gpu0": 500.0, "gpu1": 400.0}
+    gpu = GpuFacts(card="gpu1", energy_note="it did not work back to back")
+    found = {}
+    for seconds in (1, 4):
+        measured = {"measure": phase(begin_ns=0, end_ns=seconds * 10**9)}
+        made = result([repetition(index, phases=measured, energy_j=joules, gpu=gpu) for index in range(5)])
+        frames = [token_frame(index, [one_pass(20, [10.0] * 3)]) for index in range(5)]
+        found[seconds] = SUMMARY.summarise(job_of(generate=3, unit="cuda"), made, pl.concat(frames)).estimates
+    assert found[4]["power_w.p50"].value == pytest.approx(100)
+    assert "power_w.p50" not in found[1]
 
 
 def quality(divergence: float) -> dict[str, list[float]]:
