@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .house import ROOT, pages
+from .house import ROOT, files, pages
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^( *)```.*?^\1```", re.DOTALL | re.MULTILINE)
@@ -43,3 +43,12 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
         targets = {(path.parent / link.partition("#")[0]).resolve() for link in links(path)}
         waiting += [target for target in targets if target.suffix == ".md" and target not in found]
     assert set(pages()) - found == set()
+
+
+def test_every_picture_is_shown_on_a_page() -> None:
+    shown = {(path.parent / link).resolve() for path in pages() for link in links(path)}
+    assert [path.name for path in files() if path.parent == ROOT / "docs" / "images" and path not in shown] == []
+
+
+def test_the_readme_stays_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) < 150
