@@ -52,3 +52,14 @@ def test_every_picture_is_shown_on_a_page() -> None:
 
 def test_the_readme_stays_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) < 150
+
+
+def test_the_table_of_decisions_has_every_one_and_says_which_were_changed() -> None:
+    folder = ROOT / "docs" / "decisions"
+    table = (folder / "README.md").read_text()
+    for path in sorted(folder.glob("0*.md")):
+        row = next((line for line in table.splitlines() if f"]({path.name}) |" in line), None)
+        assert row is not None, path.name
+        first = path.read_text().split("\n\n")[1]
+        assert ("changed in part" in row) == first.startswith("**Changed in part"), path.name
+        assert not first.startswith("**Changed in part") or LINK.search(first), path.name
