@@ -38,7 +38,7 @@ async function search() {
   const asked = input.value;
   try {
     const { index, sections } = await loading;
-    if (asked === input.value) show(find(index, words).map((hit) => sections.get(hit.ref)), words);
+    if (asked === input.value) show(find(index, words).map((hit) => sections.get(hit.ref)), words, sections);
   } catch (error) {
     loading = null;
     found.replaceChildren(element("p", `The search does not work: ${error.message}.`));
@@ -57,14 +57,15 @@ function find(index, words) {
     .slice(0, MOST);
 }
 
-function show(results, words) {
+function show(results, words, sections) {
   if (results.length === 0) {
     found.replaceChildren(element("p", "Nothing found. Try another word."));
     return;
   }
   found.replaceChildren(
     ...results.map((one) => {
-      const link = element("a", one.title);
+      const page = sections.get(one.location.split("#")[0]);
+      const link = element("a", page && page !== one ? `${page.title}: ${one.title}` : one.title);
       link.href = `${base}/${one.location}`;
       link.append(element("small", excerpt(one.text, words)));
       return link;
