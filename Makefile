@@ -1,7 +1,8 @@
 # make demo   set up and run the main job end to end        make check  format, lint, types, contracts, tests
 # make test   set up, bring torch and servers, test all     make bench  the figures of docs/performance.md
 # make coverage   test all, and measure what the tests reach
-# make ui     build the web pages (Node.js 20.19 or newer)  make screenshots  pictures of every page into docs/images
+# make ui     build the web pages (Node.js 20.19 or newer)  make screenshots  the pictures of the documentation
+# make docs   build the documentation into the package      make wheel  the package, with web pages and documentation
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv
@@ -23,9 +24,11 @@ PYTEST := $(BIN)/python -m pytest $(PYTEST_OPTIONS)
 
 SITE := src/prony/server/site
 UI_SOURCES := $(shell find ui/src ui/public -type f 2>/dev/null) ui/index.html ui/vite.config.ts ui/package-lock.json
+HELP := src/prony/app/help
+HELP_SOURCES := $(shell find docs tools/help_site -type f -not -name '*.pyc' 2>/dev/null) mkdocs.yml README.md CONTRIBUTING.md CHANGELOG.md
 
 .PHONY: setup demo test extras coverage test-busy test-slow check format lint types contracts bench bench-peers torch servers vllm clean
-.PHONY: ui ui-types ui-check screenshots
+.PHONY: ui ui-types ui-check screenshots docs wheel
 
 setup: $(DEV) $(SITE)/.built
 
@@ -59,6 +62,21 @@ ui/node_modules/.ready: ui/package-lock.json
 	cd ui && npm install --silent --no-save
 	@touch $@
 
+# The documentation as a site, for `prony docs` and a server's /help. Strict: a broken link or anchor fails.
+docs: $(HELP)/.built
+
+$(HELP)/.built: $(VENV)/.docs $(HELP_SOURCES)
+	$(BIN)/python -m mkdocs build --quiet
+	@touch $@
+
+$(VENV)/.docs: $(DEV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
+# The build itself makes the documentation, by tools/package_build.py.
+wheel: setup
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
 # The types of the API as the pages know them; a test says when they are old.
 ui-types: $(DEV) ui/node_modules/.ready
 	$(BIN)/python ui/openapi.py ui/schema.json
@@ -67,7 +85,7 @@ ui-types: $(DEV) ui/node_modules/.ready
 ui-check: ui/node_modules/.ready
 	cd ui && npm run --silent lint && npm run --silent typecheck && npm run --silent test
 
-# Pictures of every page, light and dark, by the system's Chromium.
+# The pictures that the documentation shows, by the system's Chromium; with `--all` of every page, light and dark.
 screenshots: setup
 	PYTHONPATH=tests $(BIN)/python -m ui.screens docs/images
 
@@ -81,6 +99,7 @@ test: setup extras
 # What many tests need and pip can bring. Where it cannot be installed, they are skipped, and the run's end says so.
 extras: setup
 	@$(MAKE) --no-print-directory torch || echo "PyTorch could not be installed: its tests are skipped; 'make torch' tries again."
+	@$(MAKE) --no-print-directory docs || echo "The documentation could not be built: its tests are skipped; 'make docs' tries again."
 	@$(MAKE) --no-print-directory servers || echo "The servers could not be installed: their tests are skipped; 'make servers' tries again."
 
 # The tests that wait, take a port or restart a server, again and again beside two processes that never rest.
@@ -158,4 +177,4 @@ $(VLLM)/.ready:
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(TORCH) $(SERVERS) $(VLLM) $(SITE) ui/node_modules build dist src/*.egg-info
+	rm -rf $(VENV) $(TORCH) $(SERVERS) $(VLLM) $(SITE) $(HELP) ui/node_modules build dist src/*.egg-info

@@ -69,16 +69,17 @@ def test_there_is_a_section_for_every_command_and_for_no_other() -> None:
     assert re.findall(r"^##+ (prony .*)$", page("commands"), re.MULTILINE) == [title for title, _ in parsers()]
 
 
-def test_the_readme_lists_every_command_with_the_words_of_the_help() -> None:
-    table = rows(section((ROOT / "README.md").read_text(), "## Commands"))[1:]
+def test_the_page_lists_every_command_with_the_words_of_the_help() -> None:
+    table = rows(section(page("commands"), "## All commands"))[1:]
     listed = {row[0].strip("`").split()[1]: row[1] for row in table}
     said = {name: text.partition(";")[0] for name, (_, text) in COMMANDS.items()}
     assert listed == said
 
 
 def examples() -> list[tuple[Path, str]]:
-    """Return every line of a console block that calls prony, with the page it stands on."""
-    found = []
+    """Return every line of a console block, and of the README's tables, that calls prony, with its page."""
+    shown = [cell for row in rows((ROOT / "README.md").read_text()) for cell in row if cell.startswith("`prony ")]
+    found = [(ROOT / "README.md", cell.strip("`")) for cell in shown]
     for path in pages():
         lines = [line for block in CONSOLE.findall(path.read_text()) for line in block.splitlines()]
         commands = [line.removeprefix("$ ") for line in lines if re.match(r"(\$ )?prony\b", line)]
@@ -111,5 +112,5 @@ def test_a_recipe_that_an_example_runs_is_there(path: Path) -> None:
 def test_the_exit_codes_on_the_page_are_those_of_the_errors() -> None:
     from prony import errors
 
-    codes = {row[0] for row in rows(page("commands").partition("\n## prony ")[0])[1:]}
+    codes = {row[0] for row in rows(page("commands").partition("\n## ")[0])[1:]}
     assert {str(exit_code(kind("x"))) for kind in errors.EXIT_CODES} | {"0", "130"} == codes

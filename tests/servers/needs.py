@@ -14,6 +14,7 @@ HOW = {
     "caddy": "apt-get install caddy",
     "chroma": "make servers",
     "chromium": "apt-get install chromium",
+    "docs": "make docs",
     "grpc": "pip install grpcio grpcio-health-checking",
     "llama-server": "make servers",
     "llamacpp": "make servers",

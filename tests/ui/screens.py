@@ -1,4 +1,4 @@
-"""Take screenshots of every page, light and dark: `make screenshots`.
+"""Take the screenshots that the documentation shows: `make screenshots`; of every page, with `--all`.
 
 The server, the agent and the browser are real. Most results are recorded ones with known numbers, so that there are
 histories to show; what runs while the pictures are taken is measured here.
@@ -6,6 +6,7 @@ histories to show; what runs while the pictures are taken is measured here.
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import tempfile
@@ -67,11 +68,13 @@ PAGES: dict[str, str] = {
     "monitoring": "/monitoring",
     "settings": "/settings",
 }
+_ROOT = Path(__file__).parents[2]
 _SETTLED_MS = 1500
 _PATIENCE_MS = 60_000
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, *, is_all: bool = False) -> None:
+    wanted = None if is_all else _shown_pictures()
     folder.mkdir(parents=True, exist_ok=True)
     expect.set_options(timeout=_PATIENCE_MS)
     with (
@@ -83,10 +86,21 @@ def main(folder: Path) -> None:
         found = shutil.which("chromium") or shutil.which("google-chrome")
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         for scheme in SCHEMES:
-            _take(browser, scheme, first, {"welcome": "/"}, folder)
-            _take(browser, scheme, url, {key: path.format(**ids) for key, path in PAGES.items()}, folder)
-        _take_phone(browser, url, folder)
+            pages = {key: path.format(**ids) for key, path in PAGES.items()}
+            for address, shown in ((first, {"welcome": "/"}), (url, pages)):
+                named = {f"ui-{key}-{scheme}.png": path for key, path in shown.items()}
+                _take(
+                    browser, scheme, address, {n: p for n, p in named.items() if wanted is None or n in wanted}, folder
+                )
+        if wanted is None or "ui-phone.png" in wanted:
+            _take_phone(browser, url, folder)
         browser.close()
+
+
+def _shown_pictures() -> set[str]:
+    """Return the names of the pictures that README.md and the pages under docs/ show."""
+    pages = [_ROOT / "README.md", *(_ROOT / "docs").glob("*.md")]
+    return {name for page in pages for name in re.findall(r"images/(ui-[\w-]+\.png)", page.read_text())}
 
 
 @contextmanager
@@ -125,11 +139,13 @@ def _submitted(api: httpx.Client, recipe: str) -> str:
 
 
 def _take(browser: Browser, scheme: Scheme, url: str, pages: dict[str, str], folder: Path) -> None:
+    if not pages:
+        return
     context = browser.new_context(viewport={"width": 1280, "height": 860}, base_url=url, color_scheme=scheme)
     page = context.new_page()
     page.goto(login_link(url))
     for name, path in pages.items():
-        _picture(page, path, folder / f"ui-{name}-{scheme}.png")
+        _picture(page, path, folder / name)
     context.close()
 
 
@@ -154,4 +170,4 @@ def _picture(page: Page, path: str, to: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), is_all="--all" in sys.argv)

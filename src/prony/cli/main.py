@@ -65,6 +65,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "say what can run here, what is missing and what would disturb"),
     "calibrate": ("calibrate", "measure the instrument itself on this machine"),
     "examples": ("examples", "list the recipes that come with Prony, or print one"),
+    "docs": ("docs", "open the documentation, without a network"),
     "schema": ("schema", "print the recipe's JSON Schema"),
     "server": ("server", "serve experiments to agents and people"),
     "settings": ("settings", "show each setting, its value and where it comes from"),

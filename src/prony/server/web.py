@@ -1,7 +1,7 @@
-"""Serve the web application's files, precompressed and cacheable.
+"""Serve the files of the web application and of the documentation, precompressed and cacheable.
 
-`site/` beside this module is what `make ui` builds from `ui/`. Nothing in it is secret, so nobody is asked who they
-are; what the pages show they ask of the API, which does ask.
+`site/` beside this module is what `make ui` builds from `ui/`; what is under `/help` `make docs` builds from `docs/`.
+Nothing in them is secret, so nobody is asked who they are; what the pages show they ask of the API, which does ask.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from prony.app import documentation
 from prony.server.body import header
 
 SITE = Path(__file__).parent / "site"
@@ -40,14 +41,16 @@ _TYPES = {
     ".svg": "image/svg+xml",
     ".png": "image/png",
     ".json": "application/json",
+    ".txt": "text/plain; charset=utf-8",
 }
 _TWINS = {"br": ".br", "gzip": ".gz"}
 # What a file of the site may be called; nothing that leads out of it.
-_FILE = re.compile(r"(?:/[A-Za-z0-9_-]+)*/[A-Za-z0-9_-][A-Za-z0-9_.-]*\.(?:html|js|css|svg|png|json)")
+_FILE = re.compile(r"(?:/[A-Za-z0-9_-]+)*/[A-Za-z0-9_-][A-Za-z0-9_.-]*\.(?:html|js|css|svg|png|json|txt)")
 # More than a site has: files of the one before fall out.
 _MOST_FILES = 256
 # Paths that are the server's own; everything else that a browser opens is a page of the application.
 _RESERVED = ("/api", "/docs", "/metrics", "/openapi.json")
+HELP = "/help"
 _IMMUTABLE = "public, max-age=31536000, immutable"
 _NOT_BUILT = """<!doctype html>
 <html lang="en">
@@ -56,6 +59,15 @@ _NOT_BUILT = """<!doctype html>
 <h1>Prony's server is running</h1>
 <p>Its web pages are not built in this checkout. With Node.js 20.19 or newer, run <code>make ui</code> and reload.</p>
 <p>The API is all here: <a href="/docs">what it offers</a>. A package that was installed by pip has the pages in it.</p>
+</body>
+</html>
+"""
+_NO_HELP = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Prony: help</title></head>
+<body>
+<h1>%s</h1>
+<p>%s</p>
 </body>
 </html>
 """
@@ -76,7 +88,7 @@ def is_page(scope: Scope) -> bool:
     path: str = scope["path"]
     if scope["method"] not in ("GET", "HEAD") or _is_reserved(path):
         return False
-    return path == "/" or _asset(path) is not None or b"text/html" in header(scope, b"accept")
+    return path == "/" or _is_help(path) or _asset(path) is not None or b"text/html" in header(scope, b"accept")
 
 
 def has_site() -> bool:
@@ -91,6 +103,8 @@ async def serve(scope: Scope, receive: Receive, send: Send) -> None:
 
 def _answer(scope: Scope) -> Response:
     path, asset = scope["path"], _asset(scope["path"])
+    if _is_help(path) and asset is None:
+        return _help_answer(path)
     if asset is None:
         path, asset = "/index.html", _asset("/index.html")
     if asset is None:
@@ -111,6 +125,22 @@ def _answer(scope: Scope) -> Response:
     return Response(content, media_type=asset.media_type, headers=headers)
 
 
+def _help_answer(path: str) -> Response:
+    """Answer where the documentation has no such file: its first page, or what to do."""
+    headers = {"Content-Security-Policy": POLICY}
+    if not documentation.is_built():
+        text = _NO_HELP % ("The documentation is not in this installation", documentation.HOW_TO_BUILD)
+        return Response(text, status_code=404, media_type="text/html", headers=headers)
+    if path.rstrip("/") == HELP:
+        return RedirectResponse(f"{HELP}/index.html", headers=headers)
+    text = _NO_HELP % ("Page not found", f'All pages: <a href="{HELP}/index.html">the documentation</a>.')
+    return Response(text, status_code=404, media_type="text/html", headers=headers)
+
+
+def _is_help(path: str) -> bool:
+    return path == HELP or path.startswith(f"{HELP}/")
+
+
 def _is_reserved(path: str) -> bool:
     return any(path == one or path.startswith(f"{one}/") for one in _RESERVED)
 
@@ -124,10 +154,10 @@ def _encode(asset: Asset, accepted: bytes) -> tuple[str, bytes]:
 
 
 def _asset(path: str) -> Asset | None:
-    """Return a file of the site as it lies there now: it may be built anew while the server runs."""
+    """Return a file of the pages as it lies there now: they may be built anew while the server runs."""
     if not _FILE.fullmatch(path):
         return None
-    place = SITE / path.removeprefix("/")
+    place = documentation.FOLDER / path[len(HELP) + 1 :] if _is_help(path) else SITE / path.removeprefix("/")
     stamps = tuple(_stamp(place.with_name(place.name + ending)) for ending in ("", *_TWINS.values()))
     try:
         return None if stamps[0] is None else _read(place, stamps)

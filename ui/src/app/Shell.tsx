@@ -57,6 +57,9 @@ export function Shell() {
         </nav>
         <div className="side-foot">
           <ConnectionStatus />
+          <a className="button quiet slim" href="/help">
+            Help
+          </a>
           <ThemeButton />
           <LogOutButton />
         </div>
