@@ -66,8 +66,7 @@ def request_of(options: Namespace) -> ModelRequest | CommandRequest:
 
     if bool(options.models) == bool(options.command):
         what = "both a model and a command were given" if options.models else "nothing to measure"
-        hint = "for example: prony bench model.onnx, prony bench zoo:mobilenet-v2 or prony bench --command "
-        "'python train.py'"
+        hint = "try prony bench model.onnx, prony bench zoo:mobilenet-v2 or prony bench --command 'python train.py'"
         raise InputError(what, hint=hint)
     foreign = _OF_MODELS if options.command else _OF_COMMANDS
     named = next((name for name in (*foreign, *(("repeats",) if options.command else ())) if vars(options)[name]), None)

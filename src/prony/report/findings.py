@@ -96,9 +96,9 @@ def _claim(name: str, ours: Estimate, others: list[tuple[Estimate, str]], thing:
     ratios = [(compare.ratio_to_first(ours, found), label) for found, label in others]
     tied = [label for ratio, label in ratios if ratio.relation == "overlap"]
     if any(ratio.relation == "unknown" for ratio, _ in ratios):
-        return f"{name} has the lowest median, {number.format_number(ours)}; without intervals no claim is made."
+        return f"{name} has the lowest median, {number.format_number(ours)}; without intervals there is no winner."
     if tied:
-        together = f"{name} and {join_names(tied)} cannot be told apart: their intervals overlap"
+        together = f"{name} and {join_names(tied)} are not distinguishable: their intervals overlap"
         return f"{together} (the lowest median is {number.format_number(ours)}, of {name})."
     ratio, second = ratios[0]
     ends = "" if ratio.low is None or ratio.high is None else _ends(ratio.low, ratio.high)
@@ -109,7 +109,7 @@ def _claim(name: str, ours: Estimate, others: list[tuple[Estimate, str]], thing:
 
 
 def _ends(low: float, high: float) -> str:
-    return f" (from {number.format_ratio(low)} to {number.format_ratio(high)} by the ends of both intervals)"
+    return f" (from {number.format_ratio(low)} to {number.format_ratio(high)} from the ends of both intervals)"
 
 
 def _void(analysis: AnalysedExperiment) -> list[str]:
@@ -122,11 +122,11 @@ def _void(analysis: AnalysedExperiment) -> list[str]:
     names = join_names([entry_fields.label(one) for one in void])
     verb = "is" if len(void) == 1 else "are"
     if analysis.comparison is not None:
-        return [f"{names} {verb} void: quote none of these numbers alone. What disturbs sides that take turns falls on "
-                "both, so that they are held against each other all the same."]  # fmt: skip
+        return [f"{names} {verb} void: do not use these numbers alone. The sides ran alternately, so a "
+                "disturbance affects both, and they are still compared with each other."]  # fmt: skip
     spared = any(reason.code == "spared" for one in void for reason in one.summary.verdict.reasons)
     which = "times, rates, power and memory" if spared else "these numbers"
-    return [f"{names} {verb} void: {which} take no part in any comparison."]
+    return [f"{names} {verb} void: {which} are excluded from comparisons."]
 
 
 def _precisions(groups: Sequence[Sequence[Entry]]) -> list[str]:
@@ -140,13 +140,13 @@ def _precisions(groups: Sequence[Sequence[Entry]]) -> list[str]:
     if not by_precision:
         return []
     parts = [f"{join_names(list(engines))} in {precision}" for precision, engines in by_precision.items()]
-    return [f"Not all compute alike: {', '.join(parts)}. A faster answer may be another answer; see the output checks."]
+    return [f"Different precisions: {', '.join(parts)}. A faster result may be less accurate; see the output checks."]
 
 
 def _care(entries: Sequence[Entry], skip: set[str]) -> str:
     suspects = [entry_fields.label(one, skip) for one in entries if one.summary.verdict.grade is Grade.SUSPECT]
     verb = "is" if len(suspects) == 1 else "are"
-    return f" Take it with care: {join_names(suspects)} {verb} suspect." if suspects else ""
+    return f" Use with care: {join_names(suspects)} {verb} suspect." if suspects else ""
 
 
 def join_names(names: Sequence[str]) -> str:
@@ -163,7 +163,7 @@ def _singles(groups: Sequence[Sequence[Entry]]) -> list[str]:
         found = entry_fields.find_estimate(entry.summary, entry_fields.headline(entry))
         if found is not None:
             grade = entry.summary.verdict.grade
-            care = "" if grade is Grade.VALID else f" Take it with care: it is {grade}."
+            care = "" if grade is Grade.VALID else f" Use with care: it is {grade}."
             value, noun = number.format_number(found), entry.job.workload.sample_noun
             is_rate = metric_in(entry.summary, entry_fields.headline(entry) or "").better == "higher"
             does = f"reaches {value}" if is_rate else f"takes {value} for one {noun}"
