@@ -42,7 +42,7 @@ SHARED_SETTINGS: tuple[Setting, ...] = (
         "cli.report", "PRONY_CLI__REPORT", "write an HTML report beside the results", "flag", "true", "--report"
     ),
     Setting(
-        "cli.gates", "PRONY_CLI__GATES", "strict: a gate without data fails too", "choice", "lenient", "--gates",
+        "cli.gates", "PRONY_CLI__GATES", "strict: an undecided gate fails too", "choice", "lenient", "--gates",
         ("lenient", "strict"),
     ),
     Setting(

@@ -71,7 +71,7 @@ def add_report(parser: ArgumentParser) -> None:
 
 def add_gates(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--gates", choices=("lenient", "strict"), default="lenient", help="strict: a gate without data fails too"
+        "--gates", choices=("lenient", "strict"), default="lenient", help="strict: an undecided gate fails too"
     )
 
 

@@ -117,7 +117,7 @@ class ResultsAsked(QueryParams):
 
 class ReportAsked(QueryParams):
     format: Literal["html", "pdf", "md", "json", "csv", "junit", "github"] = "html"
-    strict: bool = Field(default=False, description="a gate that cannot be told fails too")
+    strict: bool = Field(default=False, description="an undecided gate fails too")
 
 
 class ExportAsked(QueryParams):
