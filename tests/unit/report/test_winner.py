@@ -68,6 +68,6 @@ def test_no_winner_is_named_where_one_is_not_slower(conclusion: Conclusion, told
 
 def test_void_results_have_no_winner() -> None:
     said = sentence(pair("a", "b", Conclusion.INSUFFICIENT, 3.0, verdict=VOID))
-    assert said == "No winner is named: a and b are void, for the reasons above."
-    assert sentence(pair("a", "b", Conclusion.INSUFFICIENT, 3.0)) == "No winner is named: They were not judged."
+    assert said == "No winner: a and b are void, for the reasons above."
+    assert sentence(pair("a", "b", Conclusion.INSUFFICIENT, 3.0)) == "No winner: They were not judged."
     assert sentence() == "No winner: nothing could be compared."
