@@ -147,7 +147,7 @@ def test_clients_that_write_no_request_have_no_numbers(tmp_path: Path) -> None:
     assert job["estimates"] == {}
     assert job["verdict"]["grade"] == "void"
     assert job["verdict"]["reasons"][0]["code"] == "no_requests"
-    assert "None of 2 clients wrote a request down" in " ".join(prony("show", "last").stdout.split())
+    assert "None of 2 clients recorded a request" in " ".join(prony("show", "last").stdout.split())
 
 
 def test_a_load_that_its_user_stops_shows_the_numbers_of_its_rows(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_a_plain_install_measures_judges_and_says_how_to_get_reports() -> None:
     assert done.returncode == 0, done.stderr
     assert "wall" in done.stdout
     assert "[" in done.stdout  # an interval
-    assert f"no HTML report: drawings need matplotlib, which is not installed: {MISSING}" in done.stderr
+    assert f"no HTML report: plots need matplotlib, which is not installed: {MISSING}" in done.stderr
     asked = plain_prony("report", "last")
     assert asked.returncode == 3
     assert MISSING in asked.stderr

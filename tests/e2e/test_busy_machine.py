@@ -39,7 +39,7 @@ def test_a_busy_machine_is_said_at_once_and_void_results_in_the_last_line(strang
     before, _, after = done.stderr.partition("experiment ")
     assert "the machine is busy: other programs use" in before
     assert stranger in before
-    assert "still busy after 1 s: measured all the same" in before
+    assert "still busy after 1 s: measuring anyway" in before
     assert after.count("disturbed: ") == 3  # no replacements: none of them would be clean
     assert done.stderr.splitlines()[-1].startswith("void: tiny: do not quote")
     assert done.stderr.endswith("exit code 1 (--strict)\n")
@@ -53,5 +53,5 @@ def test_waiting_for_a_quiet_machine_is_for_runs_here(tmp_path: Path) -> None:
     recipe = tmp_path / "r.yaml"
     recipe.write_text("name: r\nworkload: {kind: model, model: zoo:tiny, engine: onnxruntime}\n")
     words = ("run", recipe, "--wait-quiet", "5m", "--server", "http://127.0.0.1:9")
-    assert "--wait-quiet watches this machine" in prony(*words, code=2).stderr
+    assert "--wait-quiet works only for jobs on this machine" in prony(*words, code=2).stderr
     assert "as in --wait-quiet 5m" in prony("run", recipe, "--wait-quiet", "soon", code=2).stderr

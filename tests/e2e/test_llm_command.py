@@ -71,9 +71,9 @@ def test_what_cannot_run_is_a_recorded_failure_in_words(words: tuple[str, ...], 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("m.null", "--prompt", "some"), "no list of numbers"),
+        (("m.null", "--prompt", "some"), "not a list of numbers"),
         (("m.gguf", "--engine", "onnxruntime"), "hosts no language models"),
-        (("m.null", "--option", "novalue"), "no KEY=VALUE"),
+        (("m.null", "--option", "novalue"), "not KEY=VALUE"),
         (("m.gguf", "--engine", "vllm"), "recipes/vllm.yaml"),
         (("m.null", "--generate", "1"), "at least 2"),
     ],

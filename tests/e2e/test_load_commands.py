@@ -150,7 +150,7 @@ def test_a_server_that_is_not_there_is_a_failed_job_and_not_a_fast_one(home: Pat
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["load", "ftp://host/x"], "no driver is known"),
+        (["load", "ftp://host/x"], "no driver for"),
         (["load", "http://127.0.0.1:1", "--option", "bdy=x"], "did you mean body?"),
         (["load", "http://127.0.0.1:1", "--driver", "opnai-chat"], "did you mean openai-chat?"),
         (["load", "http://127.0.0.1:1", "-d", "30"], "carries its unit"),

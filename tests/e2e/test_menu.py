@@ -118,7 +118,7 @@ def test_a_recipe_is_run_by_numbers_and_the_command_is_shown(person: Person) -> 
     person.sees("Target")
     person.types("\n")
     person.sees(re.escape("$ prony run recipes/tiny.yaml\n"))
-    person.sees("What shall be done")
+    person.sees("What do you want to do")
     person.types("compare\n")
     person.sees("baseline")
     person.types("1\n")
@@ -140,7 +140,7 @@ def test_a_recipe_is_run_by_numbers_and_the_command_is_shown(person: Person) -> 
 def test_a_slip_is_told_and_enter_goes_back(person: Person) -> None:
     person.sees("Number or word:")
     person.types("99\n")
-    person.sees("99 is none of them")
+    person.sees("99 is not in the list")
     person.sees("Number or word:")
     person.types("show\n")
     person.sees("there is no experiment yet")
@@ -148,9 +148,9 @@ def test_a_slip_is_told_and_enter_goes_back(person: Person) -> None:
     person.types("1\n")
     person.sees("Which recipe")
     person.types("7\n")
-    person.sees("7 is none of them")
+    person.sees("7 is not in the list")
     person.types("\n")
-    person.sees("What shall be done")
+    person.sees("What do you want to do")
     person.sees("Number or word:")
     person.types("q\n")
     assert person.ends() == 0
@@ -200,7 +200,7 @@ def test_ctrl_c_is_for_the_command_that_runs(person: Person) -> None:
     person.types("0\n")
     person.sees("serving at")
     person.types("\x03")
-    person.sees("What shall be done")
+    person.sees("What do you want to do")
     person.types("\x04")
     assert person.ends() == 0
 

@@ -121,10 +121,10 @@ def test_keywords_mean_what_the_options_of_the_command_mean() -> None:
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"batch": "many"}, "'many' is no whole number"),
+        ({"batch": "many"}, "'many' is not a whole number"),
         ({"precision": "fp7"}, "invalid choice: 'fp7'"),
         ({"processes": 3}, "processes= is for functions"),
-        ({"command": "true"}, "there are a model and a command"),
+        ({"command": "true"}, "both a model and a command were given"),
     ],
 )
 def test_a_wrong_value_is_told_with_a_hint(keywords: dict[str, object], message: str) -> None:
@@ -209,7 +209,7 @@ def test_ctrl_c_ends_the_program_and_keeps_what_was_measured(tmp_path: Path) -> 
             said, wrong = process.communicate(timeout=120)
         finally:
             process.kill()
-    assert "KeyboardInterrupt: stopped early; what was measured is kept: prony show" in wrong
+    assert "KeyboardInterrupt: stopped early; completed measurements are kept: prony show" in wrong
     assert "went on" not in said
     (kept,) = json.loads(call_prony("list", "--json").stdout)
     assert kept["state"] == "partial"

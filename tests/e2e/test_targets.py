@@ -48,7 +48,7 @@ def test_a_target_is_added_listed_shown_and_removed(tmp_path: Path) -> None:
     add_box(tmp_path)
     (listed,) = json.loads(call_prony("targets", "list", "--json").stdout)
     assert (listed["name"], listed["kind"], listed["placed"]) == ("box", "local", 0)
-    assert "nothing was placed there" in call_prony("targets", "show", "box").stdout
+    assert "no jobs were placed there" in call_prony("targets", "show", "box").stdout
     wrong = call_prony("targets", "add", "bad", "--kind", "slurm", "--set", "partitoin=x", code=2)
     assert "did you mean partition?" in wrong.stderr
     assert "0 removed" in call_prony("targets", "clean", "box").stdout

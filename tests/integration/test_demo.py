@@ -128,8 +128,8 @@ def test_the_recordings_name_no_folder_of_the_machine_they_were_made_on() -> Non
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--demo-home", "x"), "--demo-home goes with --demo"),
-        (("--demo", "--database", "postgresql://x/y"), "--demo has a database of its own"),
+        (("--demo-home", "x"), "--demo-home needs --demo"),
+        (("--demo", "--database", "postgresql://x/y"), "--demo uses its own database"),
     ],
 )
 def test_a_demo_is_not_mixed_with_what_is_kept(words: tuple[str, ...], said: str) -> None:

@@ -36,13 +36,13 @@ def test_the_start_says_who_may_do_what(tmp_path: Path) -> None:
     with prony_serving(tmp_path / "home", *options) as server:
         assert "only this machine can connect; every request needs a token" in server.said
         assert str(tmp_path / "home" / "owner-token") in server.said
-        assert "X-Forwarded-For is believed from 10.0.0.0/8" in server.said
+        assert "X-Forwarded-For is trusted from 10.0.0.0/8" in server.said
         assert "anyone on this machine may use it, no token is asked" in server.said
         assert server.link.startswith(f"{server.url}/login?code=")
         assert server.token not in server.said
         assert stat.S_IMODE((tmp_path / "home" / "owner-token").stat().st_mode) == 0o600
     with prony_serving(tmp_path / "home", "--no-auth") as server:
-        assert "--no-auth: whoever connects is an admin" in server.said
+        assert "--no-auth: everyone who connects is an admin" in server.said
         assert "/login?code=" not in server.said
         assert httpx.get(f"{server.url}/api/v1/audit", trust_env=False).is_success
 

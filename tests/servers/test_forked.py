@@ -70,7 +70,7 @@ def test_its_exit_code_and_what_it_said_last_are_known(tmp_path: Path) -> None:
     with (tmp_path / "log").open("w") as log:
         command = [sys.executable, "-m", "prony", "nonsense"]
         assert subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False).returncode == 2
-    assert "no command is called 'nonsense'" in (tmp_path / "log").read_text()
+    assert "unknown command: 'nonsense'" in (tmp_path / "log").read_text()
 
 
 def test_a_command_that_fails_ends_whatever_was_imported_before_it() -> None:

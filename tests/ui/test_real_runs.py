@@ -139,7 +139,7 @@ def test_an_experiment_is_taken_away_in_every_format(opened: Opened, bench: Benc
     assert b"e2e_ms" in saved(page, tables.first, tmp_path)
     with tarfile.open(fileobj=io.BytesIO(saved(page, tables.last, tmp_path))) as archive:
         assert any(name.endswith(".csv") for name in archive.getnames())
-    expect(dialog.get_by_role("button", name="mlperf")).to_have_count(0)  # it is none of MLPerf's scenarios
+    expect(dialog.get_by_role("button", name="mlperf")).to_have_count(0)  # it is not an MLPerf scenario
     for name in ("Everything", "requests-jsonl", "hdr"):
         with tarfile.open(
             fileobj=io.BytesIO(saved(page, dialog.get_by_role("button", name=name, exact=True), tmp_path))

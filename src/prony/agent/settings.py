@@ -21,8 +21,8 @@ DEFAULT_SLOTS = 20
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """`drain_timeout_s`: how long a job may go on after SIGTERM before it is handed back. `address`: where other agents
-    reach this machine; by default the address that it has towards the server. `other_server`: another program's
+    """`drain_timeout_s`: how long a job may continue after SIGTERM before it is handed back. `address`: where other
+    agents reach this machine; by default the address that it has towards the server. `other_server`: another program's
     orchestrator, served instead of a Prony server. `target`: where jobs run instead of on this device, at most `slots`
     of them at once."""
 

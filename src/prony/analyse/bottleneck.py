@@ -195,12 +195,14 @@ def _nothing_over(seen: Utilisation, clues: Sequence[Clue]) -> Bottleneck:
     kept = tuple(clues)
     is_server_seen = any(name in seen.values for name in _SERVER_SERIES) or bool(seen.matching(r"gpu\d+_busy"))
     if not is_server_seen and not (seen.is_local and "cpu_busy" in seen.values):
-        why = "nothing was measured of the server" if seen.values else "nothing was measured on either side"
+        why = "the server was not monitored" if seen.values else "neither side was monitored"
         room = ", and the client had room to spare" if any(clue.side == "client" for clue in clues) else ""
         text = f"Unknown: {why}{room}. Watch its /metrics page (workload.metrics_url), or let Prony start it."
         return Bottleneck(where="unknown", text=text, clues=kept)
     watched = ", ".join(clue.text.partition(":")[0] for clue in clues if clue.threshold is not None)
-    return Bottleneck(where="none", text=f"None: all that was watched had room to spare ({watched}).", clues=kept)
+    return Bottleneck(
+        where="none", text=f"None: everything that was monitored had room to spare ({watched}).", clues=kept
+    )
 
 
 # Clues
@@ -260,7 +262,7 @@ def _machine(seen: Utilisation) -> Iterator[Clue]:
     if sent is not None and received is not None:
         # How fast the wire is, nobody tells: it is shown, and judges nothing.
         rate = (sent + received) / 1e6
-        text = f"network but loopback: {rate:.3g} MB/s, the wire's own speed unknown"
+        text = f"network without loopback: {rate:.3g} MB/s, link speed unknown"
         yield _clue((side, "network", "MB/s"), rate, None, text)
 
 
@@ -315,7 +317,7 @@ def _client_limit(over: _Over) -> Bottleneck | None:
         return None
     what = "cpu" if any("cpu" in clue.series for clue in mine) else "queue"
     told = "; ".join(clue.text for clue in mine)
-    return Bottleneck(where="client", what=what, text=f"The client, so nothing is said of the server: {told}.")
+    return Bottleneck(where="client", what=what, text=f"The client, so the server's limit is unknown: {told}.")
 
 
 def _gpu(over: _Over) -> Bottleneck | None:
@@ -352,7 +354,7 @@ def _shared_cpu(over: _Over) -> Bottleneck | None:
         return None
     text = f"The CPUs that server and clients share: {over['cpu_busy'].text}."
     return Bottleneck(
-        where="machine", what="cpu", text=f"{text} Clients on a machine of their own would tell them apart."
+        where="machine", what="cpu", text=f"{text} To tell them apart, run the clients on another machine."
     )
 
 
@@ -366,8 +368,8 @@ def _queue(over: _Over) -> Bottleneck | None:
     if "waiting_requests" not in over:
         return None
     text = (
-        f"A queue in the server: {over['waiting_requests'].text}, while nothing that was watched was full. Its own "
-        "settings may limit how much it does at a time."
+        f"A queue in the server: {over['waiting_requests'].text}, but no monitored resource was full. The "
+        "server's settings may limit its concurrency."
     )
     return Bottleneck(where="server", what="queue", text=text)
 

@@ -15,7 +15,7 @@ from prony.model.recipe import CURRENCY_LABEL, PRICE_LABEL, Cost
 
 _S_PER_HOUR = 3600.0
 _MILLION = 1e6
-NO_ENERGY = "no energy counter here"
+NO_ENERGY = "no energy counter on this machine"
 NO_PRICE = f"no price: neither `cost` in the recipe nor the label {PRICE_LABEL} of the machine"
 
 

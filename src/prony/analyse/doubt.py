@@ -17,8 +17,8 @@ from prony.model.experiment_data import Entry
 from prony.model.metric import is_size
 from prony.stats.apart import apart_p
 
-WHAT_TO_DO = "Measure again on a quiet machine, or let both sides take turns (prony duet)"
-_TURNS = "Or let both sides take turns (prony duet)"  # after what a load's own reason says to do
+WHAT_TO_DO = "Measure again on a quiet machine, or run both sides alternately (prony duet)"
+_TURNS = "Or run both sides alternately (prony duet)"  # after what a load's own reason says to do
 _APART = 0.001
 _BAD = (Conclusion.REGRESSION, Conclusion.DIFFERENT)
 
@@ -56,17 +56,15 @@ def add_doubt(contrast: Contrast, baseline: Entry, candidate: Entry, *, took_tur
         return contrast
     machine = machine_change(baseline, candidate)
     if machine is not None and machine.changed:
-        doubt = (
-            f"This fails no build by itself: {machine.sentence} {WHAT_TO_DO}; --fail-on suspect counts it all the same."
-        )
+        doubt = f"This alone does not fail the build: {machine.sentence} {WHAT_TO_DO}; --fail-on suspect makes it fail."
         return contrast.model_copy(update={"doubt": doubt, "sentence": f"{contrast.sentence} {doubt}"})
     for name, entry in (("candidate", candidate), ("baseline", baseline)):
         reason = machine_doubt(entry.summary, contrast.key, of_change=True)
         if reason is not None:
             todo = WHAT_TO_DO if reason.code in OF_THE_MACHINE else _TURNS
             doubt = (
-                f"This fails no build by itself, for the {name} is {_word(reason)}: {reason.text} {todo}; "
-                "--fail-on suspect counts it all the same."
+                f"This alone does not fail the build, because the {name} is {_word(reason)}: {reason.text} {todo}; "
+                "--fail-on suspect makes it fail."
             )
             return contrast.model_copy(update={"doubt": doubt, "sentence": f"{contrast.sentence} {doubt}"})
     return contrast
@@ -89,7 +87,7 @@ def judge_by_clean(contrast: Contrast, baseline: Entry, candidate: Entry, *, tes
     who = candidate.job.title if candidate.job.title == baseline.job.title else (
         f"{candidate.job.title} against {baseline.job.title}"
     )  # fmt: skip
-    told = f"{who}: {contrast.key} got worse: {found.text}. Disturbed runs are left out of that."
+    told = f"{who}: {contrast.key} got worse: {found.text}. Disturbed runs are excluded."
     return contrast.model_copy(update={"conclusion": Conclusion.REGRESSION, "doubt": "", "sentence": told})
 
 

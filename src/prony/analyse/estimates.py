@@ -141,7 +141,7 @@ def pool_runs(summaries: Sequence[Summary], key: str) -> Estimate | None:
     if pooled.low is None or not any(one.count > 1 and one.low is None for one in known):
         return pooled
     return without_interval(
-        pooled.value, pooled.unit, pooled.count, f"median of {pooled.count} runs", "one of the jobs has none"
+        pooled.value, pooled.unit, pooled.count, f"median of {pooled.count} runs", "one of the jobs has no interval"
     )
 
 

@@ -36,8 +36,8 @@ def no_samples(evidence: Evidence) -> Iterator[Reason]:
     if (who := reporter_of(evidence)) is not None:
         yield suspect(
             "reported",
-            f"These figures were reported by {who}, medians and means alone: no sample is stored, so no interval, no "
-            "spread between runs and no outlier can be told.",
+            f"These figures were reported by {who}, only as medians and means. Without samples, there are "
+            "no intervals, no spread between runs and no outliers.",
         )
 
 
@@ -46,15 +46,15 @@ def warmup_unknown(evidence: Evidence) -> Iterator[Reason]:
     if (who := reporter_of(evidence)) is not None:
         yield suspect(
             "warmup_not_separated",
-            f"The report of {who} does not tell warm inferences from the first ones: mean, maximum and deviation may "
-            "hold the warm-up.",
+            f"The report of {who} does not separate warm inferences from the first ones: "
+            "mean, maximum and deviation may include the warm-up.",
         )
 
 
 def machine_unwatched(evidence: Evidence) -> Iterator[Reason]:
     """What else the machine did, nobody looked at."""
     if (who := reporter_of(evidence)) is not None:
-        yield suspect("machine_not_watched", f"The report of {who} says nothing of what else the machine did.")
+        yield suspect("machine_not_watched", f"The report of {who} does not say what else ran on the machine.")
 
 
 def reporter_of(evidence: Evidence) -> str | None:

@@ -41,18 +41,18 @@ def _fail_by_clean(outcome: GateOutcome, gate: Gate, by_clean: ByCleanRuns) -> G
     found = by_clean(gate.key)
     if found is None or not found.is_plain() or found.least - 1 <= gate.limit:
         return outcome
-    text = f"{gate.key} got worse: {found.text}. Disturbed runs are left out of that."
+    text = f"{gate.key} got worse: {found.text}. Disturbed runs are excluded."
     return outcome.model_copy(update={"state": GateState.FAILED, "text": text})
 
 
 def _outcome(gate: Gate, summary: Summary, worsening: Worsening, *, failed: bool) -> GateOutcome:
     estimate: Estimate | None = None
     if failed:
-        state, text = GateState.FAILED, "The job failed, so there is no number that could pass."
+        state, text = GateState.FAILED, "The job failed, so it has no value to check."
     elif gate.kind == "verdict":
         state, text = _verdict(gate, summary)
     elif (verdict := verdict_on(summary, gate.key)).grade is Grade.VOID:
-        state, text = GateState.CANNOT_TELL, f"The measurement is void: {gate.key} may not be judged. {_why(verdict)}"
+        state, text = GateState.CANNOT_TELL, f"The measurement is void: {gate.key} is not judged. {_why(verdict)}"
     elif gate.kind == "regression":
         found = worsening(gate.key)
         if isinstance(found, str):
@@ -83,7 +83,7 @@ def _doubt(state: GateState, text: str, summary: Summary, gate: Gate, ratios: Ra
     reason = machine_doubt(summary, gate.key, of_change=gate.kind == "regression")
     if reason is None:
         return state, text
-    return GateState.CANNOT_TELL, f"{text} But this may be the machine's doing: {reason.text} {WHAT_TO_DO}."
+    return GateState.CANNOT_TELL, f"{text} But the machine may be the cause: {reason.text} {WHAT_TO_DO}."
 
 
 def _ratios(found: Estimate, *, by: float = 1.0, add: float = 0.0) -> Ratios:
@@ -107,7 +107,7 @@ def _judge_bound(gate: Gate, found: Estimate, begin: str) -> Judged:
     number = f"{begin} {_format_estimate(found)}"
     bound = f"{_WORDS[gate.operator]} {_number(gate.limit, found.unit)}"
     if not math.isfinite(found.value):
-        return GateState.CANNOT_TELL, f"{number}, which is no finite number."
+        return GateState.CANNOT_TELL, f"{number}, which is not a finite number."
     if found.low is None or found.high is None:
         return _without_interval(gate, found, number, bound)
     ends = [_HOLDS[gate.operator](end, gate.limit) for end in (found.low, found.high)]
@@ -115,18 +115,18 @@ def _judge_bound(gate: Gate, found: Estimate, begin: str) -> Judged:
         return GateState.PASSED, f"{number}: {bound}, with its whole interval."
     if not any(ends):
         return GateState.FAILED, f"{number}: not {bound}, with its whole interval."
-    return GateState.CANNOT_TELL, f"{number}: the limit, {bound}, lies inside the interval. {_settles(found, gate)}"
+    return GateState.CANNOT_TELL, f"{number}: the limit, {bound}, is inside the interval. {_settles(found, gate)}"
 
 
 def _without_interval(gate: Gate, found: Estimate, number: str, bound: str) -> Judged:
     """Judge a value alone where it is all there can be; a single run is not all there can be."""
     if key_of(gate.key).statistic in _DESCRIPTIVE:
         holds = _HOLDS[gate.operator](found.value, gate.limit)
-        text = f"{number}: {'' if holds else 'not '}{bound}; it describes these runs and has no interval."
+        text = f"{number}: {'' if holds else 'not '}{bound}; it describes these runs only and has no interval."
         return (GateState.PASSED if holds else GateState.FAILED), text
     return (
         GateState.CANNOT_TELL,
-        f"{number}, without an interval: one run cannot say how far the next would lie from it. Make 3 runs or more.",
+        f"{number}, without an interval: one run does not show the spread between runs. Make 3 runs or more.",
     )
 
 
@@ -137,17 +137,17 @@ def _settles(found: Estimate, gate: Gate) -> str:
     distance, half = abs(found.value - gate.limit), (found.high - found.low) / 2
     noun = "runs" if found.level == "run" else "samples"
     if not distance or not half:
-        return f"The value is the limit itself: no number of {noun} would settle it."
+        return f"The value equals the limit: more {noun} cannot decide it."
     needed = math.ceil(found.count * (half / distance) ** 2)
     if needed > _MOST_RUNS and noun == "runs":
-        return "The value is so near to the limit that no sensible number of runs would settle it."
-    return f"About {max(needed, found.count + 1)} {noun} would settle it, instead of {found.count}."
+        return "The value is too close to the limit: no reasonable number of runs can decide it."
+    return f"About {max(needed, found.count + 1)} {noun} would decide it, instead of {found.count}."
 
 
 def _absent(gate: Gate, summary: Summary) -> Judged:
     missing = next((one for one in summary.missing if one.metric == gate.key), None)
     if missing is None:
-        return GateState.CANNOT_TELL, f"This job has no number of {gate.key}."
+        return GateState.CANNOT_TELL, f"This job has no {gate.key}."
     return _too_few(gate, missing)
 
 

@@ -187,7 +187,7 @@ class _Place:
 def matrix_report(jobs: Sequence[Priced], terms: MatrixTerms) -> MatrixReport:
     """Compare the jobs; what cannot stand in one cell, or not beside another, is told and not averaged."""
     if not jobs:
-        raise InputError("no job has a result yet", hint="wait for it: prony list", code="no_result")
+        raise InputError("no job has a result yet", hint="wait for a result: prony list", code="no_result")
     first = jobs[0].entry
     own = {name: one for job in reversed(jobs) for name, one in job.entry.summary.metrics.items()}
     key = _metric_key(terms.metric or headline_of(first.summary, first.job.workload.kind) or "wall_s.p50", own)
@@ -210,7 +210,7 @@ def _metric_key(text: str, own: Mapping[str, Metric] = MappingProxyType({})) -> 
 
         near = get_close_matches(parts.metric, [*own, *METRICS], n=1)
         hint = f"did you mean {near[0]}?" if near else "docs/metrics.md lists them"
-        raise InputError(f"there is no metric {text!r}", hint=hint, code="unknown_metric")
+        raise InputError(f"unknown metric {text!r}", hint=hint, code="unknown_metric")
     return key_text(parts.metric, parts.statistic or _USUAL.get(parts.metric, "p50"), parts.operation)
 
 
@@ -219,7 +219,7 @@ def _places(jobs: Sequence[Priced], terms: MatrixTerms) -> list[_Place]:
     values = {word: [_axis_value(job.entry, word) for job in jobs] for word in (terms.rows, terms.columns)}
     for word, told in values.items():
         if all(value is None for value in told):
-            hint = f"there are {', '.join(WORDS)}, labels.NAME, and the path of any setting, such as options.value_size"
+            hint = f"use {', '.join(WORDS)}, labels.NAME, or the path of a setting, for example options.value_size"
             raise InputError(f"no job has anything under {word!r}", hint=hint, code="unknown_axis")
     for place, job in enumerate(jobs):
         row, column = (values[word][place] or NOTHING for word in (terms.rows, terms.columns))
@@ -252,14 +252,14 @@ def _cell(place: _Place, key: str) -> MatrixCell:
     differing = _differing(good.entries)
     if differing:
         told = "; ".join(differing[:_MOST_NAMED])
-        return cell.model_copy(update={"note": f"{len(good.jobs)} jobs that are not alike: {told}"})
+        return cell.model_copy(update={"note": f"{len(good.jobs)} jobs that differ: {told}"})
     first = good.jobs[0]
     prices = [price_of(job.cost, job.entry.environment.labels) for job in good.jobs]
     price = prices[0] if all(one == prices[0] for one in prices) else None
     estimate = _estimate(good.entries, key)
     return cell.model_copy(update={
         "estimate": estimate, "grade": _worst(good.entries), "worths": worths_of(good.entries, price),
-        "work": _work(first.entry, key), "note": "" if estimate is not None else f"no number of {key}",
+        "work": _work(first.entry, key), "note": "" if estimate is not None else f"no {key}",
     })  # fmt: skip
 
 
@@ -339,14 +339,14 @@ def _notes(cells: Sequence[MatrixCell], jobs: Sequence[Priced]) -> list[str]:
     told: list[str] = []
     works = list(dict.fromkeys(cell.work for cell in cells if cell.estimate is not None))
     if len(works) > 1:
-        told.append(f"Not the same work everywhere ({len(works)} kinds): each competes only with its own kind.")
+        told.append(f"Different workloads ({len(works)} kinds): each is compared only with its own kind.")
     precisions = {_axis_value(job.entry, "precision") for job in jobs} - {None}
     if len(precisions) > 1:
         told.append(
-            f"Not all compute alike: {', '.join(sorted(map(str, precisions)))}. A faster answer may be another."
+            f"Different precisions: {', '.join(sorted(map(str, precisions)))}. Faster results may be less accurate."
         )
     void = [f"{cell.row} × {cell.column}" for cell in cells if cell.grade is Grade.VOID]
     if void:
-        told.append(f"Void, so they compete for nothing: {', '.join(void)}.")
+        told.append(f"Excluded void results: {', '.join(void)}.")
     told += [f"{cell.row} × {cell.column}: {cell.note}." for cell in cells if cell.note]
     return told + _worth_notes([cell for cell in cells if cell.worths])

@@ -69,10 +69,10 @@ def _sessions(runs: Array) -> dict[str, Estimate]:
 
 def describe_sessions(spread: float) -> str:
     """Say by how much whole results of equal runs differ on a machine."""
-    begin = "Whole results of five such runs differ by"
+    begin = "Separate results of five such runs differ by"
     if spread == 0:
         return f"{begin} no more than their runs explain."
-    return f"{begin} {spread:.1%} beyond what their runs explain; that counts where results were measured apart."
+    return f"{begin} {spread:.1%} more than their runs explain; comparisons of separate results include this."
 
 
 def alpha_for(figures: Mapping[str, Estimate]) -> float:

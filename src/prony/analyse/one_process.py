@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _STRETCHES = 20
 ONE_PROCESS = (
     "One process only: the interval says where the median of this process lies. Another process of the same function "
-    "may differ by more, by the layout of its memory, its hash seed and the state of the machine, and this interval "
-    "does not hold that."
+    "may differ by more, because of memory layout, hash seed and machine "
+    "state. The interval does not include that."
 )
 
 
@@ -60,7 +60,7 @@ def _describe_noise(noise: Noise) -> Iterator[Reason]:
         rule = void if (noise.foreign_cpu or 0.0) > FOREIGN_CPU_VOIDS else suspect
         yield rule("contaminated", f"The machine was disturbed: {'; '.join(found)}. Measure again when it is quiet.")
     if noise.unwatched:
-        yield suspect("unwatched", f"What else ran on this machine is not known: {noise.unwatched}.")
+        yield suspect("unwatched", f"Other activity on this machine is unknown: {noise.unwatched}.")
 
 
 def _describe_samples(p50: Estimate, *, is_steady: bool) -> Iterator[Reason]:
@@ -71,5 +71,5 @@ def _describe_samples(p50: Estimate, *, is_steady: bool) -> Iterator[Reason]:
     width = p50.relative_half_width
     if width is not None and width > WIDEST_INTERVAL:
         yield suspect(
-            "wide_interval", f"The interval is ±{percent(width)} wide: measure longer, or quieten the machine."
+            "wide_interval", f"The interval is ±{percent(width)} wide: measure longer, or on a quieter machine."
         )

@@ -27,16 +27,14 @@ def check_contamination(evidence: Evidence) -> Iterator[Reason]:
         return
     worst = max((repetition.noise for repetition in dirty), key=lambda noise: noise.foreign_cpu or 0.0)
     foreign = worst.foreign_cpu or 0.0
-    text = (
-        f"{len(dirty)} of {len(evidence.runs)} runs were disturbed and kept, because too few undisturbed ones were made"
-    )
+    text = f"{len(dirty)} of {len(evidence.runs)} runs were disturbed but kept: there were too few undisturbed runs"
     # Where most runs are clean, the others move their median by little, and a comparison judges ranks.
     if foreign > FOREIGN_CPU_VOIDS and 2 * len(dirty) >= len(evidence.runs):
         named = ", ".join(f"{name} {percent(share)}" for name, share in worst.busiest.items())
         who = f" (the busiest: {named})" if named else ""
         yield void(
             "contaminated",
-            f"{text}: other programs took up to {percent(foreign)} of the CPU{who}. End them, or measure later.",
+            f"{text}: other programs took up to {percent(foreign)} of the CPU{who}. Stop them, or measure later.",
         )
     else:
         yield suspect("contaminated", f"{text}: {'; '.join(_causes(dirty))}.")
@@ -59,14 +57,15 @@ def check_watch(evidence: Evidence) -> Iterator[Reason]:
         if text and is_here:
             yield suspect(
                 "unwatched",
-                f"What else ran on this machine is not known: {text}. Let Prony start what it measures, run it as the "
-                "user who may see its processes, or compare by turns with prony duet.",
+                f"Other activity on this machine is unknown: {text}. Let Prony start the measured program, run "
+                "Prony as a user who "
+                "can see its processes, or compare both sides with prony duet.",
             )
         elif text:
             yield note(
                 "unwatched",
-                f"{text[:1].upper()}{text[1:]}: what else ran there is not known. Compare by turns with prony duet, or "
-                "run an agent there.",
+                f"{text[:1].upper()}{text[1:]}: other activity there is unknown. Compare both "
+                "sides with prony duet, or run an agent there.",
             )
 
 
@@ -76,8 +75,8 @@ def check_counters(evidence: Evidence) -> Iterator[Reason]:
     if unseen > _BLIND_ABOVE:
         yield suspect(
             "unwatched",
-            f"The runs were too short to watch: others may have used {percent(unseen)} of the CPU unnoticed. "
-            "Make a run longer: measure.runs or measure.warmup: auto of a model, load.duration of a load, more work in "
+            f"The runs were too short to monitor: other programs may have used {percent(unseen)} of the CPU unnoticed. "
+            "Make runs longer: measure.runs or measure.warmup: auto of a model, load.duration of a load, more work in "
             "one execution of a script.",
         )
 
@@ -95,7 +94,7 @@ def check_throttling(evidence: Evidence) -> Iterator[Reason]:
     windows_ms = [run.window_ns / _NS_PER_MS for run in evidence.runs]
     worst = max((held / window for held, window in zip(held_ms, windows_ms, strict=True) if window > 0), default=0.0)
     if worst > _THROTTLED_SHARE:
-        yield suspect("quota", f"A CPU quota held the process back for up to {percent(worst)} of the measured time.")
+        yield suspect("quota", f"A CPU quota throttled the process for up to {percent(worst)} of the measured time.")
 
 
 def too_short_for_the_clock(evidence: Evidence) -> Iterator[Reason]:
@@ -106,11 +105,11 @@ def too_short_for_the_clock(evidence: Evidence) -> Iterator[Reason]:
     if evidence.headline is None or cost_ns <= 0:
         return
     times = evidence.headline.value * _NS_PER_MS / cost_ns
-    text = f"One inference is only {times:.3g} times what the clock takes or resolves ({cost_ns:.3g} ns)"
+    text = f"One inference is only {times:.3g} times the clock's cost or resolution ({cost_ns:.3g} ns)"
     if times < 10:
-        yield suspect("short", f"{text}: the harness is a large part of it.")
+        yield suspect("short", f"{text}: a large part of it is measurement overhead.")
     elif times < 100:
-        yield note("short", f"{text}: the harness is a part of it (see prony calibrate).")
+        yield note("short", f"{text}: a part of it is measurement overhead (see prony calibrate).")
 
 
 _FEWEST_CLEAN = 5
@@ -161,10 +160,10 @@ def few_runs(evidence: Evidence) -> Iterator[Reason]:
     """An interval over runs needs runs."""
     clean = len(evidence.runs) - len(evidence.selection.contaminated)
     if len(evidence.runs) == 1:
-        yield suspect("one_run", "One run cannot show run-to-run spread: the interval speaks of that one process only.")
+        yield suspect("one_run", "One run cannot show run-to-run spread: the interval covers that one process only.")
     elif evidence.runs and clean < _FEWEST_CLEAN:
-        stand = f"Only {runs_text(clean, 'clean')} stand{'s' if clean == 1 else ''}" if clean else "No clean run stands"
-        yield suspect("few_runs", f"{stand} behind this number; {_FEWEST_CLEAN} are needed.")
+        there = f"Only {runs_text(clean, 'clean')}" if clean else "No clean run"
+        yield suspect("few_runs", f"{there} for this number; {_FEWEST_CLEAN} are needed.")
 
 
 def wide_interval(evidence: Evidence) -> Iterator[Reason]:
@@ -174,7 +173,7 @@ def wide_interval(evidence: Evidence) -> Iterator[Reason]:
         yield suspect(
             "wide_interval",
             f"The interval of the median is ±{percent(width)} wide, more than ±{percent(WIDEST_INTERVAL)}: "
-            "make more runs, or quieten the machine.",
+            "make more runs, or use a quieter machine.",
         )
 
 
@@ -210,8 +209,9 @@ def blind(evidence: Evidence) -> Iterator[Reason]:
     if smallest > _BLIND_BELOW:
         yield note(
             "detectable_change",
-            f"With {runs_text(len(evidence.runs))} that vary by {percent(spread or 0.0)}, a change of less than "
-            f"{percent(smallest)} cannot be seen here for sure: it goes unnoticed more than once in five times.",
+            f"With {runs_text(len(evidence.runs))} that vary by {percent(spread or 0.0)}, changes smaller than "
+            f"{percent(smallest)} are not "
+            f"reliably detected here: more than one in five is missed.",
         )
 
 
@@ -232,8 +232,8 @@ def steadiness_unjudged(evidence: Evidence) -> Iterator[Reason]:
     if short:
         yield note(
             "steady_unjudged",
-            f"{short} of {len(evidence.runs)} runs have fewer than {FEWEST} samples: "
-            "too few to see whether they are steady.",
+            f"{short} of {len(evidence.runs)} runs have fewer than {FEWEST} samples: too few to check "
+            "for a steady state.",
         )
 
 
@@ -252,8 +252,8 @@ def stopped_by_time(evidence: Evidence) -> Iterator[Reason]:
         fewest = min(run.taken for run in evidence.runs)
         yield note(
             "stopped_by_time",
-            f"{capped} of {len(evidence.runs)} runs met the time cap: {fewest} samples in the shortest, "
-            f"{asked} were asked for.",
+            f"{capped} of {len(evidence.runs)} runs reached the time limit: {fewest} samples in the shortest, "
+            f"{asked} were requested.",
         )
 
 

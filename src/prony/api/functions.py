@@ -172,7 +172,7 @@ def check_not_stopped(data: ExperimentData, *, is_kept: bool = True) -> None:
     from prony.model.experiment import ExperimentState
 
     if data.experiment.state in (ExperimentState.PARTIAL, ExperimentState.CANCELLED):
-        kept = f"what was measured is kept: prony show {data.experiment.id}" if is_kept else "nothing is kept"
+        kept = f"completed measurements are kept: prony show {data.experiment.id}" if is_kept else "nothing is kept"
         raise KeyboardInterrupt(f"stopped early; {kept}")
 
 

@@ -42,7 +42,7 @@ SHARED_SETTINGS: tuple[Setting, ...] = (
         "cli.report", "PRONY_CLI__REPORT", "write an HTML report beside the results", "flag", "true", "--report"
     ),
     Setting(
-        "cli.gates", "PRONY_CLI__GATES", "strict: a gate that cannot be told fails too", "choice", "lenient", "--gates",
+        "cli.gates", "PRONY_CLI__GATES", "strict: an undecided gate fails too", "choice", "lenient", "--gates",
         ("lenient", "strict"),
     ),
     Setting(
@@ -242,7 +242,7 @@ def _read_toml_file(
         key = ".".join(keys)
         setting = known.get(key)
         if setting is None:
-            problems.append(_Problem(file.path, keys, f"no setting is called {key}", _nearest(key, catalogue)))
+            problems.append(_Problem(file.path, keys, f"unknown setting: {key}", _nearest(key, catalogue)))
         elif setting.is_personal and file.level in OF_A_FOLDER:
             problems.append(_refuse_personal(file.path, setting, keys))
         else:

@@ -21,7 +21,7 @@ def add_json(parser: ArgumentParser, *, inner: bool = False) -> None:
 
 
 def add_branch(parser: ArgumentParser) -> None:
-    parser.add_argument("--branch", metavar="NAME", default="", help="of this branch; the default branch's otherwise")
+    parser.add_argument("--branch", metavar="NAME", default="", help="branch name (default: the default branch)")
 
 
 def add_actions(parser: ArgumentParser, meanings: Mapping[str, str], *, of: str = "") -> dict[str, ArgumentParser]:
@@ -58,7 +58,7 @@ def noun_of(kind: type[N], given: Mapping[str, object], *, hints: Mapping[str, s
         # Without what was given: an address may hold a secret.
         first = exc.errors(include_url=False, include_input=False)[0]
         key, said = str(first["loc"][0]), first["msg"].removeprefix("Value error, ")
-        said = "this is not how one is written" if first["type"].startswith("string_") and key in hints else said
+        said = "not a valid value" if first["type"].startswith("string_") and key in hints else said
         hint = hints.get(key, hints.get("", ""))
         raise InputError(f"{key.upper() if key in words else f'--{key}'}: {said}", hint=hint) from None
 
@@ -71,27 +71,29 @@ def add_report(parser: ArgumentParser) -> None:
 
 def add_gates(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--gates", choices=("lenient", "strict"), default="lenient", help="strict: a gate that cannot be told fails too"
+        "--gates", choices=("lenient", "strict"), default="lenient", help="strict: an undecided gate fails too"
     )
 
 
 def add_busy(parser: ArgumentParser) -> None:
     """Add what to do on a machine that others use."""
-    parser.add_argument("--wait-quiet", metavar="TIME", help="where the machine is busy: wait so long for it, as 5m")
-    parser.add_argument("--strict", action="store_true", help="exit 1 where a result is void")
+    parser.add_argument(
+        "--wait-quiet", metavar="TIME", help="if the machine is busy, wait up to this long, for example 5m"
+    )
+    parser.add_argument("--strict", action="store_true", help="exit with code 1 if a result is void")
 
 
 def add_set(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--set", action="append", default=[], metavar="PATH=VALUE", help="as in `prony run`; repeatable"
+        "--set", action="append", default=[], metavar="PATH=VALUE", help="same as in `prony run`; repeatable"
     )
 
 
 def add_submission(parser: ArgumentParser, where: str = "a server") -> None:
     """Add where a run may be sent to, and how."""
     add_server(parser)
-    parser.add_argument("--priority", type=int, metavar="N", help="on a server: -100 to 100, higher goes first")
-    parser.add_argument("--detach", action="store_true", help=f"on {where}: submit, print the id and leave")
+    parser.add_argument("--priority", type=int, metavar="N", help="on a server: -100 to 100; higher runs first")
+    parser.add_argument("--detach", action="store_true", help=f"on {where}: submit, print the id and exit")
 
 
 def add_recipe_run(parser: ArgumentParser) -> None:
@@ -146,7 +148,7 @@ def wait_quiet_s(options: Namespace) -> float:
 
 
 def add_experiment_argument(parser: ArgumentParser, *, required: bool = False) -> None:
-    meaning = "an id, the beginning of one, or last"
+    meaning = "an id, the start of an id, or last"
     if required:
         parser.add_argument("experiment", metavar="ID", help=meaning)
     else:
@@ -155,14 +157,14 @@ def add_experiment_argument(parser: ArgumentParser, *, required: bool = False) -
 
 def add_experiments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "experiments", metavar="ID", nargs="*", default=["last"], help="ids, their beginnings, or last (last)"
+        "experiments", metavar="ID", nargs="*", default=["last"], help="ids, the starts of ids, or last (last)"
     )
 
 
 def add_no_container(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--no-container", action="append_const", dest="set", const="workload.container=false",
-        help="of a script with an image: run its command with the programs of the machine itself, in no container",
+        help="for a script with an image: run its command directly on the machine, without a container",
     )  # fmt: skip
 
 

@@ -18,14 +18,25 @@ _OF_COMMANDS = ("parameter_list", "warmup")
 
 def add_bench_options(parser: ArgumentParser) -> None:
     """Add what is benchmarked and how."""
-    parser.add_argument("models", metavar="MODEL", nargs="*", help="a file, zoo:NAME or https://; two take turns")
     parser.add_argument(
-        "--command", action="append", metavar="TEXT", help="a command instead of a model, run by no shell; repeatable"
+        "models", metavar="MODEL", nargs="*", help="a file, zoo:NAME or https://; two models run alternately"
+    )
+    parser.add_argument(
+        "--command",
+        action="append",
+        metavar="TEXT",
+        help="a command instead of a model, run without a shell; repeatable",
     )
     engines = parser.add_mutually_exclusive_group()
-    engines.add_argument("--engine", metavar="NAME", help="the engine (one that is installed and reads the model)")
-    engines.add_argument("--engines", metavar="NAMES", help="several, with commas between, or all: side by side")
-    parser.add_argument("--unit", metavar="NAME[,NAME...]", help="the compute unit (cpu); several: one after another")
+    engines.add_argument(
+        "--engine", metavar="NAME", help="the engine (default: an installed engine that supports the model)"
+    )
+    engines.add_argument(
+        "--engines", metavar="NAMES", help="several engines, separated by commas, or all: compared side by side"
+    )
+    parser.add_argument(
+        "--unit", metavar="NAME[,NAME...]", help="the compute unit (cpu); several run one after another"
+    )
     parser.add_argument("--batch", type=_counts, metavar="N[,N...]", help="items in one inference (1)")
     parser.add_argument("--threads", type=_counts, metavar="N[,N...]", help="threads of the engine (every CPU)")
     parser.add_argument("--precision", choices=_PRECISIONS, help="precision to compute in (the engine's choice)")
@@ -33,12 +44,14 @@ def add_bench_options(parser: ArgumentParser) -> None:
         "--shape", action="append", type=_shape, metavar="INPUT=1x3x224x224", help="shape of an input; repeatable"
     )
     parser.add_argument("--runs", type=_count, metavar="N", help="inferences in a process (100), or executions (10)")
-    parser.add_argument("--time", metavar="TIME", help="of models: measure as long as this (30s)")
-    parser.add_argument("--repeats", type=_count, metavar="N", help="of models: fresh processes (5, of two models 10)")
-    parser.add_argument("--warmup", type=_count, metavar="N", help="of commands: executions before the measured ones")
+    parser.add_argument("--time", metavar="TIME", help="models only: time to measure (30s)")
+    parser.add_argument(
+        "--repeats", type=_count, metavar="N", help="models only: fresh processes (5; for two models 10)"
+    )
+    parser.add_argument("--warmup", type=_count, metavar="N", help="commands only: executions before the measured ones")
     parser.add_argument(
         "-L", "--parameter-list", action="append", nargs=2, metavar=("NAME", "V1,V2"),
-        help="of commands: values for {NAME} in them; repeatable",
+        help="commands only: values for {NAME}; repeatable",
     )  # fmt: skip
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
 
@@ -52,14 +65,14 @@ def request_of(options: Namespace) -> ModelRequest | CommandRequest:
     from prony.errors import InputError
 
     if bool(options.models) == bool(options.command):
-        what = "there are a model and a command" if options.models else "there is nothing to measure"
-        hint = "as in prony bench model.onnx, prony bench zoo:mobilenet-v2 or prony bench --command 'python train.py'"
+        what = "both a model and a command were given" if options.models else "nothing to measure"
+        hint = "try prony bench model.onnx, prony bench zoo:mobilenet-v2 or prony bench --command 'python train.py'"
         raise InputError(what, hint=hint)
     foreign = _OF_MODELS if options.command else _OF_COMMANDS
     named = next((name for name in (*foreign, *(("repeats",) if options.command else ())) if vars(options)[name]), None)
     if named is not None:
         whose = "models" if options.command else "commands"
-        hint = "of a command --runs says how often it is executed" if options.command else "leave it away"
+        hint = "for a command, --runs sets the number of executions" if options.command else "leave it out"
         raise InputError(f"--{named.replace('_', '-')} is for {whose}", hint=hint)
     return _command_request(options) if options.command else _model_request(options)
 
@@ -90,7 +103,7 @@ def _command_request(options: Namespace) -> CommandRequest:
     parameters: dict[str, tuple[str, ...]] = {}
     for name, values in options.parameter_list or ():
         if name in parameters:
-            raise InputError(f"-L {name} is given twice", hint="write all of its values in one list")
+            raise InputError(f"-L {name} is given twice", hint="put all values in one list")
         parameters[name] = tuple(values.split(","))
     return CommandRequest(
         commands=tuple(options.command), parameters=parameters, runs=options.runs, warmup=options.warmup or 0
@@ -99,7 +112,7 @@ def _command_request(options: Namespace) -> CommandRequest:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+        raise ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
 
 
@@ -112,5 +125,5 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
     if sizes == "scalar" and name:
         return name, ()
     if not equals or not name or re.fullmatch(r"\d+([x,]\d+)*", sizes) is None:
-        raise ArgumentTypeError(f"{text!r} is not INPUT=SIZES, as in input=1x3x320x320 (or =scalar)")
+        raise ArgumentTypeError(f"{text!r} is not INPUT=SIZES; example: input=1x3x320x320 (or =scalar)")
     return name, tuple(int(word) for word in re.split("[x,]", sizes))

@@ -33,16 +33,14 @@ def heed_others(watch: MachineWatch, waits_s: float) -> None:
     if others and waits_s:
         _wait(others, waits_s)
     elif others:
-        print_note(
-            f"the machine is busy: {others}; wall times may come out void; --wait-quiet 5m waits for a quiet one"
-        )
+        print_note(f"the machine is busy: {others}; results may be void; --wait-quiet 5m waits until it is quiet")
 
 
 def _wait(others: str, limit_s: float) -> None:
     from prony.cli.output import print_note
     from prony.instruments.quiet import wait_until_quiet
 
-    print_note(f"the machine is busy: {others}; waiting for it, {limit_s:.0f} s at most")
+    print_note(f"the machine is busy: {others}; waiting up to {limit_s:.0f} s")
     said_s = time.monotonic()
 
     def say(disturbance: str, left_s: float) -> None:
@@ -52,7 +50,7 @@ def _wait(others: str, limit_s: float) -> None:
             print_note(f"  still busy: {disturbance}; {left_s:.0f} s left")
 
     is_quiet = wait_until_quiet(limit_s, look=_look, now_s=time.monotonic, say=say)
-    print_note("the machine is quiet now" if is_quiet else f"still busy after {limit_s:.0f} s: measured all the same")
+    print_note("the machine is quiet now" if is_quiet else f"still busy after {limit_s:.0f} s: measuring anyway")
 
 
 def _look() -> Noise:

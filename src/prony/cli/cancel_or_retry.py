@@ -55,7 +55,7 @@ def _meant(client: Client, text: str) -> _Meant:
 
 def _describe_change(changed: QueuedJob | ExperimentView, done: str) -> tuple[str, str, str]:
     if isinstance(changed, QueuedJob):
-        running = "is asked to stop" if done == "cancelled" else "is running again"
+        running = "was asked to stop" if done == "cancelled" else "is running again"
         runs = changed.state is JobState.LEASED
         return changed.id, "job", f"{running} on {changed.agent_id}" if runs else f"is {changed.state}"
     counts = ", ".join(f"{count} {state}" for state, count in changed.counts.items() if count)

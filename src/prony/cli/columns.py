@@ -193,7 +193,7 @@ def show_fits(lots: Sequence[LotFit], *, runnable: bool) -> None:
         if lot.agents:
             print_columns(FIT, [_fit_cells(fit) for fit in lot.agents])
     if not runnable:
-        print_note("some jobs fit no agent: they would wait until one comes that fits")
+        print_note("some jobs fit no agent: they wait until a suitable agent connects")
 
 
 SERIES = ("ID", "NAME", "WHAT", "BRANCH", "MACHINE", "STATE", "RESULTS", "LAST")
@@ -205,7 +205,9 @@ def one_series(bench: UseCases, text: str, branch: str) -> Series:
     found = bench.histories.find(text, branch=branch)
     if len(found) != 1:
         shown = ", ".join(one.id for one in found[:8])
-        raise InputError(f"{text!r} has {len(found)} series: {shown}", hint="name one by its id", code="ambiguous")
+        raise InputError(
+            f"{text!r} has {len(found)} series: {shown}", hint="name the series by its id", code="ambiguous"
+        )
     return found[0]
 
 
@@ -218,7 +220,7 @@ def resolve_branch(bench: UseCases, branch: str) -> str:
     found = {one.branch for one in iterate_pages(bench.histories.page) if one.is_of(branch)}
     if not found:
         raise NotFoundError(
-            f"there are no results on branch {branch}", hint="prony history --all-branches lists all", code="no_series"
+            f"no results on branch {branch}", hint="prony history --all-branches lists all", code="no_series"
         )
     return "" if "" in found else branch
 

@@ -28,9 +28,7 @@ def open_demo_home(named: Path | None) -> Iterator[Home]:
     earlier = os.environ.get(VARIABLE)
     os.environ[VARIABLE] = str(place.root)
     try:
-        print_text(
-            f"demo: everything is in {place.root}, {'which is kept' if named else 'which is deleted at the end'}"
-        )
+        print_text(f"demo: everything is in {place.root} ({'kept' if named else 'deleted at the end'})")
         _fill(place.create())
         yield place
     finally:

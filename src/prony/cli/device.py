@@ -27,7 +27,7 @@ def show_device(device: Device, units: Sequence[EngineUnit], home: str) -> None:
 
 def show_detection(detection: GpuDetection) -> None:
     """Print what each layer saw, each card with the layer behind each fact, and what they disagree about."""
-    print_text("\nGPUs, by each way of asking:")
+    print_text("\nGPUs, as each tool reports them:")
     for layer in detection.layers:
         seen = f"{len(layer.cards)} card{'' if len(layer.cards) == 1 else 's'}" if layer.cards else layer.state
         note = f": {one_line(layer.note)}" if layer.note else ""
@@ -42,7 +42,7 @@ def show_detection(detection: GpuDetection) -> None:
 def _card_lines(card: DetectedGpu) -> Iterator[str]:
     facts = card.facts
     yield ""
-    yield f"{one_line(str(facts.get('name', 'GPU')))}  (told by {', '.join(card.layers)})"
+    yield f"{one_line(str(facts.get('name', 'GPU')))}  (reported by {', '.join(card.layers)})"
     if "uuid" in facts:
         yield f"  unit           cuda:{one_line(str(facts['uuid']))[:12]}"
     shown = {name: value for name, value in facts.items() if name not in ("name", "uuid", "device")}

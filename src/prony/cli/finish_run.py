@@ -65,7 +65,7 @@ def finish(
         if written is not None:
             print_note(f"report: {written}")
         if data.experiment.state in _EARLY:
-            kept = f"what was measured is kept: prony show {data.experiment.id}{again}"
+            kept = f"completed measurements are kept: prony show {data.experiment.id}{again}"
             print_note(f"stopped early; {kept if output.is_kept else 'nothing is kept'}")
     if output.github:
         from prony.report import render
@@ -88,7 +88,9 @@ def _end_on_void(data: ExperimentData, code: int, *, fails: bool | None) -> int:
     why += "; --strict makes it 1" if not ended and fails is False else ""
     with suppress(BrokenPipeError):
         print_note(
-            one_line(f"void: {_name_few(void, len(data.entries))}: do not quote these numbers, see ✖ for why; {why}")
+            one_line(
+                f"void: {_name_few(void, len(data.entries))}: do not use these numbers; see ✖ for the reason; {why}"
+            )
         )
     return ended
 
@@ -125,7 +127,7 @@ def _tell_failed_requests(data: ExperimentData) -> int:
         allowed = entry.job.load.errors
         most = "none may" if isinstance(allowed, str) else f"{percent_text(allowed)} may"
         print_note(one_line(
-            f"{entry.job.title}: {share}, and {most}: exit code 1; load.errors says how many, or `any`"
+            f"{entry.job.title}: {share}, but {most}: exit code 1; set load.errors to allow more, or `any`"
         ))  # fmt: skip
     return told
 

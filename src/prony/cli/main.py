@@ -22,55 +22,55 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "bench": ("bench", "measure a model or a command, without a recipe"),
     "recipe": ("recipe", "print the recipe that prony bench would run"),
     "run": ("run", "run a recipe on this machine, or on the agents of a server"),
-    "check": ("check", "say what is wrong with a recipe, and who could run it"),
-    "menu": ("menu", "be guided through the commands, by numbers"),
-    "duet": ("duet", "run two sides of a recipe in turns and compare them"),
+    "check": ("check", "check a recipe for errors, and show which agents can run it"),
+    "menu": ("menu", "choose commands from a numbered menu"),
+    "duet": ("duet", "run two variants of a recipe alternately and compare them"),
     "hardware": ("hardware", "measure this machine: memory, matrix products, disk, GPUs"),
     "llm": ("llm", "measure a language model: prefill and decode tokens a second, memory, quality"),
-    "load": ("load", "load an address, without a recipe"),
-    "mock": ("mock", "serve answers whose timing is known"),
+    "load": ("load", "load test a URL, without a recipe"),
+    "mock": ("mock", "start a mock server with known response times"),
     "list": ("list", "list experiments"),
     "show": ("show", "show one experiment's numbers"),
     "report": ("report", "write a report: html, pdf, md, json, csv, junit or github"),
-    "compare": ("compare", "say whether one experiment is worse than another"),
+    "compare": ("compare", "compare experiments: better, worse or the same"),
     "score": ("score", "score the answers of an experiment again"),
     "gates": ("gates", "judge the gates of an experiment"),
-    "sweep-report": ("sweep_report", "say where loads saturate, what holds the SLO, and what was the limit"),
+    "sweep-report": ("sweep_report", "find where load saturates, which loads meet the SLO, and the bottleneck"),
     "matrix": ("matrix", "compare configurations in rows and columns, with cost and watts"),
     "rerun": ("rerun", "run an earlier experiment again"),
-    "export": ("export", "copy an experiment to a folder of its own"),
-    "import": ("import_", "bring in an exported experiment or a result folder"),
+    "export": ("export", "copy an experiment to a folder"),
+    "import": ("import_", "import an exported experiment or a result folder"),
     "delete": ("delete", "delete an experiment and its results"),
     "history": ("history", "show a benchmark's results over time, and what changed"),
-    "baseline": ("baseline", "pin a result, to hold later ones against"),
-    "ack": ("ack", "note that a change is known"),
-    "watch-regressions": ("watch_regressions", "list what got worse, over all histories"),
-    "watch": ("watch", "follow an experiment on a server or at a target to its end"),
+    "baseline": ("baseline", "pin a result as the baseline for later results"),
+    "ack": ("ack", "acknowledge a change"),
+    "watch-regressions": ("watch_regressions", "list regressions in all histories"),
+    "watch": ("watch", "follow an experiment on a server or a target until it ends"),
     "jobs": ("jobs", "list the jobs of a server, or show one"),
     "logs": ("logs", "print the log of a job"),
-    "cancel": ("cancel", "stop a job or an experiment, on a server or at a target"),
-    "retry": ("retry", "try a job, or what failed of an experiment, again"),
-    "queue": ("queue", "show what waits on a server, and why"),
-    "schedule": ("schedule", "have a server run a recipe again and again"),
-    "alarm": ("alarm", "be told when something is not as it should be"),
+    "cancel": ("cancel", "stop a job or an experiment on a server or a target"),
+    "retry": ("retry", "retry a job, or the failed jobs of an experiment"),
+    "queue": ("queue", "show which jobs are waiting on a server, and why"),
+    "schedule": ("schedule", "run a recipe on a server on a schedule"),
+    "alarm": ("alarm", "get a notification when something goes wrong"),
     "agents": ("agents", "list the agents of a server, or drain, reset or remove one"),
-    "agent": ("agent", "offer this device to a server, or see whether it is fit for that"),
-    "targets": ("targets", "list machines to go to, or add, check, install, clean or remove one"),
+    "agent": ("agent", "run an agent on this device, or check whether one can run here"),
+    "targets": ("targets", "list remote machines, or add, check, install, clean or remove one"),
     "engines": ("engines", "list the engines of this machine, or add one"),
     "services": ("services", "list the services that can be started and loaded"),
-    "drivers": ("drivers", "list what speaks to a server, and what an LLM is asked"),
+    "drivers": ("drivers", "list the load drivers and the LLM tasks"),
     "zoo": ("zoo", "list the models that need no download"),
     "info": ("info", "describe this device and its compute units"),
-    "monitor": ("monitor", "show live what this machine and its GPUs do"),
-    "doctor": ("doctor", "say what can run here, what is missing and what would disturb"),
-    "calibrate": ("calibrate", "measure the instrument itself on this machine"),
+    "monitor": ("monitor", "show live usage of this machine and its GPUs"),
+    "doctor": ("doctor", "show what can run here, what is missing and what would disturb a measurement"),
+    "calibrate": ("calibrate", "measure the accuracy of Prony itself on this machine"),
     "examples": ("examples", "list the recipes that come with Prony, or print one"),
     "docs": ("docs", "open the documentation, without a network"),
     "schema": ("schema", "print the recipe's JSON Schema"),
-    "server": ("server", "serve experiments to agents and people"),
+    "server": ("server", "start a server for agents and people"),
     "settings": ("settings", "show each setting, its value and where it comes from"),
-    "tokens": ("tokens", "make, list and revoke tokens, and tell who did what"),
-    "exec": ("exec", "run job files into result folders; what executors call"),
+    "tokens": ("tokens", "create, list and revoke tokens, and show the audit log"),
+    "exec": ("exec", "run job files into result folders; used by executors"),
 }
 # What other programs call a command of ours.
 ELSEWHERE = {
@@ -89,7 +89,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         if not _has_lost_reader():
-            lost = PronyError("a process that this command talks to has ended", hint="was it killed? Try again")
+            lost = PronyError("a process that this command needs has ended", hint="it may have been killed; try again")
             code = _complain(lost, as_json="--json" in arguments)
     except KeyboardInterrupt:
         code = 130
@@ -154,7 +154,7 @@ def _dispatch(name: str, arguments: list[str]) -> int:
     if name not in COMMANDS and name not in brought:
         near = [ELSEWHERE[name]] if name in ELSEWHERE else difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"did you mean prony {near[0]}?" if near else "prony --help lists the commands"
-        raise InputError(f"no command is called {name!r}", hint=hint, code="unknown_command")
+        raise InputError(f"unknown command: {name!r}", hint=hint, code="unknown_command")
     from argparse import ArgumentParser
 
     module = brought[name].load() if name in brought else importlib.import_module(f"{_PACKAGE}.{COMMANDS[name][0]}")
@@ -186,19 +186,19 @@ def _help() -> str:
     texts = {name: text for name, (_, text) in COMMANDS.items()} | brought
     lines = [f"  {name:<{width}}  {text}" for name, text in texts.items()]
     head = "Prony: one recipe, every machine, numbers you can defend.\n\nusage: prony COMMAND [OPTIONS]\n"
-    foot = "\nprony COMMAND --help tells more. A first look: prony bench zoo:mobilenet-v2"
+    foot = "\nprony COMMAND --help shows more. Try first: prony bench zoo:mobilenet-v2"
     return "\n".join([head, *lines, foot])
 
 
 def _complain(error: Exception, *, as_json: bool) -> int:
     """Say what went wrong, as JSON where the answer would have been; return the exit code."""
     if isinstance(error, OSError):  # a path that cannot be read or written: nothing that needs a traceback
-        error = StoreError(str(error), hint="may you read and write there?")
+        error = StoreError(str(error), hint="check the permissions to read and write there")
     if not isinstance(error, PronyError):
         import traceback
 
         traceback.print_exception(error)
-        error = PronyError(f"{type(error).__name__}: {error}", hint="this is a fault of Prony: please report it")
+        error = PronyError(f"{type(error).__name__}: {error}", hint="this is a bug in Prony: please report it")
     if as_json:
         _write(json.dumps({"error": error.to_dict()}, indent=1))
         return exit_code(error)

@@ -103,8 +103,8 @@ class ServerGuard:
             from prony.cli.output import print_note
 
             print_note(
-                f"note: no token is sent to {server.shown}, which only {server.origin.place} names; "
-                f"--server {server.shown} sends yours"
+                f"note: no token is sent to {server.shown}, because only {server.origin.place} names it; "
+                f"use --server {server.shown} to send yours"
             )
 
 

@@ -42,14 +42,14 @@ def _server_here(home: Home) -> str:
     note = read_server_note(home)
     if note is None:
         raise InputError(
-            "no server is named, and none runs here",
-            hint="--server URL or PRONY_SERVER says where one is; `prony server` starts one",
+            "no server given, and none runs here",
+            hint="use --server URL or set PRONY_SERVER; `prony server` starts one",
         )
     if note.is_stale:
         process = f", process {note.process.pid}," if note.process else ""
         raise InputError(
             f"no server runs here: the one at {note.url}{process} was killed and left {server_file(home)} behind",
-            hint="`prony server` starts it again; --server URL or PRONY_SERVER says where another one is",
+            hint="`prony server` starts it again; or use --server URL or PRONY_SERVER for another one",
         )
     return note.url
 
@@ -79,7 +79,7 @@ def note_unserved(options: Namespace) -> None:
     from prony.cli.output import print_note
 
     if not server_address(options) and not is_served():
-        print_note("no server runs in this home: it waits for one; `prony server` starts it")
+        print_note("no server runs in this home, so it does not start yet; start one with `prony server`")
 
 
 def again(options: Namespace) -> str:
@@ -98,5 +98,5 @@ def _token(options: Namespace) -> str | None:
         reason = exc.strerror if isinstance(exc, OSError) else "it is no text"
         raise InputError(f"cannot read a token from {path}: {reason}") from exc
     if not token:
-        raise InputError(f"{path} holds no token", hint="put there what `prony tokens add` printed, and nothing else")
+        raise InputError(f"{path} holds no token", hint="put only the output of `prony tokens add` into it")
     return token

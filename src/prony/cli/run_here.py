@@ -65,7 +65,7 @@ def _note_server_only(loaded: LoadedRecipe) -> None:
         print_note(f"note: this runs once; a schedule needs a server: prony schedule add {path} on its machine, or "
                    f"prony run {path} --server URL")  # fmt: skip
     if loaded.recipe.alarms:
-        print_note(f"note: nobody is told of what happens here; alarms need a server: prony run {path} --server URL")
+        print_note(f"note: no alarms for this run; alarms need a server: prony run {path} --server URL")
 
 
 def _note_containers(loaded: LoadedRecipe) -> None:

@@ -31,5 +31,5 @@ def run_written(written: Mapping[str, Any], options: Namespace, *, is_remote: bo
 
         return submit(loaded, options.set, output, options)
     if options.detach or options.priority is not None:
-        raise InputError("--detach and --priority need a server", hint="name one by --server or PRONY_SERVER")
+        raise InputError("--detach and --priority need a server", hint="use --server or set PRONY_SERVER")
     return run_recipe_here(loaded, output, base=Path.cwd(), waits_s=wait_quiet_s(options))

@@ -40,8 +40,8 @@ def upload_scripts(bench: UseCases, loaded: LoadedRecipe) -> list[str]:
     work = loaded.recipe.workload
     if "workload.directory" in loaded.recipe.matrix.axes:
         raise InputError(
-            "the matrix varies workload.directory, and one folder travels with a recipe",
-            hint="name a folder that holds all of them, and vary workload.command",
+            "the matrix varies workload.directory, but only one folder can be sent with a recipe",
+            hint="use one folder that holds all of them, and vary workload.command",
             code="recipe",
         )
     if work.folder is None or REFERENCE.fullmatch(work.folder):
@@ -62,7 +62,7 @@ AGENTS_MACHINE = "the agent's machine"
 def submit(loaded: LoadedRecipe, overrides: Sequence[str], output: RunOutput, options: Namespace) -> int:
     """Submit a recipe that was read here to the server that the options name; follow it, unless --detach is given."""
     if options.priority is not None and not -_MOST <= options.priority <= _MOST:
-        raise InputError(f"--priority {options.priority} lies outside -{_MOST} to {_MOST}")
+        raise InputError(f"--priority {options.priority} is outside -{_MOST} to {_MOST}")
     with connect_server(options) as client:
         every = [*overrides, *upload_scripts(client, loaded)]
         view = client.experiments.submit(submission_of(loaded, every, priority=options.priority))
@@ -105,8 +105,8 @@ def see_through(
     the exit code."""
     schedule = _note_schedule(client, view, options)
     for model in _paths(view):
-        print_note(f"note: {model} is a path: it must lie on the agents too, and they must allow it; zoo: and https:// "
-                   "work everywhere")  # fmt: skip
+        print_note(f"note: {model} is a path: the file must also exist on the agents, and "
+                   "they must allow it; zoo: and https:// work everywhere")  # fmt: skip
     ended = follow_experiment(client, view.experiment.id, cancels=True)
     return finish_there(ended, output, options, beside=schedule, closing=closing)
 
@@ -153,7 +153,7 @@ def place_recipe(
     experiment, _ = RemoteRuns(bench.store).plan(loaded, base=base, rerun_of=rerun_of)
     tell_notes(experiment.notes[len(loaded.notes) :])
     if loaded.recipe.place.where:
-        tell_notes(["place.where is not checked at a target: its options choose the node"])
+        tell_notes(["place.where is not checked at a target; the target's options choose the node"])
     return follow_placed(bench, experiment.id, output, detach=detach)
 
 
@@ -169,11 +169,11 @@ def follow_placed(bench: Bench, experiment_id: str, output: RunOutput, *, detach
             data = runs.follow(experiment_id, follower, until_submitted=detach)
         except KeyboardInterrupt:
             follower.note(
-                f"left; `prony watch {experiment_id}` comes back to it, `prony cancel {experiment_id}` stops it"
+                f"detached; `prony watch {experiment_id}` follows it again, `prony cancel {experiment_id}` stops it"
             )
             raise
         except TransportError:
-            follower.note(f"not submitted yet, or not known: `prony watch {experiment_id}` tries again, once")
+            follower.note(f"not submitted yet, or unknown: `prony watch {experiment_id}` tries once more")
             raise
     if data is None:
         print_text(experiment_id)
@@ -199,7 +199,7 @@ def cancel_placed(options: Namespace) -> bool:
             return False
         bench, experiment_id = found
         RemoteRuns(bench.store).cancel(experiment_id)
-        then = f"experiment {experiment_id} is asked to stop; prony watch {experiment_id} fetches what was measured"
+        then = f"experiment {experiment_id} was asked to stop; prony watch {experiment_id} fetches what was measured"
         print_answer({"cancelled": experiment_id, "kind": "experiment"}, then, as_json=options.json)
         return True
 

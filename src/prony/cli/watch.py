@@ -48,7 +48,7 @@ class Watcher:
     def lost(self, error: PronyError) -> None:
         if not self._is_lost:
             self._is_lost = True
-            self._follower.note(f"{one_line(error.message)}: the experiment goes on; trying to get back to it")
+            self._follower.note(f"{one_line(error.message)}: the experiment continues; reconnecting")
 
     def _snapshot(self, snapshot: Snapshot) -> None:
         if self.view is None:
@@ -120,7 +120,7 @@ def follow_experiment(client: Client, experiment_id: str, *, cancels: bool) -> E
                     return Ended(watcher.view, watcher.jobs)
             except KeyboardInterrupt:
                 if not cancels or stop.is_asked:
-                    follower.note(f"left; `prony watch {experiment_id}` comes back to it")
+                    follower.note(f"detached; `prony watch {experiment_id}` follows it again")
                     raise
                 stop.ask()
 
@@ -138,7 +138,7 @@ class _Stop:
 
     def ask(self) -> None:
         self.is_asked = True
-        self._follower.note("stopping, what was measured is kept; Ctrl-C again leaves at once")
+        self._follower.note("stopping; completed measurements are kept; press Ctrl-C again to exit at once")
         self.try_again()
 
     def lost(self, pause_s: float) -> None:

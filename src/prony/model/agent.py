@@ -47,7 +47,7 @@ class Capabilities(Noun):
         """Return why the agent has none of these, as it says itself; empty where it says nothing of them."""
         if fact in OF_ABILITIES and not self.abilities:
             version = f" of version {self.version}" if self.version else ""
-            return f"this agent does not tell what it has; its Prony{version} is too old for that: update it"
+            return f"this agent does not report what it has; its Prony{version} is too old for that: update it"
         found = [one for one in self.abilities if one.kind == fact and one.name in wanted]
         broken = [one for one in found if one.state == "broken"]  # nearer to working than what is not there at all
         return next((one.reason for one in (*broken, *found)), "")

@@ -187,7 +187,7 @@ class RecipeAlarm(Noun):
         default=(), description="names of alarms on the server whose addresses are told"
     )
     labels: Aim = Field(default={}, description="only of what has all these labels", examples=[{"team": "vision"}])
-    owner: Owner | None = Field(default=None, description="only of what this person submitted")
+    owner: Owner | None = Field(default=None, description="only experiments submitted by this person")
     quiet: DurationNs = _lasting(QUIET_NS, "the least time between two messages")
     again: DurationNs = _lasting(AGAIN_NS, "after so long it is told again, if it has not ended")
 

@@ -199,7 +199,7 @@ def strictly(outcomes: Iterable[GateOutcome]) -> tuple[GateOutcome, ...]:
 
 
 def _turn_into_failure(one: GateOutcome) -> GateOutcome:
-    changes = {"state": GateState.FAILED, "text": f"This cannot be told, and the gates are strict. {one.text}"}
+    changes = {"state": GateState.FAILED, "text": f"This gate is undecided, and the gates are strict. {one.text}"}
     return one.model_copy(update=changes)
 
 

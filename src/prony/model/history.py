@@ -88,7 +88,7 @@ class Segment(Noun):
 
 
 class Acknowledgement(Noun):
-    """`expected`: it was meant to be so."""
+    """`expected`: the change is intended."""
 
     reason: Annotated[str, Field(max_length=1000)] = ""
     expected: bool = False

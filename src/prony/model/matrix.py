@@ -19,7 +19,9 @@ class MatrixTerms(Noun):
     rows: str = Field(default="device", max_length=200)
     columns: str = Field(default="engine", max_length=200)
     metric: str | None = Field(default=None, max_length=200, description="default: the headline of the workload")
-    against: Against | None = Field(default=None, description="of the Pareto front; default: cost, else power")
+    against: Against | None = Field(
+        default=None, description="second axis of the Pareto front (default: cost, else power)"
+    )
 
 
 class Price(Noun):

@@ -63,7 +63,7 @@ class _Move:
             path = ".".join(inner)
             if path in flat:
                 self.problems.append(
-                    problem_at(self.old, (*place, *inner), f"this {self.noun} stands twice, dotted and nested")
+                    problem_at(self.old, (*place, *inner), f"this {self.noun} is given twice, dotted and nested")
                 )
             flat[path] = value
             self._follow((*place, *inner), (*place, path), value)

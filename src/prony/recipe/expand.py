@@ -71,7 +71,7 @@ def _axis(
     seen: set[tuple[bool, Scalar]] = set()  # as `same` has it
     for index, value in enumerate(values):
         if (isinstance(value, bool), value) in seen:
-            yield problem_at(marks, (*place, index), f"{show_value(value)} stands twice in this axis")
+            yield problem_at(marks, (*place, index), f"{show_value(value)} is given twice in this axis")
         seen.add((isinstance(value, bool), value))
         yield from _misfit((*place, index), with_value(document, keys, value), keys, marks)
 
@@ -96,7 +96,7 @@ def _exclusion(
         if path not in axes:
             near = nearest_key(path, axes, at_least=0.8)
             hint = f"did you mean {near}?" if near else f"the axes are: {', '.join(axes) or 'none'}"
-            yield problem_at(marks, (*place, path), "excludes nothing: this is no axis of the matrix", hint)
+            yield problem_at(marks, (*place, path), "excludes nothing: this is not an axis of the matrix", hint)
         elif not any(same(value, other) for other in axes[path]):
             hint = f"its values are {', '.join(str(other) for other in axes[path])}"
             yield problem_at(marks, (*place, path), f"excludes nothing: the axis has no {show_value(value)}", hint)

@@ -21,7 +21,7 @@ def format_of(path: Path) -> Format:
     known = SUFFIXES.get(path.suffix.lower())
     if known is None:
         raise InputError(
-            f"{path}: a recipe is YAML, TOML or JSON, and this name does not tell which",
+            f"{path}: unknown format; a recipe's file name ends in .yaml, .toml or .json",
             hint=f"end the name with {', '.join(SUFFIXES)}",
             code="recipe",
         )

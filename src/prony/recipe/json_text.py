@@ -36,7 +36,7 @@ def _hint(text: str, position: int) -> str:
     if text[position : position + 1] in ("#", "/"):
         return "JSON has no comments; YAML and TOML have"
     if text[position : position + 1] == "'":
-        return "JSON's text stands in double quotes"
+        return "JSON text needs double quotes"
     return ""
 
 
@@ -62,9 +62,7 @@ def _locate(text: str, name: str) -> tuple[dict[Keys, Mark], list[DocumentProble
         if is_key and token.startswith('"'):
             keys = (*keys[:-1], json.loads(token, strict=False))
             if keys in marks:
-                problems.append(
-                    problem_at({keys: mark}, keys, f"this key stands twice, first in line {marks[keys].line}")
-                )
+                problems.append(problem_at({keys: mark}, keys, f"duplicate key, first in line {marks[keys].line}"))
             marks.setdefault(keys, mark)
             stack[-1] = (keys, False)
             continue

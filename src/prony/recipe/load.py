@@ -128,7 +128,7 @@ def _text_of(path: Path) -> str:
 def _beside(path: Path) -> str:
     """Return a hint with the recipe in the same folder that was most likely meant."""
     if not path.parent.is_dir():
-        return f"there is no folder {path.parent}"
+        return f"folder not found: {path.parent}"
     names = [entry.name for entry in path.parent.iterdir() if entry.suffix in SUFFIXES]
     near = nearest_key(path.name, names)
     return f"did you mean {path.parent / near}?" if near else ""

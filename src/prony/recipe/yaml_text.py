@@ -68,7 +68,7 @@ def _place_error(exc: yaml.MarkedYAMLError, text: str, name: str) -> Exception:
         is_tab = text.split("\n")[mark.line][mark.column : mark.column + 1] == "\t"
         hint = "indent with spaces, never with tabs" if is_tab else "put text with special characters in quotes"
     elif "mapping values are not allowed" in message:
-        hint = "put text that holds ': ' in quotes; or is the line indented too far?"
+        hint = "put text with ': ' in quotes, or check the indentation of the line"
     elif "block scalar" in message:
         hint = "put text that begins with '>' or '|' in quotes"
     return syntax_error("YAML", name, message, place, hint)
@@ -116,7 +116,7 @@ class _Builder:
             raise self._refuse(event, f"it {TOO_DEEP if depth > DEEPEST else TOO_MANY}")
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchors:
-                raise self._refuse(event, f"no anchor &{event.anchor} stands before this")
+                raise self._refuse(event, f"no anchor &{event.anchor} is defined before this")
             return self.anchors[event.anchor]
         line, column = event.start_mark.line + 1, event.start_mark.column + 1
         node = _Node(line, column, self._value(event, events, depth), _is_merge(event))
@@ -192,7 +192,7 @@ class _Builder:
                 lent = self._merge(lender, keys, depth + 1) | lent
             else:
                 mark = Mark(self.name, lender.line, lender.column)
-                self.problems.append(problem_at({keys: mark}, keys, "<< merges maps, and this is none"))
+                self.problems.append(problem_at({keys: mark}, keys, "<< needs a map, and this is not a map"))
         return lent
 
     def _count_merge(self, node: _Node, count: int, depth: int) -> None:
@@ -208,7 +208,7 @@ class _Builder:
             return False
         if key.value in own:
             first = self.marks[(*keys, key.value)].line
-            told = problem_at({(): mark}, (*keys, key.value), f"this key stands twice, first in line {first}")
+            told = problem_at({(): mark}, (*keys, key.value), f"duplicate key, first in line {first}")
             self.problems.append(told)
             return False
         return True

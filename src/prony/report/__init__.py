@@ -38,7 +38,7 @@ def check_format(written: str, *, besides: Sequence[str] = ()) -> str:
     near = get_close_matches(name, [*FORMATS, *_ALSO_SAID, *besides], n=1)
     known = ", ".join((*FORMATS, *besides))
     hint = f"did you mean {_ALSO_SAID.get(near[0], near[0])}?" if near else f"there are {known}"
-    raise InputError(f"there is no report format {written!r}", hint=hint, code="unknown_format")
+    raise InputError(f"unknown report format {written!r}", hint=hint, code="unknown_format")
 
 
 def format_of_path(path: Path, *, besides: Sequence[str] = ()) -> str:
@@ -49,7 +49,10 @@ def format_of_path(path: Path, *, besides: Sequence[str] = ()) -> str:
     """
     ending = path.suffix.lower()
     if ending not in _BY_ENDING:
-        raise InputError(f"{path}: its name tells no format", hint=f"end it in {', '.join((*_BY_ENDING, *besides))}")
+        raise InputError(
+            f"{path}: unknown format; the file name has no known ending",
+            hint=f"use one of {', '.join((*_BY_ENDING, *besides))}",
+        )
     return _BY_ENDING[ending]
 
 

@@ -53,7 +53,7 @@ def answer_sections(
 def _note(entry: Entry, shown: int) -> str:
     count = max(len(values) for values in entry.summary.items.values())
     which = "All" if shown >= count else f"The {shown} worst of {count}"
-    return f"{which} items, the worst first; scores are means over all runs, answers are those of the first."
+    return f"{which} items, the worst first; scores are means over all runs; answers are from the first run."
 
 
 def _facts(name: str | None, prompts: Mapping[str, Any], notes: Mapping[str, str]) -> tuple[Fact, ...]:

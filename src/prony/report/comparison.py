@@ -60,7 +60,7 @@ def method(comparison: Comparison) -> str:
         return f"Fixed limits of {terms.rule}: one number against one, without a test."
     used = "; or ".join(dict.fromkeys(one.method for one in effects)) or "nothing could be tested"
     return (
-        f"One number a run decides; requests of several runs are never pooled. How: {used}. Level of one test "
+        f"Each run counts as one number; requests of several runs are never pooled. How: {used}. Level of one test "
         f"{number.format_share(terms.level)}; a change below {number.format_share(terms.threshold)} does not matter; "
         "of many metrics at once the false discovery rate is held (Benjamini and Hochberg)."
     )

@@ -30,8 +30,8 @@ def sentences(analysis: AnalysedExperiment) -> list[str]:
             told.append(f"{name} is the cheapest: a million {things} cost {matrix_tables.money(best)}.")
         else:
             told.append(
-                f"A million {things} cost least with {name}, {matrix_tables.money(best)}; intervals overlap, so it is "
-                "not told to be the cheapest."
+                f"A million {things} cost least with {name}, {matrix_tables.money(best)}; intervals overlap, so it "
+                "may not be the cheapest."
             )
     return told
 

@@ -124,9 +124,9 @@ def _claim(name: str, value: str, ranked: Sequence[tuple[compare.Ratio, str]]) -
     """Return the one honest sentence on the fastest of a group; `ranked` are the others, the next one first."""
     tied = [label for ratio, label in ranked if ratio.relation == "overlap"]
     if any(ratio.relation == "unknown" for ratio, _ in ranked):
-        return f"{name} has the best median, {value}; without intervals no claim is made."
+        return f"{name} has the best median, {value}; without intervals there is no winner."
     if tied:
-        together = f"{name} and {join_names(tied)} cannot be told apart: their intervals overlap"
+        together = f"{name} and {join_names(tied)} are not distinguishable: their intervals overlap"
         return f"{together} (the best median is {value}, of {name})."
     ratio, second = ranked[0]
     return f"{name} is the fastest: {value} at the median. It is {_times(ratio)} as fast as {second}."
@@ -149,11 +149,11 @@ def _void(analysis: AnalysedExperiment) -> list[str]:
     names = join_names([entry_fields.label(one) for one in void])
     verb = "is" if len(void) == 1 else "are"
     if analysis.comparison is not None:
-        return [f"{names} {verb} void: quote none of these numbers alone. What disturbs sides that take turns falls on "
-                "both, so that they are held against each other all the same."]  # fmt: skip
+        return [f"{names} {verb} void: do not use these numbers alone. The sides ran alternately, so a "
+                "disturbance affects both, and they are still compared with each other."]  # fmt: skip
     spared = any(reason.code == "spared" for one in void for reason in one.summary.verdict.reasons)
     which = "times, rates, power and memory" if spared else "these numbers"
-    return [f"{names} {verb} void: {which} take no part in any comparison."]
+    return [f"{names} {verb} void: {which} are excluded from comparisons."]
 
 
 def _precisions(groups: Sequence[Sequence[Entry]]) -> list[str]:
@@ -167,13 +167,13 @@ def _precisions(groups: Sequence[Sequence[Entry]]) -> list[str]:
     if not by_precision:
         return []
     parts = [f"{join_names(list(engines))} in {precision}" for precision, engines in by_precision.items()]
-    return [f"Not all compute alike: {', '.join(parts)}. A faster answer may be another answer; see the output checks."]
+    return [f"Different precisions: {', '.join(parts)}. A faster result may be less accurate; see the output checks."]
 
 
 def _care(entries: Sequence[Entry], skip: set[str]) -> str:
     suspects = [entry_fields.label(one, skip) for one in entries if one.summary.verdict.grade is Grade.SUSPECT]
     verb = "is" if len(suspects) == 1 else "are"
-    return f" Take it with care: {join_names(suspects)} {verb} suspect." if suspects else ""
+    return f" Use with care: {join_names(suspects)} {verb} suspect." if suspects else ""
 
 
 def join_names(names: Sequence[str]) -> str:
@@ -190,7 +190,7 @@ def _singles(groups: Sequence[Sequence[Entry]]) -> list[str]:
         found = entry_fields.find_estimate(entry.summary, entry_fields.headline(entry))
         if found is not None:
             grade = entry.summary.verdict.grade
-            care = "" if grade is Grade.VALID else f" Take it with care: it is {grade}."
+            care = "" if grade is Grade.VALID else f" Use with care: it is {grade}."
             value, noun = number.format_number(found), entry.job.workload.sample_noun
             is_rate = metric_in(entry.summary, entry_fields.headline(entry) or "").better == "higher"
             does = f"reaches {value}" if is_rate else f"takes {value} for one {noun}"

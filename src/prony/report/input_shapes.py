@@ -27,7 +27,7 @@ def describe_chosen_shapes(entry: Entry) -> str | None:
     flags = " ".join(shape_flag(one.name, one.shape) for one in chosen)
     paths = "workload.inputs.axes or workload.inputs.shapes"
     return (
-        f"Guessed, because the model leaves it open: {', '.join(axes)}. Other sizes give other times. "
+        f"Guessed, because the model does not fix it: {', '.join(axes)}. Other sizes change the times. "
         f"To change them: {paths} in a recipe, or prony bench {flags}."
     )
 

@@ -159,4 +159,4 @@ def _describe_failure(entry: Entry) -> str:
     ends = number.interval_of(rate)
     between = "" if ends is None else f" ({' to '.join(number.format_share_ends(*ends))})"
     job = entry_fields.label(entry)
-    return f"{number.format_share(rate.value)}{between} of the requests of {job} failed; no latency holds them."
+    return f"{number.format_share(rate.value)}{between} of the requests of {job} failed; they are not in the latencies."

@@ -11,7 +11,7 @@ from prony.report.load_tables import FigureLine
 
 _SIZES = (("million", 1e6),)
 MARKS = {"best": "★", "as good": "≈", "": ""}
-LEGEND = "★ is the best, with its interval apart from all others; ≈ cannot be told from the best."
+LEGEND = "★ is the best: its interval overlaps no other. ≈ is not distinguishable from the best."
 
 
 def headings(report: MatrixReport) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ _QUANTILES = (
     "statistics, so at 95 % it takes six runs, and its true confidence stands beside it. Shares have Wilson's interval."
 )
 _GATES = (
-    "A gate passes where the whole interval of its number holds the limit, fails where none of it does, and cannot be "
-    "told between."
+    "A gate passes if the whole interval of its number is within "
+    "the limit, fails if none of it is, and is undecided in between."
 )
 
 
@@ -46,9 +46,9 @@ def _placement(note: PlacementNote) -> str:
 
 def _noise(calibration: Calibration | None) -> str:
     if calibration is None or calibration.noise_class is None:
-        return "How noisy this machine is was not measured: `prony calibrate --deep` would tell."
+        return "The noise of this machine is unknown: measure it with `prony calibrate --deep`."
     if calibration.disturbed:
-        return f"How noisy this machine is was not judged: {describe_disturbance(calibration)}."
+        return f"The noise of this machine is unknown: {describe_disturbance(calibration)}."
     level = (
         ""
         if calibration.alpha is None

@@ -180,7 +180,7 @@ def sensitivity(data: ExperimentData) -> str:
         return ""
     runs = _range([str(end(one.runs for one in seen)) for end in (min, max)])
     changes = _range([number.format_share(end(one.detectable for one in seen)) for end in (min, max)])
-    return f"with {runs} runs on each side that take turns, a change of {changes} can be seen here"
+    return f"with {runs} runs on each side that run alternately, a change of {changes} can be detected here"
 
 
 def _range(ends: list[str]) -> str:
@@ -203,5 +203,5 @@ def instrument(calibration: Calibration | None) -> str:
         most, behind = number.format_number(rate), number.format_number(late)
         parts.append(f"one client process sends up to {most}, at half of it {behind} late (p99)")
     told = "; ".join(parts) or "no figure was kept"
-    doubt = f"; not to be relied on: {describe_disturbance(calibration)}" if calibration.disturbed else ""
+    doubt = f"; not reliable: {describe_disturbance(calibration)}" if calibration.disturbed else ""
     return f"{told} (calibrated {calibration.taken_at:%Y-%m-%d}){doubt}"

@@ -139,7 +139,7 @@ def footnote(estimate: Estimate) -> str:
     """Return what stands behind the number: the method, the count and the confidence."""
     count = f"{estimate.count} {estimate.level}{'' if estimate.count == 1 else 's'}"
     if interval_of(estimate) is None:
-        return f"{estimate.method}; {count}; no interval can be vouched for"
+        return f"{estimate.method}; {count}; no reliable interval"
     confidence = f"{format_share(estimate.confidence)} interval" if estimate.confidence is not None else "interval"
     return f"{estimate.method}; {count}; {confidence}"
 

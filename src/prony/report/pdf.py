@@ -31,8 +31,8 @@ def print_pdf(page: bytes) -> bytes:
         said = _run(browser, source, target)
         document = target.read_bytes() if target.is_file() else b""
     if not document.startswith(_BEGIN) or _END not in document[-1024:]:
-        hint = "write it as html and print that; or name another browser by PRONY_BROWSER"
-        raise CapacityError(f"{browser} wrote no whole PDF{said}", hint=hint, code="browser_failed")
+        hint = "write html and print that, or set PRONY_BROWSER to another browser"
+        raise CapacityError(f"{browser} wrote no complete PDF{said}", hint=hint, code="browser_failed")
     return document
 
 
@@ -42,8 +42,8 @@ def find_browser() -> str:
     found = next((path for name in ([named] if named else _KNOWN) if (path := shutil.which(name))), None)
     if found is not None:
         return found
-    what = f"{BROWSER} names {named!r}, which is no program here" if named else "no browser is at hand to print a PDF"
-    hint = f"install chromium, or name a Chrome or Edge by {BROWSER}; or write --format html and print that"
+    what = f"{BROWSER} names {named!r}, which was not found" if named else "no browser found to print a PDF"
+    hint = f"install chromium, or set the path of Chrome or Edge in {BROWSER}; or use --format html and print that"
     raise CapacityError(what, hint=hint, code="no_browser")
 
 

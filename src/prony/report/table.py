@@ -258,9 +258,11 @@ def _ratios(data: ExperimentData) -> dict[str, Cell]:
             made[job_id] = Cell("1.0×", note="the best median among jobs that do the same work")
         elif ratio.relation == "slower" and ratio.low is not None and ratio.high is not None:
             ends = f"{number.format_ratio(ratio.low)} to {number.format_ratio(ratio.high)}"
-            made[job_id] = Cell(number.format_ratio(ratio.value), note=f"from {ends} by the ends of both intervals")
+            made[job_id] = Cell(number.format_ratio(ratio.value), note=f"from {ends} from the ends of both intervals")
         elif ratio.relation == "overlap":
-            made[job_id] = Cell(f"≈{number.format_ratio(ratio.value)}", note="the intervals overlap: not told apart")
+            made[job_id] = Cell(
+                f"≈{number.format_ratio(ratio.value)}", note="the intervals overlap: not distinguishable"
+            )
         else:
             made[job_id] = Cell(number.DASH, note="no intervals, so no comparison")
     return made
@@ -276,5 +278,5 @@ def _effective(data: ExperimentData, key: str) -> dict[str, Cell]:
     for entry in data.entries:
         value = getattr(entry.result.effective, key, None)
         if value not in (None, ""):
-            made[entry.job.id] = Cell(str(value), note="as the engine told after loading")
+            made[entry.job.id] = Cell(str(value), note="as reported by the engine after loading")
     return made

@@ -17,10 +17,10 @@ def describe_winner(comparison: Comparison) -> str:
     """
     found = [(match, one) for match in comparison.matches if (one := _headline(match)) is not None]
     if not found:
-        return "No winner is named: nothing could be compared."
+        return "No winner: nothing could be compared."
     for match, one in found:
         if one.conclusion is Conclusion.INSUFFICIENT:
-            return f"No winner is named: {_why_open(match, one)}"
+            return f"No winner: {_why_open(match, one)}"
     return _of_two(*found[0]) if len(found) == 1 else _of_several(found)
 
 
@@ -62,10 +62,10 @@ def _of_several(found: Sequence[tuple[Match, Contrast]]) -> str:
 def _of_open(first: str, others: Sequence[str], contrasts: Sequence[Contrast]) -> str:
     together = join_names([first, *others])
     if all(one.conclusion is Conclusion.EQUIVALENT for one in contrasts):
-        return f"{together} are equally fast: what differs is too small to matter."
+        return f"{together} are equally fast: the difference is too small to matter."
     more = max((one.more_runs or 0 for one in contrasts), default=0)
-    settle = f"; about {more} more runs of each would settle it" if more else ""
-    return f"{together} cannot be told apart by these runs{settle}."
+    settle = f"; about {more} more runs of each would decide it" if more else ""
+    return f"{together} are not distinguishable with these runs{settle}."
 
 
 def _names(match: Match) -> tuple[str, str]:

@@ -117,7 +117,7 @@ class ResultsAsked(QueryParams):
 
 class ReportAsked(QueryParams):
     format: Literal["html", "pdf", "md", "json", "csv", "junit", "github"] = "html"
-    strict: bool = Field(default=False, description="a gate that cannot be told fails too")
+    strict: bool = Field(default=False, description="an undecided gate fails too")
 
 
 class ExportAsked(QueryParams):
@@ -162,7 +162,9 @@ class MatrixAsked(ExperimentsNamed):
     rows: Plain = Field(default="device", description="a word such as device or engine, or the path of a setting")
     columns: Plain = Field(default="engine", description="the same for the columns")
     metric: Plain | None = Field(default=None, description="as in `inference_ms.p50`; default: the workload's headline")
-    against: Against | None = Field(default=None, description="of the Pareto front; default: cost, else power")
+    against: Against | None = Field(
+        default=None, description="second axis of the Pareto front (default: cost, else power)"
+    )
 
     @property
     def terms(self) -> MatrixTerms:

@@ -222,5 +222,5 @@ def _disk(folder: Path) -> Iterator[None]:
         yield
     except OSError as exc:
         where = os.fsdecode(exc.filename) if isinstance(exc.filename, str | bytes) else folder
-        hint = "is there room, and may you read and write there?"
+        hint = "is there room, and check the permissions to read and write there"
         raise StoreError(f"cannot use {where}: {exc.strerror}", hint=hint) from exc

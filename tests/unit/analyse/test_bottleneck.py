@@ -69,7 +69,7 @@ def test_cores_that_client_and_server_share_are_nobodys_alone() -> None:
 def test_a_client_that_was_the_limit_is_said_to_be_it_whatever_the_server_did(side: ClientSide) -> None:
     one = found({"cpu_busy_s_total": 2.0, "service_cpu_s_total": 1.0}, side=side)
     assert one.where == "client"
-    assert "nothing is said of the server" in one.text
+    assert "the server's limit is unknown" in one.text
 
 
 def test_other_processes_come_before_all() -> None:

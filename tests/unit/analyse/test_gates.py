@@ -37,7 +37,7 @@ def test_the_whole_interval_decides(gate: str, state: GateState) -> None:
 
 
 def test_what_is_open_says_how_many_runs_would_settle_it() -> None:
-    assert "runs would settle it, instead of 6" in judged("inference_ms.p50 <= 10.6").text
+    assert "runs would decide it, instead of 6" in judged("inference_ms.p50 <= 10.6").text
 
 
 def test_one_run_passes_nothing() -> None:

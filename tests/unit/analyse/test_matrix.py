@@ -48,7 +48,7 @@ def test_void_competes_for_nothing_and_is_told() -> None:
     void = model_entry(0, runs(FAST), engine="a", grade=Grade.VOID)
     found = report(void, model_entry(1, runs(SLOW), engine="b"), model_entry(2, runs(SLOW), engine="c"))
     assert next(cell.mark for cell in found.cells if cell.column == "a") == ""
-    assert any("Void" in note for note in found.notes)
+    assert any("Excluded void results" in note for note in found.notes)
 
 
 def test_jobs_that_are_not_alike_are_not_averaged() -> None:
@@ -101,7 +101,7 @@ def test_a_million_costs_what_the_hour_costs_by_the_rate() -> None:
     assert worth.per_million.value == pytest.approx(10.0)  # 0.001 a second, a hundred items a second
     assert worth.per_money is not None
     assert worth.per_money.value == pytest.approx(100_000)
-    assert (worth.power_w, worth.note) == (None, "no energy counter here")
+    assert (worth.power_w, worth.note) == (None, "no energy counter on this machine")
 
 
 def test_watts_are_those_of_measured_energy() -> None:

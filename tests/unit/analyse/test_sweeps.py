@@ -51,7 +51,7 @@ def test_a_knee_that_is_the_clients_is_said_to_be() -> None:
     found = curve(busy)
     for claim in (found.knee, found.limit):
         assert claim.state == "found"
-        assert claim.text.endswith("not the server's: at 8, 16, 32 users the client could not send more.")
+        assert claim.text.endswith("not of the server: at 8, 16, 32 users the client could not send more.")
     assert "client" not in curve(jobs).knee.text
 
 

@@ -84,7 +84,7 @@ def test_fewer_than_five_clean_runs_are_suspect() -> None:
 
 @pytest.mark.parametrize(
     ("clean", "told"),
-    [(0, "No clean run stands behind"), (1, "Only 1 clean run stands"), (2, "Only 2 clean runs stand ")],
+    [(0, "No clean run for"), (1, "Only 1 clean run for"), (2, "Only 2 clean runs for")],
 )
 def test_clean_runs_are_counted_as_a_reader_says_it(clean: int, told: str) -> None:
     dirty = ("foreign_cpu: others used 10 %",)
@@ -120,7 +120,7 @@ def test_a_warm_up_that_never_settled_is_suspect() -> None:
 def test_a_wide_interval_is_suspect_and_states_its_width() -> None:
     found = verdict(runs={i: np.full(50, 1_000_000 + 100_000 * i) for i in range(5)})
     assert reason(found, "wide_interval").text.startswith("The interval of the median is ±16.7 % wide")
-    assert "cannot be seen here" in reason(found, "detectable_change").text
+    assert "are not reliably detected here" in reason(found, "detectable_change").text
     assert found.reasons[0].grade is Grade.SUSPECT
 
 
@@ -204,7 +204,7 @@ def test_runs_too_short_to_judge_and_runs_cut_by_time_are_noted() -> None:
     repetitions = [repetition(index, stopped_by="time") for index in range(5)]
     found = verdict(document=result(repetitions), runs=steady_runs(5, size=8))
     assert reason(found, "steady_unjudged").text.startswith("5 of 5 runs have fewer than 12 samples")
-    assert "8 samples in the shortest, 100 were asked for" in reason(found, "stopped_by_time").text
+    assert "8 samples in the shortest, 100 were requested" in reason(found, "stopped_by_time").text
     found = verdict(job(runs=1_000_000), result(repetitions), steady_runs(5, size=8))  # as many as fit: none is missed
     assert "stopped_by_time" not in {one.code for one in found.reasons}
 

@@ -84,7 +84,7 @@ def test_an_undisturbed_calibration_is_valid_before_a_later_disturbed_one(bench:
 def test_a_disturbed_calibration_says_so_wherever_it_is_shown() -> None:
     busy = calibration("busy", disturbed=BUSY)
     assert "other processes used 99 % of the CPU" in instrument(busy)
-    assert "not to be relied on" in instrument(busy)
+    assert "not reliable" in instrument(busy)
     assert describe_disturbance(calibration("quiet")) == ""
 
 

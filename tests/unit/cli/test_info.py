@@ -27,7 +27,7 @@ def test_a_card_stands_with_the_layers_that_tell_each_fact(capsys: pytest.Captur
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "- nvml: 1 card" in lines
     assert "- nvidia-smi: absent: there is no nvidia-smi on the path" in lines
-    assert "NVIDIA H200 (told by nvml, torch)" in lines
+    assert "NVIDIA H200 (reported by nvml, torch)" in lines
     assert "unit cuda:GPU-9292ab31" in lines
     assert "memory mib 143771 nvml, torch" in lines
     assert "l2 mib 60 torch" in lines

@@ -50,4 +50,4 @@ def test_a_pipe_that_breaks_to_another_process_is_no_success(
 ) -> None:
     broken(BrokenPipeError(32, "Broken pipe"), monkeypatch)
     assert main.main(["run"]) == 3
-    assert "error: a process that this command talks to has ended" in capsys.readouterr().err
+    assert "error: a process that this command needs has ended" in capsys.readouterr().err

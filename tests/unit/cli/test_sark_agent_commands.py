@@ -120,7 +120,7 @@ def test_an_agent_that_serves_a_sark_is_not_taken_for_one_of_a_prony_server(
     [
         (("--sark", "nonsense"), "is no address"),
         (("--sark", "http://127.0.0.1:1", "--redis-port", "70000"), "no port"),
-        (("--sark", "http://127.0.0.1:1", "--server", "http://127.0.0.1:2"), "--sark goes without --server"),
+        (("--sark", "http://127.0.0.1:1", "--server", "http://127.0.0.1:2"), "--sark cannot be used with --server"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -144,7 +144,7 @@ def test_agents_are_checked_against_a_recipe(
 
 def test_cancel_says_which_of_the_two_it_was(server: Canned, capsys: pytest.CaptureFixture[str]) -> None:
     server.at("POST /jobs/e1-001/cancel", document(job(state="leased", agent_id="a1").model_dump_json()))
-    assert prony(capsys, "cancel", "e1-001") == "job e1-001 is asked to stop on a1\n"
+    assert prony(capsys, "cancel", "e1-001") == "job e1-001 was asked to stop on a1\n"
     server.at("GET /experiments", document(page(view("e1"))))
     server.at("POST /experiments/e1/cancel", document(view(state="cancelled", cancelled=2).model_dump_json()))
     assert prony(capsys, "cancel", "last") == "experiment e1 is cancelled: 2 cancelled\n"

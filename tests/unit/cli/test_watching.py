@@ -116,7 +116,7 @@ def test_ctrl_c_cancels_and_stays_until_the_end(capsys: pytest.CaptureFixture[st
     server = Server([snapshot(job()), KeyboardInterrupt()], [STOPPED])
     assert followed(server).view.experiment.state == "partial"
     assert server.cancelled == 1
-    assert "what was measured is kept" in capsys.readouterr().err
+    assert "completed measurements are kept" in capsys.readouterr().err
 
 
 def test_a_second_ctrl_c_leaves_at_once() -> None:
@@ -141,7 +141,7 @@ def test_a_server_that_was_away_when_ctrl_c_came_is_told_when_it_is_back(capsys:
     followed(server)
     assert server.cancelled == 2
     said = capsys.readouterr().err
-    assert said.count("trying to get back") == 1
+    assert said.count("reconnecting") == 1
     assert "not stopped yet" in said
     assert "the server is back" in said
 

@@ -110,7 +110,7 @@ def test_a_card_shows_what_holds_it_down_and_who_uses_it() -> None:
     text = drawn(moment(cards=(card,), cards_note=""))
     assert "GPU 0  NVIDIA H200" in text
     assert "650 of – W" in text
-    assert "clock held down by: power cap" in text
+    assert "clock throttled by: power cap" in text
     assert "used by: 77 python 1024 MiB" in text
 
 

@@ -35,7 +35,7 @@ def test_the_locator_finds_every_path_and_nothing_else(document: dict[str, Any])
 
 def test_a_key_that_stands_twice_is_a_problem_at_the_second() -> None:
     (problem,) = json_text.parse('{"a": {"x": 1,\n"x": 2}}', "r.json").problems
-    assert problem.text == "r.json:2: a.x: this key stands twice, first in line 1"
+    assert problem.text == "r.json:2: a.x: duplicate key, first in line 1"
 
 
 @pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
@@ -48,7 +48,7 @@ def test_what_is_no_number_is_a_problem(word: str) -> None:
     ("text", "hint"),
     [
         ('{"a": 1 // no\n}', "JSON has no comments; YAML and TOML have"),
-        ("{'a': 1}", "JSON's text stands in double quotes"),
+        ("{'a': 1}", "JSON text needs double quotes"),
     ],
 )
 def test_common_slips_get_advice(text: str, hint: str) -> None:

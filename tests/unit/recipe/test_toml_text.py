@@ -101,7 +101,7 @@ def test_an_axis_written_dotted_and_nested_is_a_problem() -> None:
         'name = "a"\nworkload = {kind = "model", model = "m", engine = "e"}\n'
         '[matrix]\nworkload.threads = [1]\n"workload.threads" = [2]\n'
     )
-    with pytest.raises(RecipeError, match="stands twice, dotted and nested"):
+    with pytest.raises(RecipeError, match="is given twice, dotted and nested"):
         loads(text, "toml")
 
 

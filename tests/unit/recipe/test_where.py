@@ -133,7 +133,7 @@ def test_dotted_keys_of_toml_are_names_of_facts() -> None:
 
 def test_a_fact_that_stands_dotted_and_nested_stands_twice() -> None:
     assert problems("cpu: {cores: 4}", "cpu.cores: 5") == [
-        (6, "place.where.cpu.cores", "this fact stands twice, dotted and nested", "")
+        (6, "place.where.cpu.cores", "this fact is given twice, dotted and nested", "")
     ]
 
 

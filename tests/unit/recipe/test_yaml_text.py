@@ -90,12 +90,12 @@ def test_an_anchor_can_be_used_again_and_merged() -> None:
 
 def test_merging_what_is_no_map_is_a_problem() -> None:
     (problem,) = yaml_text.parse("a: {<<: 3, x: 1}", "r.yaml").problems
-    assert (problem.path, problem.message) == ("a", "<< merges maps, and this is none")
+    assert (problem.path, problem.message) == ("a", "<< needs a map, and this is not a map")
 
 
 def test_a_key_that_stands_twice_is_a_problem_at_the_second() -> None:
     (problem,) = yaml_text.parse("a:\n  x: 1\n  x: 2\n", "r.yaml").problems
-    assert problem.text == "r.yaml:3: a.x: this key stands twice, first in line 2"
+    assert problem.text == "r.yaml:3: a.x: duplicate key, first in line 2"
 
 
 @pytest.mark.parametrize("key", ["8", "true", "~", "[a]", "{a: b}", "1.5"])
@@ -146,7 +146,7 @@ def test_a_tab_gets_advice() -> None:
 
 
 def test_a_colon_in_text_gets_advice() -> None:
-    assert refusal("name: a: b\n").hint.startswith("put text that holds ': ' in quotes")
+    assert refusal("name: a: b\n").hint.startswith("put text with ': ' in quotes")
 
 
 def test_a_forbidden_character_is_refused_with_its_line() -> None:

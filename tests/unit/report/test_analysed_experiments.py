@@ -35,7 +35,7 @@ def test_the_change_and_the_sides_are_told_before_the_numbers(told: AnalysedExpe
 
 
 def test_sides_that_took_turns_are_not_also_ranked_by_overlap(told: AnalysedExperiment) -> None:
-    assert not any("is the fastest" in sentence or "cannot be told apart" in sentence for sentence in findings(told))
+    assert not any("is the fastest" in sentence or "are not distinguishable" in sentence for sentence in findings(told))
 
 
 def test_the_table_says_where_this_one_stands_in_its_series(told: AnalysedExperiment) -> None:

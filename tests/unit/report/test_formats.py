@@ -26,7 +26,7 @@ def test_every_format_renders_every_dossier(format_name: str, which: str, reques
     ("written", "nearest"), [("htlm", "html"), ("jsn", "json"), ("markdwon", "md"), ("unit", "junit")]
 )
 def test_an_unknown_format_names_the_nearest(empty: ExperimentData, written: str, nearest: str) -> None:
-    with pytest.raises(InputError, match=f"no report format '{written}'") as caught:
+    with pytest.raises(InputError, match=f"unknown report format '{written}'") as caught:
         render(empty, written)
     assert caught.value.hint == f"did you mean {nearest}?"
 

@@ -75,7 +75,7 @@ def test_a_gate_that_cannot_be_told_is_skipped_and_fails_where_gates_are_strict(
     lenient, strict = (Xml.tostring(suite(gated, strict=one), "unicode") for one in (False, True))
     assert '<skipped message="cannot tell: Two runs only."' in lenient
     assert 'skipped="0" failures="1"' in strict
-    assert "This cannot be told, and the gates are strict. Two runs only." in strict
+    assert "This gate is undecided, and the gates are strict. Two runs only." in strict
 
 
 def test_control_characters_never_reach_the_xml(hostile: ExperimentData) -> None:

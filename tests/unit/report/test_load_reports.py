@@ -100,7 +100,7 @@ def test_the_findings_say_what_went_through_and_what_failed(one: ExperimentData)
     told = " ".join(findings(one))
     assert "answered" in told
     assert "met every limit" in told
-    assert "failed; no latency holds them" in told
+    assert "failed; they are not in the latencies" in told
     assert "for one request at the median" in told
 
 

@@ -49,7 +49,7 @@ def test_a_column_shares_one_unit_so_that_its_numbers_can_be_compared() -> None:
 
 def test_the_footnote_names_method_count_and_confidence() -> None:
     assert number.footnote(estimate(1, 0.9, 1.1)) == "median of runs; 5 runs; 95 % interval"
-    assert number.footnote(estimate(1)) == "median of runs; 5 runs; no interval can be vouched for"
+    assert number.footnote(estimate(1)) == "median of runs; 5 runs; no reliable interval"
 
 
 def test_a_missing_percentile_says_how_many_samples_it_needs() -> None:

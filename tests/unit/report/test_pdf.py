@@ -47,7 +47,7 @@ def test_one_job_is_printed_on_a_few_pages(full: ExperimentData) -> None:
 
 def test_a_browser_that_is_not_there_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRONY_BROWSER", "/nowhere/browser")
-    with pytest.raises(CapacityError, match="'/nowhere/browser', which is no program") as caught:
+    with pytest.raises(CapacityError, match="'/nowhere/browser', which was not found") as caught:
         print_pdf(b"<p>x")
     assert caught.value.code == "no_browser"
     assert "PRONY_BROWSER" in caught.value.hint
@@ -56,18 +56,18 @@ def test_a_browser_that_is_not_there_is_said_with_what_to_do(monkeypatch: pytest
 def test_no_browser_at_all_is_said_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("PRONY_BROWSER", raising=False)
     monkeypatch.setattr("prony.report.pdf._KNOWN", ("no-such-browser",))
-    with pytest.raises(CapacityError, match="no browser is at hand"):
+    with pytest.raises(CapacityError, match="no browser found"):
         find_browser()
 
 
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("exit 0", "wrote no whole PDF$"),
+        ("exit 0", "wrote no complete PDF$"),
         ("echo out of memory >&2; exit 7", "ended with 7: out of memory"),
         (
             'for one; do case $one in --print-to-pdf=*) printf "%%PDF-1.4 half" > "${one#*=}";; esac; done',
-            "no whole PDF",
+            "no complete PDF",
         ),
     ],
 )

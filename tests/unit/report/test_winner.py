@@ -56,8 +56,8 @@ def test_of_several_the_fastest_is_held_against_the_next() -> None:
 @pytest.mark.parametrize(
     ("conclusion", "told"),
     [
-        (Conclusion.EQUIVALENT, "a and c are equally fast: what differs is too small to matter."),
-        (Conclusion.INCONCLUSIVE, "a and c cannot be told apart by these runs; about 7 more"),
+        (Conclusion.EQUIVALENT, "a and c are equally fast: the difference is too small to matter."),
+        (Conclusion.INCONCLUSIVE, "a and c are not distinguishable with these runs; about 7 more"),
     ],
 )  # fmt: skip
 def test_no_winner_is_named_where_one_is_not_slower(conclusion: Conclusion, told: str) -> None:
@@ -68,6 +68,6 @@ def test_no_winner_is_named_where_one_is_not_slower(conclusion: Conclusion, told
 
 def test_void_results_have_no_winner() -> None:
     said = sentence(pair("a", "b", Conclusion.INSUFFICIENT, 3.0, verdict=VOID))
-    assert said == "No winner is named: a and b are void, for the reasons above."
-    assert sentence(pair("a", "b", Conclusion.INSUFFICIENT, 3.0)) == "No winner is named: They were not judged."
-    assert sentence() == "No winner is named: nothing could be compared."
+    assert said == "No winner: a and b are void, for the reasons above."
+    assert sentence(pair("a", "b", Conclusion.INSUFFICIENT, 3.0)) == "No winner: They were not judged."
+    assert sentence() == "No winner: nothing could be compared."

@@ -77,7 +77,7 @@ def test_a_regression_fails_a_build_until_somebody_knows_of_it(asked: str, capsy
     assert main(["ack", change["id"][:6], "--reason", "meant", "--expected"]) == 0
     assert main(["ack", change["id"]]) == 2
     assert main(["watch-regressions", "--fail-on", "suspect"]) == 0
-    assert "no change is open" in capsys.readouterr().err
+    assert "no open changes" in capsys.readouterr().err
 
 
 def test_a_baseline_is_set_shown_and_cleared(asked: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,8 +73,8 @@ def test_a_change_whose_effect_is_gone_is_closed_although_no_improvement_was_fou
         record(store, place, values[place])
     (closed,) = only(store).changes
     assert (closed.id, closed.state) == (found.id, ChangeState.RESOLVED)
-    assert closed.path[-1] == "the latest results are where those before the change were, so it is closed"
-    assert closed.sentence.endswith("It is over, the level came back.")
+    assert closed.path[-1] == "the latest results are back at the level before the change, so it is closed"
+    assert closed.sentence.endswith("It is over: the level is back to normal.")
     assert only(store).series.state is SeriesState.STEADY
     LocalHistories(store).rebuild(lambda _, __: None)
     assert [one.state for one in only(store).changes] == [ChangeState.RESOLVED]
@@ -105,7 +105,7 @@ def test_results_that_are_slower_as_their_canary_is_are_no_regression(store: Sto
     assert (change.kind, change.path[-1]) == (
         "environment", "the canary compute_ms moved with it, so the machine changed"
     )  # fmt: skip
-    assert change.sentence.count("The machine changed there, so the code is not blamed.") == 1
+    assert change.sentence.count("The machine changed at this point, so the code is probably not the cause.") == 1
 
 
 def test_a_watched_metric_opens_a_change_of_its_own(store: Store) -> None:
@@ -137,7 +137,7 @@ def test_a_suspect_that_no_runs_will_settle_is_counted(store: Store) -> None:
     fill(store, values)
     (suspect,) = [one for one in LocalHistories(store).changes().items if one.state is ChangeState.SUSPECT]
     assert suspect.unsettled
-    assert "a machine that switches between two speeds does that" in suspect.sentence
+    assert "like a machine that switches between two speeds" in suspect.sentence
     with reading(store.engine) as connection:
         page = rows.change_page(connection, states=(ChangeState.SUSPECT,))
         assert not steps.mark_unsettled(connection, page, runs_may_decide=True).items[0].unsettled

@@ -1926,7 +1926,7 @@ export interface components {
         };
         /**
          * Acknowledgement
-         * @description `expected`: it was meant to be so.
+         * @description `expected`: the change is intended.
          */
         Acknowledgement: {
             /** At */
@@ -5278,7 +5278,7 @@ export interface components {
         MatrixTerms: {
             /**
              * Against
-             * @description of the Pareto front; default: cost, else power
+             * @description second axis of the Pareto front (default: cost, else power)
              */
             against?: ("cost" | "power" | "energy") | null;
             /**
@@ -6659,7 +6659,7 @@ export interface components {
             name: string;
             /**
              * Owner
-             * @description only of what this person submitted
+             * @description only experiments submitted by this person
              */
             owner?: string | null;
             /**
@@ -11584,7 +11584,7 @@ export interface operations {
         parameters: {
             query?: {
                 format?: "html" | "pdf" | "md" | "json" | "csv" | "junit" | "github";
-                /** @description a gate that cannot be told fails too */
+                /** @description an undecided gate fails too */
                 strict?: boolean;
             };
             header?: never;
@@ -14343,7 +14343,7 @@ export interface operations {
     matrix: {
         parameters: {
             query: {
-                /** @description of the Pareto front; default: cost, else power */
+                /** @description second axis of the Pareto front (default: cost, else power) */
                 against?: ("cost" | "power" | "energy") | null;
                 /** @description the same for the columns */
                 columns?: string;

@@ -192,7 +192,7 @@ function formatShareEnd(end: number, away: (steps: number) => number): string {
 /** Return what stands behind the number: the method, the count and the confidence. */
 export function describeMethod(estimate: Estimate): string {
   const count = `${estimate.count} ${estimate.level}${estimate.count === 1 ? "" : "s"}`;
-  if (!intervalOf(estimate)) return `${estimate.method}; ${count}; no interval can be vouched for`;
+  if (!intervalOf(estimate)) return `${estimate.method}; ${count}; no reliable interval`;
   const { confidence } = estimate;
   const kind = confidence === null || confidence === undefined ? "interval" : `${formatShare(confidence)} interval`;
   return `${estimate.method}; ${count}; ${kind}`;

@@ -29,8 +29,8 @@ from prony.stats.permutation import adjust_probabilities
 
 _MOST_NAMED = 12
 _APART = (
-    "The sides were measured one after the other, so what whole results of the same thing differ by is counted in. "
-    "Sides that take turns show smaller changes: prony duet, or both in one matrix and --across."
+    "The sides were measured one after the other, so the spread between separate results is included. To "
+    "detect smaller changes, run both sides alternately: prony duet, or both in one matrix and --across."
 )
 _ORDER = (
     Conclusion.REGRESSION, Conclusion.INCONCLUSIVE, Conclusion.INSUFFICIENT, Conclusion.DIFFERENT,
@@ -125,8 +125,8 @@ def _refuse(unlike: Sequence[Sequence[Difference]]) -> None:
         shown = list(told)[:_MOST_NAMED]
         more = f"; and {len(told) - len(shown)} more" if len(told) > len(shown) else ""
         raise InputError(
-            f"these are not comparable: {'; '.join(shown)}{more}",
-            hint="--across NAME lets a setting (or device, or model) differ; --anyway compares all the same",
+            f"the results are not comparable: {'; '.join(shown)}{more}",
+            hint="--across NAME allows a setting (or device, or model) to differ; --anyway compares them anyway",
             code="not_comparable",
         )
 
@@ -220,12 +220,12 @@ def _machine(calibration: Calibration | None) -> list[str]:
     if calibration is None or calibration.noise_class is None:
         return []
     if calibration.disturbed:
-        return [f"How noisy this machine is was not judged: {describe_disturbance(calibration)}."]
+        return [f"The noise of this machine is unknown: {describe_disturbance(calibration)}."]
     names = ("run_noise", "seen_with_10_runs", "false_alarm_rate")
     noise, seen, wrong = (calibration.figures[name].value for name in names)
     return [
-        f"This machine is {calibration.noise_class}: equal runs spread by {noise:.1%}, so that 10 runs on each side "
-        f"can see {seen:.1%}; equal runs were called different in {wrong:.1%} of the splits "
+        f"This machine is {calibration.noise_class}: equal runs spread by {noise:.1%}, so 10 runs on each "
+        f"side can detect {seen:.1%}; equal runs were called different in {wrong:.1%} of the splits "
         f"(calibrated {calibration.taken_at:%Y-%m-%d})."
     ]
 
@@ -233,10 +233,9 @@ def _machine(calibration: Calibration | None) -> list[str]:
 def _overall(contrasts: Sequence[Contrast], pairs: int) -> tuple[Conclusion, str]:
     headlines = [one.conclusion for one in contrasts if one.role == "headline"]
     if not headlines:
-        return Conclusion.INSUFFICIENT, "There is no number that both sides have."
+        return Conclusion.INSUFFICIENT, "The two sides have no metric in common."
     counts = Counter(headlines)
     worst = next(one for one in _ORDER if counts[one])
     told = ", ".join(f"{counts[one]} {one}" for one in _ORDER if counts[one])
-    jobs = f"{pairs} pair{'' if pairs == 1 else 's'} of jobs"
-    noun = "headline metric" if len(headlines) == 1 else "headline metrics"
-    return worst, f"{told} among {len(headlines)} {noun} of {jobs}."
+    jobs = f"{pairs} compared pair{'' if pairs == 1 else 's'} of jobs"
+    return worst, f"Headline metrics of {jobs}: {told}."

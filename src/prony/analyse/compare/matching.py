@@ -92,7 +92,7 @@ def check_across(across: Sequence[str], entries: Sequence[Entry]) -> None:
         if text not in _GROUPS and not {text, f"workload.{text}"} & (known | parents):
             near = get_close_matches(text, [*_GROUPS, *(one.removeprefix("workload.") for one in known)], n=1)
             hint = f"did you mean {near[0]}?" if near else "name a setting of the recipe, such as engine or threads"
-            raise InputError(f"no job here has {text!r}", hint=hint, code="unknown_path")
+            raise InputError(f"no job has {text!r}", hint=hint, code="unknown_path")
 
 
 def _is_across(path: str, across: Sequence[str]) -> bool:
@@ -208,7 +208,7 @@ def match(sides: Sequence[Side], across: Sequence[str]) -> Matched:
     if not pairs:
         raise InputError(
             f"no job of {sides[0].name} has a partner: {'; '.join(alone)}",
-            hint="jobs are matched by their cells; --across NAME lets a setting differ, or name two jobs",
+            hint="jobs are matched by their matrix settings; use --across NAME to allow a difference, or name two jobs",
             code="not_comparable",
         )
     return Matched(tuple(pairs), tuple(alone))
@@ -227,8 +227,8 @@ def _between(first: Side, second: Side, across: Sequence[str]) -> Matched:
 def _inside(side: Side, across: Sequence[str]) -> Matched:
     if not across:
         raise InputError(
-            f"only {side.name} is named",
-            hint="name a second experiment or job, or what differs inside: --across engine",
+            f"only {side.name} was given",
+            hint="name a second experiment or job, or the setting that differs, for example --across engine",
         )
     groups: dict[str, list[Entry]] = {}
     for entry in side.entries:

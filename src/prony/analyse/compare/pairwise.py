@@ -60,7 +60,7 @@ def contrast_sentence(contrast: Contrast, title: str, threshold: float, tests: i
             limit = "1 point" if effect.scale == "difference" else percent_text(threshold)
             return f"{what} is the same within {limit}, {change}{_from_to(contrast)}; {sure}."
         case _:
-            return f"{what} is open, {change}{_from_to(contrast)}; {sure}. {_settling(contrast, threshold)}"
+            return f"{what} is inconclusive, {change}{_from_to(contrast)}; {sure}. {_settling(contrast, threshold)}"
 
 
 def apart_sentence(effect: Effect) -> str:
@@ -71,10 +71,10 @@ def apart_sentence(effect: Effect) -> str:
         beside = ", beside this machine's deep calibration" if is_believed else ""
         known = f"learned from {effect.apart_results} results{beside}"
     elif is_believed:
-        known = "by this machine's deep calibration: there is no history"
+        known = "from this machine's deep calibration: no history yet"
     else:
         less = "" if calibrated is None else ", and the deep calibration saw less"
-        known = f"assumed: there is no history{less}"
+        known = f"assumed: no history yet{less}"
     return f"Two separate results of the same thing differ by about {percent_text(effect.apart or 0.0)} ({known})."
 
 
@@ -113,19 +113,19 @@ def _settling(contrast: Contrast, threshold: float) -> str:
     if effect is None:
         return ""
     if effect.counted == "items":
-        return "More items would settle it."
+        return "More items can decide it."
     if effect.scale == "difference":
-        return "More runs would settle it, or longer ones."
+        return "More or longer runs can decide it."
     if needs_turns(effect, threshold):
-        return f"{apart_sentence(effect)} More runs cannot settle this; running both in turns can (prony duet)."
+        return f"{apart_sentence(effect)} More runs cannot decide this; running both alternately can (prony duet)."
     if contrast.more_runs is None:
         noise = percent_text(effect.noise or 0.0)
-        return f"Runs vary by {noise}: no number of runs in reason settles it here; take turns on a quieter machine."
+        return f"Runs vary by {noise}, too much to decide this here: run both alternately on a quieter machine."
     limit = percent_text(threshold)
     begin = "The change is real but may be too small to matter" if is_significant(effect) else (
-        f"Neither a change of {limit} nor its absence is shown"
+        f"The data show neither a change of {limit} nor its absence"
     )  # fmt: skip
-    return f"{begin}; about {contrast.more_runs} more runs on each side would settle it."
+    return f"{begin}; about {contrast.more_runs} more runs on each side would decide it."
 
 
 _ERRORS = "error_rate.mean"
@@ -181,7 +181,7 @@ def _match_metrics(metrics: Collection[str], known: Collection[str], own: Mappin
         if key.metric not in METRICS and key.metric not in own:
             near = get_close_matches(key.metric, [*own, *METRICS], n=1)
             hint = f"did you mean {near[0]}?" if near else "docs/metrics.md lists them"
-            raise InputError(f"there is no metric {text!r}", hint=hint, code="unknown_metric")
+            raise InputError(f"unknown metric {text!r}", hint=hint, code="unknown_metric")
         whole = [text] if key.statistic else [f"{text}.p50", f"{text}.mean"]
         found.append(next((one for one in whole if one in known), whole[0]))
     return list(dict.fromkeys(found))
@@ -264,7 +264,7 @@ def contrast(
     title = title_of(baseline, candidate)
     # A void side is void in all that the machine decides: that is one sentence, however many metrics it has.
     subject = title if _void(baseline, candidate, key) else f"{title}: {key}"
-    said = contrast_sentence(made, title, terms.threshold, tests) or f"{subject} cannot be judged: {draft.trouble}."
+    said = contrast_sentence(made, title, terms.threshold, tests) or f"{subject} was not decided: {draft.trouble}."
     if draft.breaks:
         said = _breaking_sentence(subject, baseline, candidate, key)
     return made.model_copy(update={"sentence": said})

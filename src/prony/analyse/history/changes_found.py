@@ -37,10 +37,10 @@ SEEN_BEFORE = "the level was seen before, and was left again more than once"
 _VERBS = {"regression": "got worse", "improvement": "got better", "drift": "drifts", "environment": "changed"}
 
 _ANSWERS = {
-    ChangeState.CONFIRMED: "Runs made for it confirm it",
-    ChangeState.REJECTED: "Runs made for it say no",
-    ChangeState.ACKNOWLEDGED: "It is known and acknowledged",
-    ChangeState.RESOLVED: "It is over, the level came back",
+    ChangeState.CONFIRMED: "Extra runs confirm it",
+    ChangeState.REJECTED: "Extra runs do not confirm it",
+    ChangeState.ACKNOWLEDGED: "It is acknowledged",
+    ChangeState.RESOLVED: "It is over: the level is back to normal",
 }
 # So many of the latest results say whether a change still has an effect.
 _RECENT = 30
@@ -56,7 +56,7 @@ def _change_sentence(change: Change) -> str:
     runs = f"{change.before.runs} results before and {change.after.runs} after"
     parts = [f"{about} from job {change.job_id} on: {levels}, {runs}, {sure}."]
     if change.kind == "environment":
-        parts.append("The machine changed there, so the code is not blamed.")
+        parts.append("The machine changed at this point, so the code is probably not the cause.")
     if change.facts:
         parts.append(f"What else changed: {'; '.join(change.facts)}.")
     return " ".join([*parts, change.settle]).strip()
@@ -75,13 +75,13 @@ def _settle_text(change: Change, *, seen_before: bool = False) -> str:
     """Say what would change the verdict."""
     if seen_before:
         return (
-            "The series was at this level before and left it, more than once: a machine that switches between two "
-            "speeds does that. Runs of both versions side by side would tell."
+            "The series was at this level before and left it more than once, like a machine "
+            "that switches between two speeds. Run both versions side by side to find out."
         )
     if change.state is ChangeState.SUSPECT:
-        return "Runs of both versions side by side, or a few more results, would settle it."
+        return "Run both versions side by side, or wait for a few more results, to decide it."
     if change.kind == "drift":
-        return "No single result began it: look at what grows on this machine, or at many small changes."
+        return "It has no single first result: look for something that grows on this machine, or for small changes."
     return ""
 
 
@@ -108,7 +108,8 @@ def rules_sentence(rules: Rules) -> str:
     return (
         f"A result is judged against the last {rules.window} of its series, one number a result on a logarithmic "
         f"scale: a permutation test over every place where the level may have changed, at a level of {rules.alpha:.1%} "
-        f"a result. Changes below {rules.least:.0%} are not told; at {rules.suspicion:.0%} one is a suspect. The first "
+        f"a result. Changes below {rules.least:.0%} are not reported; at {rules.suspicion:.0%} one is a suspect. "
+        "The first "
         f"{rules.learning} results of a series, and {rules.relearning} after a change, are for learning only. The "
         "levels in the picture are found with hindsight."
     )
@@ -259,7 +260,7 @@ class _Teller:
         return sign * left < math.log1p(self.rules.least) / 2
 
     def _close(self, change: Change) -> Change:
-        told = "the latest results are where those before the change were, so it is closed"
+        told = "the latest results are back at the level before the change, so it is closed"
         closed = change.model_copy(update={"state": ChangeState.RESOLVED, "path": (*change.path, told)})
         return restate_change(closed)
 

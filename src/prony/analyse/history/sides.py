@@ -167,5 +167,5 @@ def _explain(old: Point, new: Point) -> str:
     both = old.facts.keys() & new.facts.keys()
     differing = sorted(name for name in both if old.facts[name] != new.facts[name])
     if not differing:
-        return "nothing is known to differ between the results before and after"
-    return f"no recipe can set back what differs ({', '.join(differing)})"
+        return "no known difference between the results before and after"
+    return f"no recipe can undo the difference ({', '.join(differing)})"

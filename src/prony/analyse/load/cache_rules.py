@@ -34,8 +34,8 @@ def cache_warm(evidence: LoadEvidence) -> Iterator[Reason]:
     elif most > _WARM and not is_asked:
         yield suspect(
             "cache_warm",
-            f"{percent(most)} of the prompts' tokens came from the server's cache: times to the first token are those "
-            f"of prompts that it had seen before. {_remedy(evidence)}",
+            f"{percent(most)} of the prompts' tokens came from the server's cache: times to first token are for "
+            f"prompts that it had seen before. {_remedy(evidence)}",
         )
 
 
@@ -48,7 +48,7 @@ def cache_as_asked(evidence: LoadEvidence) -> Iterator[Reason]:
         if evidence.load.same_text:
             yield suspect("cache_not_reset", f"{text} Leave load.same_text out, so that no run meets another's text.")
         else:
-            yield note("cache_not_reset", f"{text} Prompts were new in every run all the same.")
+            yield note("cache_not_reset", f"{text} But prompts were new in every run.")
     elif resets := [one.reset_by for one in facts if one.reset_by]:
         yield note("cache_reset", f"The server's cache was emptied before every run ({resets[0]}).")
     if evidence.load.cache == "warm" and evidence.used:
@@ -68,8 +68,9 @@ def _falling_ttft(evidence: LoadEvidence) -> Iterator[Reason]:
         yield suspect(
             "cache_warm",
             f"The median time to the first token fell from {firsts[0]:.3g} ms in the first run to at most "
-            f"{max(firsts[1:]):.3g} ms in the others, and the gaps between tokens did not: the server may have had the "
-            f"prompts in its cache. It does not tell. {_remedy(evidence)}",
+            f"{max(firsts[1:]):.3g} ms in the others, and the gaps between tokens did not: the server may have "
+            "had the prompts in "
+            f"its cache. It does not report this. {_remedy(evidence)}",
         )
 
 

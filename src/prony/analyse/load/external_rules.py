@@ -17,8 +17,8 @@ def brought_in(evidence: LoadEvidence) -> Iterator[Reason]:
     if origin is not None:
         yield suspect(
             "brought_in",
-            f"{origin.by} measured this as {origin.identity}: what else the machines did is not recorded, and all of "
-            "its requests count, those of its warm-up too.",
+            f"{origin.by} measured this as {origin.identity}: other activity on the machines is not recorded, and "
+            "all of its requests count, including its warm-up.",
         )
 
 
@@ -41,7 +41,7 @@ def coarse_stamps(evidence: LoadEvidence) -> Iterator[Reason]:
     seconds = min(run.window.length_ns for run in evidence.used) / 1e9
     text = f"Its stamps are whole seconds, and it lasted {seconds:.3g} s by them: its true length may be a second off"
     if seconds < _COARSE_S:
-        yield void("coarse_stamps", f"{text}, so no rate can be told.")
+        yield void("coarse_stamps", f"{text}, so there are no rates.")
     else:
         yield suspect("coarse_stamps", f"{text} in either direction, and every rate with it.")
 
@@ -51,7 +51,7 @@ def unread_lines(evidence: LoadEvidence) -> Iterator[Reason]:
     origin = evidence.result.origin
     if origin is not None and origin.unread:
         yield suspect(
-            "unread_lines", f"{origin.unread} lines of its log are torn or lack a time: they are in no number."
+            "unread_lines", f"{origin.unread} lines of its log are damaged or have no time: they are excluded."
         )
 
 
@@ -70,13 +70,11 @@ def own_summary(evidence: LoadEvidence) -> Iterator[Reason]:
     """Two figures for one thing: only one has requests behind it."""
     origin = evidence.result.origin
     if origin is not None and origin.differs:
-        yield suspect("summary_differs", f"Its own summary is not of these requests: {'; '.join(origin.differs)}.")
+        yield suspect("summary_differs", f"Its own summary does not match these requests: {'; '.join(origin.differs)}.")
 
 
 def made_up(evidence: LoadEvidence) -> Iterator[Reason]:
     """A number that nobody counted is none."""
     origin = evidence.result.origin
     if origin is not None and origin.left_out:
-        yield suspect(
-            "made_up", f"Its {' and '.join(origin.left_out)} were not counted by anybody, and are left out here."
-        )
+        yield suspect("made_up", f"Its {' and '.join(origin.left_out)} were not counted, and are excluded here.")

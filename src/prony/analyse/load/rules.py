@@ -60,7 +60,7 @@ def all_failed(evidence: LoadEvidence) -> Iterator[Reason]:
     """Nothing was answered well: there is no latency to quote."""
     sent = sum(run.count for run in evidence.all_runs)
     if sent and not any(run.successes.any() for run in evidence.all_runs):
-        yield void("all_failed", f"Not one of {sent} requests succeeded: {_causes(evidence)}.")
+        yield void("all_failed", f"None of {sent} requests succeeded: {_causes(evidence)}.")
 
 
 def errors(evidence: LoadEvidence) -> Iterator[Reason]:
@@ -72,11 +72,12 @@ def errors(evidence: LoadEvidence) -> Iterator[Reason]:
         lost = "" if evidence.value("e2e_with_failures_ms.p99") is not None else _never_ended(evidence)
         yield suspect(
             "errors",
-            f"{percent(rate.value)} of the requests failed ({_causes(evidence)}): latencies are those of the others "
-            f"only, and a server that refuses work looks faster than it is.{lost}",
+            f"{percent(rate.value)} of the requests failed ({_causes(evidence)}): latencies include only the "
+            "others, and a server "
+            f"that rejects requests looks faster than it is.{lost}",
         )
     elif any((~run.successes).any() for run in evidence.all_runs):
-        yield note("some_errors", f"Some requests failed and are in no latency: {_causes(evidence)}.")
+        yield note("some_errors", f"Some requests failed and are not in the latencies: {_causes(evidence)}.")
 
 
 def cut_requests(evidence: LoadEvidence) -> Iterator[Reason]:
@@ -85,8 +86,8 @@ def cut_requests(evidence: LoadEvidence) -> Iterator[Reason]:
     if cut:
         yield suspect(
             "cut",
-            f"{_requests(cut)} still on the way when the drain was over: the slowest are missing from every "
-            "percentile. Raise load.drain, or lower the load.",
+            f"{_requests(cut)} still in flight when the drain ended: the slowest are missing "
+            "from every percentile. Raise load.drain, or lower the load.",
         )
 
 
@@ -98,8 +99,9 @@ def not_delivered(evidence: LoadEvidence) -> Iterator[Reason]:
     is_rate = evidence.used_sides[0].asked_rate_per_s is not None
     asked, least = ("rate", _RATE_VOID) if is_rate else ("concurrency", _USERS_VOID)
     text = (
-        f"The clients delivered {percent(min(shares))} of the {asked} that was asked: the load was less than the "
-        "recipe says. Use more load.clients.processes or a machine with more cores, or ask for less."
+        f"The clients delivered {percent(min(shares))} of the {asked} requested: the load was lower than in the "
+        "recipe. Use more "
+        "load.clients.processes or a machine with more cores, or a lower load."
     )
     yield void("client_bound", text) if min(shares) < least else suspect("client_bound", text)
 
@@ -116,8 +118,8 @@ def late_client(evidence: LoadEvidence) -> Iterator[Reason]:
             yield suspect(
                 "client_late",
                 f"The clients read replies up to {worst:.3g} ms late (99th percentile), which is {size} the median "
-                f"latency of {median:.3g} ms. Latencies are by the kernel's stamps and hold none of it, but the next "
-                "request of each user waited for it: the throughput is partly the client's. Use more "
+                f"latency of {median:.3g} ms. Latencies use kernel timestamps and do not include this delay, but "
+                "the next request of each user waited for it: the client limits part of the throughput. Use more "
                 "load.clients.processes.",
             )
         return
@@ -126,7 +128,7 @@ def late_client(evidence: LoadEvidence) -> Iterator[Reason]:
     text = (
         f"The clients read replies up to {worst:.3g} ms late (99th percentile), which is {size} the median latency "
         f"of {median:.3g} ms: the client is part of what was measured. Use more load.clients.processes, "
-        "or run them on a machine of their own."
+        "or run them on another machine."
     )
     yield void("client_late", text) if share > _LAG_VOID else suspect("client_late", text)
 
@@ -142,8 +144,8 @@ def sent_late(evidence: LoadEvidence) -> Iterator[Reason]:
         yield suspect(
             "sent_late",
             f"Requests were sent up to {worst:.3g} ms after they were due (99th percentile; the median latency is "
-            f"{median:.3g} ms): that delay is the client's. Use more load.clients.processes, or a lower rate; "
-            "service_ms begins at the sending.",
+            f"{median:.3g} ms): the client caused this delay. Use more load.clients.processes, "
+            "or a lower rate; service_ms starts when a request is sent.",
         )
 
 
@@ -153,15 +155,16 @@ def busy_client(evidence: LoadEvidence) -> Iterator[Reason]:
     if busiest > _BUSIEST:
         yield suspect(
             "client_busy",
-            f"A client process used {percent(busiest)} of a core: above {percent(_BUSIEST)} it cannot be told from "
-            "the server. Use more load.clients.processes.",
+            f"A client process used {percent(busiest)} of a core: above {percent(_BUSIEST)} the client may be the "
+            "limit, not the "
+            "server. Use more load.clients.processes.",
         )
 
 
 def unwatched_client(evidence: LoadEvidence) -> Iterator[Reason]:
     """Nobody can say whether the client was the limit."""
     if evidence.used and len(evidence.used_sides) < len(evidence.used):
-        yield suspect("client_unknown", "Nothing is known of the clients of some runs: they may have been the limit.")
+        yield suspect("client_unknown", "The clients of some runs were not monitored: they may have been the limit.")
 
 
 def fewer_connections(evidence: LoadEvidence) -> Iterator[Reason]:
@@ -179,8 +182,8 @@ def asked_again(evidence: LoadEvidence) -> Iterator[Reason]:
     if count:
         yield note(
             "asked_again",
-            f"{_requests(count)} sent a second time, on a new connection: the server had closed the old one behind its "
-            "last reply.",
+            f"{_requests(count)} sent a second time, on a new connection: the server "
+            "had closed the old one after its last reply.",
         )
 
 
@@ -188,9 +191,7 @@ def no_steady_state(evidence: LoadEvidence) -> Iterator[Reason]:
     """Throughput or latency still changes near the end."""
     restless = sum(run.window.steady is False for run in evidence.used)
     if restless:
-        behind = (
-            " Where latency only grows, the server cannot keep up with this rate." if is_open(evidence.load) else ""
-        )
+        behind = " If latency only grows, the server cannot keep up with this rate." if is_open(evidence.load) else ""
         yield suspect(
             "no_steady_state",
             f"No steady state in {restless} of {runs_text(len(evidence.used))}: throughput or latency still changes "
@@ -206,12 +207,13 @@ def few_runs(evidence: LoadEvidence) -> Iterator[Reason]:
     if len(evidence.used) == 1:
         yield suspect(
             "one_run",
-            "One run cannot show run-to-run spread, and requests of one run follow each other: its intervals are "
-            f"narrower than the truth. Use load.repeats: {FEWEST_RUNS} or more, which can be compared.",
+            "One run cannot show run-to-run spread, and requests of one run depend on each other: its intervals "
+            "are too "
+            f"narrow. Use load.repeats: {FEWEST_RUNS} or more to compare results.",
         )
     elif evidence.used and clean < _FEWEST_RUNS:
-        stand = f"Only {runs_text(clean, 'clean')} stand{'s' if clean == 1 else ''}" if clean else "No clean run stands"
-        yield suspect("few_runs", f"{stand} behind these numbers; {_FEWEST_RUNS} are needed.")
+        there = f"Only {runs_text(clean, 'clean')}" if clean else "No clean run"
+        yield suspect("few_runs", f"{there} for these numbers; {_FEWEST_RUNS} are needed.")
 
 
 def partial_result(evidence: LoadEvidence) -> Iterator[Reason]:
@@ -247,7 +249,7 @@ def tokens_uncounted(evidence: LoadEvidence) -> Iterator[Reason]:
             yield note(
                 "tokens_uncounted",
                 "Tokens of some replies were counted neither by the server nor by a tokenizer, and pieces are not "
-                "tokens: rates of tokens and tpot_ms are left out or are those of the rest.",
+                "tokens: token rates and tpot_ms are missing or only cover the rest.",
             )
             return
 
@@ -257,7 +259,7 @@ def limits_of_requests(evidence: LoadEvidence) -> Iterator[Reason]:
     for metric in request_limits(evidence.load.slo):
         reading = JUDGED[metric]
         if evidence.used and not any(np.isfinite(reading(run)[run.latency_rows]).any() for run in evidence.used):
-            yield suspect("slo_unjudged", f"Nothing was measured of {metric}, so no request meets its limit.")
+            yield suspect("slo_unjudged", f"{metric} was not measured, so no request meets its limit.")
 
 
 def limits_of_runs(evidence: LoadEvidence) -> Iterator[Reason]:
@@ -267,7 +269,7 @@ def limits_of_runs(evidence: LoadEvidence) -> Iterator[Reason]:
             continue
         found, metric = evidence.value(key), METRICS.get(key_of(key).metric)
         if found is None or metric is None:
-            yield suspect("slo_unjudged", f"The limit on {key} cannot be judged: there is no such number.")
+            yield suspect("slo_unjudged", f"The limit on {key} was not checked: the metric is missing.")
             continue
         held = found >= limit if metric.better == "higher" else found <= limit
         text = f"{found:.4g} against {limit:g}"
@@ -283,7 +285,7 @@ def found_by_search(evidence: LoadEvidence) -> Iterator[Reason]:
         return
     found, noun = evidence.searched.found, evidence.searched.noun
     if found.highest_held is None:
-        yield suspect("search_empty", f"No load was shown to hold the SLO, not even the lowest of the search ({noun}).")
+        yield suspect("search_empty", f"No load met the SLO, not even the lowest of the search ({noun}).")
         return
     beyond = f"; {found.lowest_not_held:g} did not" if found.lowest_not_held is not None else ""
     notes = "".join(f" {text[0].upper()}{text[1:]}." for text in found.notes)
@@ -301,7 +303,7 @@ def rules_of_mlperf(evidence: LoadEvidence) -> Iterator[Reason]:
         yield suspect("mlperf_invalid", f"By MLPerf's rules of {mlperf.scenario} it is INVALID: {'; '.join(broken)}.")
     others = list(dict.fromkeys(text for outcome in outcomes for text in outcome.notes))
     if others:
-        yield note("mlperf_otherwise", f"Otherwise than MLPerf asks: {'; '.join(others)}.")
+        yield note("mlperf_otherwise", f"Differs from MLPerf's rules: {'; '.join(others)}.")
 
 
 def _lag_ms(side: ClientSide) -> float:
@@ -331,7 +333,7 @@ def _causes(evidence: LoadEvidence) -> str:
 
 def _never_ended(evidence: LoadEvidence) -> str:
     known = evidence.value("e2e_ms.p99")
-    return " Counted as requests that never end, they leave no 99th percentile." if known is not None else ""
+    return " Counted as requests that never end, they make the 99th percentile unknown." if known is not None else ""
 
 
 def _requests(count: int) -> str:

@@ -26,9 +26,10 @@ def unsure_clocks(evidence: LoadEvidence) -> Iterator[Reason]:
         share = percent(worst / median) if worst < 2 * median else f"{worst / median:.0f} times"
         yield suspect(
             "clock_unsure",
-            f"The clock of agent {agent} is known within {worst:.3g} ms of the server's, drift counted in, which is "
-            f"{share} of the median latency of {median:.3g} ms. Each latency is of one clock and holds none of it, but "
-            "the agents began by as much apart: what was in flight together is not known better. Have agents near the "
+            f"The clock of agent {agent} is known within {worst:.3g} ms of the server's, including drift, which is "
+            f"{share} of the median latency of {median:.3g} ms. Each latency uses one clock and is not affected, "
+            "but the agents may "
+            "have started this far apart: concurrency is known only within it. Have agents near the "
             "server, on a quiet network.",
         )
 
@@ -40,8 +41,9 @@ def late_at_start(evidence: LoadEvidence) -> Iterator[Reason]:
     if worst > _LATE_MS:
         yield suspect(
             "late_start",
-            f"Agent {agent} heard of the common start {worst:.3g} ms after it: the load was less until then, and what "
-            "was due went out in a burst. Is that agent, or the way to it, too busy?",
+            f"Agent {agent} got the common start signal {worst:.3g} ms late: the load was lower until then, and "
+            "overdue requests went out "
+            "in a burst. Check whether that agent or its network is too busy.",
         )
 
 
@@ -50,7 +52,7 @@ def too_few_agents(evidence: LoadEvidence) -> Iterator[Reason]:
     wanted = evidence.load.clients.agents
     if wanted > 1 and any(len(side.members) < wanted for side in evidence.used_sides):
         fewest = min(len(side.members) for side in evidence.used_sides)
-        yield void("member_lost", f"Only {fewest} of {wanted} agents sent their part of a run: the load was less.")
+        yield void("member_lost", f"Only {fewest} of {wanted} agents sent their part of a run: the load was lower.")
 
 
 def _members(evidence: LoadEvidence) -> list[Member]:
@@ -85,7 +87,7 @@ def stopped_by_user(evidence: LoadEvidence) -> Iterator[Reason]:
     phase, asked = stopped[0].phases["measure"], evidence.load.asked_requests
     sent = f"{phase.count:,} of {asked:,} requests" if asked else f"{phase.count:,} requests"
     seconds = (phase.end_ns - phase.begin_ns) / 1e9
-    yield suspect("stopped", f"It was stopped after {seconds:.3g} s: the numbers are of the {sent} sent until then.")
+    yield suspect("stopped", f"It was stopped after {seconds:.3g} s: the results cover the {sent} sent until then.")
 
 
 def silent_clients(evidence: LoadEvidence) -> Iterator[Reason]:
@@ -95,13 +97,14 @@ def silent_clients(evidence: LoadEvidence) -> Iterator[Reason]:
     if most and not evidence.used:
         yield void(
             "no_requests",
-            f"None of {users} clients wrote a request down, so there are no numbers: a client writes a line of JSON "
+            f"None of {users} clients recorded a request, so there are no results: a client must write a line of JSON "
             f"for each request {where}.",
         )
     elif most:
         yield suspect(
             "silent_clients",
-            f"{most} of {users} clients wrote no request down: the numbers are of the others. A client writes a line "
+            f"{most} of {users} clients recorded no request: the results cover only the others. A client must "
+            "write a line "
             f"of JSON for each request {where}.",
         )
 
@@ -120,5 +123,5 @@ def users_apart(evidence: LoadEvidence) -> Iterator[Reason]:
             "users_apart",
             f"Only {there} of {users.concurrency} users had come when the first one was done: they start "
             f"{duration_text(users.stagger)} apart (load.closed.stagger), and each sends {users.requests} requests. "
-            "Let them start together (--set load.closed.stagger=null), or give each more requests.",
+            "Start them together (--set load.closed.stagger=null), or give each more requests.",
         )

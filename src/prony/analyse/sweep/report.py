@@ -50,7 +50,7 @@ def _check(group: Group, key: str, limit: float) -> LimitCheck:
     if parts.statistic in PERCENTILES and observed and not parts.operation:
         estimate, why = _estimate_by_rank(observed, parts.metric, PERCENTILES[parts.statistic])
     else:
-        estimate, why = group.estimate(key), "nothing was measured of it"
+        estimate, why = group.estimate(key), "it was not measured"
     if estimate is None:
         return LimitCheck(key=key, limit=limit, state=LimitState.CANNOT_TELL, text=f"{key}: {why}")
     return _judge_limit(key, limit, estimate, better_high=better_high)
@@ -60,7 +60,7 @@ def _judge_limit(key: str, limit: float, estimate: Estimate, *, better_high: boo
     low, high = estimate.low, estimate.high
     if low is None or high is None:
         value = plain_number(estimate.value)
-        text = f"{key} is {value} without an interval: one run cannot say how far the next would lie"
+        text = f"{key} is {value} without an interval: one run does not show the spread between runs"
         return LimitCheck(key=key, limit=limit, state=LimitState.CANNOT_TELL, estimate=estimate, text=text)
     inside = [end >= limit if better_high else end <= limit for end in (low, high)]
     state = LimitState.HELD if all(inside) else LimitState.CANNOT_TELL if any(inside) else LimitState.VIOLATED
@@ -126,15 +126,15 @@ def _knee_claim(groups: Sequence[Group], noun: str) -> tuple[Claim, Knee | None]
         left_out = [f"{group.level:g}" for group in groups if not group.counting_jobs]
         take = "takes no part" if len(left_out) == 1 else "take no part"
         absent = f" ({', '.join(left_out)} {take}: {_why_not(groups)})" if left_out else ""
-        there = f"in {_levels(len(counted))}" if counted else "where no level may be quoted"
+        there = f"in {_levels(len(counted))}" if counted else "where no level is valid"
         text = (
-            f"A knee is not looked for {there}{absent}: {FEWEST_LEVELS} levels are needed, for of three the one in "
-            "the middle always looks like a knee."
+            f"No search for a knee {there}{absent}: {FEWEST_LEVELS} levels are "
+            "needed, because with three the middle one always looks like a knee."
         )
         return Claim(state="refused", text=text), None
     found = find_knee([group.level for group in counted], [group.values(THROUGHPUT) for group in counted], GAIN_SHARE)
     if found is None:
-        text = "A knee is not looked for where no level has two runs: nothing says how far runs lie apart. "
+        text = "No search for a knee where no level has two runs: the spread between runs is unknown. "
         return Claim(state="refused", text=text + "Use load.repeats: 3 or more."), None
     return _knee_text(found, counted, noun), found
 
@@ -149,7 +149,8 @@ def _knee_text(found: Knee, counted: Sequence[Group], noun: str) -> Claim:
         )  # fmt: skip
         between = "" if found.low is None else f" [{found.low:.3g}, {found.high:.3g}]"
         text = (
-            f"Beyond {found.at:.3g}{between} {noun} more load brings hardly more: {_remains(found)} of what it brought "
+            f"Beyond {found.at:.3g}{between} {noun} more load adds little throughput: {_remains(found)} of what "
+            "it brought "
             f"before, below the {GAIN_SHARE:.0%} at which a knee is claimed ({runs} runs at {_levels(len(counted))})."
         )
         return Claim(state="found", estimate=estimate, text=text)
@@ -166,8 +167,9 @@ def _knee_text(found: Knee, counted: Sequence[Group], noun: str) -> Claim:
         )
         return Claim(state="not found", text=text)
     text = (
-        f"Whether throughput stops growing below {highest:g} {noun} cannot be told: the runs of a level lie too far "
-        "apart, or too few levels stand beside the bend. More runs (load.repeats) or more levels would settle it."
+        f"Whether throughput stops growing below {highest:g} {noun} is unknown: the runs of a level vary too "
+        "much, or there are too "
+        "few levels near the bend. Add runs (load.repeats) or levels."
     )
     return Claim(state="cannot tell", text=text)
 
@@ -179,7 +181,7 @@ def _of_the_client(knee: Claim, levels: Sequence[Level], noun: str) -> str:
     if knee.state != "found" or not beyond or not all(_is_of_the_client(level) for level in beyond):
         return ""
     at = ", ".join(f"{level.load:g}" for level in beyond)
-    return f" It is the client's limit and not the server's: at {at} {noun} the client could not send more."
+    return f" This is the limit of the client, not of the server: at {at} {noun} the client could not send more."
 
 
 def _is_of_the_client(level: Level) -> bool:
@@ -199,10 +201,10 @@ def _limit_claim(groups: Sequence[Group], knee: Claim, noun: str) -> Claim:
     counted = [group for group in groups if group.counting_jobs]
     shown = [(one, group) for group in counted if (one := group.estimate(THROUGHPUT)) is not None]
     if not shown:
-        return Claim(state="refused", text="No level has a throughput that may be quoted.")
+        return Claim(state="refused", text="No level has a valid throughput.")
     best, at = max(shown, key=lambda pair: pair[0].value)
     if knee.state != "found":
-        text = f"The most that went through is {_rate(best)}, at {_at(at.level, noun)}; without a knee it is no limit."
+        text = f"The highest throughput is {_rate(best)}, at {_at(at.level, noun)}; without a knee it is no limit."
         return Claim(state="not found", estimate=best, text=text)
     begin = 0.0 if knee.estimate is None or knee.estimate.low is None else knee.estimate.low
     alike = [(one, group) for one, group in shown if group.level >= begin and _meets(one, best)]
@@ -233,8 +235,8 @@ def _slo_claim(levels: Sequence[Level], slo: Mapping[str, float], noun: str) -> 
             return _slo_text(held, level, noun)
         held = level
     if held is None:
-        return Claim(state="refused", text="There is no level to judge.")
-    text = f"Every level holds the SLO, up to {held.load:g} {noun}: {_checks(held)}. The limit lies higher."
+        return Claim(state="refused", text="No levels to check.")
+    text = f"Every level meets the SLO, up to {held.load:g} {noun}: {_checks(held)}. The limit lies higher."
     return Claim(state="found", estimate=_load(held, None), text=text)
 
 
@@ -245,9 +247,9 @@ def _slo_text(held: Level | None, broken: Level, noun: str) -> Claim:
     beyond = f"{_at(broken.load, noun)} {'is too much' if is_violated else 'cannot be judged'}: {why.rstrip('.')}."
     if held is None:
         if is_violated:
-            return Claim(state="not found", text=f"No level holds the SLO: already {beyond}")
-        return Claim(state="cannot tell", text=f"Whether the lowest level holds the SLO cannot be told: {beyond}")
-    text = f"{_at(held.load, noun)} is the highest load that holds the SLO ({_checks(held)}); {beyond}"
+            return Claim(state="not found", text=f"No level meets the SLO: already {beyond}")
+        return Claim(state="cannot tell", text=f"It is unknown whether the lowest level meets the SLO: {beyond}")
+    text = f"{_at(held.load, noun)} is the highest load that meets the SLO ({_checks(held)}); {beyond}"
     return Claim(state="found", estimate=_load(held, broken if is_violated else None), text=text)
 
 

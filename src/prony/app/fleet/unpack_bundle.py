@@ -64,7 +64,7 @@ def _check_text(text: str, name: str) -> None:
 def _lost() -> StoreError:
     return StoreError(
         "the process that opens experiments ended while it read this one",
-        hint="does the system kill it for want of memory? see the server's log, and give it more",
+        hint="memory may have run out; check the server's log, and give it more memory",
         code="opener_lost",
     )
 

@@ -170,7 +170,7 @@ def carried_out(order: UnpackOrder | MergeOrder) -> UnpackedResult:
 def _lost() -> StoreError:
     return StoreError(
         "the process that opens results ended while it read this one",
-        hint="does the system kill it for want of memory? see the server's log, and give it more",
+        hint="memory may have run out; check the server's log, and give it more memory",
         code="opener_lost",
     )
 

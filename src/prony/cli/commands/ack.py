@@ -8,10 +8,10 @@ from prony.cli.arguments import add_json, add_server
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Note that a change is known: it is told no more, and its level is the one to be held from now on."""
-    parser.add_argument("change", metavar="CHANGE", help="a change's id, or the beginning of one")
-    parser.add_argument("--reason", default="", help="why, for whoever asks later")
-    parser.add_argument("--expected", action="store_true", help="it was meant to be so")
+    """Acknowledge a change: it is no longer reported, and its level becomes the new normal."""
+    parser.add_argument("change", metavar="CHANGE", help="a change's id, or the start of one")
+    parser.add_argument("--reason", default="", help="the reason, shown to others later")
+    parser.add_argument("--expected", action="store_true", help="the change is intended")
     add_json(parser)
     add_server(parser)
 
@@ -24,4 +24,4 @@ def command(options: Namespace) -> int:
     words = Acknowledgement(reason=options.reason, expected=options.expected)
     with open_bench(options) as bench:
         change = bench.histories.ack(bench.histories.find_change(options.change), words)
-    return print_answer(change, f"{change.id} is acknowledged. {change.sentence}", as_json=options.json)
+    return print_answer(change, f"{change.id} acknowledged. {change.sentence}", as_json=options.json)

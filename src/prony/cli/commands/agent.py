@@ -22,24 +22,32 @@ _LEVELS = ("debug", "info", "warning", "error")
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Offer this device to a server, which gives it jobs; all connections go out from here."""
+    """Run an agent on this device: it takes jobs from a server. All connections are outgoing."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     start = actions.add_parser("start", help="run an agent until it is stopped", allow_abbrev=False)
     _add_identity(start)
     _add_links(start)
     _add_device(start)
     _add_policy(start)
-    start.add_argument("--drain-timeout", metavar="TIME", default="60s", help="how long a job may go on after SIGTERM")
-    start.add_argument("--metrics-port", metavar="PORT", type=int, help="serve Prometheus metrics there; 0 takes any")
-    start.add_argument("--metrics-host", metavar="HOST", default="127.0.0.1", help="on this address (127.0.0.1)")
     start.add_argument(
-        "--address", metavar="HOST", help="where other agents reach this machine (its address towards the server)"
+        "--drain-timeout", metavar="TIME", default="60s", help="how long a job may continue after SIGTERM"
     )
     start.add_argument(
-        "--on", metavar="TARGET", help="stand in for a target: jobs run there, not on this device (see prony targets)"
+        "--metrics-port", metavar="PORT", type=int, help="serve Prometheus metrics on this port; 0: any free port"
     )
     start.add_argument(
-        "--slots", metavar="N", type=int, help="with --on: so many jobs are there at once, queued or running (20)"
+        "--metrics-host", metavar="HOST", default="127.0.0.1", help="address for the metrics (127.0.0.1)"
+    )
+    start.add_argument(
+        "--address",
+        metavar="HOST",
+        help="address under which other agents reach this machine (default: the one that reaches the server)",
+    )
+    start.add_argument(
+        "--on", metavar="TARGET", help="run jobs on a target instead of on this device (see prony targets)"
+    )
+    start.add_argument(
+        "--slots", metavar="N", type=int, help="with --on: most jobs on the target at once, queued or running (20)"
     )
     _add_logs(start)
     info = actions.add_parser("info", help="describe this device as a server sees it", allow_abbrev=False)
@@ -48,16 +56,16 @@ def arguments(parser: ArgumentParser) -> None:
     for link in _links():
         link.add_info_options(info)
     add_json(info)
-    validate = actions.add_parser("validate", help="check all that an agent needs", allow_abbrev=False)
+    validate = actions.add_parser("validate", help="check everything that an agent needs", allow_abbrev=False)
     _add_identity(validate)
     _add_links(validate)
     add_json(validate)
-    test = actions.add_parser("test", help="see how far away the server is", allow_abbrev=False)
+    test = actions.add_parser("test", help="measure the connection to the server", allow_abbrev=False)
     _add_identity(test)
     _add_links(test)
     add_json(test)
     enroll = actions.add_parser(
-        "enroll", help="enrol this device and keep its token, without starting", allow_abbrev=False
+        "enroll", help="enrol this device and save its token, without starting an agent", allow_abbrev=False
     )
     _add_identity(enroll)
     _add_links(enroll)
@@ -68,7 +76,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def _add_identity(parser: ArgumentParser) -> None:
     add_server(parser)
-    parser.add_argument("--name", help="the agent's name; each name is an agent of its own")
+    parser.add_argument("--name", help="the agent's name; each name is a separate agent")
 
 
 def _add_links(parser: ArgumentParser) -> None:
@@ -86,39 +94,39 @@ def _chosen_link(options: Namespace) -> AgentLink | None:
 
 
 def _add_device(parser: ArgumentParser) -> None:
-    parser.add_argument("--device-name", metavar="NAME", help="what the device is called, instead of its host's name")
+    parser.add_argument("--device-name", metavar="NAME", help="name of the device (default: the host name)")
     parser.add_argument(
         "--label", action="append", default=[], metavar="KEY=VALUE", help="a word for place.where; repeatable"
     )
     parser.add_argument(
-        "--share-device", action="store_true", help="measure beside other agents of this device, which disturbs both"
+        "--share-device",
+        action="store_true",
+        help="allow other agents on this device at the same time; they disturb each other",
     )
 
 
 def _add_policy(parser: ArgumentParser) -> None:
     parser.add_argument("--kinds", metavar="KINDS", help="kinds of workload that may run here (model)")
-    parser.add_argument("--model-schemes", metavar="SCHEMES", help="where models may come from (zoo,https)")
+    parser.add_argument("--model-schemes", metavar="SCHEMES", help="allowed model sources (zoo,https)")
     parser.add_argument(
         "--model-private",
         choices=("refuse", "allow", "plain"),
         help="whether a URL may lead into a private network (refuse); plain: by plain http too",
     )
-    parser.add_argument("--model-max-bytes", metavar="SIZE", help="how large a model may be (20GiB)")
+    parser.add_argument("--model-max-bytes", metavar="SIZE", help="largest allowed model (20GiB)")
     parser.add_argument(
         "--model-folders",
         action="append",
         default=[],
         metavar="FOLDER",
         type=Path,
-        help="models and other files that jobs name may lie below it; repeatable",
+        help="jobs may use models and files in this folder; repeatable",
     )
 
 
 def _add_logs(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--log-level", type=str.lower, choices=_LEVELS, default="info", help="how much the log tells (info)"
-    )
-    parser.add_argument("--log-format", choices=("console", "json"), default="console", help="how the log is written")
+    parser.add_argument("--log-level", type=str.lower, choices=_LEVELS, default="info", help="log level (info)")
+    parser.add_argument("--log-format", choices=("console", "json"), default="console", help="log format")
 
 
 def command(options: Namespace) -> int:
@@ -157,7 +165,7 @@ def _info(options: Namespace) -> int:
         show_device(offered.device, units, str(place.root))
     print_text("\nServices, container engines, launchers and probes:")
     show_abilities(offered.abilities)
-    print_text("\nFacts that place.where can ask for:")
+    print_text("\nFacts for place.where:")
     show_facts(offered.facts)
     return 0
 
@@ -194,9 +202,9 @@ def _test(options: Namespace) -> int:
         print_json(asdict(found) | {"healthy": found.is_healthy})
     else:
         print_text(f"server      {found.server} (Prony {found.version or 'of unknown version'})")
-        print_text(f"health      {'good' if found.is_healthy else f'it answers {found.status}'}")
+        print_text(f"health      {'good' if found.is_healthy else f'bad: status {found.status}'}")
         print_text(f"round trip  {found.round_trip_ms:.1f} ms")
-        offset = "the server does not tell its time"
+        offset = "unknown: the server does not send its time"
         if found.offset_s is not None:
             offset = f"its clock is {found.offset_s:+.1f} s off ours (give or take {found.uncertainty_s:.1f} s)"
         print_text(f"time        {offset}")
@@ -236,7 +244,9 @@ def _owner(options: Namespace) -> AgentOwner:
 
     link = _chosen_link(options)
     if link is not None and (options.server or options.token_file):
-        raise InputError(f"{link.option} goes without --server and --token-file", hint="an agent serves one of the two")
+        raise InputError(
+            f"{link.option} cannot be used with --server or --token-file", hint="an agent connects to one of the two"
+        )
     server = options.server or os.environ.get("PRONY_SERVER") or None
     token = None if link is not None else token_from(options.token_file)
     return AgentOwner(home(), _settings(options), server=server, token=token)
@@ -259,7 +269,7 @@ def _settings(options: Namespace) -> AgentSettings:
     )
     port = given.get("metrics_port")
     if port is not None and not 0 <= port <= 65535:
-        raise InputError(f"{port} is no port", hint="a port is a number from 0 to 65535")
+        raise InputError(f"{port} is not a port", hint="a port is a number from 0 to 65535")
     target, slots = _target(options)
     return AgentSettings(
         name=given.get("name") or (target.name if target else None),
@@ -288,12 +298,12 @@ def _target(options: Namespace) -> tuple[Target | None, int]:
     name, slots = getattr(options, "on", None), getattr(options, "slots", None)
     if name is None:
         if slots is not None:
-            raise InputError("--slots goes with --on", hint="a device runs one job at a time")
+            raise InputError("--slots needs --on", hint="a device runs one job at a time")
         return None, DEFAULT_SLOTS
     if _chosen_link(options) is not None:
-        raise InputError("--on goes with a Prony server only", hint="leave out the other server's option")
+        raise InputError("--on needs a Prony server", hint="leave out the other server's option")
     if slots is not None and not 1 <= slots <= MOST_SLOTS:
-        raise InputError(f"--slots {slots} lies outside 1 to {MOST_SLOTS}")
+        raise InputError(f"--slots {slots} is outside 1 to {MOST_SLOTS}")
     return find_target(home(), name), slots or DEFAULT_SLOTS
 
 
@@ -306,7 +316,7 @@ def _quantity(text: str, option: str, kind: str) -> int:
     try:
         return TypeAdapter[int](DurationNs if kind == "duration" else SizeBytes).validate_python(text)
     except ValidationError as exc:
-        raise InputError(f"{option}: {exc.errors()[0]['msg']}", hint="as in 60s or 20GiB") from exc
+        raise InputError(f"{option}: {exc.errors()[0]['msg']}", hint="for example 60s or 20GiB") from exc
 
 
 def _log(options: Namespace) -> AgentLog:

@@ -13,26 +13,26 @@ if TYPE_CHECKING:
 
 _STATES = ("active", "busy", "cleanup", "faulty", "lost", "draining")
 _ACTIONS = {
-    "drain": "give it no more jobs; the one that it runs is finished",
+    "drain": "send it no more jobs; its current job finishes",
     "reset": "make a faulty or draining agent active again",
-    "remove": "forget it; what it measured stays",
+    "remove": "remove it; its results stay",
 }
 
-_SHOW = "show what it is and can run, and why not more"
+_SHOW = "show its properties, what it can run and what it cannot, and why"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """List the agents of a server, with what each does and was last heard; or drain, reset or remove one."""
+    """List the agents of a server with their state and last contact; or drain, reset or remove one."""
     _add_list(parser)
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    _add_list(actions.add_parser("list", help="list them, as without a word", allow_abbrev=False), inner=True)
+    _add_list(actions.add_parser("list", help="list agents (the default)", allow_abbrev=False), inner=True)
     for name, meaning in {"show": _SHOW, **_ACTIONS}.items():
         acting = actions.add_parser(name, help=meaning, allow_abbrev=False)
-        acting.add_argument("agent", metavar="ID", help="an agent's id or name, or the beginning of one")
+        acting.add_argument("agent", metavar="ID", help="an agent's id or name, or the start of one")
         add_json(acting, inner=True)
         add_server(acting, inner=True)
     checking = actions.add_parser(
-        "check", help="say which agents could run a recipe, and what the others lack", allow_abbrev=False
+        "check", help="show which agents can run a recipe, and what the others lack", allow_abbrev=False
     )
     checking.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
     checking.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key")
@@ -44,7 +44,7 @@ def _add_list(parser: ArgumentParser, *, inner: bool = False) -> None:
     from argparse import SUPPRESS
 
     default = SUPPRESS if inner else None
-    parser.add_argument("--state", choices=_STATES, default=default, help="only those")
+    parser.add_argument("--state", choices=_STATES, default=default, help="only agents in this state")
     add_json(parser, inner=inner)
     add_server(parser, inner=inner)
 
@@ -70,7 +70,7 @@ def _list(client: Client, options: Namespace) -> int:
 
     state = AgentState(options.state) if options.state else None
     agents = list(iterate_pages(partial(client.agents.page, state=state)))
-    none = "no agent is like that" if state else f"no agent yet: prony agent start --server {client.url}"
+    none = "no agent matches" if state else f"no agents yet; start one with: prony agent start --server {client.url}"
     return print_listed(agents, AGENT, agent_cells, none=none, as_json=options.json)
 
 
@@ -89,8 +89,8 @@ def _show(client: Client, options: Namespace) -> int:
         print_text("\nServices, container engines, launchers and probes:")
         show_abilities(offered.abilities)
     else:
-        print_note("it does not tell which services, container engines and launchers it has: its Prony is too old")
-    print_text("\nFacts that place.where can ask for:")
+        print_note("services, container engines and launchers are unknown: the agent's Prony is too old")
+    print_text("\nFacts for place.where:")
     show_facts(offered.facts)
     return 0
 

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from prony.ports.use_cases import UseCases
 
 _ACTIONS = {
-    "add": "make an alarm; the secret of its webhooks is printed this one time",
-    "list": "list alarms, with how much of what each found has not ended",
-    "show": "show one, with what it found and what it sent",
-    "test": "really send a message to each of its addresses; exits with 1 where one does not take it",
-    "remove": "forget it, with what it found",
+    "add": "create an alarm; the secret of its webhooks is printed only once",
+    "list": "list alarms, with the number of open findings of each",
+    "show": "show an alarm, its findings and its messages",
+    "test": "send a test message to each of its addresses; exits with 1 if one fails",
+    "remove": "delete it and its findings",
 }
 _KEYS = ("name", "when", "severity", "to", "via", "recipe", "owner", "quiet", "again")
 _NAME = "letters, digits, '.', '_' and '-', at most 100"
@@ -24,29 +24,35 @@ _HINTS = {
     "name": _NAME,
     "via": f"the name of another alarm: {_NAME}",
     "recipe": f"a recipe's name: {_NAME}",
-    "to": "as in webhook+https://host/path, or what apprise knows: mailto://, slack://, msteams://",
+    "to": "for example webhook+https://host/path, or an apprise URL: mailto://, slack://, msteams://",
 }
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Be told when something is not as it should be. Without --server it is kept in the home, for a server there."""
+    """Get a notification when something goes wrong. Without --server, the alarm is stored in the home, for its "
+    "server."""
     actions = add_actions(parser, _ACTIONS, of="alarm")
     adding = actions["add"]
-    adding.add_argument("name", metavar="NAME", help="what it is called")
+    adding.add_argument("name", metavar="NAME", help="name of the alarm")
     adding.add_argument(
-        "--when", required=True, metavar="CONDITION", help="as 'inference_ms.p99 > 20' or 'experiment failed'"
+        "--when",
+        required=True,
+        metavar="CONDITION",
+        help="condition, for example 'inference_ms.p99 > 20' or 'experiment failed'",
     )
-    adding.add_argument("--severity", choices=("info", "warning", "critical"), help="how bad it is (warning)")
-    adding.add_argument("--to", action="append", metavar="URL", help="whom to tell: webhook+https://..., or apprise's")
-    adding.add_argument("--via", action="append", metavar="NAME", help="tell those that this alarm tells, too")
-    adding.add_argument("--recipe", metavar="NAME", help="only of recipes of this name")
+    adding.add_argument("--severity", choices=("info", "warning", "critical"), help="severity (warning)")
     adding.add_argument(
-        "--label", action="append", default=[], metavar="KEY=VALUE", help="only of what has this label; repeatable"
+        "--to", action="append", metavar="URL", help="where to send messages: webhook+https://... or an apprise URL"
     )
-    adding.add_argument("--owner", metavar="NAME", help="only of what this person submitted")
-    adding.add_argument("--quiet", metavar="TIME", help="the least time between two messages (10m)")
-    adding.add_argument("--again", metavar="TIME", help="after so long it is told again, if it has not ended (24h)")
-    actions["show"].add_argument("--limit", "-n", type=int, default=20, help="how many of the newest (20)")
+    adding.add_argument("--via", action="append", metavar="NAME", help="also send to the addresses of this alarm")
+    adding.add_argument("--recipe", metavar="NAME", help="only recipes with this name")
+    adding.add_argument(
+        "--label", action="append", default=[], metavar="KEY=VALUE", help="only experiments with this label; repeatable"
+    )
+    adding.add_argument("--owner", metavar="NAME", help="only experiments submitted by this person")
+    adding.add_argument("--quiet", metavar="TIME", help="minimum time between two messages (10m)")
+    adding.add_argument("--again", metavar="TIME", help="remind after this time if it is still open (24h)")
+    actions["show"].add_argument("--limit", "-n", type=int, default=20, help="number of newest findings (20)")
     end_actions(actions)
 
 
@@ -70,12 +76,12 @@ def _add(bench: UseCases, options: Namespace) -> int:
         print_json(made.model_dump(mode="json"))
         return 0
     if any(shown.startswith("webhook+") for shown in made.alarm.to):
-        print_note(f"alarm {made.alarm.name} is on; the secret that signs its webhooks is shown this one time:")
+        print_note(f"alarm {made.alarm.name} is on. The secret that signs its webhooks is shown only once:")
         print_text(made.secret)
     else:
         print_text(f"alarm {made.alarm.name} is on")
     if not made.alarm.to and not made.alarm.via:
-        print_note("it has no address: what it finds is kept, and nobody is told")
+        print_note("it has no address: findings are stored, but no message is sent")
     note_unserved(options)
     return 0
 
@@ -85,7 +91,7 @@ def _label(text: str) -> tuple[str, str]:
 
     key, equals, value = text.partition("=")
     if not key or not equals:
-        raise InputError(f"--label {text!r} is no label", hint="write --label KEY=VALUE")
+        raise InputError(f"--label {text!r} is not a label", hint="write --label KEY=VALUE")
     return key, value
 
 
@@ -94,7 +100,7 @@ def _list(bench: UseCases, options: Namespace) -> int:
     from prony.cli.output import print_listed
     from prony.ports.use_cases import iterate_pages
 
-    none = "no alarm yet: prony alarm add NAME --when 'experiment failed' --to URL makes one"
+    none = "no alarms yet; create one with: prony alarm add NAME --when 'experiment failed' --to URL"
     return print_listed(list(iterate_pages(bench.alarms.page)), ALARM, alarm_cells, none=none, as_json=options.json)
 
 
@@ -120,7 +126,7 @@ def _show(bench: UseCases, options: Namespace) -> int:
     if incidents:
         print_columns(INCIDENT, [incident_cells(one) for one in incidents])
     else:
-        print_note("it has found nothing yet")
+        print_note("no findings yet")
     if deliveries:
         print_columns(DELIVERY, [delivery_cells(one) for one in deliveries])
     return 0
@@ -137,7 +143,7 @@ def _test(bench: UseCases, options: Namespace) -> int:
     elif answer.deliveries:
         print_columns(DELIVERY, [delivery_cells(one) for one in answer.deliveries])
     else:
-        print_note("it has no address, so nobody is told: remove it, and add it with --to URL")
+        print_note("it has no address, so no message is sent: remove it and add it again with --to URL")
     return 0 if answer.ok else 1
 
 

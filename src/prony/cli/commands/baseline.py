@@ -7,20 +7,20 @@ from argparse import ArgumentParser, Namespace
 from prony.cli.arguments import add_actions, add_branch, end_actions
 
 _ACTIONS = {
-    "set": "pin a result: the newest that may be quoted, or --job",
-    "show": "show what is pinned",
-    "clear": "pin nothing; the result itself stays",
+    "set": "pin a result: the newest valid one, or the one of --job",
+    "show": "show the baseline",
+    "clear": "remove the baseline; the result itself stays",
 }
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Pin a result of a series, to hold later ones against; show which it is, or clear it."""
+    """Pin a result of a series as the baseline for later results; show it, or clear it."""
     actions = add_actions(parser, _ACTIONS)
     for acting in actions.values():
-        acting.add_argument("name", metavar="NAME", help="a recipe's name, or a series' id or its beginning")
+        acting.add_argument("name", metavar="NAME", help="a recipe's name, a series id, or the start of one")
         add_branch(acting)
-    actions["set"].add_argument("--job", metavar="ID", help="the job whose result it is")
-    actions["set"].add_argument("--reason", default="", help="why, for whoever asks later")
+    actions["set"].add_argument("--job", metavar="ID", help="job whose result becomes the baseline")
+    actions["set"].add_argument("--reason", default="", help="the reason, shown to others later")
     end_actions(actions)
 
 
@@ -35,7 +35,7 @@ def command(options: Namespace) -> int:
         series = one_series(bench, options.name, options.branch)
         if options.action == "clear":
             bench.histories.clear_baseline(series.id)
-            return print_answer({"cleared": series.id}, f"{series.id} has no baseline any more", as_json=options.json)
+            return print_answer({"cleared": series.id}, f"{series.id} no longer has a baseline", as_json=options.json)
         if options.action == "set":
             found = bench.histories.set_baseline(series.id, NewBaseline(job_id=options.job, reason=options.reason))
         else:

@@ -18,14 +18,14 @@ _WIDEST = 72  # of what was assumed, before the options that change it
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Measure a model without a recipe: an engine and inputs are found, and what was assumed is said. Two models take
-    turns and are compared. What comes out is kept like any other experiment."""
+    """Measure a model without a recipe: Prony chooses an engine and inputs, and prints its assumptions. Two "
+    "models run alternately and are compared. The result is stored like any other experiment."""
     add_bench_options(parser)
     parser.add_argument(
         "--export", action="append", default=[], type=Path, metavar="FILE",
         help="also write .json, .csv, .md, .html or .xml (JUnit); repeatable",
     )  # fmt: skip
-    parser.add_argument("--no-save", action="store_true", help="keep nothing: no experiment, no report")
+    parser.add_argument("--no-save", action="store_true", help="store nothing: no experiment, no report")
     add_busy(parser)
     add_json(parser)
     add_report(parser)

@@ -21,16 +21,15 @@ _USUAL_DEEP = 40
 def arguments(parser: ArgumentParser) -> None:
     """Measure clock, harness and run-to-run noise; every later report states them."""
     parser.add_argument(
-        "--repeats", type=int, help=f"fresh processes of each kind (20; at least {_FEWEST}), or loads (6)"
+        "--repeats", type=int, help=f"number of fresh processes of each kind (20; at least {_FEWEST}), or loads (6)"
     )
     kind = parser.add_mutually_exclusive_group()
-    kind.add_argument(
-        "--load", action="store_true", help="measure the load generator instead: how fast, and how exactly"
-    )
+    kind.add_argument("--load", action="store_true", help="measure the load generator instead: its speed and accuracy")
     kind.add_argument(
         "--deep",
         action="store_true",
-        help=f"find the machine's noise class, its false alarms and what it can show, by {_USUAL_DEEP} equal runs",
+        help="find the machine's noise class, its false alarm rate and the smallest visible change, from "
+        f"{_USUAL_DEEP} equal runs",
     )
     add_json(parser)
 
@@ -61,9 +60,9 @@ def command(options: Namespace) -> int:
     if options.deep and calibration.noise_class is not None:
         print_text(_describe_calibration(calibration))
     for note in calibration.notes:
-        print_note(f"while it was taken: {note}")
+        print_note(f"during the calibration: {note}")
     if calibration.disturbed:
-        print_note(f"warning: nothing is decided by it: {describe_disturbance(calibration)}")
+        print_note(f"warning: this calibration is not used: {describe_disturbance(calibration)}")
     return 0
 
 
@@ -72,7 +71,7 @@ def _repeats(options: Namespace) -> int:
     fewest = _FEWEST_DEEP if options.deep else _FEWEST
     repeats = usual if options.repeats is None else int(options.repeats)
     if repeats < fewest:
-        why = "fewer cannot be split into two sets" if options.deep else "with fewer there is no 95 % interval"
+        why = "fewer runs cannot be split into two sets" if options.deep else "fewer runs give no 95 % interval"
         raise InputError(f"--repeats must be {fewest} or more", hint=why)
     return repeats
 
@@ -87,6 +86,6 @@ def _describe_calibration(calibration: Calibration) -> str:
     apart = "" if sessions is None else f" {describe_sessions(sessions.value)}"
     return (
         f"This machine is {calibration.noise_class}: equal runs spread by {noise:.1%}.{apart} With 10 runs on each "
-        f"side it can see {seen:.1%}. Equal runs were called different in {wrong:.1%} of the splits; comparisons here "
-        f"test at {calibration.alpha:.2g}."
+        f"side it can detect {seen:.1%}. Equal runs were called different in {wrong:.1%} of the splits; comparisons "
+        f"here use alpha = {calibration.alpha:.2g}."
     )

@@ -8,8 +8,8 @@ from prony.cli.arguments import add_json, add_server
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Stop a job, or every job of an experiment, on a server or at a target; what was measured is kept."""
-    parser.add_argument("id", metavar="ID", help="a job, or an experiment: an id, the beginning of one, or last")
+    """Stop a job, or every job of an experiment, on a server or a target. Completed measurements are kept."""
+    parser.add_argument("id", metavar="ID", help="a job, or an experiment: an id, the start of an id, or last")
     add_json(parser)
     add_server(parser)
 

@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Say what is wrong with a recipe, without measuring: each job is run once. Of a server also who could run it, and
-    how long that takes.
+    """Check a recipe for errors, without measuring: each job is run once. With a server, also show which agents can run
+    it, and how long that takes.
 
     Exits 2 where it is wrong, 1 where some of its jobs fit no agent of the server.
     """
     parser.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
-    parser.add_argument("--on", metavar="TARGET", help="where its processes would run: local, the only target there is")
+    parser.add_argument("--on", metavar="TARGET", help="where its processes would run; only local is supported")
     add_no_container(parser)
-    parser.add_argument("--no-trial", action="store_true", help="read the recipe only: load no model, run no job once")
+    parser.add_argument("--no-trial", action="store_true", help="only read the recipe; do not load models or try jobs")
     add_json(parser)
     add_server(parser)
 
@@ -100,4 +100,4 @@ def _show_there(found: RecipeCheck) -> None:
     if found.expected is not None and found.expected.seconds is not None:
         print_text(f"takes about {found.expected.seconds:.0f} s: {found.expected.basis}")
     elif found.expected is not None:
-        print_text(f"how long it takes is not known: {found.expected.basis}")
+        print_text(f"duration unknown: {found.expected.basis}")

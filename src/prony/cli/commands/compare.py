@@ -12,21 +12,23 @@ _FAILING = ("regression", "inconclusive", "insufficient", "different")
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Compare experiments or jobs with the first one named: by how much they differ, how sure that is, and what would
-    settle it. Exit code 1 on a regression."""
+    """Compare experiments or jobs with the first one named: the difference, its interval, and what to do if it "
+    "is unclear. Exit code 1 on a regression."""
     parser.add_argument("names", metavar="ID", nargs="+", help="experiments or jobs; the first is the baseline")
     parser.add_argument("--threshold", metavar="SHARE", default="3%", help="the smallest change that matters (3%%)")
-    parser.add_argument("--metric", metavar="KEY", action="append", default=[], help="what decides; may be repeated")
-    parser.add_argument("--across", metavar="NAME", action="append", default=[], help="a setting that may differ")
-    parser.add_argument("--anyway", action="store_true", help="compare what is not comparable")
+    parser.add_argument("--metric", metavar="KEY", action="append", default=[], help="metric that decides; repeatable")
+    parser.add_argument(
+        "--across", metavar="NAME", action="append", default=[], help="a setting that may differ; repeatable"
+    )
+    parser.add_argument("--anyway", action="store_true", help="compare even if the results are not comparable")
     rules = ("prony", *find_plugins(COMPARISON_RULES))
-    parser.add_argument("--rule", choices=rules, default="prony", help="how to decide (prony)")
+    parser.add_argument("--rule", choices=rules, default="prony", help="decision rule (prony)")
     parser.add_argument(
         "--fail-on", metavar="WORD", action="append", choices=(*_FAILING, "suspect", "never"),
-        help="which conclusion of a headline gives exit code 1 (regression); suspect: also where the machine of a side "
-        "was disturbed or unwatched; may be repeated",
+        help="conclusion of a headline metric that gives exit code 1 (regression); suspect: "
+        "also if the machine of a side was disturbed or not monitored; repeatable",
     )  # fmt: skip
-    parser.add_argument("--markdown", action="store_true", help="print Markdown, as for a pull request")
+    parser.add_argument("--markdown", action="store_true", help="print Markdown, for example for a pull request")
     parser.add_argument("--html", metavar="PATH", type=Path, help="also write a page with plots")
     add_json(parser)
     add_server(parser)

@@ -10,7 +10,7 @@ from prony.cli.arguments import add_experiment_argument, add_json, add_server
 def arguments(parser: ArgumentParser) -> None:
     """Delete an experiment and its result folders. Model files are never touched."""
     add_experiment_argument(parser, required=True)
-    parser.add_argument("--force", action="store_true", help="also one that is marked as running")
+    parser.add_argument("--force", action="store_true", help="delete it even if it is marked as running")
     add_json(parser)
     add_server(parser)
 

@@ -14,9 +14,9 @@ _MARKS = {"pass": "[green]●[/green]", "warn": "[yellow]▲[/yellow]", "block":
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Look at the engines and at everything that makes measurements noisy. Exits 1 where no engine can run."""
+    """Check the engines and everything that makes measurements noisy. Exits 1 if no engine can run."""
     parser.add_argument(
-        "--store", action="store_true", help="look at the stored results instead: are all samples whole?"
+        "--store", action="store_true", help="check the stored results instead: are all samples intact?"
     )
     add_json(parser)
 
@@ -55,7 +55,7 @@ def _look_at_store(*, as_json: bool) -> int:
     if as_json:
         print_json({"damages": [damage.model_dump(mode="json") for damage in damages]})
     elif not damages:
-        print_text("every stored result has its samples as they were measured")
+        print_text("all stored samples are intact")
     return report_damages(damages)
 
 
@@ -71,5 +71,5 @@ def _show(conditions: list[Condition]) -> None:
         hint = f"\n[dim]{escape(condition.hint)}[/dim]" if condition.hint and condition.status != "pass" else ""
         table.add_row(_MARKS[condition.status], condition.title, escape(condition.value) + hint)
     console = terminal()
-    console.print("\n[bold]would a measurement be quiet here?[/bold]")
+    console.print("\n[bold]is this machine quiet enough to measure?[/bold]")
     console.print(table, highlight=False)

@@ -8,8 +8,8 @@ from prony.cli.arguments import add_json
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """List the drivers and the tasks of LLMs; with a name, what its options are."""
-    parser.add_argument("name", nargs="?", help="a driver or a task: show its options")
+    """List the load drivers and the LLM tasks; with a name, show its options."""
+    parser.add_argument("name", nargs="?", help="a driver or a task; shows its options")
     add_json(parser)
 
 

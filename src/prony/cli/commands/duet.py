@@ -20,30 +20,33 @@ _SHORT = {"engine.version": "workload.engine_version"}
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Run two sides of a recipe in turns on one machine and compare them pair by pair: for machines that are noisy.
+    """Run two variants of a recipe alternately on one machine and compare them pair by pair: for machines that are
+    noisy.
 
-    Exits 1 where side b is a regression against side a.
+    Exits 1 if side b is a regression against side a.
     """
     parser.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
-    for side, what in (("a", "the first side"), ("b", "the second, which is held against the first")):
+    for side, what in (("a", "the first side"), ("b", "the second side, compared with the first")):
         parser.add_argument(
             f"--{side}", action="append", default=[], metavar="PATH=VALUE", help=f"a key of {what}; repeatable"
         )
     parser.add_argument(
-        "--base", type=Path, metavar="FOLDER", help="another checkout of this repository: side a has its files"
+        "--base", type=Path, metavar="FOLDER", help="another checkout of this repository, used as side a"
     )
     parser.add_argument(
         "--path",
         action="append",
         metavar="FOLDER",
-        help="of --base: what scripts of a checkout import from (. and src)",
+        help="with --base: folders of the checkout that scripts import from (. and src)",
     )
-    parser.add_argument("--pairs", type=int, metavar="N", help="runs of each side (10, or what the recipe says)")
-    parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key of both")
-    parser.add_argument("--metric", action="append", default=[], metavar="KEY", help="what decides; repeatable")
+    parser.add_argument("--pairs", type=int, metavar="N", help="runs of each side (10, or the recipe's value)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="PATH=VALUE", help="override one key on both sides"
+    )
+    parser.add_argument("--metric", action="append", default=[], metavar="KEY", help="metric that decides; repeatable")
     parser.add_argument("--threshold", metavar="SHARE", default="3%", help="the smallest change that matters (3%%)")
     parser.add_argument(
-        "--github-summary", action="store_true", help="add the comparison to the file that GITHUB_STEP_SUMMARY names"
+        "--github-summary", action="store_true", help="append the comparison to the file in GITHUB_STEP_SUMMARY"
     )
     add_json(parser)
     add_report(parser)
@@ -64,7 +67,7 @@ def command(options: Namespace) -> int:
         from prony.errors import InputError
 
         raise InputError(
-            "this recipe has one side only", hint="say what differs: --a threads=1 --b threads=2, or --base FOLDER"
+            "this recipe has one side only", hint="set what differs: --a threads=1 --b threads=2, or --base FOLDER"
         )
     return _here(loaded, options) if here else _there(loaded, options)
 
@@ -90,7 +93,7 @@ def _checkouts(options: Namespace, *, here: bool) -> dict[str, dict[str, Any]]:
     from prony.recipe import load
 
     if not here:
-        raise InputError("--base compares two folders of this machine", hint="leave --server away")
+        raise InputError("--base compares two folders of this machine", hint="leave out --server")
     loaded = load(options.recipe, options.set)
     return dict(checkout_sides(loaded, options.recipe.resolve().parent, options.base, options.path or FOLDERS))
 

@@ -14,17 +14,19 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Start every engine once and say what it can do here, broken ones with the reason; or add one."""
+    """Start every engine once and show what it can do here, or why it is broken; or add one."""
     add_json(parser)
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    adding = actions.add_parser("add", help="give an engine an environment of its own")
-    adding.add_argument("name", help="an engine, as prony engines lists it, or a build of one for GPUs")
+    adding = actions.add_parser("add", help="install an engine in its own environment")
+    adding.add_argument("name", help="an engine from `prony engines`, or its build for GPUs")
     adding.add_argument("--python", metavar="PATH", help="use this interpreter instead of a new environment")
     adding.add_argument(
-        "--version", metavar="V", help="beside the usual one, for jobs with engine_version: 1.20, 1.20.1"
+        "--version",
+        metavar="V",
+        help="add this version beside the usual one, for jobs with engine_version: 1.20, 1.20.1",
     )
     adding.add_argument(
-        "--package", action="append", default=[], help="install this instead of the usual, as onnxruntime==1.20.1"
+        "--package", action="append", default=[], help="install this package instead, for example onnxruntime==1.20.1"
     )
     add_json(adding)
 

@@ -10,8 +10,8 @@ from prony.cli.arguments import add_json
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """List the recipes that come with Prony; with a name, print that one, to be kept and changed."""
-    parser.add_argument("name", nargs="?", help="an example: print its text")
+    """List the recipes that come with Prony; with a name, print that recipe."""
+    parser.add_argument("name", nargs="?", help="an example; prints its text")
     add_json(parser)
 
 

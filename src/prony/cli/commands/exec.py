@@ -8,7 +8,7 @@ from pathlib import Path
 
 def arguments(parser: ArgumentParser) -> None:
     """Run jobs without a server or a database; progress goes to standard output as JSON lines."""
-    parser.add_argument("jobs", type=Path, nargs="*", metavar="JOB.json", help="job files; several take turns")
+    parser.add_argument("jobs", type=Path, nargs="*", metavar="JOB.json", help="job files; several run alternately")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="result folder; with several jobs, one folder each inside it"
     )
@@ -16,11 +16,11 @@ def arguments(parser: ArgumentParser) -> None:
         "--folder",
         type=Path,
         metavar="DIR",
-        help="in place of job files: a folder that an executor sent, with its "
-        "jobs; results, events and a list of files are left in it",
+        help="instead of job files: a folder with jobs from an executor; "
+        "results, events and a list of files are written to it",
     )
-    parser.add_argument("--lock", type=Path, metavar="FILE", help="with --folder: held meanwhile, and waited for")
-    parser.add_argument("--calibration", metavar="ID", help="this machine's calibration, to be quoted")
+    parser.add_argument("--lock", type=Path, metavar="FILE", help="with --folder: lock file to wait for and hold")
+    parser.add_argument("--calibration", metavar="ID", help="this machine's calibration, for the result")
     parser.add_argument("--parent", type=int, metavar="PID", help=SUPPRESS)
 
 

@@ -10,13 +10,13 @@ from prony.ports.plugins import EXPORTERS, find_plugins
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Copy an experiment with its recipe, results and checksums; `prony import` brings it back anywhere."""
+    """Copy an experiment with its recipe, results and checksums; `prony import` loads it on any machine."""
     add_experiment_argument(parser, required=True)
-    parser.add_argument("--to", type=Path, required=True, help="folder to make")
+    parser.add_argument("--to", type=Path, required=True, help="folder to create")
     formats = ("requests-jsonl", "csv", "hdr", "mlperf", *find_plugins(EXPORTERS))
     parser.add_argument(
         "--format", default="folder", metavar="FORMAT",
-        help=f"folder (all of it), or of a load's requests: {', '.join(formats[:-1])} or {formats[-1]}",
+        help=f"folder (everything), or for the requests of a load: {', '.join(formats[:-1])} or {formats[-1]}",
     )  # fmt: skip
     parser.add_argument("--overwrite", action="store_true", help="replace a folder that exists")
     add_server(parser)

@@ -8,13 +8,13 @@ from prony.cli.arguments import RunOutput, add_experiment_argument, add_gates, a
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Judge the gates of an experiment by the intervals of its numbers; exit 1 where one fails."""
+    """Check the gates of an experiment against the intervals of its numbers; exits 1 if one fails."""
     add_experiment_argument(parser)
-    parser.add_argument("--gate", action="append", default=[], metavar="TEXT", help="one more gate; repeatable")
+    parser.add_argument("--gate", action="append", default=[], metavar="TEXT", help="an extra gate; repeatable")
     add_gates(parser)
     add_json(parser)
     parser.add_argument(
-        "--github-summary", action="store_true", help="add a summary to the file that GITHUB_STEP_SUMMARY names"
+        "--github-summary", action="store_true", help="append a summary to the file in GITHUB_STEP_SUMMARY"
     )
     add_server(parser)
 

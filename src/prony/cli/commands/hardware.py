@@ -16,23 +16,29 @@ _SHAPES = ("quick", "search")
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Measure this machine: memory, matrix products by precision, disk, and each GPU against its published peak. What
-    comes out is kept like any other experiment."""
+    """Measure this machine: memory, matrix products by precision, disk, and each GPU against its published "
+    "peak. The result is stored like any other experiment."""
     parser.add_argument(
         "--unit", action="append", default=[], metavar="NAME",
-        help="cpu, disk, cuda, cuda-1, ...; repeatable (all that are found here)",
+        help="cpu, disk, cuda, cuda-1, ...; repeatable (default: all units found)",
     )  # fmt: skip
     parser.add_argument(
         "--test", action="append", default=[], metavar="NAME",
-        choices=(*_TESTS["cpu"], "disk", *_GPU_TESTS, _OF_ALL_GPUS), help="only these of the unit's tests; repeatable",
+        choices=(*_TESTS["cpu"], "disk", *_GPU_TESTS, _OF_ALL_GPUS), help="only this test of the unit; repeatable",
     )  # fmt: skip
-    parser.add_argument("--library", choices=("numpy", "torch"), help="of the CPU (torch where it is installed)")
-    parser.add_argument("--shapes", choices=_SHAPES, default="quick", help="of matrix products (quick)")
     parser.add_argument(
-        "--layer", action="append", default=[], metavar="MxNxK", help="of matrix products: this one; repeatable"
+        "--library", choices=("numpy", "torch"), help="for the CPU: library to use (torch if installed)"
     )
-    parser.add_argument("--size", metavar="BYTES", help="of an array or the disk's file, as 2GiB (by the free memory)")
-    parser.add_argument("--path", metavar="FOLDER", help="of disk: where its file is written (temporary files)")
+    parser.add_argument("--shapes", choices=_SHAPES, default="quick", help="for matrix products: set of sizes (quick)")
+    parser.add_argument(
+        "--layer", action="append", default=[], metavar="MxNxK", help="for matrix products: a single size; repeatable"
+    )
+    parser.add_argument(
+        "--size",
+        metavar="BYTES",
+        help="size of the array or the disk's file, for example 2GiB (default: from the free memory)",
+    )
+    parser.add_argument("--path", metavar="FOLDER", help="for disk: folder of its file (temporary files)")
     parser.add_argument("--repeats", type=int, default=5, metavar="N", help="fresh processes for each test (5)")
     add_recipe_run(parser)
 
@@ -88,9 +94,9 @@ def _choose_here(options: Namespace) -> tuple[list[str], str]:
     found = [unit.unit for unit in torch.units if unit.unit.startswith("cuda")]
     reason = "" if found else _why_no_gpu(torch.state == "ready", torch.reason)
     if units and not found and any(unit not in _TESTS for unit in units):
-        raise CapacityError(reason, hint=torch.hint or "prony info lists what is here", code="unit_unavailable")
+        raise CapacityError(reason, hint=torch.hint or "run `prony info` to list the hardware", code="unit_unavailable")
     if not units and not found:
-        print_note(f"no test of a GPU: {reason}")
+        print_note(f"GPU tests skipped: {reason}")
     library = options.library or ("torch" if torch.state == "ready" else "numpy")
     return units or [*_TESTS, *found], library
 
@@ -100,7 +106,7 @@ def _why_no_gpu(has_torch: bool, reason: str) -> str:
 
     gpus = detect().hardware.gpus
     if not gpus:
-        return "there is no NVIDIA driver on this machine"
+        return "no NVIDIA driver on this machine"
     named = ", ".join(gpu.name for gpu in gpus)
-    why = "PyTorch sees no CUDA device" if has_torch else f"its tests need PyTorch: {reason}"
-    return f"{named} is here, but {why}"
+    why = "PyTorch sees no CUDA device" if has_torch else f"GPU tests need PyTorch: {reason}"
+    return f"{named} found, but {why}"

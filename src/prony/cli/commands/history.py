@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Show the results of a benchmark over time, its levels and what changed; without a name, every series."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a recipe's name, or a series' id or its beginning")
-    parser.add_argument("--metric", metavar="KEY", help="such as inference_ms.p99; the headline's by default")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw it too: .svg, .png or .html")
-    parser.add_argument("--rebuild", action="store_true", help="first make the histories again from the result folders")
+    """Show the results of a benchmark over time, its levels and what changed; without a name, list all series."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a recipe's name, a series id, or the start of one")
+    parser.add_argument("--metric", metavar="KEY", help="for example inference_ms.p99 (default: the headline metric)")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw a plot: .svg, .png or .html")
+    parser.add_argument("--rebuild", action="store_true", help="first rebuild the histories from the result folders")
     add_branch(parser)
-    parser.add_argument("--all-branches", action="store_true", help="without a name: the series of every branch")
+    parser.add_argument("--all-branches", action="store_true", help="without a name: list the series of all branches")
     add_json(parser)
     add_server(parser)
 
@@ -33,11 +33,11 @@ def command(options: Namespace) -> int:
     from prony.ports.use_cases import iterate_pages
 
     if options.plot is not None and options.plot.suffix not in (".svg", ".png", ".html"):
-        raise InputError(f"{options.plot}: a plot is .svg, .png or .html", hint="as in --plot history.html")
+        raise InputError(f"{options.plot}: a plot must be .svg, .png or .html", hint="for example --plot history.html")
     if (options.metric or options.plot) and not options.name:
-        raise InputError("which series?", hint="prony history NAME; prony history lists them")
+        raise InputError("no series named", hint="use prony history NAME; prony history lists all series")
     if options.all_branches and (options.branch or options.name):
-        raise InputError("--all-branches lists the series of every branch", hint="leave out the name and --branch")
+        raise InputError("--all-branches lists the series of all branches", hint="leave out the name and --branch")
     with open_bench(options) as bench:
         if options.rebuild:
             _rebuild(bench)
@@ -56,7 +56,7 @@ def _rebuild(bench: UseCases) -> None:
     from prony.cli.output import print_note
 
     count = bench.histories.rebuild(show_progress)
-    print_note(f"{count} results are in their histories again")
+    print_note(f"{count} results added to their histories")
 
 
 def _show(history: History, options: Namespace) -> int:
@@ -85,9 +85,11 @@ def _list(found: Sequence[Series], options: Namespace) -> int:
         print_json([one.model_dump(mode="json") for one in found])
         return 0
     if not found:
-        print_note("no series yet; prony history --rebuild brings in results from before there were histories")
+        print_note("no series yet; prony history --rebuild adds older results")
         return 0
     print_columns(SERIES, [series_cells(one) for one in found])
     if options.metric or options.plot:
-        raise InputError(f"{options.name!r} has {len(found)} series", hint="name one by its id", code="ambiguous")
+        raise InputError(
+            f"{options.name!r} has {len(found)} series", hint="name one series by its id", code="ambiguous"
+        )
     return 0

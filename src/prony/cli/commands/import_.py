@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Bring in results made elsewhere; their checksums are verified and their numbers computed again."""
+    """Import results from elsewhere; checksums are verified and numbers are recomputed."""
     others = ", ".join(find_plugins(IMPORTERS))
     parser.add_argument(
         "path", type=Path,

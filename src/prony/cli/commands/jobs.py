@@ -14,13 +14,15 @@ _STATES = ("waiting", "leased", "complete", "partial", "failed", "cancelled")
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """List the jobs of a server, with where each is and why it waits; or show one, with every attempt."""
-    parser.add_argument("job", metavar="JOB", nargs="?", help="one job, in full")
-    parser.add_argument("--state", choices=_STATES, help="only those")
-    parser.add_argument("--experiment", metavar="ID", help="only of this experiment: an id, its beginning, or last")
-    parser.add_argument("--agent", metavar="ID", help="only of this agent: an id, a name, or the beginning of one")
-    parser.add_argument("--label", metavar="KEY=VALUE", help="only with this label")
-    parser.add_argument("--limit", "-n", type=int, default=50, help="how many of the newest (50)")
+    """List the jobs of a server with their agent and why they wait; or show one with all attempts."""
+    parser.add_argument("job", metavar="JOB", nargs="?", help="show all details of one job")
+    parser.add_argument("--state", choices=_STATES, help="only jobs in this state")
+    parser.add_argument(
+        "--experiment", metavar="ID", help="only jobs of this experiment: an id, the start of an id, or last"
+    )
+    parser.add_argument("--agent", metavar="ID", help="only jobs of this agent: an id, a name, or the start of one")
+    parser.add_argument("--label", metavar="KEY=VALUE", help="only jobs with this label")
+    parser.add_argument("--limit", "-n", type=int, default=50, help="number of newest jobs (50)")
     add_json(parser)
     add_server(parser)
 
@@ -48,7 +50,7 @@ def _list(client: Client, options: Namespace) -> int:
         label=_label(options.label) if options.label else None,
     )
     jobs = list(iterate_pages(wanted, options.limit))
-    return print_listed(jobs, JOB, job_cells, none="no job is like that", as_json=options.json)
+    return print_listed(jobs, JOB, job_cells, none="no job matches", as_json=options.json)
 
 
 def _label(text: str) -> tuple[str, str]:
@@ -56,7 +58,7 @@ def _label(text: str) -> tuple[str, str]:
 
     key, equals, value = text.partition("=")
     if not (key and equals):
-        raise InputError(f"--label {text!r} is no label", hint="write --label KEY=VALUE")
+        raise InputError(f"--label {text!r} is not a label", hint="write --label KEY=VALUE")
     return key, value
 
 

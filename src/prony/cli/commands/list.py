@@ -14,10 +14,10 @@ _STATES = ("pending", "running", "complete", "partial", "failed", "cancelled")
 
 def arguments(parser: ArgumentParser) -> None:
     """List the newest experiments."""
-    parser.add_argument("--limit", "-n", type=int, default=20, help="how many of the newest (20)")
-    parser.add_argument("--name", help="only recipes of this name")
-    parser.add_argument("--state", choices=_STATES, help="only those")
-    parser.add_argument("--schedule", metavar="NAME", help="only those that this schedule made: its name or id")
+    parser.add_argument("--limit", "-n", type=int, default=20, help="number of newest experiments (20)")
+    parser.add_argument("--name", help="only recipes with this name")
+    parser.add_argument("--state", choices=_STATES, help="only experiments in this state")
+    parser.add_argument("--schedule", metavar="NAME", help="only experiments of this schedule: its name or id")
     add_json(parser)
     add_server(parser)
 
@@ -31,9 +31,9 @@ def command(options: Namespace) -> int:
     elif rows:
         print_columns(heads, cells)
     elif options.name or options.state or options.schedule:
-        print_note("no experiment is like that; prony list shows all")
+        print_note("no experiment matches; `prony list` shows all")
     else:
-        print_note("no experiment yet: prony run recipes/quickstart.yaml makes one")
+        print_note("no experiments yet; create one with: prony run recipes/quickstart.yaml")
     return 0
 
 

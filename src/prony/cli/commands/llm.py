@@ -14,31 +14,37 @@ _ALL = "all"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Measure a language model: prompts read (pp512) and tokens written (tg128), at depths and batch sizes. Options
-    that take several values separate them by commas. What comes out is kept like any other experiment."""
+    """Measure a language model: prefill (pp512) and decode (tg128) speed, at context depths and batch sizes. "
+    "Separate several values of an option by commas. The result is stored like any other experiment."""
     parser.add_argument(
         "model", metavar="MODEL", help="a GGUF file, a Hugging Face folder, hf:ORG/NAME, zoo:llm-NAME or a URL"
     )
     parser.add_argument(
-        "--engine", metavar="NAMES", help="llamacpp, transformers, openvino-genai, ... (by the model's format)"
+        "--engine",
+        metavar="NAMES",
+        help="llamacpp, transformers, openvino-genai, ... (default: from the model's format)",
     )
-    parser.add_argument("--engines", choices=(_ALL,), help="all: every engine here that loads the model, in turns")
+    parser.add_argument(
+        "--engines", choices=(_ALL,), help="all: every installed engine that supports the model, run alternately"
+    )
     parser.add_argument("--unit", default="cpu", metavar="NAMES", help="cpu, cuda, cuda-1, ... (cpu)")
-    parser.add_argument("--prompt", default="512", metavar="TOKENS", help="lengths of the prompt; 0: none (512)")
-    parser.add_argument("--generate", default="128", metavar="TOKENS", help="tokens to write; 0: none (128)")
-    parser.add_argument("--batch", default="1", metavar="N", help="sequences at the same time (1)")
-    parser.add_argument("--depth", default="0", metavar="TOKENS", help="tokens in the cache before (0)")
+    parser.add_argument("--prompt", default="512", metavar="TOKENS", help="prompt lengths in tokens; 0: none (512)")
+    parser.add_argument("--generate", default="128", metavar="TOKENS", help="tokens to generate; 0: none (128)")
+    parser.add_argument("--batch", default="1", metavar="N", help="batch size: parallel sequences (1)")
+    parser.add_argument("--depth", default="0", metavar="TOKENS", help="tokens already in the cache (0)")
     parser.add_argument("--threads", metavar="N", help="threads of the engine (every CPU)")
     parser.add_argument("--precision", default="default", metavar="NAMES", help=", ".join(_PRECISIONS))
-    parser.add_argument("--kv-type", default="default", metavar="NAMES", help="of the cache: f16, q8_0, q4_0, ...")
-    parser.add_argument("--passes", type=int, default=3, metavar="N", help="of each process (3)")
+    parser.add_argument(
+        "--kv-type", default="default", metavar="NAMES", help="type of the KV cache: f16, q8_0, q4_0, ..."
+    )
+    parser.add_argument("--passes", type=int, default=3, metavar="N", help="repetitions in each process (3)")
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="fresh processes (5)")
     parser.add_argument("--task", metavar="NAME", help="score answers or texts: summarize, qa, classify, perplexity")
-    parser.add_argument("--quality", action="store_true", help="also hold predictions against a reference in fp32")
-    parser.add_argument("--reference", metavar="MODEL", help="of --quality: another model to compare with")
-    parser.add_argument("--reference-engine", metavar="NAME", help="of --quality: its engine (the same)")
+    parser.add_argument("--quality", action="store_true", help="also compare predictions with an fp32 reference")
+    parser.add_argument("--reference", metavar="MODEL", help="with --quality: another model to compare with")
+    parser.add_argument("--reference-engine", metavar="NAME", help="with --quality: engine of that model (the same)")
     parser.add_argument(
-        "--option", action="append", default=[], metavar="KEY=VALUE", help="handed to the engine; repeatable"
+        "--option", action="append", default=[], metavar="KEY=VALUE", help="option for the engine; repeatable"
     )
     add_recipe_run(parser)
 
@@ -80,7 +86,7 @@ def _numbers(name: str, text: str) -> list[int]:
 
     words = _words(text)
     if not words or not all(word.isdecimal() for word in words):
-        raise InputError(f"--{name} {text!r} is no list of numbers", hint=f"as in --{name} 512,2048")
+        raise InputError(f"--{name} {text!r} is not a list of numbers", hint=f"for example --{name} 512,2048")
     return [int(word) for word in words]
 
 
@@ -91,7 +97,7 @@ def _option(text: str) -> tuple[str, Any]:
 
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise InputError(f"--option {text!r} is no KEY=VALUE", hint="as in --option attention=sdpa")
+        raise InputError(f"--option {text!r} is not KEY=VALUE", hint="for example --option attention=sdpa")
     return key, yaml.safe_load(value)
 
 
@@ -112,7 +118,7 @@ def _choose_engines(options: Namespace, *, is_remote: bool) -> list[str]:
                 print_note(f"without {one.name}: {one.reason}; {one.hint}")
         ready = [one.name for one in reports if one.state == "ready"]
         if not ready:
-            raise CapacityError(f"no engine here loads {options.model}", hint=f"prony engines add {fitting[0]}")
+            raise CapacityError(f"no installed engine supports {options.model}", hint=f"prony engines add {fitting[0]}")
         return ready
     return fitting if options.engines == _ALL else fitting[:1]
 
@@ -142,5 +148,5 @@ def _fitting_engines(model: str) -> list[str]:
     fits = [name for name in found if name in places or (is_any and name != "null")]
     if not fits:
         known = ", ".join(sorted({one for formats in found.values() for one in formats}))
-        raise InputError(f"no engine loads {model}", hint=f"they load: {known}", code="format_unavailable")
+        raise InputError(f"no engine supports {model}", hint=f"supported formats: {known}", code="format_unavailable")
     return sorted(fits, key=lambda name: places.get(name, (0, 0)))

@@ -10,21 +10,33 @@ from prony.cli.arguments import RunOutput, add_json, add_report, add_set
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Load an address and look at it live. What comes out is kept like any other result."""
-    parser.add_argument("url", help="where requests go: http://host/path, redis://host, unix:///path")
+    """Load test a URL and watch it live. The result is stored like any other."""
+    parser.add_argument("url", help="target URL: http://host/path, redis://host, unix:///path")
     parser.add_argument("-c", "--concurrency", type=int, metavar="N", help="requests in flight (10)")
-    parser.add_argument("-d", "--duration", metavar="TIME", help="how long, as 30s or 5m (10s)")
-    parser.add_argument("-n", "--requests", type=int, metavar="N", help="how many requests, instead of a time")
-    parser.add_argument("--rate", type=float, metavar="R", help="requests a second, answered or not")
-    parser.add_argument("--arrivals", choices=("constant", "poisson", "gamma"), help="of --rate: its gaps (poisson)")
-    parser.add_argument("-X", "--method", metavar="WORD", help="of http: GET unless there is a body")
-    parser.add_argument("-H", "--header", action="append", default=[], metavar="NAME:VALUE", help="of http; repeatable")
-    parser.add_argument("--body", metavar="TEXT", help="of http: what is sent; @FILE reads it from a file")
-    parser.add_argument("--driver", metavar="NAME", help="what speaks to it (by the address; `prony drivers`)")
-    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the driver; repeatable")
-    parser.add_argument("--timeout", metavar="TIME", help="for one request (1m)")
-    parser.add_argument("--processes", type=int, metavar="N", help="client processes (as many as the load needs)")
-    parser.add_argument("--repeats", type=int, default=1, metavar="N", help="whole loads (1; 5 can be compared)")
+    parser.add_argument("-d", "--duration", metavar="TIME", help="duration, for example 30s or 5m (10s)")
+    parser.add_argument("-n", "--requests", type=int, metavar="N", help="number of requests, instead of a duration")
+    parser.add_argument(
+        "--rate", type=float, metavar="R", help="open loop: requests per second, sent on time even if answers are late"
+    )
+    parser.add_argument(
+        "--arrivals", choices=("constant", "poisson", "gamma"), help="with --rate: distribution of the gaps (poisson)"
+    )
+    parser.add_argument("-X", "--method", metavar="WORD", help="HTTP method (GET, or POST with a body)")
+    parser.add_argument(
+        "-H", "--header", action="append", default=[], metavar="NAME:VALUE", help="HTTP header; repeatable"
+    )
+    parser.add_argument("--body", metavar="TEXT", help="HTTP body; @FILE reads it from a file")
+    parser.add_argument("--driver", metavar="NAME", help="driver (default: from the URL; see `prony drivers`)")
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="option of the driver; repeatable"
+    )
+    parser.add_argument("--timeout", metavar="TIME", help="timeout of one request (1m)")
+    parser.add_argument(
+        "--processes", type=int, metavar="N", help="number of client processes (default: as many as needed)"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=1, metavar="N", help="repetitions of the whole load (1; use 5 for comparisons)"
+    )
     add_set(parser)
     add_json(parser)
     add_report(parser)
@@ -59,7 +71,7 @@ def _way(options: Namespace) -> dict[str, Any]:
 
     if options.rate is None:
         if options.arrivals is not None:
-            raise InputError("--arrivals says how a rate comes", hint="add --rate")
+            raise InputError("--arrivals needs --rate", hint="add --rate")
         return {"closed": {"concurrency": 10 if options.concurrency is None else options.concurrency}}
     most = {} if options.concurrency is None else {"most_in_flight": options.concurrency}
     return {"open": {"rate": options.rate, "arrivals": options.arrivals or "poisson"} | most}
@@ -73,7 +85,7 @@ def _driver_of(url: str) -> str:
     known = {"http": "http", "https": "http", "unix": "http", "redis": "redis", "rediss": "redis"}
     known |= {"postgresql": "postgres", "postgres": "postgres"}
     if scheme not in known:
-        raise InputError(f"no driver is known for {url!r}", hint="as in http://host/path, or name one by --driver")
+        raise InputError(f"no driver for {url!r}", hint="for example http://host/path, or choose one with --driver")
     return known[scheme]
 
 
@@ -95,7 +107,7 @@ def _content(path: Path) -> str:
     try:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as exc:
-        raise InputError(f"cannot read {path}: {exc}", hint="--body @FILE sends a file of text") from exc
+        raise InputError(f"cannot read {path}: {exc}", hint="--body @FILE needs a readable text file") from exc
 
 
 def _header(text: str) -> tuple[str, str]:
@@ -103,7 +115,7 @@ def _header(text: str) -> tuple[str, str]:
 
     name, colon, value = text.partition(":")
     if not colon:
-        raise InputError(f"{text!r} is no header", hint="as in -H 'Accept: text/plain'")
+        raise InputError(f"{text!r} is not a header", hint="for example -H 'Accept: text/plain'")
     return name.strip(), value.strip()
 
 
@@ -115,8 +127,8 @@ def _option(text: str) -> tuple[str, Any]:
 
     name, equals, value = text.partition("=")
     if not equals:
-        raise InputError(f"{text!r} is not NAME=VALUE", hint="as in --option value_size=100")
+        raise InputError(f"{text!r} is not NAME=VALUE", hint="for example --option value_size=100")
     try:
         return name, yaml.safe_load(value)
     except yaml.YAMLError as exc:
-        raise InputError(f"{text!r}: {exc}", hint="quote what has brackets in it") from exc
+        raise InputError(f"{text!r}: {exc}", hint="put quotes around values with brackets") from exc

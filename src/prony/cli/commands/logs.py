@@ -18,10 +18,11 @@ _WAIT_S = 20.0
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Print the log of a job: on a server as far as its agent has sent it, else from the results on this machine."""
+    """Print the log of a job: from a server (as far as the agent has sent it), else from the results on this "
+    "machine."""
     parser.add_argument("job", metavar="JOB", help="a job's id, or the id of an experiment that has one job")
-    parser.add_argument("--follow", "-f", action="store_true", help="go on as it grows, until the job has ended")
-    parser.add_argument("--attempt", type=int, metavar="N", help="which attempt; the newest by default")
+    parser.add_argument("--follow", "-f", action="store_true", help="follow the log until the job ends")
+    parser.add_argument("--attempt", type=int, metavar="N", help="which attempt (default: the newest)")
     add_server(parser)
 
 
@@ -49,12 +50,12 @@ def _here(options: Namespace) -> int:
     from prony.store.store import Store
 
     if options.follow or options.attempt is not None:
-        hint = "--server URL or PRONY_SERVER says where one is"
+        hint = "use --server URL or set PRONY_SERVER"
         raise InputError("--follow and --attempt need a server", hint=hint)
     with Store.open() as store:
         files = log_files(store, options.job)
     if not files:
-        print_note("nothing was printed: there is no log")
+        print_note("no log: the job printed nothing")
     for title, path in files:
         print_note(f"== {title}")
         _Printer()(path.read_bytes())

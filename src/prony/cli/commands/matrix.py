@@ -9,14 +9,17 @@ from prony.cli.documents import Faces, add_format, show_document
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Compare configurations in rows and columns; the best is marked only where its interval lies apart."""
+    """Compare configurations in rows and columns; the best is marked only if its interval does not overlap with "
+    "others."""
     add_experiments(parser)
-    where = "device, engine, precision, batch, concurrency, labels.NAME, or the path of a setting"
+    where = "device, engine, precision, batch, concurrency, labels.NAME or a setting's path"
     parser.add_argument("--rows", metavar="WORD", default="device", help=f"{where} (device)")
-    parser.add_argument("--columns", metavar="WORD", default="engine", help="the same (engine)")
-    parser.add_argument("--metric", metavar="KEY", help="as in inference_ms.p50; default: the workload's headline")
+    parser.add_argument("--columns", metavar="WORD", default="engine", help="same choices as rows (engine)")
+    parser.add_argument("--metric", metavar="KEY", help="for example inference_ms.p50 (default: the headline metric)")
     parser.add_argument(
-        "--against", choices=("cost", "power", "energy"), help="of the Pareto front; default: cost, else power"
+        "--against",
+        choices=("cost", "power", "energy"),
+        help="second axis of the Pareto front (default: cost, else power)",
     )
     add_json(parser)
     add_format(parser)

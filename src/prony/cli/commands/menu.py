@@ -93,7 +93,7 @@ def choose(terminal: Terminal, question: str, lines: Sequence[str], *, other: st
             return int(typed) - 1
         if other and not typed.isdigit():
             return typed
-        terminal.tell(f"  {typed} is none of them")
+        terminal.tell(f"  {typed} is not in the list")
 
 
 def recipe(terminal: Terminal) -> str:
@@ -128,7 +128,7 @@ def experiments(terminal: Terminal, question: str, *, several: bool = False) -> 
     """Ask for an experiment, or for several, among the newest; an id may be typed too."""
     rows = terminal.answer(["list", "--limit", str(_NEWEST), *terminal.server]) or []
     if not rows:
-        terminal.tell("  there is no experiment yet: run a recipe first")
+        terminal.tell("  no experiments yet: run a recipe first")
         raise Back
     ids = [str(row["id"]) for row in rows]
     lines = [f"{row['id']}  {row['name']}  {row['state']}" for row in rows]
@@ -137,7 +137,7 @@ def experiments(terminal: Terminal, question: str, *, several: bool = False) -> 
         return [ids[chosen] if isinstance(chosen, int) else chosen]
     for number, line in enumerate(lines, start=1):
         terminal.tell(f"  {number:>2}  {line}")
-    typed = terminal.ask(f"{question} (numbers or ids with commas between; Enter: back)")
+    typed = terminal.ask(f"{question} (numbers or ids, separated by commas; Enter: back)")
     if not typed:
         raise Back
     words = [word for word in typed.replace(",", " ").split() if word]
@@ -154,7 +154,7 @@ def show_menu(terminal: Terminal, choices: Sequence[Choice]) -> int:
     """Show the menu again and again until its reader leaves; return the exit code."""
     width = max(len(choice.word) for choice in choices)
     while True:
-        terminal.tell("\nWhat shall be done?\n")
+        terminal.tell("\nWhat do you want to do?\n")
         for number, choice in enumerate(choices, start=1):
             terminal.tell(f"  {number:>2}  {choice.word:<{width}}  {choice.about}")
         terminal.tell(f"   q  {'quit':<{width}}  leave")
@@ -172,7 +172,7 @@ def _do(terminal: Terminal, choices: Sequence[Choice], typed: str) -> None:
     numbered = dict(zip(map(str, range(1, len(choices) + 1)), choices, strict=True))
     choice = by_name.get(typed) or numbered.get(typed)
     if choice is None:
-        terminal.tell(f"  {typed or 'that'} is none of them" if typed else "")
+        terminal.tell(f"  {typed or 'that'} is not in the list" if typed else "")
         return
     try:
         arguments = choice.arguments(terminal)
@@ -187,7 +187,7 @@ _REPORTS = ("html", "md", "pdf", "json", "csv", "junit")
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Be guided: choose what to do by numbers; each command is shown before it runs. Ctrl-D leaves."""
+    """Choose commands from a numbered menu; each command is shown before it runs. Ctrl-D exits."""
     add_server(parser)
 
 
@@ -195,8 +195,8 @@ def command(options: Namespace) -> int:
     from prony.errors import InputError
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        hint = "`prony --help` lists the commands that a program may call"
-        raise InputError("the menu needs a terminal to ask at, and this is none", hint=hint, code="no_terminal")
+        hint = "run commands directly; `prony --help` lists them"
+        raise InputError("the menu needs a terminal", hint=hint, code="no_terminal")
     server = ["--server", options.server] if options.server else []
     server += ["--token-file", str(options.token_file)] if options.token_file else []
     return show_menu(Terminal(tuple(server)), CHOICES)
@@ -204,8 +204,10 @@ def command(options: Namespace) -> int:
 
 def _run(terminal: Terminal) -> list[str]:
     path = recipe(terminal)
-    clients = ask_option(terminal, "Users at once, as 4 or 1,2,4,8 (Enter: as the recipe says):", "--clients")
-    on = ask_option(terminal, "Target, as local (Enter: as the recipe says):", "--on")
+    clients = ask_option(
+        terminal, "Concurrent users, for example 4 or 1,2,4,8 (Enter: the recipe's value):", "--clients"
+    )
+    on = ask_option(terminal, "Target, for example local (Enter: the recipe's value):", "--on")
     return ["run", path, *clients, *on, *terminal.server]
 
 
@@ -213,7 +215,7 @@ def _one(word: str, *, served: bool = True) -> Choice:
     about = {
         "show": "the numbers of an experiment",
         "watch": "follow an experiment on a server to its end",
-        "logs": "what a job and its service printed",
+        "logs": "logs of a job and its service",
         "rerun": "run an experiment's recipe again",
     }[word]
 
@@ -237,7 +239,7 @@ def _stop(terminal: Terminal) -> list[str]:
 def _collect(terminal: Terminal) -> list[str]:
     (chosen,) = experiments(terminal, "Which experiment?")
     formats = ("folder", *find_plugins(EXPORTERS), "requests-jsonl", "csv")
-    form = formats[_number(choose(terminal, "As what?", formats))]
+    form = formats[_number(choose(terminal, "Which format?", formats))]
     to = terminal.ask(f"Into which folder? (Enter: {chosen})") or chosen
     return ["export", chosen, "--format", form, "--to", to, *terminal.server]
 
@@ -248,25 +250,25 @@ def _metrics(terminal: Terminal) -> list[str]:
 
 def _report(terminal: Terminal) -> list[str]:
     (chosen,) = experiments(terminal, "Which experiment?")
-    form = _REPORTS[_number(choose(terminal, "As what?", _REPORTS))]
+    form = _REPORTS[_number(choose(terminal, "Which format?", _REPORTS))]
     return [
         "report",
         chosen,
         "--format",
         form,
-        *ask_option(terminal, "File (Enter: its own place):", "--out"),
+        *ask_option(terminal, "File (Enter: the default file):", "--out"),
         *terminal.server,
     ]
 
 
 def _compare(terminal: Terminal) -> list[str]:
     before = experiments(terminal, "Which one is the baseline?")
-    return ["compare", *before, *experiments(terminal, "Which one is held against it?"), *terminal.server]
+    return ["compare", *before, *experiments(terminal, "Which one is compared with it?"), *terminal.server]
 
 
 def _sweep(terminal: Terminal) -> list[str]:
     chosen = experiments(terminal, "Which experiments?", several=True)
-    slo = ask_option(terminal, "A limit, as e2e_ms.p99=100 (Enter: none):", "--slo")
+    slo = ask_option(terminal, "Limit, for example e2e_ms.p99=100 (Enter: none):", "--slo")
     return ["sweep-report", *chosen, *slo, *terminal.server]
 
 
@@ -279,7 +281,7 @@ def _import(terminal: Terminal) -> list[str]:
 
 
 def _web(terminal: Terminal) -> list[str]:
-    terminal.tell("  It serves until Ctrl-C.")
+    terminal.tell("  The server runs until Ctrl-C.")
     return ["server", *ask_option(terminal, "Port (Enter: 7337):", "--port")]
 
 
@@ -298,9 +300,9 @@ CHOICES = (
     Choice("collect", "copy results into a folder", _collect),
     Choice("metrics", "every number of an experiment, as CSV", _metrics),
     Choice("report", "write a report", _report),
-    Choice("compare", "say whether one experiment is worse than another", _compare),
-    Choice("sweep-report", "say where loads saturate", _sweep),
+    Choice("compare", "compare experiments: better, worse or the same", _compare),
+    Choice("sweep-report", "find where load saturates", _sweep),
     _one("rerun"),
-    Choice("import", "bring in what was measured elsewhere", _import),
+    Choice("import", "import results from elsewhere", _import),
     Choice("web", "serve the web pages and the API", _web),
 )

@@ -17,39 +17,48 @@ _AS_THEY_ARE = (
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Serve OpenAI's and Ollama's API, and plain HTTP, with answers whose timing is known exactly: GET /truth tells."""
-    parser.add_argument("--ttft", metavar="TIME", default="50ms", help="from a request to its first token (50ms)")
-    parser.add_argument("--itl", metavar="TIME", default="10ms", help="from one chunk to the next (10ms)")
-    parser.add_argument("--tokens", metavar="N", type=int, default=128, help="tokens of an answer, at most (128)")
-    parser.add_argument("--tokens-per-chunk", metavar="N", type=int, default=1, help="tokens that come together (1)")
-    parser.add_argument("--stall", metavar="TIME", default="0", help="one pause in the middle of each stream (0)")
-    parser.add_argument("--reasoning", metavar="N", type=int, default=0, help="how many tokens are reasoning (0)")
-    parser.add_argument("--tools", action="store_true", help="answer chats by a tool call")
-    parser.add_argument("--early-headers", action="store_true", help="send a stream's headers before its first token")
-    parser.add_argument("--split", action="store_true", help="send each event in two parts, cut within a character")
+    """Serve OpenAI's and Ollama's API, and plain HTTP, with exactly known response times, listed at GET /truth."""
+    parser.add_argument("--ttft", metavar="TIME", default="50ms", help="time to first token (50ms)")
+    parser.add_argument("--itl", metavar="TIME", default="10ms", help="time between chunks (10ms)")
+    parser.add_argument("--tokens", metavar="N", type=int, default=128, help="most tokens in a response (128)")
+    parser.add_argument("--tokens-per-chunk", metavar="N", type=int, default=1, help="tokens in a chunk (1)")
+    parser.add_argument("--stall", metavar="TIME", default="0", help="a pause in the middle of each stream (0)")
+    parser.add_argument("--reasoning", metavar="N", type=int, default=0, help="number of reasoning tokens (0)")
+    parser.add_argument("--tools", action="store_true", help="answer chats with a tool call")
+    parser.add_argument("--early-headers", action="store_true", help="send response headers before the first token")
+    parser.add_argument("--split", action="store_true", help="send each event in two parts, split inside a character")
     _add_faults(parser)
     parser.add_argument(
         "--prefix-cache", metavar="N", type=int, default=0,
-        help="keep what prompts begin with, in blocks of N words: what is kept takes no time (0: keep nothing)",
+        help="prefix cache in blocks of N words: cached words take no time (0: no cache)",
     )  # fmt: skip
     parser.add_argument(
-        "--lead", action="store_true", help="answer with the beginning of what is asked about, as a plain summary"
+        "--lead", action="store_true", help="answer with the start of the given text, as a simple summary"
     )
-    parser.add_argument("--seed", metavar="N", type=int, default=1, help="of which requests have a fault (1)")
-    parser.add_argument("--model", metavar="NAME", default="mock", help="the model that is listed (mock)")
+    parser.add_argument("--seed", metavar="N", type=int, default=1, help="random seed for the faults (1)")
+    parser.add_argument("--model", metavar="NAME", default="mock", help="name of the model (mock)")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")
-    parser.add_argument("--port", type=int, default=0, help="the port (0: any that is free)")
+    parser.add_argument("--port", type=int, default=0, help="the port (0: any free port)")
     parser.add_argument("--unix", metavar="PATH", default="", help="listen on a unix socket, not on a port")
     add_json(parser)
 
 
 def _add_faults(parser: ArgumentParser) -> None:
-    parser.add_argument("--errors", metavar="SHARE", default="0%", help="requests that are answered by 500 (0%%)")
-    parser.add_argument("--reset", metavar="SHARE", default="0%", help="connections that break mid-stream (0%%)")
-    parser.add_argument("--truncate", metavar="SHARE", default="0%", help="streams without their terminator (0%%)")
-    parser.add_argument("--garbage", metavar="SHARE", default="0%", help="streams with a chunk that is no JSON (0%%)")
+    parser.add_argument("--errors", metavar="SHARE", default="0%", help="share of requests that get status 500 (0%%)")
     parser.add_argument(
-        "--refuse", metavar="SHARE", nargs="?", const="100%", default="0%", help="connections closed when made (0%%)"
+        "--reset", metavar="SHARE", default="0%", help="share of connections that break mid-stream (0%%)"
+    )
+    parser.add_argument("--truncate", metavar="SHARE", default="0%", help="share of streams without a terminator (0%%)")
+    parser.add_argument(
+        "--garbage", metavar="SHARE", default="0%", help="share of streams with an invalid JSON chunk (0%%)"
+    )
+    parser.add_argument(
+        "--refuse",
+        metavar="SHARE",
+        nargs="?",
+        const="100%",
+        default="0%",
+        help="share of connections closed at once (0%%)",
     )
 
 

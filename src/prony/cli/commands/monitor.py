@@ -17,12 +17,10 @@ _ONCE_S = 0.5
 
 def arguments(parser: ArgumentParser) -> None:
     """Show this machine live: CPU by core, memory, load, pressure, the busiest processes, and each GPU's clock, power,
-    temperature, use, memory, what holds its clock down and who uses it. Ctrl-C ends it."""
+    temperature, use, memory, throttle reasons and processes. Ctrl-C ends it."""
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each reading")
-    parser.add_argument("--once", action="store_true", help="one reading, over half a second unless --interval says")
-    parser.add_argument(
-        "--interval", type=_seconds, metavar="S", help="seconds from one reading to the next (1); at least 0.1"
-    )
+    parser.add_argument("--once", action="store_true", help="one reading (over 0.5 s, or --interval)")
+    parser.add_argument("--interval", type=_seconds, metavar="S", help="seconds between readings (1); at least 0.1")
 
 
 def command(options: Namespace) -> int:
@@ -82,7 +80,7 @@ def _seconds(text: str) -> float:
     try:
         value = float(text)
     except ValueError as exc:
-        raise ArgumentTypeError(f"{text!r} is no number of seconds") from exc
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds") from exc
     if not _LEAST_S <= value <= 3600:
-        raise ArgumentTypeError(f"{text}: between {_LEAST_S:g} and 3600 seconds")
+        raise ArgumentTypeError(f"{text}: must be between {_LEAST_S:g} and 3600 seconds")
     return value

@@ -8,7 +8,7 @@ from prony.cli.arguments import add_json, add_server
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Show what waits on a server: the jobs of each experiment that want the same kind of device, and why they wait."""
+    """Show the waiting jobs on a server, grouped by experiment and required device, and why they wait."""
     add_json(parser)
     add_server(parser)
 

@@ -9,9 +9,9 @@ from prony.cli.bench_options import add_bench_options, request_of
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Print the recipe that prony bench would run, with what was assumed as comments: `prony recipe MODEL > my.yaml`.
+    """Print the recipe that prony bench would run, with its assumptions as comments: `prony recipe MODEL > my.yaml`.
 
-    Each job is tried once, so that the sizes are those that work; nothing is measured and nothing is kept.
+    Each job is tried once, to find input sizes that work; nothing is measured or stored.
     """
     add_bench_options(parser)
 

@@ -17,13 +17,14 @@ _PDF = "pdf"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Write a report. HTML and PDF go beside the results unless --out says otherwise, the rest to standard output.
+    """Write a report. HTML and PDF are written beside the results unless --out is given, other formats to standard
+    output.
 
-    PDF is printed by a browser on this machine: a Chromium, Chrome or Edge on PATH, or what PRONY_BROWSER names.
+    PDF needs a browser on this machine: Chromium, Chrome or Edge on PATH, or the one in PRONY_BROWSER.
     """
     add_experiment_argument(parser)
     parser.add_argument(
-        "--format", "-f", help="html (default, or by the name of --out), pdf, md, json, csv, junit or github"
+        "--format", "-f", help="html, pdf, md, json, csv, junit or github (default: from the name of --out, else html)"
     )
     parser.add_argument("--out", "--output", "-o", type=Path, help="file to write; - for standard output")
     add_gates(parser)

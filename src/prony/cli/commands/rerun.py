@@ -9,7 +9,7 @@ from prony.cli.arguments import RunOutput, add_experiment_argument, add_gates, a
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Run an earlier experiment's recipe again, with the overrides it had."""
+    """Run an earlier experiment's recipe again, with the same overrides."""
     add_experiment_argument(parser, required=True)
     add_json(parser)
     add_report(parser)

@@ -8,8 +8,8 @@ from prony.cli.arguments import add_json, add_server
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Have a job that failed, was stopped or cancelled wait again; of an experiment, every such job."""
-    parser.add_argument("id", metavar="ID", help="a job, or an experiment: an id, the beginning of one, or last")
+    """Put a failed, stopped or cancelled job back in the queue; for an experiment, all such jobs."""
+    parser.add_argument("id", metavar="ID", help="a job, or an experiment: an id, the start of an id, or last")
     add_json(parser)
     add_server(parser)
 

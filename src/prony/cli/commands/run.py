@@ -22,17 +22,20 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Run a recipe on this machine, on the agents of a server, or at a target. Ctrl-C stops and keeps what was
-    measured; at a target it only leaves, and `prony watch` comes back."""
+    """Run a recipe on this machine, on the agents of a server, or at a target. Ctrl-C stops and keeps completed "
+    "measurements; at a target it only detaches, and `prony watch` reattaches."""
     parser.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
     parser.add_argument(
-        "--clients", metavar="N[,N...]", help="of a service: users at once; several are a sweep, one job each"
+        "--clients",
+        metavar="N[,N...]",
+        help="for a service: concurrent users; several values make a sweep, one job each",
     )
-    parser.add_argument("--on", metavar="TARGET", help="where it runs: a target of `prony targets`, ssh:HOST, or local")
+    parser.add_argument("--on", metavar="TARGET", help="where to run: a target from `prony targets`, ssh:HOST or local")
     parser.add_argument(
-        "--script", type=Path, metavar="PATH", help="of a script: its folder, a .tar of it or one file; the same as "
-        "--set workload.directory=PATH, from here; of a descriptor the folder keeps its name"
+        "--script", type=Path, metavar="PATH", help="for a script: its folder, a .tar of it or one file; same as "
+        "--set workload.directory=PATH, "
+        "relative to the current folder; a descriptor's folder keeps its name"
     )  # fmt: skip
     add_no_container(parser)
     add_json(parser)
@@ -40,7 +43,7 @@ def arguments(parser: ArgumentParser) -> None:
     add_gates(parser)
     add_busy(parser)
     parser.add_argument(
-        "--github-summary", action="store_true", help="add a summary to the file that GITHUB_STEP_SUMMARY names"
+        "--github-summary", action="store_true", help="append a summary to the file in GITHUB_STEP_SUMMARY"
     )
     add_submission(parser, "a server or a target")
 
@@ -98,7 +101,7 @@ def _clients(text: str, users_of_client: int) -> list[str]:
     try:
         counts = [int(word) * users_of_client for word in text.split(",")]
     except ValueError as exc:
-        raise InputError(f"--clients {text}: not whole numbers", hint="as in --clients 1,2,4,8") from exc
+        raise InputError(f"--clients {text}: must be whole numbers", hint="for example --clients 1,2,4,8") from exc
     if len(counts) == 1:
         return [f"load.closed.concurrency={counts[0]}"]
     return [f"matrix.load.closed.concurrency={counts}"]
@@ -122,10 +125,10 @@ def _check_there(options: Namespace) -> None:
     from prony.errors import InputError
 
     if options.wait_quiet is not None:
-        raise InputError("--wait-quiet watches this machine, and the jobs run on others", hint="leave it away")
+        raise InputError("--wait-quiet works only for jobs on this machine", hint="leave it out")
 
 
 def _refuse(what: str) -> NoReturn:
     from prony.errors import InputError
 
-    raise InputError(what, hint="name one by --server, PRONY_SERVER or --on, or leave it away")
+    raise InputError(what, hint="set --server, PRONY_SERVER or --on, or leave it out")

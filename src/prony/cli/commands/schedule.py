@@ -13,30 +13,34 @@ if TYPE_CHECKING:
     from prony.ports.use_cases import UseCases
 
 _ACTIONS = {
-    "add": "run a recipe at these times from now on",
-    "list": "list schedules, with when each is due next",
-    "show": "show one, with when it fired",
-    "pause": "let nothing fire until it is resumed",
-    "resume": "go on with its next time",
-    "run-now": "run its recipe now, beside its times",
-    "remove": "forget it; its experiments stay",
+    "add": "run a recipe at these times",
+    "list": "list schedules and their next run times",
+    "show": "show a schedule and its past runs",
+    "pause": "stop it until it is resumed",
+    "resume": "continue with the next run",
+    "run-now": "run its recipe once now",
+    "remove": "remove it; its experiments stay",
 }
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Have a server run a recipe again and again. Without --server it is kept in the home, for a server there."""
+    """Run a recipe on a server on a schedule. Without --server, the schedule is stored in the home, for its server."""
     actions = add_actions(parser, _ACTIONS, of="schedule")
     adding = actions["add"]
     adding.add_argument("recipe", type=Path, metavar="RECIPE", help="a recipe: .yaml, .toml or .json")
-    adding.add_argument("--cron", metavar="TEXT", help="when: five fields, or @daily (the recipe's schedule.cron)")
-    adding.add_argument("--zone", metavar="NAME", help="whose wall clock decides, as Europe/Paris (UTC)")
     adding.add_argument(
-        "--missed", choices=("skip", "once", "all"), help="what runs for times at which no server was up (once)"
+        "--cron", metavar="TEXT", help="cron expression: five fields, or @daily (the recipe's schedule.cron)"
     )
-    adding.add_argument("--name", help="what the schedule is called (the recipe's name)")
+    adding.add_argument("--zone", metavar="NAME", help="time zone, for example Europe/Paris (UTC)")
+    adding.add_argument(
+        "--missed",
+        choices=("skip", "once", "all"),
+        help="what to do about runs missed while the server was down (once)",
+    )
+    adding.add_argument("--name", help="name of the schedule (the recipe's name)")
     adding.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
-    adding.add_argument("--priority", type=int, metavar="N", help="-100 to 100, higher goes first")
-    actions["show"].add_argument("--limit", "-n", type=int, default=20, help="how many of its newest fires (20)")
+    adding.add_argument("--priority", type=int, metavar="N", help="-100 to 100; higher runs first")
+    actions["show"].add_argument("--limit", "-n", type=int, default=20, help="number of newest runs to show (20)")
     end_actions(actions)
 
 
@@ -73,7 +77,7 @@ def _build_schedule(options: Namespace, bench: UseCases) -> NewSchedule:
     scripts = upload_scripts(bench, loaded)
     submission = submission_of(loaded, [*overrides, *scripts], priority=options.priority)
     given = {name: getattr(options, name) for name in ("name", "cron", "zone", "missed")}
-    hints = {"": "as in --cron '0 3 * * *' --zone Europe/Paris", "name": "letters, digits, '.', '_' and '-'"}
+    hints = {"": "for example --cron '0 3 * * *' --zone Europe/Paris", "name": "letters, digits, '.', '_' and '-'"}
     return noun_of(NewSchedule, {"submission": submission, **given}, hints=hints)
 
 
@@ -82,7 +86,7 @@ def _list(bench: UseCases, options: Namespace) -> int:
     from prony.cli.output import print_listed
     from prony.ports.use_cases import iterate_pages
 
-    none = "no schedule yet: prony schedule add RECIPE --cron '0 3 * * *' makes one"
+    none = "no schedules yet; create one with: prony schedule add RECIPE --cron '0 3 * * *'"
     return print_listed(
         list(iterate_pages(bench.schedules.page)), SCHEDULE, schedule_cells, none=none, as_json=options.json
     )
@@ -114,7 +118,7 @@ def _show(bench: UseCases, options: Namespace) -> int:
     if fires:
         print_columns(FIRE, [fire_cells(fire) for fire in fires])
     else:
-        print_note("it has not fired yet")
+        print_note("it has not run yet")
     return 0
 
 

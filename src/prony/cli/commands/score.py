@@ -8,12 +8,12 @@ from prony.cli.arguments import add_experiment_argument, add_json
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Score the answers of an experiment again, without asking any model, and show its numbers."""
+    """Score the stored answers of an experiment again, without calling a model, and show its numbers."""
     add_experiment_argument(parser)
     parser.add_argument(
-        "--scorer", metavar="COMMAND", help="your own: a command (JSON lines in, numbers out), or FILE.py:FUNCTION"
+        "--scorer", metavar="COMMAND", help="custom scorer: a command (JSON lines in, numbers out) or FILE.py:FUNCTION"
     )
-    parser.add_argument("--limit", metavar="TIME", default="60s", help="how long that command may take (60s)")
+    parser.add_argument("--limit", metavar="TIME", default="60s", help="timeout of that command (60s)")
     add_json(parser)
 
 

@@ -17,41 +17,48 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Serve experiments to agents and people; on this machine alone, unless --host says otherwise."""
+    """Start a server for agents and people; only for this machine, unless --host is given."""
     parser.add_argument(
         "--demo", action="store_true",
-        help="a look around: recorded experiments and an agent of this machine, in a home that is deleted at the end",
+        help="a demo: recorded experiments and an agent on this machine, in a home that is deleted at the end",
     )  # fmt: skip
-    parser.add_argument("--demo-home", metavar="FOLDER", type=Path, help="of --demo: a home that is kept")
+    parser.add_argument("--demo-home", metavar="FOLDER", type=Path, help="with --demo: use this home and keep it")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")
-    parser.add_argument("--port", type=int, default=7337, help="the port (7337); 0 takes any that is free")
-    parser.add_argument("--database", metavar="URL", default="", help="a PostgreSQL database, not the home's SQLite")
-    parser.add_argument("--lease-ttl", metavar="TIME", default="30s", help="how long a silent agent keeps a job (30s)")
+    parser.add_argument("--port", type=int, default=7337, help="the port (7337); 0: any free port")
     parser.add_argument(
-        "--alarm-window", metavar="TIME", default="10s", help="what happens within it, an alarm tells as one (10s)"
+        "--database", metavar="URL", default="", help="use this PostgreSQL database instead of the home's SQLite"
     )
-    parser.add_argument("--url", default="", help="where people find this server, for links in messages of alarms")
+    parser.add_argument(
+        "--lease-ttl",
+        metavar="TIME",
+        default="30s",
+        help="time until a job of a silent agent goes back to the queue (30s)",
+    )
+    parser.add_argument(
+        "--alarm-window", metavar="TIME", default="10s", help="events within this time become one alarm message (10s)"
+    )
+    parser.add_argument("--url", default="", help="public URL of this server, for links in alarm messages")
     parser.add_argument(
         "--no-auth",
         action="store_true",
-        help="ask nobody who they are; only on loopback, whose every user is an admin then",
+        help="no authentication: every user is an admin; only on loopback",
     )
     parser.add_argument(
         "--trusted-proxy", metavar="ADDRESS", action="append", default=[],
-        help="a proxy, or a network of them, whose X-Forwarded-For is believed; repeatable (none)",
+        help="trusted proxy, or network of proxies: its X-Forwarded-For is used; repeatable (none)",
     )  # fmt: skip
     for face in _faces():
         face.add_options(parser)
-    parser.add_argument("--log-format", choices=("console", "json"), default="console", help="how the log is written")
+    parser.add_argument("--log-format", choices=("console", "json"), default="console", help="log format")
     parser.add_argument(
         "--log-level",
         choices=("debug", "info", "warning", "error"),
         default="info",
-        help="how much the log tells (info)",
+        help="log level (info)",
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     link = actions.add_parser(
-        "link", help="print a link that logs a browser in at a running server, one time", allow_abbrev=False
+        "link", help="print a one-time link that logs a browser in to a running server", allow_abbrev=False
     )
     add_json(link)
     add_server(link)
@@ -61,7 +68,7 @@ def command(options: Namespace) -> int:
     if options.action == "link":
         return _link(options)
     if options.demo_home and not options.demo:
-        raise InputError("--demo-home goes with --demo", hint="add --demo, or leave it away")
+        raise InputError("--demo-home needs --demo", hint="add --demo, or leave it out")
     return _serve_demo(options) if options.demo else _serve(options, _say)
 
 
@@ -71,7 +78,7 @@ def _serve_demo(options: Namespace) -> int:
     from prony.store.owner_token import owner_token_file
 
     if options.database:
-        raise InputError("--demo has a database of its own", hint="leave --database away, or say --database ''")
+        raise InputError("--demo uses its own database", hint="leave out --database, or use --database ''")
     agent = DemoAgent()
 
     def begin(serving: Serving) -> None:
@@ -103,10 +110,10 @@ def _serve(options: Namespace, say: Callable[[Serving], None]) -> int:
     from prony.model.quantity import read_seconds
 
     if not 0 <= options.port <= 65535:
-        raise InputError(f"{options.port} is no port", hint="a port is a number from 0 to 65535")
+        raise InputError(f"{options.port} is not a port", hint="a port is a number from 0 to 65535")
     ttl_s = read_seconds(options.lease_ttl, "--lease-ttl", "30s")
     if not 1 <= ttl_s <= 3600:
-        hint = "from 1s, so that a beat can be late, to 1h"
+        hint = "choose 1s to 1h; below 1s, one late heartbeat would lose the job"
         raise InputError(f"--lease-ttl {options.lease_ttl} is out of range", hint=hint)
     window_s = read_seconds(options.alarm_window, "--alarm-window", "10s")
     try:
@@ -144,7 +151,7 @@ def _runs_per_day() -> int:
 
     text = os.environ.get("PRONY_CONFIRM_RUNS_PER_DAY", "100")
     if not text.isascii() or not text.isdigit():
-        hint = "a whole number of runs, as 100; 0 is none"
+        hint = "set a whole number of runs, for example 100; 0 means none"
         raise InputError(f"PRONY_CONFIRM_RUNS_PER_DAY is {text[:40]!r}", hint=hint)
     return int(text)
 
@@ -161,7 +168,7 @@ def _scripts_quota() -> int:
     try:
         return TypeAdapter[int](SizeBytes).validate_python(text)
     except ValidationError as exc:
-        raise InputError(f"PRONY_SCRIPTS_QUOTA is {text[:40]!r}", hint="write a size, as 20GiB") from exc
+        raise InputError(f"PRONY_SCRIPTS_QUOTA is {text[:40]!r}", hint="set a size, for example 20GiB") from exc
 
 
 def _page(name: str) -> str:
@@ -170,7 +177,7 @@ def _page(name: str) -> str:
 
     text = os.environ.get(name, "")
     if text and not text.startswith(("http://", "https://")):
-        raise InputError(f"{name} is {text[:80]!r}", hint="an address that begins with http:// or https://")
+        raise InputError(f"{name} is {text[:80]!r}", hint="must begin with http:// or https://")
     return text
 
 
@@ -197,14 +204,14 @@ def _access(serving: Serving) -> Iterator[str]:
     from prony.store.owner_token import owner_token_file
 
     if serving.trusted_proxies:
-        yield f"  proxies X-Forwarded-For is believed from {', '.join(map(str, serving.trusted_proxies))}"
+        yield f"  proxies X-Forwarded-For is trusted from {', '.join(map(str, serving.trusted_proxies))}"
     yield from serving.face_lines
     reach = "only this machine can connect" if serving.is_local else "other machines can connect"
     if serving.is_open:
-        yield f"  access  {reach}; --no-auth: whoever connects is an admin, whoever comes through a proxy too"
+        yield f"  access  {reach}; --no-auth: everyone who connects is an admin, also through a proxy"
     else:
-        yield f"  access  {reach}; every request needs a token or a browser that has logged in"
+        yield f"  access  {reach}; every request needs a token or a browser login"
         yield f"  owner   {owner_token_file(Home(serving.home))} holds an admin's token"
-        yield "          commands and agents with this home use it by themselves"
+        yield "          commands and agents with this home use it automatically"
         yield f"  log in  {serving.login_link}"
         yield f"          works once, within {LINK_S // 60} minutes; `prony server link` prints another"

@@ -8,8 +8,8 @@ from prony.cli.arguments import add_json
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """List the services that Prony can start and load; with a name, what its settings are."""
-    parser.add_argument("name", nargs="?", help="a service: show its settings")
+    """List the services that Prony can start and load; with a name, show its settings."""
+    parser.add_argument("name", nargs="?", help="a service; shows its settings")
     add_json(parser)
 
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Show each setting, its value and where that comes from: prony.toml files, .env, the environment, or a default."""
-    parser.add_argument("keys", metavar="KEY", nargs="*", help="only these, as server.port, or whole tables, as server")
-    parser.add_argument("--set-only", action="store_true", help="leave out those that have their default")
+    """Show each setting, its value and its source: prony.toml files, .env, the environment, or a default."""
+    parser.add_argument("keys", metavar="KEY", nargs="*", help="only these settings (server.port) or tables (server)")
+    parser.add_argument("--set-only", action="store_true", help="hide settings with their default value")
     add_json(parser)
 
 
@@ -62,7 +62,7 @@ def _select(chosen: list[ChosenSetting], keys: list[str]) -> list[ChosenSetting]
         if key not in known and key not in tables:
             near = difflib.get_close_matches(key, [*known, *tables], n=1)
             hint = f"did you mean {near[0]}?" if near else "`prony settings` lists all"
-            raise NotFoundError(f"no setting is called {key!r}", hint=hint)
+            raise NotFoundError(f"unknown setting: {key!r}", hint=hint)
     return [one for one in chosen if not keys or {one.setting.key, one.setting.key.partition(".")[0]} & set(keys)]
 
 
@@ -75,7 +75,7 @@ def _document(one: ChosenSetting) -> dict[str, Any]:
 
 
 def _describe_file(file: SettingsFile) -> dict[str, str]:
-    state = file.refusal or ("read" if file.is_there else "not there")
+    state = file.refusal or ("read" if file.is_there else "not found")
     return {"path": str(file.path), "level": file.level, "state": state}
 
 
@@ -83,6 +83,6 @@ def _print_table(rows: list[tuple[str, str, str]], files: list[SettingsFile]) ->
     from prony.cli.output import print_columns, print_text
 
     print_columns(("SETTING", "VALUE", "FROM"), rows)
-    print_text("\nFiles, each stronger than the one before; the environment beats them, and options beat all:")
+    print_text("\nFiles, lowest priority first. Environment variables override files; options override all:")
     described = [_describe_file(file) for file in files]
     print_columns(("FILE", "STATE"), [(one["path"], one["state"]) for one in described])

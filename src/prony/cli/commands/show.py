@@ -8,9 +8,9 @@ from prony.cli.arguments import add_experiment_argument, add_json, add_server
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Show one experiment's numbers, each with its interval and verdict. Exits 3 where samples are damaged."""
+    """Show one experiment's numbers, each with its interval and verdict. Exits 3 if samples are damaged."""
     add_experiment_argument(parser)
-    parser.add_argument("--wide", action="store_true", help="show every column, however wide the table gets")
+    parser.add_argument("--wide", action="store_true", help="show all columns, even if the table is wide")
     add_json(parser)
     add_server(parser)
 

@@ -1,4 +1,4 @@
-"""`prony sweep-report`: say where loads saturate and which load holds the SLO."""
+"""`prony sweep-report`: find where load saturates and which load holds the SLO."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from prony.cli.documents import Faces, add_format, show_document
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Say where loads saturate, which load holds the SLO and what was the limit, each with its evidence."""
+    """Find where load saturates, which load meets the SLO and what was the bottleneck, with evidence."""
     add_experiments(parser)
     parser.add_argument(
         "--slo", action="append", default=[], metavar="KEY=LIMIT",
-        help="a limit instead of the recipe's, as in ttft_ms.p99=200; repeatable",
+        help="a limit that replaces the recipe's, for example ttft_ms.p99=200; repeatable",
     )  # fmt: skip
     add_json(parser)
     add_format(parser)

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from prony.store.home import Home
 
 _ACTIONS = {
-    "list": "list the targets, and what is at each",
-    "add": "write a target into targets.toml",
-    "show": "show a target's options and what is at it",
-    "check": "say what a target offers and what is missing, and prove it by a job that does nothing",
-    "install": "put Prony there, once; the target needs no network",
-    "clean": "stop and remove what no experiment of this home waits for any more",
-    "remove": "take a target out of targets.toml",
+    "list": "list the targets and their jobs",
+    "add": "add a target to targets.toml",
+    "show": "show a target's options and its jobs",
+    "check": "check what a target offers and what is missing, and run an empty test job",
+    "install": "install Prony on the target; the target needs no network",
+    "clean": "stop and remove leftovers that no experiment of this home needs",
+    "remove": "remove a target from targets.toml",
 }
 # What a server can be asked too: where its stand-in agents go.
 _SERVED = ("list", "show")
@@ -29,7 +29,7 @@ PLACEMENT = ("EXPERIMENT", "TRY", "PHASE", "ID THERE", "NODES", "SUBMITTED", "WH
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Machines that one visits, by ssh or by their scheduler: `prony run RECIPE --on NAME` goes there."""
+    """Manage remote machines, reached by ssh or Slurm: `prony run RECIPE --on NAME` runs there."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, text in _ACTIONS.items():
         action = actions.add_parser(name, help=text, description=text, allow_abbrev=False)
@@ -41,26 +41,30 @@ def arguments(parser: ArgumentParser) -> None:
             _add_options(action)
         if name == "install":
             action.add_argument(
-                "--extra", action="append", default=[], metavar="NAME", help="packages besides, as in onnx; repeatable"
+                "--extra",
+                action="append",
+                default=[],
+                metavar="NAME",
+                help="extra packages, for example onnx; repeatable",
             )
         if name == "check":
-            action.add_argument("--no-job", action="store_true", help="only look; submit nothing")
+            action.add_argument("--no-job", action="store_true", help="check only; submit no job")
         if name in _SERVED:
             add_server(action)
         add_json(action)
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--kind", required=True, metavar="KIND", help="what goes there: local, ssh or slurm")
-    parser.add_argument("--ssh", metavar="HOST", help="a name of ~/.ssh/config, or user@host")
-    parser.add_argument("--prefix", metavar="DIR", help="the folder there for everything of Prony; default: ~/prony")
+    parser.add_argument("--kind", required=True, metavar="KIND", help="kind of target: local, ssh or slurm")
+    parser.add_argument("--ssh", metavar="HOST", help="a host from ~/.ssh/config, or user@host")
+    parser.add_argument("--prefix", metavar="DIR", help="Prony's folder on the target (~/prony)")
     parser.add_argument(
-        "--python", metavar="PATH", help="a Python there that has Prony; default: what install put there"
+        "--python", metavar="PATH", help="Python with Prony on the target (default: the one that install made)"
     )
     parser.add_argument("--partition", metavar="NAME", help="of Slurm")
     parser.add_argument("--account", metavar="NAME", help="of Slurm")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="OPTION=VALUE", help="any other option of its kind; repeatable"
+        "--set", action="append", default=[], metavar="OPTION=VALUE", help="any other option of this kind; repeatable"
     )
 
 
@@ -82,7 +86,7 @@ def _list_served(client: Client, options: Namespace) -> int:
     from prony.cli.output import print_listed
     from prony.ports.use_cases import iterate_pages
 
-    none = "no stand-in agent is enrolled: prony agent start --on TARGET"
+    none = "no agent for targets is enrolled; start one with: prony agent start --on TARGET"
     found = list(iterate_pages(client.targets.page))
     return print_listed(found, SERVED, _served_cells, none=none, as_json=options.json)
 
@@ -99,7 +103,7 @@ def _show_served(client: Client, options: Namespace) -> int:
     from prony.ports.use_cases import iterate_pages
 
     found = list(iterate_pages(partial(client.targets.placements, options.name)))
-    none = "nothing was placed there by a stand-in agent of this server"
+    none = "no jobs were placed there by an agent of this server"
     return print_listed(found, PLACED_JOB, _placed_job_cells, none=none, as_json=options.json)
 
 
@@ -130,7 +134,7 @@ def _list(options: Namespace, home: Home) -> int:
         rows = [(one.name, one.kind, _where(one.options), str(counts[one.name])) for one in found.values()]
         print_columns(("NAME", "KIND", "WHERE", "PLACED"), rows)
     else:
-        print_note(f"no targets yet: prony targets add NAME --kind ssh --ssh HOST writes {targets_path(home)}")
+        print_note(f"no targets yet; prony targets add NAME --kind ssh --ssh HOST writes {targets_path(home)}")
     return 0
 
 
@@ -146,7 +150,7 @@ def _add(options: Namespace, home: Home) -> int:
     named = {name: getattr(options, name) for name in ("kind", "ssh", "prefix", "python", "partition", "account")}
     written = {name: value for name, value in named.items() if value is not None} | _settings(options.set)
     target = add_target(home, options.name, written)
-    next_step = f"prony targets check {target.name} says whether it can be used"
+    next_step = f"prony targets check {target.name} checks it"
     return print_answer(target, f"{target.name} is in {targets_path(home)}; {next_step}", as_json=options.json)
 
 
@@ -160,7 +164,7 @@ def _settings(words: list[str]) -> dict[str, OptionValue]:
     for word in words:
         name, equals, text = word.partition("=")
         if not equals or not name.isidentifier():
-            raise InputError(f"--set {word}: not OPTION=VALUE", hint="as in --set minutes=30")
+            raise InputError(f"--set {word}: not OPTION=VALUE", hint="for example --set minutes=30")
         try:
             found[name] = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
@@ -184,7 +188,7 @@ def _show(options: Namespace, home: Home) -> int:
     if placed:
         print_columns(PLACEMENT, [_placement_cells(one) for one in placed])
     else:
-        print_text("nothing was placed there")
+        print_text("no jobs were placed there")
     return 0
 
 
@@ -213,7 +217,7 @@ def _check(options: Namespace, home: Home) -> int:
         for line in lines:
             if line.hint:
                 print_note(f" hint: {line.hint.replace('NAME', options.name)}")
-        print_text("" if is_fit else "not fit yet")
+        print_text("" if is_fit else "not ready")
     return 0 if is_fit else 3
 
 

@@ -20,21 +20,21 @@ _PAGE = 500
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Make, list and revoke the tokens by which a server knows who asks; and read who did what."""
+    """Create, list and revoke access tokens of a server, and show the audit log."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    adding = actions.add_parser("add", help="make a token; its secret is printed this one time")
+    adding = actions.add_parser("add", help="create a token; its secret is printed only once")
     adding.add_argument("name", metavar="NAME", help="who it is for")
     adding.add_argument("--role", required=True, choices=("admin", "submitter", "viewer", "agent"))
-    adding.add_argument("--once", action="store_true", help="enrols one agent, which then gets a token of its own")
-    adding.add_argument("--expires", metavar="DURATION", help="ends after this time, as 30d or 12h")
-    listing = actions.add_parser("list", help="list tokens without their secrets, the newest first")
-    revoking = actions.add_parser("revoke", help="end a token; running servers heed it within 5 s")
+    adding.add_argument("--once", action="store_true", help="enrols one agent, which then gets its own token")
+    adding.add_argument("--expires", metavar="DURATION", help="expires after this time, for example 30d or 12h")
+    listing = actions.add_parser("list", help="list tokens without secrets, newest first")
+    revoking = actions.add_parser("revoke", help="revoke a token; running servers apply it within 5 s")
     revoking.add_argument("id", metavar="ID", help="as prony tokens list shows it")
-    trail = actions.add_parser("audit", help="tell who did what, the newest first")
-    trail.add_argument("--limit", "-n", type=int, default=50, help="how many of the newest (50)")
-    trail.add_argument("--cursor", help="go on where an earlier page ended")
+    trail = actions.add_parser("audit", help="show the audit log, newest first")
+    trail.add_argument("--limit", "-n", type=int, default=50, help="number of newest entries (50)")
+    trail.add_argument("--cursor", help="continue after an earlier page")
     for action in (adding, listing, revoking, trail):
-        action.add_argument("--database", metavar="URL", default="", help="instead of the home's own database")
+        action.add_argument("--database", metavar="URL", default="", help="use this database instead of the home's")
         add_json(action)
 
 
@@ -58,7 +58,7 @@ def _add(access: Access, options: Namespace) -> None:
     token = made.token
     until = f" until {_format_time(token.expires_at)} UTC" if token.expires_at else ""
     kind = "enrols one agent" if token.once else f"has the role {token.role.value}"
-    print_note(f"token {token.id} {kind}{until}; its secret is shown this one time:")
+    print_note(f"token {token.id} {kind}{until}; its secret is shown only once:")
     print_text(made.secret)
 
 
@@ -78,7 +78,7 @@ def _build_token(options: Namespace) -> NewToken:
     except ValidationError as exc:
         first = exc.errors(include_url=False)[0]
         wrong = "NAME" if first["loc"] == ("name",) else "--expires"
-        hint = "letters, digits, '.', '_' and '-'" if wrong == "NAME" else "as in 30d or 12h, at most ten years"
+        hint = "letters, digits, '.', '_' and '-'" if wrong == "NAME" else "for example 30d or 12h, at most ten years"
         raise InputError(f"{wrong}: {first['msg'].removeprefix('Value error, ')}", hint=hint) from exc
 
 
@@ -91,7 +91,7 @@ def _list(access: Access, options: Namespace) -> None:
         page = access.tokens(_PAGE, page.next)
         found += page.items
     heads = ("ID", "NAME", "ROLE", "STATE", "AGENT", "MADE", "EXPIRES", "LAST USED")
-    none = "no token yet: prony tokens add NAME --role admin makes one"
+    none = "no tokens yet; create one with: prony tokens add NAME --role admin"
     print_listed(found, heads, _token_cells, none=none, as_json=options.json)
 
 
@@ -113,9 +113,9 @@ def _audit(access: Access, options: Namespace) -> None:
         heads = ("WHEN", "WHO", "ROLE", "ACTION", "TARGET", "ADDRESS", "STATUS")
         print_columns(heads, [_entry_cells(entry) for entry in page.items])
         if page.next is not None:
-            print_note(f"older ones: prony tokens audit --cursor {page.next}")
+            print_note(f"older entries: prony tokens audit --cursor {page.next}")
     else:
-        print_note("nothing was done yet")
+        print_note("no entries yet")
 
 
 def _token_cells(token: Token) -> tuple[str, ...]:

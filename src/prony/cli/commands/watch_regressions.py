@@ -18,15 +18,15 @@ _PAUSE_S = 10.0
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """List the changes that are open over all series of a branch; exit code 1 if a regression is among them."""
+    """List the open changes of all series of a branch; exits 1 if one is a regression."""
     parser.add_argument(
         "--fail-on",
         choices=("confirmed", "suspect"),
         default="confirmed",
-        help="confirmed: what the history or confirming runs are sure of, and suspects that no runs can settle; "
-        "suspect: also what is only suspected",
+        help="confirmed: changes confirmed by the history or by extra runs, and "
+        "suspects that runs cannot settle; suspect: also unconfirmed changes",
     )
-    parser.add_argument("--follow", action="store_true", help="go on, and tell what is new, until Ctrl-C")
+    parser.add_argument("--follow", action="store_true", help="keep watching and print new changes, until Ctrl-C")
     add_branch(parser)
     add_json(parser)
     add_server(parser)
@@ -39,7 +39,9 @@ def command(options: Namespace) -> int:
     from prony.ports.use_cases import iterate_pages
 
     if options.follow and options.json:
-        raise InputError("--follow tells one sentence after the other", hint="leave out --json, or ask again and again")
+        raise InputError(
+            "--follow prints sentences, not JSON", hint="leave out --json, or repeat the command without --follow"
+        )
     with open_bench(options) as bench:
         open_changes = partial(bench.histories.changes, branch=resolve_branch(bench, options.branch))
         found = list(iterate_pages(open_changes))
@@ -67,13 +69,14 @@ def _print(found: Sequence[Change], *, as_json: bool) -> None:
     if as_json:
         print_json([one.model_dump(mode="json") for one in found])
     elif not found:
-        print_note("no change is open")
+        print_note("no open changes")
     else:
         print_columns(CHANGES, [change_cells(one) for one in found])
         for one in found:
             print_text(f"\n{one.id}: {one.sentence}")
         if unsettled := [one.id for one in found if one.unsettled]:
             print_note(
-                f"{len(unsettled)} suspected and not to be settled by runs ({', '.join(unsettled)}): counted as "
-                "regressions. Compare both versions with `prony duet`, then `prony ack` what is known"
+                f"{len(unsettled)} suspected, which runs cannot settle ({', '.join(unsettled)}): counted as "
+                "regressions. Compare both versions with `prony "
+                "duet`, then acknowledge known changes with `prony ack`"
             )

@@ -8,7 +8,7 @@ from prony.cli.arguments import add_json
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """List the zoo: real architectures with seeded weights, built on the spot; use one as `zoo:NAME`."""
+    """List the zoo: real architectures with seeded weights, built on this machine; use one as `zoo:NAME`."""
     add_json(parser)
 
 

@@ -22,7 +22,8 @@ from prony.store.home import home, read_server_note
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Print which agents of a server can run an experiment, as POST /agents/compatibility/check of RUCKUS answered."""
+    """Print which agents of a server can run an experiment, in the format of POST /agents/compatibility/check "
+    "of RUCKUS."""
     parser.add_argument("spec", type=Path, metavar="SPEC", help="an ExperimentSpec, or any recipe")
     parser.add_argument("--server", metavar="URL", help="the server; default: PRONY_SERVER, or the one that runs here")
 
@@ -42,9 +43,7 @@ def _connect(named: str | None) -> Client:
     note = read_server_note(home())
     url = named or os.environ.get("PRONY_SERVER") or (None if note is None or note.is_stale else note.url)
     if url is None:
-        raise InputError(
-            "no server is named, and none runs here", hint="--server URL or PRONY_SERVER says where one is"
-        )
+        raise InputError("no server given, and none runs here", hint="use --server URL or set PRONY_SERVER")
     return Client(url, os.environ.get("PRONY_TOKEN") or find_owner_token(url, home()))
 
 

@@ -54,7 +54,7 @@ class ProcessOptions(FolderOptions):
 class SshOptions(ProcessOptions):
     """Of a machine that ssh reaches."""
 
-    ssh: str = Field(min_length=1, description="the host: a name of ~/.ssh/config, or user@host")
+    ssh: str = Field(min_length=1, description="the host: a name from ~/.ssh/config, or user@host")
     ssh_options: tuple[str, ...] = Field(default=(), description="options for every ssh, as in -p 2222, one word each")
 
 

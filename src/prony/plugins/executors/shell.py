@@ -123,7 +123,7 @@ class SshShell(Shell):
     def __init__(self, host: str, folder: Path, setup: Sequence[str] = (), options: Sequence[str] = ()) -> None:
         super().__init__(setup)
         if not re.fullmatch(r"[A-Za-z0-9_.:@%\[\]-]+", host) or host.startswith("-"):
-            raise InputError(f"{host!r} is no host of ssh", hint="a name of ~/.ssh/config, or user@host")
+            raise InputError(f"{host!r} is no host of ssh", hint="a host from ~/.ssh/config, or user@host")
         self.host = host
         self._options = tuple(options)
         self._sockets = _socket_folder(folder)

@@ -52,7 +52,7 @@ def _case(data: ExperimentData, entry: Entry) -> Xml.Element:
             "\n".join([message, *(why.detail for _, why in entry_fields.failures(entry)[:1]), reasons]).strip()
         )
     elif entry.summary.verdict.grade is Grade.VOID:
-        told = Xml.SubElement(case, "failure", type="void", message="the measurement is void: do not quote it")
+        told = Xml.SubElement(case, "failure", type="void", message="the measurement is void: do not use it")
         told.text = visible(reasons)
     if reasons:
         Xml.SubElement(case, "system-out").text = visible(f"verdict {entry.summary.verdict.grade}\n{reasons}")

@@ -50,7 +50,7 @@ def write(load: ExportedLoad, to: Path) -> list[Path]:
     mlperf = entry.job.load.mlperf
     if mlperf is None:
         hint = "its recipe would say `load: {mlperf: {scenario: server, rate: 100}}`"
-        raise InputError(f"job {entry.job.id} is none of MLPerf's scenarios", hint=hint)
+        raise InputError(f"job {entry.job.id} is not an MLPerf scenario", hint=hint)
     frame = requests_of(entry)
     if frame is None:
         raise NotFoundError(f"the requests of job {entry.job.id} cannot be read", hint=f"look in {entry.folder}")
@@ -133,7 +133,7 @@ def _summary(entry: Entry, mlperf: Mlperf, judged: MlperfVerdict) -> Iterator[st
     yield from (f"{name} : {value}" for name, value in _parameters(entry, mlperf, judged).items())
     yield ""
     yield from (f"{note}." for note in outcome.notes)
-    yield f"{outcome.failed} failed. Written by Prony from its own requests: LoadGen had no part in it."
+    yield f"{outcome.failed} failed. Written by Prony from its own requests, without LoadGen."
 
 
 def _headline(mlperf: Mlperf, judged: MlperfVerdict) -> Iterator[str]:
@@ -150,7 +150,7 @@ def _estimates(outcome: MlperfOutcome) -> Iterator[str]:
     if outcome.estimate_ns is None:
         return
     yield "Early Stopping Result:"
-    yield f" * Of {outcome.queries} queries, {outcome.discarded} of the slowest are left out."
+    yield f" * Of {outcome.queries} queries, {outcome.discarded} of the slowest are excluded."
     yield f" * Early stopping {outcome.percentile * 100:.0f}th percentile estimate: {outcome.estimate_ns}"
     if outcome.p99_ns is not None and outcome.percentile != 0.99:
         yield f" * Early stopping 99th percentile estimate: {outcome.p99_ns}"

@@ -20,8 +20,9 @@ _GRADES = {
 }  # fmt: skip
 
 _ABOUT = (
-    "Each dot is the ratio of the candidate to the baseline, the bar its interval; the band is what does not matter. "
-    "Colours tell the conclusion; right of the line is more, whether that is better or worse."
+    "Each dot is the ratio of the candidate to the baseline, the bar its interval; changes inside the band do "
+    "not matter. Colours show the "
+    "conclusion; right of the line means more, whether that is better or worse."
 )
 
 
@@ -109,7 +110,7 @@ def _match(match: Match) -> list[Html]:
         cells = [tag("td", tag("b", cell) if one.role == "headline" and not i else cell, class_=_right(i))
                  for i, cell in enumerate(line.cells)]  # fmt: skip
         body.append(tag("tr", *cells, tag("td", said), title=one.sentence))
-    how = "They took turns on one machine." if match.interleaved else "They were measured one after the other."
+    how = "They ran alternately on one machine." if match.interleaved else "They were measured one after the other."
     table = scrolling(tag("table", tag("thead", head), tag("tbody", *body), class_="results"))
     return [tag("h3", match.title), table, tag("p", how, class_="muted")]
 

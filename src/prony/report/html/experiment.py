@@ -85,8 +85,8 @@ def render(data: ExperimentData) -> str:
     ]
     links = [tag("a", name, href=f"#{anchor}") for anchor, name, part in parts if part is not None]
     foot = tag("footer", "Written by Prony from the stored samples of this experiment. ",
-               "Every number can be computed again from its result folder.",
-               tag("span", "The tables of every run, and what else is folded, are on the page itself: prony report "
+               "Every number can be recomputed from its result folder.",
+               tag("span", "The tables of all runs and other details are in the HTML report: prony report "
                    f"{data.experiment.id} --format html", class_="on-paper"))  # fmt: skip
     body = join_html((_top(data, links), tag("main", *(part for _, _, part in parts)), foot))
     return whole_page(f"{data.experiment.name}: Prony report", body)
@@ -95,7 +95,7 @@ def render(data: ExperimentData) -> str:
 def _draw(data: ExperimentData) -> Drawings:
     """Return what each kind of workload draws of its jobs; only the first jobs are drawn one by one."""
     if not data.entries:
-        nothing = tag("p", "There is nothing to draw: no job has a number.")
+        nothing = tag("p", "No plots: no job has a result.")
         return Drawings((ReportPage("plots", "Plots", section("plots", "Plots", nothing)),))
     first = {entry.job.id for entry in data.entries[:MOST_DRAWN]}
     pages: list[ReportPage] = []
@@ -140,8 +140,8 @@ def _results(data: ExperimentData) -> Html:
     shown_table = scrolling(tag("table", tag("thead", head), tag("tbody", *body), class_="results"))
     remarks = tag("ul", *(_note(note, len(shown.rows)) for note in notes(data)), class_="notes")
     line = tag("p", f"Instrument: {instrument(data.calibration)}.", class_="muted")
-    about = "Each number stands above its interval; rest the pointer on it for its method and count. "
-    about += "A ratio describes jobs that do the same work; ≈ means that their intervals overlap."
+    about = "Each number is shown above its interval; hover over it for its method and count. "
+    about += "Ratios compare jobs with the same workload; ≈ means that their intervals overlap."
     tables = reading_tables(data.entries)
     # Where all numbers are readings, the table above has none with an interval.
     caption = tag("p", about, class_="muted") if any(column.unit for column in shown.columns) else None

@@ -13,8 +13,8 @@ from prony.report.plots.history import history_svg
 _MOST_DRAWN = 6
 _FEWEST_DRAWN = 4  # the table tells as much of fewer results
 _ABOUT = (
-    "Each dot is a result (grey: void), the ringed one is this report's; the straight pieces are the levels. An "
-    "upright line is where a change began: dotted where it is only suspected."
+    "Each dot is a result (grey: void), the ringed one belongs to this report; horizontal lines are the levels. "
+    "A vertical line is the start of a change, dotted if only suspected."
 )
 
 
@@ -28,7 +28,7 @@ def history_blocks(histories: Sequence[History], experiment_id: str) -> list[Htm
         blocks.append(add_caption(f"{one.series.title} over time.", "" if place else _ABOUT, plot))
     left = len(long) - _MOST_DRAWN
     if left > 0:
-        blocks.append(tag("p", f"{left} more series are not drawn: `prony history` shows each.", class_="muted"))
+        blocks.append(tag("p", f"{left} more series are not shown: see `prony history`.", class_="muted"))
     changes = [[line.name, *line.cells] for line in history_tables.change_lines(histories)]
     if changes:
         blocks.append(fold("Changes", grid(history_tables.CHANGES, changes, numeric=(4, 5)), is_open=True))

@@ -109,10 +109,13 @@ def spread(entry: Entry) -> Html:
         told.append((f"{key}: between runs", number.format_observed(one.between_sd, unit)))
         told.append((f"{key}: share of variance between runs", inside))
         if one.best_count is not None:
-            told.append((f"{key}: samples in a run that make the best of the time", str(one.best_count)))
+            told.append((f"{key}: recommended samples in a run", str(one.best_count)))
     for key, seen in summary.sensitivity.items():
         told.append(
-            (f"{key}: smallest change that {seen.runs} runs on each side show", number.format_share(seen.detectable))
+            (
+                f"{key}: smallest change that {seen.runs} runs on each side can detect",
+                number.format_share(seen.detectable),
+            )
         )
     steady = ", ".join(
         f"run {run} from sample {at}" if at is not None else f"run {run} never"
@@ -138,7 +141,7 @@ def _unit(key: str) -> str:
 # Drawing costs a good tenth of a second a job; a page of hundreds would open for nobody.
 MOST_DRAWN = 24
 _MOST_TOLD = 12
-BESIDE = ("Beside the run.", "What the machine's own counters said meanwhile.")
+BESIDE = ("Beside the run.", "The machine's counters during the measurement.")
 _KEY_FIGURES = (
     "inference_ms.p50", "e2e_ms.p50", "throughput_per_s", "ttft_ms.p50", "itl_ms.p50", "load_ms", "first_inference_ms",
     "cold_start_ms", "memory_mib",
@@ -165,7 +168,7 @@ def _telemetry_plot(entry: Entry) -> Html:
 
 
 def _not_drawn() -> Html:
-    return tag("p", f"Only the first {MOST_DRAWN} jobs are drawn one by one, to keep this page light.", class_="muted")
+    return tag("p", f"Only the first {MOST_DRAWN} jobs have their own plots, to keep this page small.", class_="muted")
 
 
 def _reasons(entry: Entry) -> Html | None:

@@ -21,7 +21,7 @@ def load_section(data: ExperimentData, samples: dict[str, list[LoadRun]]) -> Htm
     if data.sweep is not None:
         blocks += sweep_blocks(data.sweep, claims=False)
     curves = [(entry_fields.label(entry), samples.get(entry.job.id, [])) for entry in mine[:_MOST_CURVES]]
-    text = "One curve a run. A tail that is hidden in an average stands on the right; ten times fewer requests a mark."
+    text = "One curve for each run. The tail is on the right; each mark stands for ten times fewer requests."
     blocks.append(_drawn("Latency by percentile.", text, load.by_percentile(curves, "all")))
     return section("loads", "Under load", *blocks)
 
@@ -32,7 +32,7 @@ def load_samples(data: ExperimentData) -> dict[str, list[LoadRun]]:
 
 def job_plots(entry: Entry, runs: list[LoadRun]) -> list[Html]:
     """Return the drawings of one load alone."""
-    text = "Successes and failures by the second in which they ended, with the latency of those that ended then."
+    text = "Successes and failures by the second in which they ended, with their latency."
     drawn = _drawn("Second by second.", text, load.over_time(entry, runs))
     return [] if drawn is None else [drawn]
 

@@ -8,8 +8,8 @@ from prony.report.html.tags import Child, Html, add_caption, grid, html_page, se
 from prony.report.plots import matrix
 
 _PARETO = (
-    "Each point is a configuration, its bars the intervals. One is behind the front where another is no worse in both "
-    "and better in one with its whole interval."
+    "Each point is a configuration, the bars are its intervals. It is behind the front if another "
+    "is no worse in both and better in one by its whole interval."
 )
 
 
@@ -36,7 +36,7 @@ def number_blocks(report: MatrixReport) -> list[Child]:
     heads, heat = matrix_tables.headings(report), matrix.heat_map(report)
     return [
         grid(heads, rows, numeric=range(1, len(heads))), tag("p", matrix_tables.LEGEND, class_="muted"),
-        None if heat is None else add_caption("Heat map.", "The darker, the worse; the scale is logarithmic.", heat),
+        None if heat is None else add_caption("Heat map.", "Darker is worse; the scale is logarithmic.", heat),
     ]  # fmt: skip
 
 

@@ -17,9 +17,10 @@ HOW = (
     "Each repetition is a fresh process of the engine. A run's own number (its median, say) is one observation; "
     "intervals come from the spread between runs, because samples of one process are more alike than processes are. "
     "Where an interval was made otherwise, the method beside the number says so.",
-    "Loading and the first inference are kept apart from warm ones. Percentiles appear only where there are enough "
-    "samples; outliers are labelled and kept. Effective settings were asked of the engine after loading.",
-    "Two jobs are called different only where their intervals do not overlap.",
+    "Loading and the first inference are reported separately from warm ones. Percentiles appear only where there "
+    "are enough "
+    "samples; outliers are labelled and kept. Effective settings were read from the engine after loading.",
+    "Two jobs are called different only if their intervals do not overlap.",
 )
 
 HOW_LOAD = (

@@ -8,8 +8,8 @@ from prony.report.html.tags import Html, add_caption, fold, grid, html_page, sec
 from prony.report.plots.sweep import against_load
 
 _ABOUT = (
-    "Points are levels, bars their intervals; a hollow point takes no part in any claim. The pale band across is what "
-    "goes through at most, the pale band upright where the knee lies."
+    "Points are levels, bars their intervals; a hollow point is not used for any conclusion. The "
+    "horizontal band is the highest throughput, the vertical band is the knee."
 )
 
 
@@ -42,7 +42,7 @@ def sweep_blocks(report: SweepReport, *, claims: bool = True) -> list[Html | Non
         if drawing is not None:
             blocks.append(add_caption("Against load.", _ABOUT, drawing))
         evidence = [_evidence(curve, level) for level in curve.levels]
-        blocks.append(fold("What limited each level, with the series behind it", *evidence))
+        blocks.append(fold("Bottleneck of each level, with the data behind it", *evidence))
     return blocks
 
 
@@ -54,6 +54,6 @@ def _evidence(curve: Curve, level: Level) -> Html:
     found = level.bottleneck
     head = tag("h4", f"{level.load:g} {curve.noun}")
     if found is None:
-        return tag("div", head, tag("p", "Nothing was measured beside it."))
+        return tag("div", head, tag("p", "No other data were recorded."))
     rows = [[clue.side, clue.text, "over" if clue.is_over else ""] for clue in found.clues]
     return tag("div", head, tag("p", found.text), grid(["side", "series", ""], rows) if rows else None)

@@ -104,8 +104,8 @@ def html_page(title: str, eyebrow: str, meta: str, *sections: Child) -> str:
     """Return a page with the usual head and foot around its sections."""
     top = tag("header", tag("p", eyebrow, class_="eyebrow"), tag("h1", title), tag("p", meta, class_="meta"),
               class_="top")  # fmt: skip
-    foot = tag("footer", "Written by Prony from stored samples. Every number can be computed again from its result "
-               "folder.")  # fmt: skip
+    foot = tag("footer", "Written by Prony from stored samples. Every number can be recomputed "
+               "from its result folder.")  # fmt: skip
     return whole_page(f"{title}: Prony", join_html((top, tag("main", *sections), foot)))
 
 

@@ -48,8 +48,8 @@ _STYLE: dict[Any, Any] = {
 def check_drawing() -> None:
     """Raise CapacityError, with what to install, where matplotlib is not there."""
     if find_spec("matplotlib") is None:
-        hint = "pip install 'prony[report]'; Markdown, JSON and CSV need nothing more"
-        raise CapacityError("drawings need matplotlib, which is not installed", hint=hint, code="missing_package")
+        hint = "pip install 'prony[report]'; Markdown, JSON and CSV work without it"
+        raise CapacityError("plots need matplotlib, which is not installed", hint=hint, code="missing_package")
 
 
 def load_matplotlib() -> ModuleType:

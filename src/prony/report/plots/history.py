@@ -39,7 +39,7 @@ def draw_history(history: History, suffix: str) -> bytes:
     if suffix == ".html":
         return _page(history, drawing).encode()
     # An SVG that says so is still an SVG: a paragraph in its place would be a file that nothing opens.
-    text = str(drawing or tag("svg", tag("text", "no result has this number", y="20"), viewBox="0 0 300 30")).replace(
+    text = str(drawing or tag("svg", tag("text", "no result has this metric", y="20"), viewBox="0 0 300 30")).replace(
         "<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1
     )
     for name, colour in _PLAIN.items():
@@ -83,7 +83,7 @@ def _figure(history: History, experiment_id: str = "", *, is_page: bool) -> Figu
             style = ":" if change.state.value == "suspect" else "-"
             axes.axvline(places[change.job_id] - 0.5, color=_COLOURS[change.kind], linewidth=1.1, linestyle=style)
     value_axis(axes, [value for _, _, value in numbered], f"{history.metric}, {history.unit}", on="y")
-    axes.set_xlabel("results in the order of their commits, or else of time")
+    axes.set_xlabel("results, ordered by commit, else by time")
     axes.set_xlim(0.4, len(history.points) + 0.6)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
     axes.margins(y=0.15)
@@ -116,11 +116,9 @@ def _page(history: History, drawing: Html | None) -> str:
     said = [history.sentence, *(change.sentence for change in history.changes)]
     told = [tag("li", text) for text in dict.fromkeys(said if history.changes else [*said, "No change was found."])]
     found = section("found", "What was found", tag("ul", *told, class_="found"))
-    shown = tag("p", "No result has this number.")
+    shown = tag("p", "No result has this metric.")
     if drawing is not None:
-        shown = add_caption(
-            "Every result.", "The straight pieces are the levels; an upright line is a change.", drawing
-        )
+        shown = add_caption("Every result.", "Horizontal lines are the levels; a vertical line is a change.", drawing)
     meta = f"{series.id} · {history.metric} · {series.state.value} · {len(history.points)} results"
     over = section("history", "Over time", shown)
     return html_page(f"{series.title} on {series.machine}", "Prony history", meta, found, over)

@@ -76,4 +76,4 @@ def _marks(axes: Axes, curve: Curve, *, named: bool) -> None:
     slo = curve.slo.estimate if curve.slo is not None else None
     if slo is not None:
         axes.axvline(slo.value, color=_SLO, linewidth=1.4, linestyle="--",
-                     label=f"holds the SLO up to {slo.value:g}" if named else None)  # fmt: skip
+                     label=f"meets the SLO up to {slo.value:g}" if named else None)  # fmt: skip

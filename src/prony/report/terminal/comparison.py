@@ -47,7 +47,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     console.print()
     if left_out:
         count = f"{len(left_out)} more column{'' if len(left_out) == 1 else 's'} ({', '.join(left_out)})"
-        console.print(Text(f"{count}: a wider terminal shows them", style="dim"))
+        console.print(Text(f"{count}: use a wider terminal to see them", style="dim"))
     for note in (*_software(comparison), *comparison.unmatched, *comparison.notes):
         console.print(Text(f"· {one_line(note)}", style="dim"))
 

@@ -35,7 +35,7 @@ def print_experiment(data: ExperimentData, console: Console, *, is_wide: bool = 
     experiment = data.experiment
     console.print(Text.assemble((one_line(experiment.name), "bold"), (f"  {experiment.id}  {experiment.state}", "dim")))
     if experiment.confirms is not None:
-        console.print(Text(f"runs that confirm change {one_line(experiment.confirms)}; in no history", "dim"))
+        console.print(Text(f"runs that confirm change {one_line(experiment.confirms)}; not in the history", "dim"))
     console.print()
     shown = table(data)
     if shown.rows:

@@ -34,7 +34,7 @@ def _chart(history: History) -> list[str]:
     values = [point.values.get(history.metric) for point in shown]
     known = [value for value in values if value is not None and math.isfinite(value)]
     if not known:
-        return ["no result has this number"]
+        return ["no result has this metric"]
     low, high = min(known), max(known)
     marks = {change.job_id: _MARKS[change.kind] for change in history.changes if change.state.value != "rejected"}
     # A suspicion is written small.
@@ -91,9 +91,7 @@ def _fork(history: History) -> list[str]:
     fork = history.fork
     if fork is None:
         return (
-            []
-            if not history.series.branch
-            else ["", "fork point: the branch that it forked from has no result that may be quoted"]
+            [] if not history.series.branch else ["", "fork point: the branch that it forked from has no valid result"]
         )
     commit = "an unknown commit" if fork.commit is None else fork.commit[:12]
     value = "" if fork.value is None else f", {format_observed(fork.value, history.unit, 4)}"

@@ -109,7 +109,7 @@ def _card(card: CardMoment) -> list[Text]:
     )
     power = f"{_number(card.power_w)} of {_number(card.power_limit_w)} W, {_number(card.temperature_c)} °C"
     busy = f"busy {_percent(card.busy_percent)}, memory busy {_percent(card.memory_busy_percent)}"
-    held = f"   clock held down by: {', '.join(card.held_by)}" if card.held_by else ""
+    held = f"   clock throttled by: {', '.join(card.held_by)}" if card.held_by else ""
     return [
         Text(f"GPU {card.index}  {one_line(card.name)}", style="bold"),
         Text(f"  {busy}   {_gib(card.memory_used_mib, card.memory_total_mib)}   {power}"),
@@ -120,7 +120,7 @@ def _card(card: CardMoment) -> list[Text]:
 
 def _users(card: CardMoment) -> str:
     if card.processes is None:
-        return "the driver does not tell"
+        return "unknown to the driver"
     told = [f"{one.pid} {one.name} {'' if one.memory_mib is None else f'{one.memory_mib:.0f} MiB'}".strip()
             for one in card.processes]  # fmt: skip
     return ", ".join(told) or "nobody"

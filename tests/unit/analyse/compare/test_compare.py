@@ -80,8 +80,8 @@ class TestConclusions:
         assert found.more_runs is not None
         assert found.more_runs >= 3
         assert found.sentence.endswith(
-            f"Neither a change of 3 % nor its absence is shown; about {found.more_runs} more runs on each side would "
-            "settle it."
+            f"The data show neither a change of 3 % nor its absence; about {found.more_runs} more runs on each "
+            "side would decide it."
         )
 
     def test_a_real_change_that_is_too_small_to_matter_is_equivalent(self) -> None:
@@ -136,8 +136,8 @@ class TestMeasuredApart:
         assert (found.effect.low or 9) < 1
         assert found.more_runs is None
         assert found.sentence.endswith(
-            "Two separate results of the same thing differ by about 2.8 % (assumed: there is no history). "
-            "More runs cannot settle this; running both in turns can (prony duet)."
+            "Two separate results of the same thing differ by about 2.8 % (assumed: no history yet). "
+            "More runs cannot decide this; running both alternately can (prony duet)."
         )
 
     def test_what_lies_far_beyond_is_told(self) -> None:
@@ -242,7 +242,7 @@ class TestFamilies:
     def test_the_whole_is_as_bad_as_its_worst_headline(self) -> None:
         found = self.whole(slower=1.1, jobs=2)
         assert found.conclusion is Conclusion.REGRESSION
-        assert found.sentence == "2 regression, 2 equivalent among 4 headline metrics of 2 pairs of jobs."
+        assert found.sentence == "Headline metrics of 2 compared pairs of jobs: 2 regression, 2 equivalent."
         assert found.has(Conclusion.REGRESSION)
         assert not found.has(Conclusion.INSUFFICIENT)
 
@@ -299,7 +299,7 @@ class TestFamilies:
         assert told <= 7 * suites / 120
 
     def test_a_metric_that_nobody_knows_is_refused_with_the_nearest(self) -> None:
-        with pytest.raises(InputError, match="there is no metric 'inferense_ms'") as caught:
+        with pytest.raises(InputError, match="unknown metric 'inferense_ms'") as caught:
             one_metric([1.0] * 5, [1.0] * 5, P50, metrics=("inferense_ms",))
         assert caught.value.hint == "did you mean inference_ms?"
 
@@ -347,7 +347,7 @@ class TestShares:
         assert self.errors([(0, 1000)] * 5, [(0, 1000)] * 5).conclusion is Conclusion.EQUIVALENT
         few = self.errors([(0, 10)] * 5, [(0, 10)] * 5)
         assert few.conclusion is Conclusion.INCONCLUSIVE
-        assert few.sentence.endswith("More runs would settle it, or longer ones.")
+        assert few.sentence.endswith("More or longer runs can decide it.")
 
     def test_fewer_failures_are_better(self) -> None:
         found = self.errors([(n, 200) for n in (7, 8, 8, 8, 9)], [(0, 200)] * 5)
@@ -417,7 +417,7 @@ class TestMeasurement:
         )
         assert found.conclusion is Conclusion.INSUFFICIENT
         assert found.matches[0].contrasts[0].sentence == (
-            "mlp cannot be judged: the candidate is void: Other programs took 90 % of the CPU."
+            "mlp was not decided: the candidate is void: Other programs took 90 % of the CPU."
         )
 
     def test_a_suspect_side_takes_part_and_is_named(self) -> None:
@@ -436,7 +436,7 @@ class TestMeasurement:
         found = compare_entries(
             [side("A", entry({P50: noisy(10, 8)})), side("B", entry({P50: noisy(10, 8)}, experiment="e2"))], Terms()
         )
-        assert found.notes[0].startswith("The sides were measured one after the other, so what whole results")
+        assert found.notes[0].startswith("The sides were measured one after the other, so the spread")
 
     def test_jobs_of_one_experiment_are_compared_as_pairs_which_takes_a_drift_out(self) -> None:
         drift = [10 * 1.02**i for i in range(10)]
@@ -528,7 +528,7 @@ class TestComparable:
         assert compare_entries([side("A", self.before), side("B", other)], Terms(across=("device",))).matches
 
     def test_a_setting_that_nobody_has_is_refused_with_the_nearest(self) -> None:
-        with pytest.raises(InputError, match="no job here has 'enigne'") as caught:
+        with pytest.raises(InputError, match="no job has 'enigne'") as caught:
             compare_entries([side("A", self.before), side("B", self.after)], Terms(across=("enigne",)))
         assert caught.value.hint == "did you mean engine?"
 
@@ -552,7 +552,7 @@ class TestMatching:
         assert [match.candidate.experiment_id for match in found.matches] == ["B", "C"]
 
     def test_one_alone_needs_to_be_told_along_what(self) -> None:
-        with pytest.raises(InputError, match="only A is named"):
+        with pytest.raises(InputError, match="only A was given"):
             compare_entries([side("A", entry({P50: [1.0]}))], Terms())
 
     def test_nothing_measured_is_nothing_to_compare(self) -> None:
@@ -604,7 +604,7 @@ class TestDoubt:
         found = self.compared(11, verdict)
         (one,) = found.headlines
         assert one.conclusion is Conclusion.REGRESSION
-        assert f"fails no build by itself, for the candidate is {word}: " in one.sentence
+        assert f"alone does not fail the build, because the candidate is {word}: " in one.sentence
         assert "prony duet" in one.doubt
         assert not found.fails(Conclusion.REGRESSION)
         assert found.fails(Conclusion.REGRESSION, doubtful=True)

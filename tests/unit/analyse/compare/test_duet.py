@@ -132,15 +132,15 @@ def test_what_a_deep_calibration_found_stands_beside_a_comparison_and_sets_its_l
     assert loose.headlines[0].conclusion is Conclusion.REGRESSION  # five against five: p is 1/126
     assert strict.headlines[0].conclusion is Conclusion.INCONCLUSIVE
     assert strict.terms.level == 0.002
-    assert any("10 runs on each side can see 3.1%" in note for note in strict.notes)
+    assert any("10 runs on each side can detect 3.1%" in note for note in strict.notes)
 
 
 @pytest.mark.parametrize(
     ("spread", "results", "expected", "said"),
     [
-        (None, 0, 0.0283, "differ by about 2.8 % (assumed: there is no history)."),
-        (0.004, 0, 0.0283, "differ by about 2.8 % (assumed: there is no history, and the deep calibration saw less)."),
-        (0.06, 0, 0.0849, "differ by about 8.5 % (by this machine's deep calibration: there is no history)."),
+        (None, 0, 0.0283, "differ by about 2.8 % (assumed: no history yet)."),
+        (0.004, 0, 0.0283, "differ by about 2.8 % (assumed: no history yet, and the deep calibration saw less)."),
+        (0.06, 0, 0.0849, "differ by about 8.5 % (from this machine's deep calibration: no history yet)."),
         (0.06, 10, 0.0424, "differ by about 4.2 % (learned from 10 results, beside this machine's deep calibration)."),
         (0.004, 10, 0.0141, "differ by about 1.4 % (learned from 10 results)."),
     ],

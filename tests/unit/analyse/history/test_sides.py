@@ -84,7 +84,7 @@ def test_an_option_is_left_alone_where_a_recipe_set_it_or_the_service_is_of_anot
     said = SERVICE | {"settings": {"config": {"io-threads": 1}}}
     assert isinstance(find_sides(version(said, one), version(said, other)), str)
     newer = find_sides(version(SERVICE, one), version(SERVICE, other | {"service": "redis 8.0"}))
-    assert newer == "no recipe can set back what differs (service, settings.config.io-threads)"
+    assert newer == "no recipe can undo the difference (service, settings.config.io-threads)"
 
 
 def test_a_service_that_was_started_once_in_older_results_is_set_back_to_that() -> None:
@@ -108,5 +108,5 @@ def test_all_that_differs_is_set_at_once() -> None:
 def test_where_nothing_can_be_set_back_it_is_said_what_differs() -> None:
     old = version(MODEL, {"kernel": "6.1", "prony": "0.1", "engine": "onnxruntime 1.20"})
     new = version(MODEL, {"kernel": "6.2", "prony": "0.2", "engine": "openvino 1.21"})
-    assert find_sides(old, new) == "no recipe can set back what differs (engine, kernel, prony)"
-    assert find_sides(old, old) == "nothing is known to differ between the results before and after"
+    assert find_sides(old, new) == "no recipe can undo the difference (engine, kernel, prony)"
+    assert find_sides(old, old) == "no known difference between the results before and after"

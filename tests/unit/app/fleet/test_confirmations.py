@@ -188,7 +188,7 @@ async def test_a_regression_is_run_again_on_its_agent_and_pages_only_when_that_c
     assert decided.state is ChangeState.CONFIRMED
     assert any(step.startswith("repeated: 7 runs of the same job against 22") for step in decided.path)
     assert any("not side by side" in step for step in decided.path)
-    why = "confirming runs: not by turns, nothing is known to differ between the results before and after"
+    why = "confirming runs: not by turns, no known difference between the results before and after"
     assert decided.path.count(why) == 1
     assert any("no calibrations" in step for step in decided.path)
     assert await told(fleet_fixture, there) == [("regression", "firing", "regression")]

@@ -37,7 +37,7 @@ export function drawHistory(history: History, theme: ChartTheme, highlighted?: s
     ],
     xAxis: [
       { ...buildOrderAxis(history, "", theme), gridIndex: 0, axisLabel: { show: false } },
-      { ...buildOrderAxis(history, "results in the order of their commits, or else of time", theme), gridIndex: 1 },
+      { ...buildOrderAxis(history, "results, ordered by commit, else by time", theme), gridIndex: 1 },
     ],
     yAxis: [
       { ...buildValueAxis(theme, values, history.metric, history.unit), gridIndex: 0 },

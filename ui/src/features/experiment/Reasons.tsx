@@ -15,7 +15,7 @@ export function Reasons({ entries }: { entries: readonly Entry[] }) {
   const kinds = groupReasons(entries);
   if (kinds.length === 0) return null;
   return (
-    <Card title={kinds.every(({ grade }) => grade === "valid") ? "Notes" : "Why a number is not simply valid"}>
+    <Card title={kinds.every(({ grade }) => grade === "valid") ? "Notes" : "Warnings about these numbers"}>
       <ul className="stack">
         {kinds.map((kind) => (
           <li key={[...kind.texts.keys()][0]} className="reason">

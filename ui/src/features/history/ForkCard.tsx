@@ -9,7 +9,7 @@ export function ForkCard({ history }: { history: History }) {
   if (fork == null) {
     return (
       <Card title="Fork point">
-        <p className="muted">The branch that this one forked from has no result that may be quoted.</p>
+        <p className="muted">The branch that this one forked from has no valid result.</p>
       </Card>
     );
   }

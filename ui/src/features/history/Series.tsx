@@ -87,7 +87,7 @@ function SeriesList() {
             label="Stands"
             value={search.state ?? ""}
             options={[
-              { value: "", label: "any way" },
+              { value: "", label: "any" },
               ...SERIES_STATES.map((state) => ({ value: state, label: state })),
             ]}
             onChange={(state) =>

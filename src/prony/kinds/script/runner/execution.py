@@ -23,7 +23,7 @@ _PHASE = "measure"
 _TAIL = 3000
 _LONGEST = 200
 _HINTS = {
-    signal.SIGKILL: "look for who did it: an operator, a supervisor, or the system for want of memory",
+    signal.SIGKILL: "look for who did it: an operator, a supervisor, or the system, because memory ran out",
     signal.SIGTERM: "look for who asked it to end",
     signal.SIGILL: "was it built for another CPU?",
 }
