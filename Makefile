@@ -24,7 +24,7 @@ PYTEST := $(BIN)/python -m pytest $(PYTEST_OPTIONS)
 SITE := src/prony/server/site
 UI_SOURCES := $(shell find ui/src ui/public -type f 2>/dev/null) ui/index.html ui/vite.config.ts ui/package-lock.json
 
-.PHONY: setup demo test extras coverage test-busy test-slow check format lint types contracts bench bench-peers torch servers vllm clean
+.PHONY: setup demo test extras coverage test-busy test-slow test-clusters check format lint types contracts bench bench-peers torch servers vllm clean
 .PHONY: ui ui-types ui-check screenshots
 
 setup: $(DEV) $(SITE)/.built
@@ -97,6 +97,14 @@ coverage: setup extras
 # and does not find is told and skipped.
 test-slow: setup extras
 	PRONY_TEST_THOROUGH=1 $(PYTEST) -m "slow or hypothesis or scaled"
+
+# The executors against a real Kubernetes, which is built here once from Debian's source: Debian 12, as root, and about
+# 15 minutes of CPU time the first time. Schemas of other releases come with a package.
+test-clusters: setup
+	sh tests/clusters/build_kubernetes.sh
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check kubernetes-validate
+	PRONY_TEST_REQUIRES=kubernetes $(BIN)/python -m pytest -n 0 -m clusters tests/contract/test_executors.py
+	$(BIN)/python -m pytest -n 0 tests/unit/plugins/executors
 
 check: format lint types contracts ui-check test
 

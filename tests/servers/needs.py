@@ -15,6 +15,8 @@ HOW = {
     "chroma": "make servers",
     "chromium": "apt-get install chromium",
     "grpc": "pip install grpcio grpcio-health-checking",
+    "kubernetes": "make test-clusters builds it, on Debian 12 as root",
+    "kubernetes_validate": "pip install kubernetes-validate",
     "llama-server": "make servers",
     "llamacpp": "make servers",
     "mpirun": "apt-get install openmpi-bin",
