@@ -22,10 +22,10 @@ echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $archive bo
 asked="-o Dir::Etc::SourceList=$folder/sources.list -o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists=$folder/lists"
 asked="$asked -o APT::Sandbox::User=root"
 apt-get $asked update
-if [ ! -d root/usr/lib/go-1.19 ]; then
+if [ ! -d tree/usr/lib/go-1.19 ]; then
   (cd packages && apt-get $asked download golang-1.19-go golang-1.19-src rsync libpopt0 kubernetes-client etcd-server \
     containerd runc containernetworking-plugins busybox-static)
-  for package in packages/*.deb; do dpkg -x "$package" root; done
+  for package in packages/*.deb; do dpkg -x "$package" tree; done
 fi
 if [ ! -d source ]; then
   apt-get $asked source --download-only kubernetes
@@ -36,21 +36,21 @@ if [ ! -d source ]; then
   mv source.new source
 fi
 
-libraries=$(dirname "$(ls root/usr/lib/*/libpopt.so.0)")
+libraries=$(dirname "$(ls tree/usr/lib/*/libpopt.so.0)")
 (
   cd source/.go/src/k8s.io/kubernetes
   export GOPATH="$folder/source/.go" GOCACHE="$folder/cache" HOME="$folder" CGO_ENABLED=0 GO111MODULE=off
-  export PATH="$folder/root/usr/lib/go-1.19/bin:$folder/root/usr/bin:$PATH" KUBE_GIT_VERSION=v1.20.2
+  export PATH="$folder/tree/usr/lib/go-1.19/bin:$folder/tree/usr/bin:$PATH" KUBE_GIT_VERSION=v1.20.2
   export LD_LIBRARY_PATH="$folder/$libraries"
   nice make WHAT="cmd/kube-apiserver cmd/kube-controller-manager cmd/kube-scheduler cmd/kubelet"
 )
 for one in kube-apiserver kube-controller-manager kube-scheduler kubelet; do
   cp -L "source/_output/bin/$one" bin/
 done
-cp root/usr/bin/kubectl root/usr/bin/etcd root/usr/bin/containerd root/usr/bin/containerd-shim-runc-v2 root/usr/bin/ctr bin/
-cp root/usr/sbin/runc bin/
-cp root/bin/busybox bin/
-cp root/usr/lib/cni/bridge root/usr/lib/cni/host-local root/usr/lib/cni/loopback cni/
-rm -rf source cache packages lists root
+cp tree/usr/bin/kubectl tree/usr/bin/etcd tree/usr/bin/containerd tree/usr/bin/containerd-shim-runc-v2 tree/usr/bin/ctr bin/
+cp tree/usr/sbin/runc bin/
+cp tree/bin/busybox bin/
+cp tree/usr/lib/cni/bridge tree/usr/lib/cni/host-local tree/usr/lib/cni/loopback cni/
+rm -rf source cache packages lists tree
 touch complete
 echo "Kubernetes is in $folder"

@@ -1,4 +1,4 @@
-"""What every executor must do, asked of this machine, a real sshd, a real Slurm with two nodes and a real Kubernetes."""
+"""What every executor must do, asked of this machine, a real sshd, a real Slurm and a real Kubernetes."""
 
 from __future__ import annotations
 

@@ -25,9 +25,9 @@ from prony.plugins.executors.kubernetes_objects import (
 from prony.plugins.executors.kubernetes_text import (
     KEY_LABEL,
     RUNNER,
-    JobState,
-    Judgement,
-    PodState,
+    KubernetesJob,
+    KubernetesPod,
+    PlaceStatus,
     judge_absent,
     judge_pod,
     judge_runner,
@@ -156,7 +156,7 @@ class KubernetesExecutor:
             code="image_needed",
         )
 
-    def _stop(self, key: str, pod: PodState | None) -> bool:
+    def _stop(self, key: str, pod: KubernetesPod | None) -> bool:
         """Stop a run in order, so that what it measured can be fetched; True where there is such."""
         if pod is None or not pod.is_readable:
             return False
@@ -169,26 +169,26 @@ class KubernetesExecutor:
         self._files.pop(key, None)
         return status.has("result") and not status.has("fetched")
 
-    def _read_state(self, keys: Sequence[str]) -> tuple[dict[str, JobState], dict[str, PodState]]:
+    def _read_state(self, keys: Sequence[str]) -> tuple[dict[str, KubernetesJob], dict[str, KubernetesPod]]:
         selector = f"{KEY_LABEL} in ({','.join(keys)})"
         if len(keys) > _NAMED_KEYS:  # an address may not be too long
             selector = ",".join(f"{name}={value}" for name, value in MANAGED.items())
         return read_objects(self._kubectl.read("jobs.batch,pods", f"--selector={selector}"))
 
-    def _ask_warnings(self, jobs: Mapping[str, JobState], pods: Mapping[str, PodState]) -> None:
+    def _ask_warnings(self, jobs: Mapping[str, KubernetesJob], pods: Mapping[str, KubernetesPod]) -> None:
         """Read the cluster's warnings where something does not start and says not why."""
         silent = any(key not in pods for key in jobs)
-        silent = silent or any(judge_pod(pod, None) == Judgement(PlacePhase.STARTING) for pod in pods.values())
+        silent = silent or any(judge_pod(pod, None) == PlaceStatus(PlacePhase.STARTING) for pod in pods.values())
         now_s = self._now_s()
         if silent and now_s - self._warned_s >= _WARNINGS_S:
             self._warned_s = now_s
             self._warnings = read_warnings(self._kubectl.read("events", "--field-selector=type=Warning"))
 
-    def _judge_pod(self, pod: PodState) -> Judgement | None:
+    def _judge_pod(self, pod: KubernetesPod) -> PlaceStatus | None:
         return judge_pod(pod, self._warnings.get(pod.name))
 
-    def _reader(self, offsets: Mapping[str, int]) -> Callable[[PodState], FolderStatus]:
-        def read(pod: PodState) -> FolderStatus:
+    def _reader(self, offsets: Mapping[str, int]) -> Callable[[KubernetesPod], FolderStatus]:
+        def read(pod: KubernetesPod) -> FolderStatus:
             key, offset = pod.key, offsets.get(pod.key, 0)
             if self._pod_names.setdefault(key, pod.name) != pod.name:  # another pod began from the beginning
                 self._pod_names[key], offset = pod.name, 0
@@ -208,8 +208,8 @@ class KubernetesExecutor:
     def _observe(
         self,
         handle: Handle,
-        jobs: Mapping[str, JobState],
-        pods: Mapping[str, PodState],
+        jobs: Mapping[str, KubernetesJob],
+        pods: Mapping[str, KubernetesPod],
         status: FolderStatus | None,
         offsets: Mapping[str, int],
     ) -> Observation:
@@ -230,20 +230,20 @@ class KubernetesExecutor:
         )
 
     def _judge(
-        self, handle: Handle, job: JobState | None, pod: PodState | None, status: FolderStatus | None
-    ) -> Judgement:
+        self, handle: Handle, job: KubernetesJob | None, pod: KubernetesPod | None, status: FolderStatus | None
+    ) -> PlaceStatus:
         if pod is None:
             if job is not None:
                 return judge_absent(job, self._warnings.get(job.key))
             # A cluster does not lose a Job: somebody deleted it.
             if handle.native_id:
-                return Judgement(PlacePhase.ENDED, PlaceEnding.CANCELLED, "its Job was deleted")
-            return Judgement(PlacePhase.LOST, None, "the cluster knows no such Job")
+                return PlaceStatus(PlacePhase.ENDED, PlaceEnding.CANCELLED, "its Job was deleted")
+            return PlaceStatus(PlacePhase.LOST, None, "the cluster knows no such Job")
         if status is None:
-            return self._judge_pod(pod) or Judgement(PlacePhase.STARTING)
+            return self._judge_pod(pod) or PlaceStatus(PlacePhase.STARTING)
         return judge_runner(pod, is_begun=status.has("begun"), is_done=status.has("DONE"))
 
-    def _folders(self, pod: PodState) -> RemoteFolders:
+    def _folders(self, pod: KubernetesPod) -> RemoteFolders:
         return RemoteFolders(
             PodShell(self._kubectl, pod.name), FolderOptions(prefix=PREFIX, python=self._options.python)
         )
@@ -280,14 +280,14 @@ class KubernetesExecutor:
         return self._clock.monotonic_ns() / 1e9
 
 
-def _describe_state(pod: PodState | None) -> str:
+def _describe_state(pod: KubernetesPod | None) -> str:
     if pod is None:
         return ""
     runner = pod.container(RUNNER)
     return pod.reason or runner.reason or pod.phase
 
 
-def _started_at(pod: PodState | None) -> datetime | None:
+def _started_at(pod: KubernetesPod | None) -> datetime | None:
     return read_time(pod.started_at) if pod else None
 
 

@@ -40,7 +40,7 @@ trap 'touch /prony/over' EXIT
 cat /prony-in/part-* > payload.tgz
 echo "$PAYLOAD_SHA256  payload.tgz" | sha256sum -c - >/dev/null || { echo "the payload did not come whole"; exit 71; }
 tar -xzf payload.tgz -C new && rm payload.tgz && mv new "$PAYLOAD_KEY" && cd "$PAYLOAD_KEY" || exit 72
-"$PRONY_PYTHON" -P -m prony exec --folder . &
+"$RUN_PYTHON" -P -m prony exec --folder . &
 runner=$!
 trap 'kill -TERM $runner' TERM
 (trap 'kill $!; exit' TERM; sleep "$RUN_SECONDS" & wait $!; kill -TERM $runner) &
@@ -221,7 +221,7 @@ def _render_pod(options: KubernetesOptions, packed: PackedPayload, avoid: Sequen
 def _render_runner(options: KubernetesOptions, packed: PackedPayload) -> dict[str, Any]:
     variables = {
         "PRONY_HOME": f"{PREFIX}/home",
-        "PRONY_PYTHON": options.python,
+        "RUN_PYTHON": options.python,
         "PAYLOAD_KEY": packed.key,
         "PAYLOAD_SHA256": packed.sha256,
         "RUN_SECONDS": str(options.minutes * 60),

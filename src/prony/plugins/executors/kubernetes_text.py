@@ -69,7 +69,7 @@ _DELETED = "its pod was deleted"
 _KEPT_TOO_LONG = "nobody fetched its results in time, and they are gone"
 
 
-class Judgement(NamedTuple):
+class PlaceStatus(NamedTuple):
     phase: PlacePhase
     ending: PlaceEnding | None = None
     reason: str = ""
@@ -86,7 +86,7 @@ class ContainerState:
 
 
 @dataclass(frozen=True)
-class PodState:
+class KubernetesPod:
     """What the cluster says of a pod."""
 
     name: str
@@ -112,7 +112,7 @@ class PodState:
 
 
 @dataclass(frozen=True)
-class JobState:
+class KubernetesJob:
     """What the cluster says of a Job."""
 
     key: str
@@ -121,10 +121,10 @@ class JobState:
     message: str = ""
 
 
-def read_objects(items: Iterable[Mapping[str, Any]]) -> tuple[dict[str, JobState], dict[str, PodState]]:
+def read_objects(items: Iterable[Mapping[str, Any]]) -> tuple[dict[str, KubernetesJob], dict[str, KubernetesPod]]:
     """Return Jobs and pods of a list, by key; of several pods of a Job the newest."""
-    jobs: dict[str, JobState] = {}
-    pods: dict[str, PodState] = {}
+    jobs: dict[str, KubernetesJob] = {}
+    pods: dict[str, KubernetesPod] = {}
     for item in items:
         key = item["metadata"].get("labels", {}).get(KEY_LABEL, "")
         if item["kind"] == "Job":
@@ -136,13 +136,13 @@ def read_objects(items: Iterable[Mapping[str, Any]]) -> tuple[dict[str, JobState
     return jobs, pods
 
 
-def _read_job(key: str, item: Mapping[str, Any]) -> JobState:
+def _read_job(key: str, item: Mapping[str, Any]) -> KubernetesJob:
     failed = _condition(item, "Failed")
     is_suspended = bool(item.get("spec", {}).get("suspend"))
-    return JobState(key, is_suspended, failed.get("reason", "") or "", failed.get("message", "") or "")
+    return KubernetesJob(key, is_suspended, failed.get("reason", "") or "", failed.get("message", "") or "")
 
 
-def _read_pod(key: str, item: Mapping[str, Any]) -> PodState:
+def _read_pod(key: str, item: Mapping[str, Any]) -> KubernetesPod:
     status, metadata = item.get("status", {}), item["metadata"]
     unscheduled = next(
         (
@@ -152,7 +152,7 @@ def _read_pod(key: str, item: Mapping[str, Any]) -> PodState:
         ),
         "",
     )
-    return PodState(
+    return KubernetesPod(
         name=metadata["name"],
         key=key,
         created_at=metadata.get("creationTimestamp", ""),
@@ -190,72 +190,72 @@ def read_warnings(items: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, st
     return {name: (reason, message) for name, (_, reason, message) in found.items()}
 
 
-def judge_absent(job: JobState, warning: tuple[str, str] | None) -> Judgement:
+def judge_absent(job: KubernetesJob, warning: tuple[str, str] | None) -> PlaceStatus:
     """Judge a Job that has no pod."""
     if job.failed:
         return _judge_end(job.failed, job.message, _DELETED)
     if job.is_suspended:
-        return Judgement(_Q, None, "it is suspended until its queue or a person lets it go")
+        return PlaceStatus(_Q, None, "it is suspended until its queue or a person lets it go")
     if warning is None:
-        return Judgement(_Q)
+        return PlaceStatus(_Q)
     reason, message = warning
     phase, words = WARNINGS.get(reason, (_Q, ""))
     if "exceeded quota" in message:
         phase, words = _Q, "the quota of the namespace is used up"
-    return Judgement(phase, None, _say(words, reason, message))
+    return PlaceStatus(phase, None, _say(words, reason, message))
 
 
-def judge_pod(pod: PodState, warning: tuple[str, str] | None) -> Judgement | None:
+def judge_pod(pod: KubernetesPod, warning: tuple[str, str] | None) -> PlaceStatus | None:
     """Judge a pod by what the cluster says of it; None where its files decide."""
     if pod.is_deleted or pod.phase in ("Failed", "Succeeded", "Unknown"):
         return _judge_over(pod)
     if pod.unscheduled:
-        return Judgement(_Q, None, _say("no node fits or is free", "Unschedulable", pod.unscheduled))
+        return PlaceStatus(_Q, None, _say("no node fits or is free", "Unschedulable", pod.unscheduled))
     waiting = next((one for one in pod.containers.values() if one.state == "waiting"), None)
     if waiting is not None and WAITING.get(waiting.reason, (_S,))[0] is _H:
-        return Judgement(_H, None, _say(WAITING[waiting.reason][1], waiting.reason, waiting.message))
+        return PlaceStatus(_H, None, _say(WAITING[waiting.reason][1], waiting.reason, waiting.message))
     if pod.is_readable:
         return None
     if warning is None:
-        return Judgement(_S)
+        return PlaceStatus(_S)
     phase, words = WARNINGS.get(warning[0], (_S, ""))
-    return Judgement(_S if phase is _Q else phase, None, _say(words, *warning))
+    return PlaceStatus(_S if phase is _Q else phase, None, _say(words, *warning))
 
 
-def _judge_over(pod: PodState) -> Judgement:
+def _judge_over(pod: KubernetesPod) -> PlaceStatus:
     """Judge a pod whose files cannot be read any more."""
     runner = pod.container(RUNNER)
     for told, message in ((pod.disruption, ""), (pod.reason, pod.message), (runner.reason, runner.message)):
         if told in ENDINGS:
             return _judge_end(told, message, "")
     if pod.is_deleted:
-        return Judgement(_E, PlaceEnding.PREEMPTED, _DELETED)
+        return PlaceStatus(_E, PlaceEnding.PREEMPTED, _DELETED)
     if pod.phase == "Unknown":
-        return Judgement(_E, PlaceEnding.NODE, ENDINGS["NodeLost"][1])
+        return PlaceStatus(_E, PlaceEnding.NODE, ENDINGS["NodeLost"][1])
     if pod.phase == "Succeeded" or runner.exit_code == 0:
-        return Judgement(_E, PlaceEnding.KILLED, _KEPT_TOO_LONG)
-    return Judgement(
+        return PlaceStatus(_E, PlaceEnding.KILLED, _KEPT_TOO_LONG)
+    return PlaceStatus(
         _E, PlaceEnding.KILLED, f"its pod failed: {pod.message or runner.message or pod.reason}".strip(": ")
     )
 
 
-def _judge_end(told: str, message: str, otherwise: str) -> Judgement:
+def _judge_end(told: str, message: str, otherwise: str) -> PlaceStatus:
     ending, words = ENDINGS.get(told, (PlaceEnding.PREEMPTED, otherwise))
-    return Judgement(_E, ending, _say(words, told, message))
+    return PlaceStatus(_E, ending, _say(words, told, message))
 
 
-def judge_runner(pod: PodState, *, is_begun: bool, is_done: bool) -> Judgement:
+def judge_runner(pod: KubernetesPod, *, is_begun: bool, is_done: bool) -> PlaceStatus:
     """Judge a run whose files can be read: they are the first witness, whatever the cluster says."""
     runner = pod.container(RUNNER)
     if is_done:
-        return Judgement(_E, PlaceEnding.DONE)
+        return PlaceStatus(_E, PlaceEnding.DONE)
     if runner.state != "terminated":
-        return Judgement(_R if is_begun else _S)
+        return PlaceStatus(_R if is_begun else _S)
     if runner.reason in ENDINGS:
         return _judge_end(runner.reason, runner.message, "")
     said = " / ".join(line.strip() for line in runner.message.splitlines()[-3:] if line.strip())
     ended = f"its runner ended with exit code {runner.exit_code}" if is_begun else "its runner did not start"
-    return Judgement(_E, PlaceEnding.KILLED if is_begun else PlaceEnding.UNSTARTED, f"{ended}: {said}".rstrip(": "))
+    return PlaceStatus(_E, PlaceEnding.KILLED if is_begun else PlaceEnding.UNSTARTED, f"{ended}: {said}".rstrip(": "))
 
 
 def _say(words: str, reason: str, message: str) -> str:

@@ -13,8 +13,8 @@ from prony.plugins.executors.kubernetes_text import (
     KEY_LABEL,
     WAITING,
     WARNINGS,
-    JobState,
-    PodState,
+    KubernetesJob,
+    KubernetesPod,
     explain_refusal,
     judge_absent,
     judge_pod,
@@ -36,7 +36,7 @@ def containers(runner: dict[str, Any], keeper: dict[str, Any] | None = None) -> 
     return [{"name": "runner", "state": runner}, {"name": "keeper", "state": RUNNING if keeper is None else keeper}]
 
 
-def read_pod(**status: Any) -> PodState:
+def read_pod(**status: Any) -> KubernetesPod:
     return read_objects([pod(**status)])[1][KEY]
 
 
@@ -138,16 +138,21 @@ def test_the_files_are_the_first_witness(
 @pytest.mark.parametrize(
     ("job", "warning", "phase", "words"),
     [
-        (JobState(KEY), None, PlacePhase.QUEUED, ""),
-        (JobState(KEY, is_suspended=True), None, PlacePhase.QUEUED, "suspended"),
-        (JobState(KEY), ("FailedCreate", "forbidden: exceeded quota: q"), PlacePhase.QUEUED, "the quota of the name"),
-        (JobState(KEY), ("FailedCreate", "violates PodSecurity"), PlacePhase.HELD, "the cluster refuses its pod"),
-        (JobState(KEY, failed="DeadlineExceeded"), None, PlacePhase.ENDED, "it ran longer than it may"),
-        (JobState(KEY, failed="BackoffLimitExceeded"), None, PlacePhase.ENDED, "its pod was deleted"),
+        (KubernetesJob(KEY), None, PlacePhase.QUEUED, ""),
+        (KubernetesJob(KEY, is_suspended=True), None, PlacePhase.QUEUED, "suspended"),
+        (
+            KubernetesJob(KEY),
+            ("FailedCreate", "forbidden: exceeded quota: q"),
+            PlacePhase.QUEUED,
+            "the quota of the name",
+        ),
+        (KubernetesJob(KEY), ("FailedCreate", "violates PodSecurity"), PlacePhase.HELD, "the cluster refuses its pod"),
+        (KubernetesJob(KEY, failed="DeadlineExceeded"), None, PlacePhase.ENDED, "it ran longer than it may"),
+        (KubernetesJob(KEY, failed="BackoffLimitExceeded"), None, PlacePhase.ENDED, "its pod was deleted"),
     ],
 )
 def test_a_job_without_a_pod_says_why(
-    job: JobState, warning: tuple[str, str] | None, phase: PlacePhase, words: str
+    job: KubernetesJob, warning: tuple[str, str] | None, phase: PlacePhase, words: str
 ) -> None:
     seen = judge_absent(job, warning)
     assert seen.phase is phase
