@@ -38,7 +38,7 @@ from prony.plugins.executors.kubernetes_text import (
 from prony.ports.executor import ExecutorSite, Interpreter
 
 _FILES_S = 5.0  # what reads a pod's files runs on the node that measures
-_WARNINGS_S = 10.0
+_WARNINGS_S = 10.0  # a pod that is made just now has nothing to say yet
 _AT_ONCE = 8
 _NAMED_KEYS = 50
 _STOP_S = 30
@@ -49,7 +49,7 @@ _RIGHTS = (
     "delete jobs.batch",
     "list pods",
     "get pods",
-    "create pods/exec",
+    "create pods --subresource=exec",
     "create secrets",
     "list events",
 )
@@ -86,6 +86,7 @@ class KubernetesExecutor:
         self._pod_names: dict[str, str] = {}
         self._warnings: dict[str, tuple[str, str]] = {}
         self._warned_s = float("-inf")
+        self._silent_s: float | None = None
 
     def check(self) -> list[CheckLine]:
         """Look at the cluster and at what this user may do in the namespace."""
@@ -176,11 +177,15 @@ class KubernetesExecutor:
         return read_objects(self._kubectl.read("jobs.batch,pods", f"--selector={selector}"))
 
     def _ask_warnings(self, jobs: Mapping[str, KubernetesJob], pods: Mapping[str, KubernetesPod]) -> None:
-        """Read the cluster's warnings where something does not start and says not why."""
+        """Read the cluster's warnings where something does not start for a while and says not why."""
         silent = any(key not in pods for key in jobs)
         silent = silent or any(judge_pod(pod, None) == PlaceStatus(PlacePhase.STARTING) for pod in pods.values())
+        if not silent:
+            self._silent_s = None
+            return
         now_s = self._now_s()
-        if silent and now_s - self._warned_s >= _WARNINGS_S:
+        self._silent_s = now_s if self._silent_s is None else self._silent_s
+        if now_s - self._silent_s >= _WARNINGS_S and now_s - self._warned_s >= _WARNINGS_S:
             self._warned_s = now_s
             self._warnings = read_warnings(self._kubectl.read("events", "--field-selector=type=Warning"))
 
@@ -194,7 +199,7 @@ class KubernetesExecutor:
                 self._pod_names[key], offset = pod.name, 0
             seen_s, before = self._files.get(key, (float("-inf"), FolderStatus(frozenset())))
             is_over = pod.container(RUNNER).state == "terminated"
-            if not is_over and before.has("begun") and self._now_s() - seen_s < _FILES_S:
+            if not is_over and offset and self._now_s() - seen_s < _FILES_S:  # its first event is not waited for
                 return FolderStatus(before.flags, offset=offset)
             try:
                 status = self._folders(pod).look({key: offset})[key]
@@ -232,12 +237,12 @@ class KubernetesExecutor:
     def _judge(
         self, handle: Handle, job: KubernetesJob | None, pod: KubernetesPod | None, status: FolderStatus | None
     ) -> PlaceStatus:
+        # A cluster does not lose a Job: somebody deleted it, and its pod goes a moment later.
+        if job is None and handle.native_id and (pod is None or pod.is_deleted):
+            return PlaceStatus(PlacePhase.ENDED, PlaceEnding.CANCELLED, "its Job was deleted")
         if pod is None:
             if job is not None:
                 return judge_absent(job, self._warnings.get(job.key))
-            # A cluster does not lose a Job: somebody deleted it.
-            if handle.native_id:
-                return PlaceStatus(PlacePhase.ENDED, PlaceEnding.CANCELLED, "its Job was deleted")
             return PlaceStatus(PlacePhase.LOST, None, "the cluster knows no such Job")
         if status is None:
             return self._judge_pod(pod) or PlaceStatus(PlacePhase.STARTING)

@@ -122,16 +122,19 @@ class KubernetesJob:
 
 
 def read_objects(items: Iterable[Mapping[str, Any]]) -> tuple[dict[str, KubernetesJob], dict[str, KubernetesPod]]:
-    """Return Jobs and pods of a list, by key; of several pods of a Job the newest."""
+    """Return Jobs and pods of a list, by key. A Job on its way out is none.
+
+    Of several pods of a Job the oldest counts: a cluster may start another in place of one that is being deleted.
+    """
     jobs: dict[str, KubernetesJob] = {}
     pods: dict[str, KubernetesPod] = {}
     for item in items:
         key = item["metadata"].get("labels", {}).get(KEY_LABEL, "")
-        if item["kind"] == "Job":
+        if item["kind"] == "Job" and "deletionTimestamp" not in item["metadata"]:
             jobs[key] = _read_job(key, item)
         elif item["kind"] == "Pod":
             pod = _read_pod(key, item)
-            if key not in pods or pod.created_at >= pods[key].created_at:
+            if key not in pods or pod.created_at < pods[key].created_at:
                 pods[key] = pod
     return jobs, pods
 
@@ -180,12 +183,12 @@ def _condition(item: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
 
 
 def read_warnings(items: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
-    """Return reason and message of the newest warning about each object, by the object's name."""
+    """Return reason and message of the newest warning that keeps something from starting, by the object's name."""
     found: dict[str, tuple[str, str, str]] = {}
     for item in items:
         name = item.get("involvedObject", {}).get("name", "")
         at = item.get("lastTimestamp") or item.get("eventTime") or ""
-        if item.get("type") == "Warning" and (name not in found or at >= found[name][0]):
+        if item.get("reason") in WARNINGS and (name not in found or at >= found[name][0]):
             found[name] = at, item.get("reason", ""), item.get("message", "")
     return {name: (reason, message) for name, (_, reason, message) in found.items()}
 

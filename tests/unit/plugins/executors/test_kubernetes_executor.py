@@ -136,10 +136,10 @@ def test_a_check_names_each_right_that_is_missing_with_the_command(cluster: Clus
     cluster.answer("/version", gitVersion="v1.20.2")
     cluster.answer("can-i", text="yes")
     assert [line.status for line in cluster.executor(cpus=2, memory="4Gi").check()] == ["ok"] * 4
-    cluster.answer("pods/exec", 1, "no")
+    cluster.answer("subresource=exec", 1, "no")
     lines = {line.title: line for line in cluster.executor().check()}
-    assert lines["may create pods/exec"].status == "failed"
-    assert lines["may create pods/exec"].value.endswith("auth can-i create pods/exec")
+    assert lines["may create pods --subresource=exec"].status == "failed"
+    assert lines["may create pods --subresource=exec"].value.endswith("auth can-i create pods --subresource=exec")
     assert lines["share"].status == "warn"
     cluster.answer("/version", 1, 'error: context "mine" does not exist')
     (line,) = cluster.executor().check()

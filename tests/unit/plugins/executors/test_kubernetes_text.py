@@ -40,11 +40,11 @@ def read_pod(**status: Any) -> KubernetesPod:
     return read_objects([pod(**status)])[1][KEY]
 
 
-def test_of_several_pods_of_a_job_the_newest_counts() -> None:
-    older, newer = pod(phase="Failed"), pod(phase="Pending")
+def test_of_several_pods_of_a_job_the_oldest_counts_which_is_being_deleted() -> None:
+    older, newer = pod(phase="Running"), pod(phase="Pending")
     newer["metadata"] = newer["metadata"] | {"name": "new", "creationTimestamp": "2026-11-18T05:00:00Z"}
     jobs, pods = read_objects([newer, older, {"kind": "Job", "metadata": {"labels": {KEY_LABEL: KEY}}, "spec": {}}])
-    assert (list(jobs), pods[KEY].name, pods[KEY].phase) == ([KEY], "new", "Pending")
+    assert (list(jobs), pods[KEY].name, pods[KEY].phase) == ([KEY], f"{KEY}-x1", "Running")
 
 
 @pytest.mark.parametrize("reason", [name for name, (phase, _) in WAITING.items() if phase is PlacePhase.HELD])
@@ -159,11 +159,17 @@ def test_a_job_without_a_pod_says_why(
     assert words in seen.reason
 
 
-def test_the_newest_warning_about_an_object_counts() -> None:
-    def event(at: str, reason: str, kind: str = "Warning") -> dict[str, Any]:
-        return {"type": kind, "reason": reason, "message": at, "lastTimestamp": at, "involvedObject": {"name": "p"}}
+def test_the_newest_warning_that_keeps_an_object_from_starting_counts() -> None:
+    def event(at: str, reason: str) -> dict[str, Any]:
+        return {
+            "type": "Warning",
+            "reason": reason,
+            "message": at,
+            "lastTimestamp": at,
+            "involvedObject": {"name": "p"},
+        }
 
-    told = read_warnings([event("2", "FailedMount"), event("1", "FailedScheduling"), event("3", "Pulled", "Normal")])
+    told = read_warnings([event("2", "FailedMount"), event("1", "FailedScheduling"), event("3", "MissingClusterDNS")])
     assert told == {"p": ("FailedMount", "2")}
 
 
