@@ -35,11 +35,20 @@ for line in (here / "answers").read_text().splitlines():
 """
 
 
+class MovedClock(SystemClock):
+    """A clock that a test moves on."""
+
+    seconds = 0.0
+
+    def monotonic_ns(self) -> int:
+        return int(self.seconds * 1e9)
+
+
 class Cluster:
     """A folder with a kubectl and its answers."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder, self.clock = folder, MovedClock()
         folder.mkdir()
         (folder / "kubectl").write_text(_KUBECTL)
         (folder / "kubectl").chmod(0o755)
@@ -60,7 +69,7 @@ class Cluster:
     def executor(self, **options: Any) -> KubernetesExecutor:
         given = {"image": "i", "kubectl": str(self.folder / "kubectl"), "context": "mine", "namespace": "bench"}
         target = Target(name="k8s", kind="kubernetes", options=given | options)
-        return KubernetesExecutor(target, ExecutorSite(folder=self.folder, clock=SystemClock()))
+        return KubernetesExecutor(target, ExecutorSite(folder=self.folder, clock=self.clock))
 
 
 @pytest.fixture
@@ -111,13 +120,15 @@ def test_all_jobs_are_asked_for_at_once_and_warnings_only_where_one_is_silent(cl
     about = {"name": KEY}
     warning = {"type": "Warning", "reason": "FailedCreate", "message": "exceeded quota: q", "involvedObject": about}
     cluster.answer("events", items=[warning])
+    assert executor.look([Handle(key=KEY)], {})[0].reason == ""
     for _ in range(3):
+        cluster.clock.seconds += 10 / 3 + 4
         (one,) = executor.look([Handle(key=KEY)], {})
     assert (one.phase, one.reason) == (
         PlacePhase.QUEUED,
         "the quota of the namespace is used up (FailedCreate): exceeded quota: q",
     )
-    assert sum("events" in call for call in cluster.calls) == 1
+    assert sum("events" in call for call in cluster.calls) == 1, "asked after ten seconds, and not soon again"
 
 
 def test_what_waits_is_deleted_with_all_that_it_owns(cluster: Cluster) -> None:
