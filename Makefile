@@ -1,6 +1,6 @@
 # make demo   set up and run the main job end to end        make check  format, lint, types, contracts, tests
 # make test   set up, bring torch and servers, test all     make bench  the figures of docs/performance.md
-# make coverage   test all, and measure what the tests reach
+# make coverage   test all, and measure what the tests reach   make test-clusters  on a Kubernetes that is built here
 # make ui     build the web pages (Node.js 20.19 or newer)  make screenshots  pictures of every page into docs/images
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
