@@ -29,7 +29,7 @@ IMAGE = "prony.test/host:1"
 NAMESPACE = "bench"
 ROLE = Path(__file__).parents[2] / "deploy" / "kubernetes" / "role.yaml"
 _PAUSE = "prony.test/pause:1"
-_READY_S = 180.0
+_READY_S, _STOP_S = 180.0, 30.0
 _NETWORK = "10.97.19.0/24"
 _PROGRAMS = (
     "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl", "containerd", "ctr",
@@ -197,6 +197,11 @@ class Kubernetes:
             f"--cert-dir={self.folder}/certificates", "--runtime-cgroups=/", "--kubelet-cgroups=/",
         )  # fmt: skip
 
+    def _wait_without_pods(self) -> None:
+        deadline = time.monotonic() + _STOP_S
+        while self._ctr("containers", "list", "--quiet").split() and time.monotonic() < deadline:
+            time.sleep(0.2)
+
     def _start(self, program: str, *options: str) -> None:
         path = f"{self.build}/bin:{os.environ['PATH']}"
         with (self.folder / "log" / f"{program}.out").open("ab") as log:
@@ -249,7 +254,9 @@ class Kubernetes:
     def stop(self) -> None:
         """End everything, pods first, and leave neither mounts nor a network behind."""
         if "kubelet" in self.daemons:
-            self.run("delete", "jobs,pods", "--all", "--force", "--grace-period=0", "--wait=false")
+            # While the kubelet lives, it takes their networks down as well.
+            self.run("delete", "jobs,pods", "--all", "--grace-period=1", "--timeout=30s")
+            self._wait_without_pods()
             self.daemons["kubelet"].kill()
             self.daemons["kubelet"].wait()
             for name in self._ctr("tasks", "list", "--quiet").split():
