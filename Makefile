@@ -1,6 +1,6 @@
 # make demo   set up and run the main job end to end        make check  format, lint, types, contracts, tests
 # make test   set up, bring torch and servers, test all     make bench  the figures of docs/performance.md
-# make coverage   test all, and measure what the tests reach
+# make coverage   test all, and measure what the tests reach   make test-clusters  on a Kubernetes that is built here
 # make ui     build the web pages (Node.js 20.19 or newer)  make screenshots  the pictures of the documentation
 # make docs   build the documentation into the package      make wheel  the package, with web pages and documentation
 
@@ -27,7 +27,7 @@ UI_SOURCES := $(shell find ui/src ui/public -type f 2>/dev/null) ui/index.html u
 HELP := src/prony/app/help
 HELP_SOURCES := $(shell find docs tools/help_site -type f -not -name '*.pyc' 2>/dev/null) mkdocs.yml README.md CONTRIBUTING.md CHANGELOG.md
 
-.PHONY: setup demo test extras coverage test-busy test-slow check format lint types contracts bench bench-peers torch servers vllm clean
+.PHONY: setup demo test extras coverage test-busy test-slow test-clusters check format lint types contracts bench bench-peers torch servers vllm clean
 .PHONY: ui ui-types ui-check screenshots docs wheel
 
 setup: $(DEV) $(SITE)/.built
@@ -116,6 +116,14 @@ coverage: setup extras
 # and does not find is told and skipped.
 test-slow: setup extras
 	PRONY_TEST_THOROUGH=1 $(PYTEST) -m "slow or hypothesis or scaled"
+
+# The executors against a real Kubernetes, which is built here once from Debian's source: Debian 12, as root, and about
+# 15 minutes of CPU time the first time. Schemas of other releases come with a package.
+test-clusters: setup
+	sh tests/clusters/build_kubernetes.sh
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check kubernetes-validate
+	PRONY_TEST_REQUIRES=kubernetes $(BIN)/python -m pytest -n 0 -m clusters tests/contract/test_executors.py
+	$(BIN)/python -m pytest -n 0 tests/unit/plugins/executors
 
 check: format lint types contracts ui-check test
 

@@ -284,7 +284,7 @@ def test_every_limit_on_disturbance_is_on_the_page() -> None:
 # Targets
 
 
-@pytest.mark.parametrize(("kind", "name"), [("ssh", "ssh"), ("slurm", "slurm")])
+@pytest.mark.parametrize(("kind", "name"), [("ssh", "ssh"), ("slurm", "slurm"), ("kubernetes", "kubernetes")])
 def test_the_page_of_a_target_has_a_line_for_each_option(kind: str, name: str) -> None:
     from prony.ports import plugins
 

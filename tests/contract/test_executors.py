@@ -1,4 +1,4 @@
-"""What every executor must do, asked of this machine, of a real sshd and of a real Slurm with two nodes."""
+"""What every executor must do, asked of this machine, a real sshd, a real Slurm and a real Kubernetes."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import pytest
 
 from prony.app.maintain_targets import check_target_lines, install_prony, interpreter_here
 from prony.errors import AccessError, CapacityError, InputError, TransportError
+from prony.model.result import Result
 from prony.model.target import Handle, Observation, OptionValue, Payload, PlaceEnding, PlacePhase, Target
 from prony.ports import plugins
 from prony.ports.clock import SystemClock
@@ -27,9 +28,11 @@ from prony.runner.job_folder import write_job_folder
 from prony.store.home import Home
 from prony.store.lock import try_file_lock
 from servers.binaries import AbsentError
+from servers.kubernetes import IMAGE, NAMESPACE, Kubernetes, kubernetes_cluster
 from servers.needs import lack
 from servers.slurm import Slurm, slurm_cluster
 from servers.sshd import Sshd, sshd_server
+from servers.waiting import wait_for as wait_until
 
 _PATIENCE_S = 90.0
 _SHORT = """\
@@ -67,8 +70,44 @@ def slurm(place: Path) -> Iterator[Slurm]:
         yield cluster
 
 
+@pytest.fixture(scope="session")
+def kubernetes_server() -> Iterator[Kubernetes]:
+    """One for all tests: it takes longer to start than any of them."""
+    with ExitStack() as block:
+        folder = Path(block.enter_context(tempfile.TemporaryDirectory(prefix="k", ignore_cleanup_errors=True)))
+        try:
+            cluster = block.enter_context(kubernetes_cluster(folder))
+        except AbsentError as exc:
+            lack("kubernetes", str(exc))
+        yield cluster
+
+
+@pytest.fixture
+def kubernetes(kubernetes_server: Kubernetes) -> Iterator[Kubernetes]:
+    """A cluster in which nothing is left of another test."""
+    yield kubernetes_server
+    if kubernetes_server.names():
+        kubernetes_server.run("delete", "jobs,pods", "--all", "--wait=false", "--grace-period=1")
+        wait_until(lambda: kubernetes_server.names() == [], "nothing is left there")
+
+
+def kubernetes_options(cluster: Kubernetes, folder: Path) -> dict[str, OptionValue]:
+    """Return the options of a target there, whose pods have this machine's Python and the folder of the test."""
+    return {
+        "kubectl": cluster.kubectl,
+        "kubeconfig": str(cluster.user),
+        "namespace": NAMESPACE,
+        "image": IMAGE,
+        "pull_policy": "Never",
+        "python": sys.executable,
+        "mounts": (*cluster.mounts, f"host/{folder.parent}:{folder.parent}"),
+    }
+
+
 def target_options(kind: str, request: pytest.FixtureRequest, folder: Path) -> dict[str, OptionValue]:
     """Return the options of a target of a kind, in a folder of its own, with a server that was started for it."""
+    if kind == "kubernetes":
+        return kubernetes_options(request.getfixturevalue("kubernetes"), folder)
     options: dict[str, OptionValue] = {"prefix": str(folder), "python": sys.executable}
     if kind != "slurm":
         options["lock"] = str(folder / "lock")
@@ -85,11 +124,31 @@ def make_executor(kind: str, options: dict[str, OptionValue], place: Path) -> Ex
     return made
 
 
-@pytest.fixture(params=["local", "ssh", "slurm"])
-def executor(request: pytest.FixtureRequest, place: Path, tmp_path: Path) -> Iterator[Executor]:
-    made = make_executor(request.param, target_options(request.param, request, tmp_path / "there"), place)
+KINDS = ["local", "ssh", "slurm", pytest.param("kubernetes", marks=pytest.mark.clusters)]
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    named: str = request.param
+    return named
+
+
+@pytest.fixture
+def left_there(request: pytest.FixtureRequest, kind: str, tmp_path: Path) -> Callable[[], list[str]]:
+    """Return a way to ask which runs still lie at the target."""
+    if kind == "kubernetes":
+        cluster: Kubernetes = request.getfixturevalue("kubernetes")
+        return lambda: sorted({name.partition("/")[2] for name in cluster.names()})
+    return lambda: sorted(path.name for path in (tmp_path / "there" / "runs").glob("*"))
+
+
+@pytest.fixture
+def executor(
+    request: pytest.FixtureRequest, kind: str, left_there: Callable[[], list[str]], place: Path, tmp_path: Path
+) -> Iterator[Executor]:
+    made = make_executor(kind, target_options(kind, request, tmp_path / "there"), place)
     yield made
-    left = [Handle(key=path.name) for path in (tmp_path / "there" / "runs").glob("prony-*")]
+    left = [Handle(key=name) for name in left_there() if name.startswith("prony-")]
     if left:
         made.end(left)
 
@@ -129,7 +188,7 @@ def is_measuring(seen: Observation) -> bool:
 
 
 def test_a_payload_runs_once_is_ended_and_comes_back_whole(
-    executor: Executor, payload: Callable[..., Payload], tmp_path: Path
+    executor: Executor, left_there: Callable[[], list[str]], payload: Callable[..., Payload], tmp_path: Path
 ) -> None:
     counted, into = tmp_path / "count", tmp_path / "in"
     sent = payload("prony-a-1-00000000", f"sh -c 'echo x >> {counted}; echo speed=1; sleep 0.5'", repeats=1000)
@@ -152,7 +211,7 @@ def test_a_payload_runs_once_is_ended_and_comes_back_whole(
     assert executor.fetch(handle, into) is True
     assert '"partial"' in (into / "result" / "exp-001" / "result.json").read_text()
     executor.end([handle])
-    assert list((tmp_path / "there" / "runs").iterdir()) == []
+    wait_until(lambda: left_there() == [], "nothing is left there")  # a cluster deletes a moment later
     executor.end([handle])  # what is gone already is no fault
     assert counted.read_text() == ran
 
@@ -163,24 +222,26 @@ def _damage(result: Path) -> None:
     (result / "result.json").write_text("half")
 
 
-def test_a_check_leaves_nothing_and_says_what_there_is(executor: Executor, tmp_path: Path) -> None:
+def test_a_check_leaves_nothing_and_says_what_there_is(
+    executor: Executor, left_there: Callable[[], list[str]], tmp_path: Path
+) -> None:
     lines = {line.title: line for line in executor.check()}
-    assert {line.status for line in lines.values()} == {"ok"}
+    assert "failed" not in {line.status for line in lines.values()}
     assert "Prony" in lines["runner"].value
+    assert left_there() == []
     assert not (tmp_path / "there" / "runs").exists()
 
 
 def test_a_runner_that_cannot_start_is_told_with_its_words(
-    request: pytest.FixtureRequest, place: Path, payload: Callable[..., Payload], tmp_path: Path
+    request: pytest.FixtureRequest, kind: str, place: Path, payload: Callable[..., Payload], tmp_path: Path
 ) -> None:
-    for kind in ("local", "ssh", "slurm"):
-        options = target_options(kind, request, tmp_path / kind) | {"python": "/bin/false-python"}
-        executor = make_executor(kind, options, place)
-        handle = executor.submit(payload(f"prony-{kind}-1-00000000"))
-        seen = wait_for(executor, handle, has_ended)
-        assert seen.ending is PlaceEnding.UNSTARTED
-        assert "/bin/false-python" in seen.reason
-        executor.end([handle])
+    options = target_options(kind, request, tmp_path / kind) | {"python": "/bin/false-python"}
+    executor = make_executor(kind, options, place)
+    handle = executor.submit(payload(f"prony-{kind}-1-00000000"))
+    seen = wait_for(executor, handle, has_ended)
+    assert seen.ending is PlaceEnding.UNSTARTED
+    assert "/bin/false-python" in seen.reason
+    executor.end([handle])
 
 
 # SSH alone
@@ -470,3 +531,191 @@ def test_prony_itself_is_installed_and_proves_its_target(
     assert len(said) == 1
     lines = check_target_lines(target, Home(prony_home))
     assert [line.status for line in lines if line.title in ("runner", "job")] == ["ok", "ok"]
+
+
+# Kubernetes alone
+
+
+def kubernetes_executor(request: pytest.FixtureRequest, place: Path, tmp_path: Path, **more: OptionValue) -> Executor:
+    return make_executor("kubernetes", target_options("kubernetes", request, tmp_path / "there") | more, place)
+
+
+@pytest.mark.clusters
+def test_a_cluster_proves_itself_by_a_job_with_the_rights_that_prony_ships(
+    request: pytest.FixtureRequest, tmp_path: Path, prony_home: Path
+) -> None:
+    options = target_options("kubernetes", request, tmp_path / "there") | {"cpus": 1, "memory": "1Gi"}
+    lines = check_target_lines(Target(name="k8s", kind="kubernetes", options=options), Home(prony_home))
+    assert [(line.title, line.status) for line in lines] == [
+        ("cluster", "ok"),
+        ("rights", "ok"),
+        ("share", "ok"),
+        ("runner", "ok"),
+        ("job", "ok"),
+    ]
+
+
+@pytest.mark.clusters
+def test_what_a_person_must_mend_is_held_and_what_fits_nowhere_waits(
+    request: pytest.FixtureRequest,
+    kubernetes: Kubernetes,
+    place: Path,
+    payload: Callable[..., Payload],
+    tmp_path: Path,
+) -> None:
+    executor = kubernetes_executor(request, place, tmp_path, image="prony.test/other:1")
+    handle = executor.submit(payload("prony-image-1-00000000"))
+    seen = wait_for(executor, handle, lambda one: one.phase is PlacePhase.HELD)
+    assert seen.reason.startswith("the image is not on the node, and may not be pulled (ErrImageNeverPull): ")
+    executor.end([handle])
+    seen = wait_for(executor, handle, has_ended)
+    assert (seen.phase, seen.ending) == (PlacePhase.ENDED, PlaceEnding.CANCELLED)
+    choosy = kubernetes_executor(request, place, tmp_path, node_selector=("disk=fast",))
+    handle = choosy.submit(payload("prony-choosy-1-00000000"))
+    seen = wait_for(choosy, handle, lambda one: bool(one.reason))
+    assert seen.phase is PlacePhase.QUEUED
+    assert seen.reason.startswith("no node fits or is free (Unschedulable): 0/1 nodes are available")
+    choosy.end([handle])
+    wait_until(lambda: kubernetes.names() == [], "nothing is left there")
+
+
+@pytest.mark.clusters
+def test_a_pod_that_is_deleted_makes_room_and_its_job_goes_with_all_it_owns(
+    request: pytest.FixtureRequest,
+    kubernetes: Kubernetes,
+    place: Path,
+    payload: Callable[..., Payload],
+    tmp_path: Path,
+) -> None:
+    executor = kubernetes_executor(request, place, tmp_path)
+    handle = executor.submit(payload("prony-gone-1-00000000", "sleep 1000"))
+    wait_for(executor, handle, is_measuring)
+    (pod,) = kubernetes.names("pods")
+    kubernetes.run("delete", pod, "--wait=false")
+    seen = wait_for(executor, handle, has_ended)
+    assert (seen.ending, seen.reason) == (PlaceEnding.PREEMPTED, "its pod was deleted")
+    assert executor.fetch(handle, tmp_path / "in") is False
+    executor.end([handle])
+    wait_until(lambda: kubernetes.names() == [], "nothing is left there")
+
+
+@pytest.mark.clusters
+def test_a_quota_of_cpu_is_seen_in_the_result(
+    request: pytest.FixtureRequest,
+    kubernetes: Kubernetes,
+    place: Path,
+    payload: Callable[..., Payload],
+    tmp_path: Path,
+) -> None:
+    executor = kubernetes_executor(request, place, tmp_path, cpus=1, memory="2Gi")
+    gate, over = tmp_path / "gate", tmp_path / "over"
+    busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
+    script = f"until [ -e {gate} ]; do sleep 0.1; done; {busy}; touch {over}; echo speed=1"
+    handle = executor.submit(payload("prony-quota-1-00000000", f"sh -c '{script}'"))
+    wait_for(executor, handle, is_measuring)
+    (pod,) = kubernetes.names("pods")
+    kubernetes.limit_cpu(pod, 5_000)
+    gate.touch()
+    wait_until(over.exists, "the work to be done")
+    kubernetes.limit_cpu(pod, 100_000)
+    assert wait_for(executor, handle, has_ended).ending is PlaceEnding.DONE
+    assert executor.fetch(handle, tmp_path / "in") is True
+    result = Result.read_json((tmp_path / "in" / "result" / "exp-001" / "result.json").read_text())
+    assert [(one.noise.quota_throttled_ms or 0.0) > 0 for one in result.repetitions] == [True]
+    executor.end([handle])
+
+
+@pytest.mark.clusters
+def test_a_runner_that_is_killed_leaves_what_it_measured_with_the_keeper(
+    request: pytest.FixtureRequest,
+    kubernetes: Kubernetes,
+    place: Path,
+    payload: Callable[..., Payload],
+    tmp_path: Path,
+) -> None:
+    executor = kubernetes_executor(request, place, tmp_path)
+    handle = executor.submit(payload("prony-kill-1-00000000", "sleep 1000"))
+    wait_for(executor, handle, is_measuring)
+    (pod,) = kubernetes.names("pods")
+    kubernetes.run("exec", pod, "--container=runner", "--", "/bin/sh", "-c", "pkill -KILL -f 'prony exec --folder'")
+    seen = wait_for(executor, handle, has_ended)
+    assert seen.ending is PlaceEnding.KILLED
+    assert seen.reason.startswith("its runner ended with exit code 137")
+    assert executor.fetch(handle, tmp_path / "in") is False
+    assert '"partial"' in (tmp_path / "in" / "result" / "exp-001" / "result.json").read_text()
+    executor.end([handle])
+
+
+@pytest.mark.clusters
+def test_a_submission_that_was_cut_is_found_by_its_key_and_runs_once(
+    request: pytest.FixtureRequest,
+    kubernetes: Kubernetes,
+    place: Path,
+    payload: Callable[..., Payload],
+    tmp_path: Path,
+) -> None:
+    cut = tmp_path / "kubectl"
+    refusal = 'case "$*" in *secrets*) echo "Unable to connect" >&2; exit 1;; esac'
+    cut.write_text(f'#!/bin/sh\n{refusal}\nexec {kubernetes.kubectl} "$@"\n')
+    cut.chmod(0o755)
+    counted = tmp_path / "count"
+    sent = payload("prony-cut-1-00000000", f"sh -c 'echo x >> {counted}; echo speed=1'")
+    with pytest.raises(TransportError, match="is not reached"):
+        kubernetes_executor(request, place, tmp_path, kubectl=str(cut)).submit(sent)
+    executor = kubernetes_executor(request, place, tmp_path)
+    handle = executor.submit(sent)
+    assert executor.submit(sent).native_id == handle.native_id
+    assert wait_for(executor, handle, has_ended).ending is PlaceEnding.DONE
+    assert counted.read_text() == "x\n"
+    executor.end([handle])
+
+
+@pytest.mark.clusters
+def test_a_run_goes_on_while_the_api_is_away(
+    request: pytest.FixtureRequest,
+    kubernetes: Kubernetes,
+    place: Path,
+    payload: Callable[..., Payload],
+    tmp_path: Path,
+) -> None:
+    executor = kubernetes_executor(request, place, tmp_path)
+    gate = tmp_path / "gate"
+    handle = executor.submit(payload("prony-away-1-00000000", f"sh -c 'until [ -e {gate} ]; do sleep 0.2; done'"))
+    wait_for(executor, handle, is_measuring)
+    kubernetes.stop_api()
+    with pytest.raises(TransportError, match="is not reached"):
+        executor.look([handle], {})
+    gate.touch()
+    kubernetes.start_api()
+    assert wait_for(executor, handle, has_ended).ending is PlaceEnding.DONE
+    assert executor.fetch(handle, tmp_path / "in") is True
+    executor.end([handle])
+
+
+@pytest.mark.clusters
+def test_who_has_no_rights_is_told_so_with_the_request(
+    request: pytest.FixtureRequest,
+    kubernetes: Kubernetes,
+    place: Path,
+    payload: Callable[..., Payload],
+    tmp_path: Path,
+) -> None:
+    elsewhere = kubernetes_executor(request, place, tmp_path, namespace="kube-system")
+    with pytest.raises(AccessError, match="forbids it") as caught:
+        elsewhere.submit(payload("prony-no-1-00000000"))
+    assert "/namespaces/kube-system/jobs" in caught.value.hint
+    assert {line.title for line in elsewhere.check() if line.status == "failed"} >= {"may create jobs.batch"}
+
+
+@pytest.mark.clusters
+def test_what_was_measured_before_the_wall_time_is_kept_there_too(
+    request: pytest.FixtureRequest, place: Path, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    executor = kubernetes_executor(request, place, tmp_path, minutes=1)
+    handle = executor.submit(payload("prony-time-1-00000000", "sh -c 'echo speed=1; sleep 1'", repeats=600))
+    assert wait_for(executor, handle, has_ended, within_s=240).ending is PlaceEnding.DONE
+    assert executor.fetch(handle, tmp_path / "in") is True
+    result = (tmp_path / "in" / "result" / "exp-001" / "result.json").read_text()
+    assert '"partial"' in result
+    assert result.count('"started_at"') > 2
+    executor.end([handle])

@@ -16,6 +16,8 @@ HOW = {
     "chromium": "apt-get install chromium",
     "docs": "make docs",
     "grpc": "pip install grpcio grpcio-health-checking",
+    "kubernetes": "make test-clusters builds it, on Debian 12 as root",
+    "kubernetes_validate": "pip install kubernetes-validate",
     "llama-server": "make servers",
     "llamacpp": "make servers",
     "mpirun": "apt-get install openmpi-bin",

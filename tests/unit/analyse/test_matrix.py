@@ -120,7 +120,7 @@ def test_watts_are_those_of_measured_energy() -> None:
 def test_a_missing_counter_is_told_of_the_cells_that_lack_it() -> None:
     entries = [model_entry(0, runs(FAST), engine="a", energy=50.0), model_entry(1, runs(SLOW), engine="b")]
     (note,) = (one for one in report(*entries, price=1.0).notes if "energy counter" in one)
-    assert note == "vm × b: no energy counter here."
+    assert note == "vm × b: no energy counter on this machine."
 
 
 def test_the_front_may_be_against_the_energy_of_one_item() -> None:

@@ -197,7 +197,7 @@ def test_an_agent_of_an_older_prony_gets_nothing_that_needs_a_program_it_does_no
     old = Capabilities(facts=FACTS | {"kinds": ("service", "script")}, version="0.3.1")
     lacking = lacks(service(service="redis"), old.facts, old.reason_for)
     assert [lack.fact for lack in lacking] == ["service"]
-    assert "does not tell" in lacking[0].reason
+    assert "does not report" in lacking[0].reason
     assert "0.3.1" in lacking[0].reason
     assert told(service(endpoint="http://127.0.0.1:1", driver="http"), dict(old.facts)) == []
     assert told(script(), dict(old.facts)) == []

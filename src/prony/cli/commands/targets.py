@@ -21,6 +21,7 @@ _ACTIONS = {
     "clean": "stop and remove leftovers that no experiment of this home needs",
     "remove": "remove a target from targets.toml",
 }
+_NAMED = ("kind", "ssh", "prefix", "python", "partition", "account", "context", "namespace", "image")
 # What a server can be asked too: where its stand-in agents go.
 _SERVED = ("list", "show")
 SERVED = ("NAME", "KIND", "AGENT", "STATE", "SLOTS", "THERE NOW")
@@ -55,7 +56,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--kind", required=True, metavar="KIND", help="kind of target: local, ssh or slurm")
+    parser.add_argument("--kind", required=True, metavar="KIND", help="kind of target: local, ssh, slurm or kubernetes")
     parser.add_argument("--ssh", metavar="HOST", help="a host from ~/.ssh/config, or user@host")
     parser.add_argument("--prefix", metavar="DIR", help="Prony's folder on the target (~/prony)")
     parser.add_argument(
@@ -63,6 +64,9 @@ def _add_options(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--partition", metavar="NAME", help="of Slurm")
     parser.add_argument("--account", metavar="NAME", help="of Slurm")
+    parser.add_argument("--context", metavar="NAME", help="of the kubeconfig; default: the current one")
+    parser.add_argument("--namespace", metavar="NAME", help="of Kubernetes; default: default")
+    parser.add_argument("--image", metavar="IMAGE", help="the image that has Prony, for Kubernetes")
     parser.add_argument(
         "--set", action="append", default=[], metavar="OPTION=VALUE", help="any other option of this kind; repeatable"
     )
@@ -139,7 +143,7 @@ def _list(options: Namespace, home: Home) -> int:
 
 
 def _where(options: dict[str, OptionValue]) -> str:
-    words = [str(options[name]) for name in ("ssh", "partition", "prefix") if options.get(name)]
+    words = [str(options[name]) for name in ("ssh", "partition", "prefix", "context", "namespace") if options.get(name)]
     return " ".join(words) or "this machine"
 
 
@@ -147,7 +151,7 @@ def _add(options: Namespace, home: Home) -> int:
     from prony.app.targets import add_target, targets_path
     from prony.cli.output import print_answer
 
-    named = {name: getattr(options, name) for name in ("kind", "ssh", "prefix", "python", "partition", "account")}
+    named = {name: getattr(options, name) for name in _NAMED}
     written = {name: value for name, value in named.items() if value is not None} | _settings(options.set)
     target = add_target(home, options.name, written)
     next_step = f"prony targets check {target.name} checks it"

@@ -85,7 +85,7 @@ cd "$prefix/runs" 2>/dev/null || { echo; exit 0; }
 while read -r key offset; do
   if [ ! -d "$key" ]; then echo "$key absent 0"; continue; fi
   flags=present
-  for one in begun waiting DONE result; do [ -e "$key/$one" ] && flags="$flags,$one"; done
+  for one in begun waiting DONE result fetched; do [ -e "$key/$one" ] && flags="$flags,$one"; done
   for one in "$key"/pid.*; do [ -f "$one" ] && flags="$flags,started"; done
   alive "$key" && flags="$flags,alive"
   [ -e "$key/DONE" ] && grep -q '"stopped": *true' "$key/DONE" && flags="$flags,stopped"

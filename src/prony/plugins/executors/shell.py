@@ -50,6 +50,7 @@ class Shell:
     """This machine's /bin/sh. Values of a script are given by name and never become part of its text."""
 
     host = ""
+    install_hint = "install OpenSSH's client"
 
     def __init__(self, setup: Sequence[str] = ()) -> None:
         self._setup = tuple(setup)
@@ -72,7 +73,7 @@ class Shell:
             except subprocess.TimeoutExpired as exc:
                 raise TransportError(f"no answer from {self.host or 'the shell'} in {timeout_s:g} s") from exc
             except FileNotFoundError as exc:
-                raise TransportError(f"there is no {command[0]} here", hint="install OpenSSH's client") from exc
+                raise TransportError(f"there is no {command[0]} here", hint=self.install_hint) from exc
             errors.seek(0)
             told = errors.read().decode(errors="replace")
             out.seek(0)
