@@ -65,6 +65,13 @@ def test_the_page_tells_just_the_arguments_that_a_command_has(title: str, parser
     assert told(title) == words_of(parser)
 
 
+@pytest.mark.parametrize(("title", "parser"), list(parsers()), ids=lambda one: one if isinstance(one, str) else "")
+def test_the_help_has_no_quotation_mark_left_over_from_the_source(title: str, parser: ArgumentParser) -> None:
+    name = title.split()[1]
+    about = importlib.import_module(f"prony.cli.commands.{COMMANDS[name][0]}").arguments.__doc__ or ""
+    assert not re.search(r'"\s+"', " ".join((about, parser.format_help()))), title
+
+
 def test_there_is_a_section_for_every_command_and_for_no_other() -> None:
     assert re.findall(r"^##+ (prony .*)$", page("commands"), re.MULTILINE) == [title for title, _ in parsers()]
 

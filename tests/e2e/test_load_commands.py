@@ -226,13 +226,16 @@ def check_analysis(home: Path) -> None:
     (curve,) = json.loads(prony("sweep-report", "last", "--slo", "e2e_ms.p99=60000", "--json").stdout)["curves"]
     assert [level["load"] for level in curve["levels"]] == [1, 3]
     assert (curve["noun"], curve["knee"]["state"]) == ("users", "refused")
+    used = []
     for level in curve["levels"]:
         assert level["checks"][0]["key"] == "e2e_ms.p99"
         clues = {clue["series"]: clue for clue in level["bottleneck"]["clues"]}
-        # Redis works in one thread, and a few beside it. The kernel counts in hundredths of a second: of a window that
-        # begins late, on a busy machine, that may be none.
-        assert 0 <= clues["service_cores"]["value"] < 3
+        used.append(clues["service_cores"]["value"])
         assert {"client_cpu_busiest", "cpu_busy"} <= set(clues)
+    # Redis works in one thread, and a few beside it. The kernel counts in hundredths of a second: in a window that
+    # begins late, on a busy machine, one level may have none.
+    assert max(used) > 0
+    assert all(0 <= cores < 3 for cores in used)
     page = home / "sweep.html"
     prony("sweep-report", "last", "--format", "html", "--out", page)
     assert "Throughput against load" in page.read_text()

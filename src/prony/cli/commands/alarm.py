@@ -29,8 +29,8 @@ _HINTS = {
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Get a notification when something goes wrong. Without --server, the alarm is stored in the home, for its "
-    "server."""
+    """Get a notification when something goes wrong. Without --server, the alarm is stored in the home, for its
+    server."""
     actions = add_actions(parser, _ACTIONS, of="alarm")
     adding = actions["add"]
     adding.add_argument("name", metavar="NAME", help="name of the alarm")

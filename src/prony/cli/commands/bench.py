@@ -18,8 +18,8 @@ _WIDEST = 72  # of what was assumed, before the options that change it
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Measure a model without a recipe: Prony chooses an engine and inputs, and prints its assumptions. Two "
-    "models run alternately and are compared. The result is stored like any other experiment."""
+    """Measure a model without a recipe: Prony chooses an engine and inputs, and prints its assumptions. Two
+    models run alternately and are compared. The result is stored like any other experiment."""
     add_bench_options(parser)
     parser.add_argument(
         "--export", action="append", default=[], type=Path, metavar="FILE",

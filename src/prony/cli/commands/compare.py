@@ -12,8 +12,8 @@ _FAILING = ("regression", "inconclusive", "insufficient", "different")
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Compare experiments or jobs with the first one named: the difference, its interval, and what to do if it "
-    "is unclear. Exit code 1 on a regression."""
+    """Compare experiments or jobs with the first one named: the difference, its interval, and what to do if it
+    is unclear. Exit code 1 on a regression."""
     parser.add_argument("names", metavar="ID", nargs="+", help="experiments or jobs; the first is the baseline")
     parser.add_argument("--threshold", metavar="SHARE", default="3%", help="the smallest change that matters (3%%)")
     parser.add_argument("--metric", metavar="KEY", action="append", default=[], help="metric that decides; repeatable")

@@ -16,8 +16,8 @@ _SHAPES = ("quick", "search")
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Measure this machine: memory, matrix products by precision, disk, and each GPU against its published "
-    "peak. The result is stored like any other experiment."""
+    """Measure this machine: memory, matrix products by precision, disk, and each GPU against its published
+    peak. The result is stored like any other experiment."""
     parser.add_argument(
         "--unit", action="append", default=[], metavar="NAME",
         help="cpu, disk, cuda, cuda-1, ...; repeatable (default: all units found)",

@@ -8,8 +8,8 @@ from prony.cli.arguments import add_json
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Describe this device: its fingerprint, its compute units, its software and its GPUs, as each tool reports "
-    "them."""
+    """Describe this device: its fingerprint, its compute units, its software and its GPUs, as each tool reports
+    them."""
     parser.add_argument(
         "--probe", action="store_true", help="try a matrix product on each device in every number format; takes seconds"
     )

@@ -14,8 +14,8 @@ _ALL = "all"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Measure a language model: prefill (pp512) and decode (tg128) speed, at context depths and batch sizes. "
-    "Separate several values of an option by commas. The result is stored like any other experiment."""
+    """Measure a language model: prefill (pp512) and decode (tg128) speed, at context depths and batch sizes.
+    Separate several values of an option by commas. The result is stored like any other experiment."""
     parser.add_argument(
         "model", metavar="MODEL", help="a GGUF file, a Hugging Face folder, hf:ORG/NAME, zoo:llm-NAME or a URL"
     )

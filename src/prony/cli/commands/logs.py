@@ -18,8 +18,8 @@ _WAIT_S = 20.0
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Print the log of a job: from a server (as far as the agent has sent it), else from the results on this "
-    "machine."""
+    """Print the log of a job: from a server (as far as the agent has sent it), else from the results on this
+    machine."""
     parser.add_argument("job", metavar="JOB", help="a job's id, or the id of an experiment that has one job")
     parser.add_argument("--follow", "-f", action="store_true", help="follow the log until the job ends")
     parser.add_argument("--attempt", type=int, metavar="N", help="which attempt (default: the newest)")

@@ -9,8 +9,8 @@ from prony.cli.documents import Faces, add_format, show_document
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Compare configurations in rows and columns; the best is marked only if its interval does not overlap with "
-    "others."""
+    """Compare configurations in rows and columns; the best is marked only if its interval does not overlap with
+    others."""
     add_experiments(parser)
     where = "device, engine, precision, batch, concurrency, labels.NAME or a setting's path"
     parser.add_argument("--rows", metavar="WORD", default="device", help=f"{where} (device)")

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Run a recipe on this machine, on the agents of a server, or at a target. Ctrl-C stops and keeps completed "
-    "measurements; at a target it only detaches, and `prony watch` reattaches."""
+    """Run a recipe on this machine, on the agents of a server, or at a target. Ctrl-C stops and keeps completed
+    measurements; at a target it only detaches, and `prony watch` reattaches."""
     parser.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
     parser.add_argument(

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Follow an experiment on a server, or at a target of this home, until it ends, and show its numbers. "
-    "Ctrl-C detaches; the experiment continues."""
+    """Follow an experiment on a server, or at a target of this home, until it ends, and show its numbers.
+    Ctrl-C detaches; the experiment continues."""
     add_experiment_argument(parser)
     add_json(parser)
     add_server(parser)

@@ -22,8 +22,8 @@ from prony.store.home import home, read_server_note
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Print which agents of a server can run an experiment, in the format of POST /agents/compatibility/check "
-    "of RUCKUS."""
+    """Print which agents of a server can run an experiment, in the format of POST /agents/compatibility/check
+    of RUCKUS."""
     parser.add_argument("spec", type=Path, metavar="SPEC", help="an ExperimentSpec, or any recipe")
     parser.add_argument("--server", metavar="URL", help="the server; default: PRONY_SERVER, or the one that runs here")
 
