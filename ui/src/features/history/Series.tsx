@@ -86,10 +86,7 @@ function SeriesList() {
           <SelectField
             label="Stands"
             value={search.state ?? ""}
-            options={[
-              { value: "", label: "any" },
-              ...SERIES_STATES.map((state) => ({ value: state, label: state })),
-            ]}
+            options={[{ value: "", label: "any" }, ...SERIES_STATES.map((state) => ({ value: state, label: state }))]}
             onChange={(state) =>
               void navigate({
                 search: (before) => ({ ...before, state: (state || undefined) as SeriesState | undefined }),
