@@ -25,7 +25,10 @@ export function Quantity(props: {
     );
   const { value, unit, interval } = asShare ? formatShareParts(estimate) : formatEstimateParts(estimate, scale);
   return (
-    <span className={big ? "quantity big" : "quantity"} title={describeQuantity(estimate)}>
+    <span
+      className={["quantity", big && "big", grade === "void" && "void"].filter(Boolean).join(" ")}
+      title={describeQuantity(estimate)}
+    >
       {grade && grade !== "valid" && <GradeMark grade={grade} />}
       <b>{value}</b>
       {unit && <span className="unit">{unit}</span>}

@@ -63,6 +63,18 @@ describe("results of a kind that the pages have never heard of", () => {
     expect(await screen.findAllByText("one hash")).toHaveLength(3);
   });
 
+  it("that are void are grey below one banner with the reason", async () => {
+    const entry = fakeEntry("x1-002");
+    const reasons = [{ code: "contaminated", grade: "void" as const, text: "Other programs took 60 % of the CPU." }];
+    const spoilt = { ...entry, summary: { ...entry.summary, verdict: { grade: "void" as const, reasons } } };
+    const entries = [fakeEntry("x1-001"), spoilt];
+    server.current.answer("GET", "/api/v1/experiments/{experiment_id}/results", fakeResults({ entries }));
+    await visit("/experiments/x1");
+    const banner = await screen.findByText("Void: 1 of 2 jobs. Do not quote the grey numbers.");
+    expect(banner.parentElement?.textContent).toContain("Other programs took 60 % of the CPU.");
+    expect(document.querySelectorAll(".greyed .quantity")).toHaveLength(2);
+  });
+
   it("show the columns that somebody chose, which the address keeps", async () => {
     const { user } = await visit("/experiments/x1");
     const table = within(await screen.findByRole("region", { name: "Numbers of every job" }));

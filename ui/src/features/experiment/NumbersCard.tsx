@@ -111,6 +111,11 @@ function buildNumberColumn({ key, label, better, format }: ShownColumn, entries:
     key,
     heading: <span title={better === "neither" ? key : `${key}, ${better} is better`}>{label}</span>,
     end: true,
-    cell: ({ summary }) => <Quantity of={summary.estimates[key]} scale={scale} asShare={format === "share"} />,
+    // The verdict stands in its own column: a mark in every cell would only be noise.
+    cell: ({ summary }) => (
+      <span className={summary.verdict.grade === "void" ? "greyed" : undefined}>
+        <Quantity of={summary.estimates[key]} scale={scale} asShare={format === "share"} />
+      </span>
+    ),
   };
 }

@@ -42,6 +42,7 @@ function Numbers({ data }: { data: ShownResults }) {
   const { entries, columns } = data;
   return (
     <div className="stack wide">
+      <VoidBanner entries={entries} />
       <Answer data={data} />
       {entries.length === 1 && entries[0] && <Headlines entry={entries[0]} columns={columns} />}
       {data.experiment.recipe.duet && <Sides experimentId={data.experiment.id} />}
@@ -76,6 +77,21 @@ function Numbers({ data }: { data: ShownResults }) {
       ))}
       <Reasons entries={entries} />
     </div>
+  );
+}
+
+/** Says once that numbers may not be quoted, and why. */
+function VoidBanner({ entries }: { entries: readonly Entry[] }) {
+  const reasons = entries.flatMap(({ summary }) => {
+    if (summary.verdict.grade !== "void") return [];
+    return [summary.verdict.reasons.find(({ grade }) => grade === "void")?.text ?? "no reason was recorded"];
+  });
+  if (reasons.length === 0) return null;
+  const which = entries.length === 1 ? "Void" : `Void: ${reasons.length} of ${entries.length} jobs`;
+  return (
+    <p className="warning" role="status">
+      <strong>{which}. Do not quote the grey numbers.</strong> {reasons[0]}
+    </p>
   );
 }
 
