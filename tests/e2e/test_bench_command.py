@@ -159,7 +159,7 @@ def test_two_values_of_a_parameter_take_turns_and_every_export_has_them(
         (("zoo:tiny", "--time", "5"), "carries its unit"),
         (("zoo:tiny", "--batch", "0"), "not a whole number"),
         (("zoo:tiny", "--shape", "x=1xx2"), "is not INPUT=SIZES"),
-        (("zoo:tiny", "--export", "x.docx"), "tells no format"),
+        (("zoo:tiny", "--export", "x.docx"), "unknown format"),
         (("no.onnx",), "no model at"),
         (("zoo:tinny",), "tinny"),
         (("zoo:tiny", "--engine", "nosuch"), "no engine is called"),

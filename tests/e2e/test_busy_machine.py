@@ -41,7 +41,7 @@ def test_a_busy_machine_is_said_at_once_and_void_results_in_the_last_line(strang
     assert stranger in before
     assert "still busy after 1 s: measuring anyway" in before
     assert after.count("disturbed: ") == 3  # no replacements: none of them would be clean
-    assert done.stderr.splitlines()[-1].startswith("void: tiny: do not quote")
+    assert done.stderr.splitlines()[-1].startswith("void: tiny: do not use these numbers")
     assert done.stderr.endswith("exit code 1 (--strict)\n")
     assert "✖ void" in done.stdout
     assert "CPU time" in done.stdout

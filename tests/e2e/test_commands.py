@@ -228,7 +228,7 @@ def test_ctrl_c_keeps_what_was_measured_and_says_partial(
     run.send_signal(signal.SIGINT)
     out, err = run.communicate(timeout=90)
     assert run.returncode == 130
-    assert "what was measured is kept" in err
+    assert "completed measurements are kept" in err
     assert "long" in out
     assert wait_all_gone(family) == []
     (row,) = json.loads(prony("list", "--json").stdout)

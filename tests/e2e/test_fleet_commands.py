@@ -206,7 +206,7 @@ def test_ctrl_c_cancels_and_keeps_what_was_measured(lab: Fleet) -> None:
     heard(run.stderr, "repetition 3 of")
     run.send_signal(signal.SIGINT)
     _, err = ended(run, code=130)
-    assert "what was measured is kept" in err
+    assert "completed measurements are kept" in err
     shown = json.loads(prony("show", "last", "--json"))
     assert shown["experiment"]["state"] in ("partial", "cancelled")
     assert shown["jobs"][0]["state"] == "partial"

@@ -122,7 +122,7 @@ def test_a_load_with_many_failed_requests_fails_unless_the_recipe_allows_them(tm
     failed = truth["errors_sent"]["errors"]
     assert code == 1
     assert f"{failed} of 400 requests failed" in said
-    assert "and 5 % may: exit code 1" in said
+    assert "the recipe allows 5 %: exit code 1" in said
     assert _loaded_with_errors(tmp_path, 0.3, errors="any")[0] == 0
     assert _loaded_with_errors(tmp_path, 0.3, errors="60%")[0] == 0
     assert _loaded_with_errors(tmp_path, 0.02)[0] == 0

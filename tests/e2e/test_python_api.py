@@ -155,7 +155,7 @@ def test_a_recipe_is_run_kept_reported_and_compared(tmp_path: Path) -> None:
     assert not better.has_regressed
     written = second.report(tmp_path / "deep" / "report.md")
     assert "loss" in written.read_text()
-    with pytest.raises(InputError, match="tells no format"):
+    with pytest.raises(InputError, match="unknown format"):
         second.report(tmp_path / "report.docx")
 
 

@@ -30,7 +30,7 @@ def test_a_demo_has_an_agent_and_experiments_and_leaves_nothing_behind(tmp_path:
     assert process.stdout is not None
     try:
         said = read_start(process)
-        place = Path(re.findall(r"everything is in (\S+),", said)[0])
+        place = Path(re.findall(r"everything is in (\S+) ", said)[0])
         with httpx.Client(base_url=find_url(said), trust_env=False, timeout=60) as client:
             assert client.get(find_link(said)).status_code == 303  # as a browser follows it
             shown = client.get("/api/v1/experiments").json()["items"]
@@ -57,7 +57,7 @@ def check_summaries_of_a_fleet(client: httpx.Client, shown: list[dict[str, Any]]
     assert {where[0]: worth["price"]["per_hour"] for where, worth in worths.items()} == {"cpu": 0.6, "cuda": 3.8}
     assert all(worth["per_million"]["value"] > 0 for worth in worths.values())
     assert 70 < worths["cuda", "transformers"]["power_w"]["value"] < 700
-    assert "cpu × llamacpp, cpu × transformers: no energy counter here." in found["notes"]
+    assert "cpu × llamacpp, cpu × transformers: no energy counter on this machine." in found["notes"]
 
 
 def start_demo(tmp_path: Path) -> subprocess.Popen[str]:

@@ -381,7 +381,7 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--port", "70000"), "no port"),
+        (("--port", "70000"), "not a port"),
         (("--host", "nowhere.invalid"), "no address"),
         (("--lease-ttl", "30"), "write 30s"),
         (("--lease-ttl", "1ms"), "out of range"),

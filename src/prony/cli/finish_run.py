@@ -125,9 +125,9 @@ def _tell_failed_requests(data: ExperimentData) -> int:
         told += 1
         share = f"{failed} of {total} requests failed ({percent_text(failed / total)})"
         allowed = entry.job.load.errors
-        most = "none may" if isinstance(allowed, str) else f"{percent_text(allowed)} may"
+        most = "none" if isinstance(allowed, str) else percent_text(allowed)
         print_note(one_line(
-            f"{entry.job.title}: {share}, but {most}: exit code 1; set load.errors to allow more, or `any`"
+            f"{entry.job.title}: {share}; the recipe allows {most}: exit code 1; set load.errors to allow more"
         ))  # fmt: skip
     return told
 
