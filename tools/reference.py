@@ -1,8 +1,8 @@
-"""Write the tables of docs/commands.md from the parsers of the commands.
+"""Write the tables of docs/commands.md and docs/settings.md that repeat the code.
 
-`python -m tools.reference` replaces the table of all commands, the table of common options, and the one table of
-arguments under the heading of each command. What people wrote around the tables stays. For a new command, write its
-heading, what it is for, and the line `| argument | meaning |` where the table belongs.
+`python -m tools.reference` replaces the table of all commands, the table of common options, the one table of arguments
+under the heading of each command, and the table of every setting. What people wrote around the tables stays. For a new
+command, write its heading, what it is for, and the line `| argument | meaning |` where the table belongs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from prony.cli.main import COMMANDS
+from prony.cli.option_settings import list_settings
+from prony.model.setting import Setting
 
-PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
+DOCS = Path(__file__).parents[1] / "docs"
 # Options of many commands. `prony run` has them in the usual words; a command with other words has a row of its own.
 COMMON = ("--set", "--json", "--report", "--wait-quiet", "--strict", "--server", "--token-file")
 # Commands that share most of their arguments with another: its rows are not written twice.
@@ -32,6 +34,7 @@ SAME_AS = {
     "prony agent enroll": "prony agent start",
 }
 _TABLE = re.compile(r"^\| (?:argument|command) \| meaning \|\n(?:\|[^\n]*\n)*", re.MULTILINE)
+_SETTINGS = re.compile(r"^\| setting \|[^\n]*\n(?:\|[^\n]*\n)*", re.MULTILINE)
 _SECTION = re.compile(r"^##+ (?P<title>prony [^\n]*|All commands|Common options)\n.*?(?=^##+ |\Z)", re.DOTALL | re.M)
 # Options, variables and addresses of a help text are code on the page.
 _CODE = re.compile(r"(?<![\w-])--[a-z][\w-]*|\b[A-Z]+_[A-Z_]+\b|\b[a-z\d+]+://[^\s,;)]*")
@@ -45,15 +48,36 @@ class Row(NamedTuple):
 
 
 def main() -> int:
-    before = PAGE.read_text()
-    after = write_tables(before)
-    PAGE.write_text(after)
-    print(f"{PAGE.name}: {'unchanged' if after == before else 'written'}")
+    for name, write in (("commands.md", write_command_tables), ("settings.md", write_settings_table)):
+        before = (DOCS / name).read_text()
+        after = write(before)
+        (DOCS / name).write_text(after)
+        print(f"{name}: {'unchanged' if after == before else 'written'}")
     return 0
 
 
-def write_tables(page: str) -> str:
-    """Return the page with every table as the parsers have it."""
+def write_settings_table(page: str) -> str:
+    """Return the page of settings with its table as the code has it."""
+    lines = ["| setting | variable | option | value | default | meaning |", "|---|---|---|---|---|---|"]
+    lines += [f"| {' | '.join(_setting_cells(one))} |" for one in list_settings()]
+    written, count = _SETTINGS.subn(lambda _: "\n".join(lines) + "\n", page)
+    if count != 1:
+        raise ValueError(f"docs/settings.md: {count} tables of settings")
+    return written
+
+
+def _setting_cells(one: Setting) -> Iterator[str]:
+    """Yield the cells of a setting; one that no file may hold has no key to write."""
+    yield f"`{one.key}`" if one.in_files else one.key
+    yield f"`{one.variable}`"
+    yield f"`{one.option}`" if one.option else ""
+    yield " or ".join(f"`{choice}`" for choice in one.choices) or one.kind
+    yield f"`{one.default}`" if one.default else ""
+    yield _markdown(one.meaning.replace(f" ({one.default})", ""))
+
+
+def write_command_tables(page: str) -> str:
+    """Return the page of commands with every table as the parsers have it."""
     tables = _tables()
     return _SECTION.sub(lambda found: _replace_table(found[0], found["title"], tables), page)
 

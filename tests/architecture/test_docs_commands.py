@@ -14,7 +14,7 @@ import pytest
 
 from prony.cli.main import COMMANDS
 from prony.errors import exit_code
-from tools.reference import build_parser, list_parsers, write_tables
+from tools.reference import build_parser, list_parsers, write_command_tables
 
 from .house import ROOT, page, pages, rows, section
 
@@ -64,18 +64,18 @@ def test_there_is_a_section_for_every_command_and_for_no_other() -> None:
 
 
 def test_the_tables_on_the_page_are_those_that_the_generator_writes() -> None:
-    assert page("commands") == write_tables(page("commands")), "run make reference"
+    assert page("commands") == write_command_tables(page("commands")), "run make reference"
 
 
 def test_a_cell_with_other_words_than_the_help_is_replaced() -> None:
     changed = page("commands").replace("| number of requests, instead of a duration |", "| how many |")
     assert changed != page("commands")
-    assert write_tables(changed) == page("commands")
+    assert write_command_tables(changed) == page("commands")
 
 
 def test_a_command_without_the_line_for_its_table_is_an_error() -> None:
     with pytest.raises(ValueError, match="prony zoo"):
-        write_tables("## prony zoo\n\nModels that need no download.\n")
+        write_command_tables("## prony zoo\n\nModels that need no download.\n")
 
 
 def test_the_page_lists_every_command_with_the_words_of_the_help() -> None:

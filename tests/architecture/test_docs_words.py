@@ -23,6 +23,7 @@ from prony.plugins.models.zoo.cards import ZOO
 from prony.plugins.models.zoo.llm_cards import LLM_ZOO
 from prony.runner import engines, exit_decoder
 from prony.stats.quantiles import least_count, median_ranks
+from tools.reference import write_settings_table
 
 from .house import PACKAGE, entry_points, files, nodes, page, project, rows, section, tree
 
@@ -175,6 +176,10 @@ def test_the_page_has_every_setting_with_its_variable_option_and_default() -> No
         for one in list_settings()
     ]
     assert [(*row[:3], row[3].replace("`", ""), row[4]) for row in told] == made
+
+
+def test_the_table_of_settings_is_the_one_that_the_generator_writes() -> None:
+    assert page("settings") == write_settings_table(page("settings")), "run make reference"
 
 
 def test_every_variable_with_a_name_of_its_own_is_told_twice() -> None:

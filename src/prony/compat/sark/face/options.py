@@ -16,7 +16,9 @@ class SarkFace:
 
     def add_options(self, parser: ArgumentParser) -> None:
         sark = parser.add_argument_group("SARK's API, for Dumont workers and SARK's clients")
-        sark.add_argument("--sark", action="store_true", help="serve SARK's API too, without tokens, on this machine")
+        sark.add_argument(
+            "--sark", action="store_true", help="serve SARK's API too, without tokens, only on this machine"
+        )
         sark.add_argument("--sark-bind", metavar="ADDRESS", default="127.0.0.1", help="address of that API (127.0.0.1)")
         sark.add_argument(
             "--sark-port", metavar="PORT", type=int, default=5000, help="port of that API (5000); 0: any free port"
