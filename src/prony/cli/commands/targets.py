@@ -30,7 +30,7 @@ PLACEMENT = ("EXPERIMENT", "TRY", "PHASE", "ID THERE", "NODES", "SUBMITTED", "WH
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Manage remote machines, reached by ssh or Slurm: `prony run RECIPE --on NAME` runs there."""
+    """Manage remote machines, reached by ssh, Slurm or Kubernetes: `prony run RECIPE --on NAME` runs there."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, text in _ACTIONS.items():
         action = actions.add_parser(name, help=text, description=text, allow_abbrev=False)
