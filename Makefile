@@ -3,7 +3,7 @@
 # make coverage   test all, and measure what the tests reach   make test-clusters  on a Kubernetes that is built here
 # make ui     build the web pages (Node.js 20.19 or newer)  make screenshots  the pictures of the documentation
 # make docs   build the documentation into the package      make wheel  the package, with web pages and documentation
-# make reference   write the tables of the pages on commands and settings from the code
+# make reference   write the tables of the pages on commands, settings and metrics from the code
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv

@@ -1,8 +1,9 @@
-"""Write the tables of docs/commands.md and docs/settings.md that repeat the code.
+"""Write the tables of docs/commands.md, docs/settings.md and docs/metrics.md that repeat the code.
 
 `python -m tools.reference` replaces the table of all commands, the table of common options, the one table of arguments
-under the heading of each command, and the table of every setting. What people wrote around the tables stays. For a new
-command, write its heading, what it is for, and the line `| argument | meaning |` where the table belongs.
+under the heading of each command, the table of every setting, and every line of a metric. What people wrote around the
+tables stays. For a new command, write its heading, what it is for, and the line `| argument | meaning |` where its
+table belongs; for a new metric, a line of its table that begins with its name.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import importlib
 import re
 import sys
 from argparse import Action, ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from prony.cli.main import COMMANDS
 from prony.cli.option_settings import list_settings
+from prony.model.metric import METRICS
 from prony.model.setting import Setting
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -35,6 +37,7 @@ SAME_AS = {
 }
 _TABLE = re.compile(r"^\| (?:argument|command) \| meaning \|\n(?:\|[^\n]*\n)*", re.MULTILINE)
 _SETTINGS = re.compile(r"^\| setting \|[^\n]*\n(?:\|[^\n]*\n)*", re.MULTILINE)
+_METRIC = re.compile(r"^\| `(\w+)` \|[^\n]*$", re.MULTILINE)
 _SECTION = re.compile(r"^##+ (?P<title>prony [^\n]*|All commands|Common options)\n.*?(?=^##+ |\Z)", re.DOTALL | re.M)
 # Options, variables and addresses of a help text are code on the page.
 _CODE = re.compile(r"(?<![\w-])--[a-z][\w-]*|\b[A-Z]+_[A-Z_]+\b|\b[a-z\d+]+://[^\s,;)]*")
@@ -48,7 +51,7 @@ class Row(NamedTuple):
 
 
 def main() -> int:
-    for name, write in (("commands.md", write_command_tables), ("settings.md", write_settings_table)):
+    for name, write in PAGES.items():
         before = (DOCS / name).read_text()
         after = write(before)
         (DOCS / name).write_text(after)
@@ -74,6 +77,22 @@ def _setting_cells(one: Setting) -> Iterator[str]:
     yield " or ".join(f"`{choice}`" for choice in one.choices) or one.kind
     yield f"`{one.default}`" if one.default else ""
     yield _markdown(one.meaning.replace(f" ({one.default})", ""))
+
+
+def write_metric_rows(page: str) -> str:
+    """Return the page of metrics with the line of each metric as the code has it; people choose the order."""
+    metrics, heading, rest = page.partition("## Statistics")
+    return _METRIC.sub(lambda found: _metric_row(found[1]), metrics) + heading + rest
+
+
+def _metric_row(name: str) -> str:
+    if name not in METRICS:
+        raise ValueError(f"docs/metrics.md: no metric is called {name}")
+    metric = METRICS[name]
+    # Other metrics are code; the few without an underscore are also ordinary words.
+    words = re.split(r"(\w+)", metric.meaning)
+    meaning = "".join(f"`{word}`" if "_" in word and word in METRICS else word for word in words)
+    return f"| `{name}` | {metric.unit} | {metric.better} | {_markdown(meaning)} |"
 
 
 def write_command_tables(page: str) -> str:
@@ -174,6 +193,10 @@ def _escape(text: str) -> str:
     plain = re.sub(r"([|*<\[\]\\])", r"\\\1", text)
     return _CODE.sub(lambda found: f"`{found[0]}`", plain)
 
+
+PAGES: dict[str, Callable[[str], str]] = {
+    "commands.md": write_command_tables, "settings.md": write_settings_table, "metrics.md": write_metric_rows,
+}  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(main())
