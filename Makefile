@@ -3,6 +3,7 @@
 # make coverage   test all, and measure what the tests reach   make test-clusters  on a Kubernetes that is built here
 # make ui     build the web pages (Node.js 20.19 or newer)  make screenshots  the pictures of the documentation
 # make docs   build the documentation into the package      make wheel  the package, with web pages and documentation
+# make reference   write the tables of the pages on commands, settings and metrics from the code
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv
@@ -28,7 +29,7 @@ HELP := src/prony/app/help
 HELP_SOURCES := $(shell find docs tools/help_site -type f -not -name '*.pyc' 2>/dev/null) mkdocs.yml README.md CONTRIBUTING.md CHANGELOG.md
 
 .PHONY: setup demo test extras coverage test-busy test-slow test-clusters check format lint types contracts bench bench-peers torch servers vllm clean
-.PHONY: ui ui-types ui-check screenshots docs wheel
+.PHONY: ui ui-types ui-check screenshots docs reference wheel
 
 setup: $(DEV) $(SITE)/.built
 
@@ -72,6 +73,11 @@ $(HELP)/.built: $(VENV)/.docs $(HELP_SOURCES)
 $(VENV)/.docs: $(DEV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@
+
+# The tables that the documentation takes from the code; a test says when they are old. Not a part of `docs`: a wheel is
+# built where Prony is not installed yet.
+reference: $(DEV)
+	$(BIN)/python -m tools.reference
 
 # The build itself makes the documentation, by tools/package_build.py.
 wheel: setup

@@ -1,4 +1,4 @@
-"""The page about commands tells everything of every command, and every example on any page is one that works."""
+"""The page about commands has the help of every command, and every example on any page is one that works."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import importlib
 import re
 import shlex
 from argparse import ArgumentParser
-from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
 
@@ -15,28 +14,12 @@ import pytest
 
 from prony.cli.main import COMMANDS
 from prony.errors import exit_code
+from tools.reference import build_parser, list_parsers, write_command_tables
 
 from .house import ROOT, page, pages, rows, section
 
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 OPTION = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
-
-
-def parser_of(name: str) -> ArgumentParser:
-    """Return the real parser of a command, one that raises where it would end the process."""
-    parser = ArgumentParser(prog=f"prony {name}", allow_abbrev=False, exit_on_error=False)
-    importlib.import_module(f"prony.cli.commands.{COMMANDS[name][0]}").arguments(parser)
-    return parser
-
-
-def parsers() -> Iterator[tuple[str, ArgumentParser]]:
-    """Yield every command, and every action of a command, with its parser."""
-    for name in COMMANDS:
-        parser = parser_of(name)
-        yield f"prony {name}", parser
-        for action in parser._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                yield from ((f"prony {name} {word}", inner) for word, inner in action.choices.items())
 
 
 def words_of(parser: ArgumentParser) -> set[str]:
@@ -60,12 +43,16 @@ def told(title: str) -> set[str]:
     return {word.split()[0] for cell in cells for word in re.findall(r"`([^`]+)`", cell)}
 
 
-@pytest.mark.parametrize(("title", "parser"), list(parsers()), ids=lambda one: one if isinstance(one, str) else "")
+@pytest.mark.parametrize(
+    ("title", "parser"), list(list_parsers().items()), ids=lambda one: one if isinstance(one, str) else ""
+)
 def test_the_page_tells_just_the_arguments_that_a_command_has(title: str, parser: ArgumentParser) -> None:
     assert told(title) == words_of(parser)
 
 
-@pytest.mark.parametrize(("title", "parser"), list(parsers()), ids=lambda one: one if isinstance(one, str) else "")
+@pytest.mark.parametrize(
+    ("title", "parser"), list(list_parsers().items()), ids=lambda one: one if isinstance(one, str) else ""
+)
 def test_the_help_has_no_quotation_mark_left_over_from_the_source(title: str, parser: ArgumentParser) -> None:
     name = title.split()[1]
     about = importlib.import_module(f"prony.cli.commands.{COMMANDS[name][0]}").arguments.__doc__ or ""
@@ -73,14 +60,41 @@ def test_the_help_has_no_quotation_mark_left_over_from_the_source(title: str, pa
 
 
 def test_there_is_a_section_for_every_command_and_for_no_other() -> None:
-    assert re.findall(r"^##+ (prony .*)$", page("commands"), re.MULTILINE) == [title for title, _ in parsers()]
+    assert re.findall(r"^##+ (prony .*)$", page("commands"), re.MULTILINE) == list(list_parsers())
+
+
+def test_the_tables_on_the_page_are_those_that_the_generator_writes() -> None:
+    assert page("commands") == write_command_tables(page("commands")), "run make reference"
+
+
+def test_a_cell_with_other_words_than_the_help_is_replaced() -> None:
+    changed = page("commands").replace("| number of requests, instead of a duration |", "| how many |")
+    assert changed != page("commands")
+    assert write_command_tables(changed) == page("commands")
+
+
+def test_a_command_without_the_line_for_its_table_is_an_error() -> None:
+    with pytest.raises(ValueError, match="prony zoo"):
+        write_command_tables("## prony zoo\n\nModels that need no download.\n")
 
 
 def test_the_page_lists_every_command_with_the_words_of_the_help() -> None:
-    table = rows(section(page("commands"), "## All commands"))[1:]
-    listed = {row[0].strip("`").split()[1]: row[1] for row in table}
-    said = {name: text.partition(";")[0] for name, (_, text) in COMMANDS.items()}
-    assert listed == said
+    listed = rows(section(page("commands"), "## All commands"))[1:]
+    assert listed == [[f"[prony {name}](#prony-{name})", text] for name, (_, text) in COMMANDS.items()]
+
+
+@pytest.mark.parametrize(
+    ("title", "parser"), list(list_parsers().items()), ids=lambda one: one if isinstance(one, str) else ""
+)
+def test_every_argument_has_a_help_text_with_its_default(title: str, parser: ArgumentParser) -> None:
+    shown = [action for action in parser._actions if action.help != argparse.SUPPRESS and action.nargs != "A..."]
+    assert [action.dest for action in shown if not action.help] == [], title
+    # A default of None, of nothing or of a list means that something else decides.
+    given = [
+        action for action in shown if isinstance(action.default, str | int) and action.nargs != 0 and action.default
+    ]
+    given = [action for action in given if action.default != argparse.SUPPRESS]
+    assert [action.dest for action in given if str(action.default) not in str(action.help).replace("%%", "%")] == []
 
 
 def examples() -> list[tuple[Path, str]]:
@@ -102,12 +116,12 @@ def test_an_example_is_a_command_that_prony_takes(path: Path, command: str) -> N
         return
     assert words[0] in COMMANDS, path
     if "--help" not in words:
-        parser_of(words[0]).parse_args(words[1:])
+        build_parser(words[0]).parse_args(words[1:])
 
 
 def test_a_wrong_example_would_be_refused() -> None:
     with pytest.raises((argparse.ArgumentError, SystemExit)):
-        parser_of("run").parse_args(["recipes/yolo.yaml", "--batch", "8"])
+        build_parser("run").parse_args(["recipes/yolo.yaml", "--batch", "8"])
 
 
 @pytest.mark.parametrize("path", [path for path in pages() if path.name != "recipe.md"], ids=lambda path: path.name)

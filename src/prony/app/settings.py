@@ -30,48 +30,48 @@ _KINDS = ("refuse", "allow", "plain")
 # Settings that are no option of one command, or of many commands. Those of `prony server`, `prony agent` and
 # `prony load` are made of the options of these commands.
 SHARED_SETTINGS: tuple[Setting, ...] = (
-    Setting("home", "PRONY_HOME", "the folder in which everything is kept", "path"),
-    Setting("cli.server", "PRONY_SERVER", "the server that commands and agents work with", option="--server"),
-    Setting("cli.token", "PRONY_TOKEN", "the token that says who asks", is_secret=True, in_files=False),
+    Setting("home", "PRONY_HOME", "the home: the folder for everything that Prony stores", "path"),
+    Setting("cli.server", "PRONY_SERVER", "the server of commands and agents", option="--server"),
+    Setting("cli.token", "PRONY_TOKEN", "the token", is_secret=True, in_files=False),
     Setting(
-        "cli.token_file", "PRONY_TOKEN_FILE", "a file that holds the token", "path", option="--token-file",
+        "cli.token_file", "PRONY_TOKEN_FILE", "file that holds the token", "path", option="--token-file",
         is_personal=True,
     ),
-    Setting("cli.browser", "PRONY_BROWSER", "the browser that prints a PDF: its name or path", is_personal=True),
+    Setting("cli.browser", "PRONY_BROWSER", "the browser that prints PDF reports: its name or path", is_personal=True),
     Setting(
         "cli.report", "PRONY_CLI__REPORT", "write an HTML report beside the results", "flag", "true", "--report"
     ),
     Setting(
-        "cli.gates", "PRONY_CLI__GATES", "strict: an undecided gate fails too", "choice", "lenient", "--gates",
+        "cli.gates", "PRONY_CLI__GATES", "strict: undecided gates fail too", "choice", "lenient", "--gates",
         ("lenient", "strict"),
     ),
     Setting(
-        "cli.threshold", "PRONY_CLI__THRESHOLD", "the change that matters where results are compared", "share", "3%",
+        "cli.threshold", "PRONY_CLI__THRESHOLD", "the smallest change that matters in a comparison", "share", "3%",
         "--threshold",
     ),
-    Setting("cli.branch", "PRONY_BRANCH", "the branch of recipes, where neither git nor the CI knows it"),
-    Setting("cli.default_branch", "PRONY_DEFAULT_BRANCH", "the default branch of the recipe's repository"),
-    Setting("models.schemes", "PRONY_MODEL_SCHEMES", "the kinds of models that may be fetched", "words"),
+    Setting("cli.branch", "PRONY_BRANCH", "branch of the recipes, if git and the CI do not know it"),
+    Setting("cli.default_branch", "PRONY_DEFAULT_BRANCH", "default branch of the recipe's repository"),
+    Setting("models.schemes", "PRONY_MODEL_SCHEMES", "allowed model sources", "words"),
     Setting(
         "models.private", "PRONY_MODEL_PRIVATE", "whether a URL may lead into a private network", "choice", "",
         "--model-private", _KINDS,
     ),
-    Setting("models.max_bytes", "PRONY_MODEL_MAX_BYTES", "how large a model may be", "bytes"),
-    Setting("models.folders", "PRONY_MODEL_FOLDERS", "the folders below which files of jobs may lie", "paths"),
-    Setting("models.keep_bytes", "PRONY_MODEL_KEEP_BYTES", "how large a local model an agent keeps a copy of", "bytes"),
-    Setting("machine.labels", "PRONY_LABELS", "what you say of this machine", "pairs"),
-    Setting("machine.address", "PRONY_ADDRESS", "where other machines reach this one"),
-    Setting("server.scripts_quota", "PRONY_SCRIPTS_QUOTA", "the room for folders of scripts", "size", "20GiB"),
+    Setting("models.max_bytes", "PRONY_MODEL_MAX_BYTES", "largest allowed model", "bytes"),
+    Setting("models.folders", "PRONY_MODEL_FOLDERS", "folders that jobs may read files from", "paths"),
+    Setting("models.keep_bytes", "PRONY_MODEL_KEEP_BYTES", "largest local model to keep a copy of", "bytes"),
+    Setting("machine.labels", "PRONY_LABELS", "labels of this machine", "pairs"),
+    Setting("machine.address", "PRONY_ADDRESS", "address under which other machines reach this one"),
+    Setting("server.scripts_quota", "PRONY_SCRIPTS_QUOTA", "space for folders of scripts", "size", "20GiB"),
     Setting(
-        "server.confirm_runs_per_day", "PRONY_CONFIRM_RUNS_PER_DAY", "runs that confirm a suspected regression",
-        "integer", "100",
+        "server.confirm_runs_per_day", "PRONY_CONFIRM_RUNS_PER_DAY",
+        "most runs in 24 hours that confirm suspected regressions", "integer", "100",
     ),
     Setting(
-        "server.connections_per_address", "PRONY_CONNECTIONS_PER_ADDRESS", "connections that one address may have open",
-        "integer",
+        "server.connections_per_address", "PRONY_CONNECTIONS_PER_ADDRESS",
+        "most open connections of one address (three quarters of all)", "integer",
     ),
-    Setting("server.prometheus_url", "PRONY_PROMETHEUS_URL", "the Prometheus that reads this server's figures"),
-    Setting("server.grafana_url", "PRONY_GRAFANA_URL", "where people see these figures drawn"),
+    Setting("server.prometheus_url", "PRONY_PROMETHEUS_URL", "your Prometheus, for a link in the web pages"),
+    Setting("server.grafana_url", "PRONY_GRAFANA_URL", "your Grafana, for a link in the web pages"),
 )  # fmt: skip
 
 

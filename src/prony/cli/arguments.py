@@ -32,7 +32,7 @@ def add_actions(parser: ArgumentParser, meanings: Mapping[str, str], *, of: str 
         described = f"{meaning[:1].upper()}{meaning[1:]}."
         made[name] = actions.add_parser(name, help=meaning, description=described, allow_abbrev=False)
         if of and name not in ("add", "list"):
-            made[name].add_argument(of, metavar="NAME", help=f"its name or id, as prony {of} list shows it")
+            made[name].add_argument(of, metavar="NAME", help="its name or id")
     return made
 
 
@@ -71,21 +71,22 @@ def add_report(parser: ArgumentParser) -> None:
 
 def add_gates(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--gates", choices=("lenient", "strict"), default="lenient", help="strict: an undecided gate fails too"
+        "--gates", choices=("lenient", "strict"), default="lenient", help="strict: undecided gates fail too (lenient)"
     )
 
 
 def add_busy(parser: ArgumentParser) -> None:
     """Add what to do on a machine that others use."""
     parser.add_argument(
-        "--wait-quiet", metavar="TIME", help="if the machine is busy, wait up to this long, for example 5m"
-    )
+        "--wait-quiet", metavar="TIME",
+        help="if the machine is busy, wait up to this long, for example 5m; then measure anyway",
+    )  # fmt: skip
     parser.add_argument("--strict", action="store_true", help="exit with code 1 if a result is void")
 
 
 def add_set(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--set", action="append", default=[], metavar="PATH=VALUE", help="same as in `prony run`; repeatable"
+        "--set", action="append", default=[], metavar="PATH=VALUE", help="override one key of the recipe; repeatable"
     )
 
 

@@ -6,6 +6,8 @@ import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING
 
+from prony.cli.arguments import add_set
+
 if TYPE_CHECKING:
     from prony.app.command_recipe import CommandRequest
     from prony.app.model_recipe import ModelRequest
@@ -19,8 +21,9 @@ _OF_COMMANDS = ("parameter_list", "warmup")
 def add_bench_options(parser: ArgumentParser) -> None:
     """Add what is benchmarked and how."""
     parser.add_argument(
-        "models", metavar="MODEL", nargs="*", help="a file, zoo:NAME or https://; two models run alternately"
-    )
+        "models", metavar="MODEL", nargs="*",
+        help="a file, zoo:NAME, https://, hf:ORG/NAME/FILE, s3:// or ftp://; two run alternately and are compared",
+    )  # fmt: skip
     parser.add_argument(
         "--command",
         action="append",
@@ -37,23 +40,30 @@ def add_bench_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--unit", metavar="NAME[,NAME...]", help="the compute unit (cpu); several run one after another"
     )
-    parser.add_argument("--batch", type=_counts, metavar="N[,N...]", help="items in one inference (1)")
-    parser.add_argument("--threads", type=_counts, metavar="N[,N...]", help="threads of the engine (every CPU)")
+    parser.add_argument(
+        "--batch", type=_counts, metavar="N[,N...]", help="items in one inference (1); several make a job each"
+    )
+    parser.add_argument(
+        "--threads", type=_counts, metavar="N[,N...]", help="threads of the engine (every CPU); several make a job each"
+    )
     parser.add_argument("--precision", choices=_PRECISIONS, help="precision to compute in (the engine's choice)")
     parser.add_argument(
-        "--shape", action="append", type=_shape, metavar="INPUT=1x3x224x224", help="shape of an input; repeatable"
-    )
+        "--shape", action="append", type=_shape, metavar="INPUT=1x3x224x224",
+        help="whole shape of an input, or INPUT=scalar; repeatable",
+    )  # fmt: skip
     parser.add_argument("--runs", type=_count, metavar="N", help="inferences in a process (100), or executions (10)")
-    parser.add_argument("--time", metavar="TIME", help="models only: time to measure (30s)")
+    parser.add_argument("--time", metavar="TIME", help="models only: time to measure each, over all processes (30s)")
     parser.add_argument(
         "--repeats", type=_count, metavar="N", help="models only: fresh processes (5; for two models 10)"
     )
-    parser.add_argument("--warmup", type=_count, metavar="N", help="commands only: executions before the measured ones")
+    parser.add_argument(
+        "--warmup", type=_count, metavar="N", help="commands only: executions before the measured ones (0)"
+    )
     parser.add_argument(
         "-L", "--parameter-list", action="append", nargs=2, metavar=("NAME", "V1,V2"),
-        help="commands only: values for {NAME}; repeatable",
+        help="commands only: values for {NAME}; every combination runs; repeatable",
     )  # fmt: skip
-    parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
+    add_set(parser)
 
 
 def request_of(options: Namespace) -> ModelRequest | CommandRequest:

@@ -30,7 +30,7 @@ def arguments(parser: ArgumentParser) -> None:
     _add_device(start)
     _add_policy(start)
     start.add_argument(
-        "--drain-timeout", metavar="TIME", default="60s", help="how long a job may continue after SIGTERM"
+        "--drain-timeout", metavar="TIME", default="60s", help="how long a job may continue after SIGTERM (60s)"
     )
     start.add_argument(
         "--metrics-port", metavar="PORT", type=int, help="serve Prometheus metrics on this port; 0: any free port"
@@ -47,7 +47,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--on", metavar="TARGET", help="run jobs on a target instead of on this device (see prony targets)"
     )
     start.add_argument(
-        "--slots", metavar="N", type=int, help="with --on: most jobs on the target at once, queued or running (20)"
+        "--slots", metavar="N", type=int, help="with --on: most jobs on the target at once, up to 500 (20)"
     )
     _add_logs(start)
     info = actions.add_parser("info", help="describe this device as a server sees it", allow_abbrev=False)
@@ -96,7 +96,7 @@ def _chosen_link(options: Namespace) -> AgentLink | None:
 def _add_device(parser: ArgumentParser) -> None:
     parser.add_argument("--device-name", metavar="NAME", help="name of the device (default: the host name)")
     parser.add_argument(
-        "--label", action="append", default=[], metavar="KEY=VALUE", help="a word for place.where; repeatable"
+        "--label", action="append", default=[], metavar="KEY=VALUE", help="a label, for place.where; repeatable"
     )
     parser.add_argument(
         "--share-device",
@@ -126,7 +126,7 @@ def _add_policy(parser: ArgumentParser) -> None:
 
 def _add_logs(parser: ArgumentParser) -> None:
     parser.add_argument("--log-level", type=str.lower, choices=_LEVELS, default="info", help="log level (info)")
-    parser.add_argument("--log-format", choices=("console", "json"), default="console", help="log format")
+    parser.add_argument("--log-format", choices=("console", "json"), default="console", help="log format (console)")
 
 
 def command(options: Namespace) -> int:

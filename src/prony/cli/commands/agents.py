@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import add_json, add_server
+from prony.cli.arguments import add_json, add_server, add_set
 
 if TYPE_CHECKING:
     from prony.client import Client
@@ -35,7 +35,7 @@ def arguments(parser: ArgumentParser) -> None:
         "check", help="show which agents can run a recipe, and what the others lack", allow_abbrev=False
     )
     checking.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
-    checking.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key")
+    add_set(checking)
     add_json(checking, inner=True)
     add_server(checking, inner=True)
 

@@ -42,9 +42,12 @@ def arguments(parser: ArgumentParser) -> None:
     )
     adding.add_argument("--severity", choices=("info", "warning", "critical"), help="severity (warning)")
     adding.add_argument(
-        "--to", action="append", metavar="URL", help="where to send messages: webhook+https://... or an apprise URL"
+        "--to", action="append", metavar="URL",
+        help="where to send messages: webhook+https://... or an apprise URL; repeatable",
+    )  # fmt: skip
+    adding.add_argument(
+        "--via", action="append", metavar="NAME", help="also send to the addresses of this alarm; repeatable"
     )
-    adding.add_argument("--via", action="append", metavar="NAME", help="also send to the addresses of this alarm")
     adding.add_argument("--recipe", metavar="NAME", help="only recipes with this name")
     adding.add_argument(
         "--label", action="append", default=[], metavar="KEY=VALUE", help="only experiments with this label; repeatable"

@@ -21,8 +21,10 @@ _USUAL_DEEP = 40
 def arguments(parser: ArgumentParser) -> None:
     """Measure clock, harness and run-to-run noise; every later report states them."""
     parser.add_argument(
-        "--repeats", type=int, help=f"number of fresh processes of each kind (20; at least {_FEWEST}), or loads (6)"
-    )
+        "--repeats", type=int,
+        help=f"fresh processes of each kind ({_USUAL}; at least {_FEWEST}), loads ({_FEWEST}), or with --deep "
+        f"equal runs ({_USUAL_DEEP}; at least {_FEWEST_DEEP})",
+    )  # fmt: skip
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--load", action="store_true", help="measure the load generator instead: its speed and accuracy")
     kind.add_argument(

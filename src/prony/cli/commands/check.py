@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import add_json, add_no_container, add_server
+from prony.cli.arguments import add_json, add_no_container, add_server, add_set
 
 if TYPE_CHECKING:
     from prony.model.check import RecipeCheck
@@ -19,8 +19,8 @@ def arguments(parser: ArgumentParser) -> None:
     Exits 2 where it is wrong, 1 where some of its jobs fit no agent of the server.
     """
     parser.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
-    parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
-    parser.add_argument("--on", metavar="TARGET", help="where its processes would run; only local is supported")
+    add_set(parser)
+    parser.add_argument("--on", metavar="TARGET", help="where it would run; same values as in `prony run`")
     add_no_container(parser)
     parser.add_argument("--no-trial", action="store_true", help="only read the recipe; do not load models or try jobs")
     add_json(parser)

@@ -16,15 +16,19 @@ def arguments(parser: ArgumentParser) -> None:
     is unclear. Exit code 1 on a regression."""
     parser.add_argument("names", metavar="ID", nargs="+", help="experiments or jobs; the first is the baseline")
     parser.add_argument("--threshold", metavar="SHARE", default="3%", help="the smallest change that matters (3%%)")
-    parser.add_argument("--metric", metavar="KEY", action="append", default=[], help="metric that decides; repeatable")
     parser.add_argument(
-        "--across", metavar="NAME", action="append", default=[], help="a setting that may differ; repeatable"
-    )
+        "--metric", metavar="KEY", action="append", default=[],
+        help="metric that decides, for example e2e_ms.p99; repeatable (default: the headline metrics)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--across", metavar="NAME", action="append", default=[],
+        help="a setting that may differ, for example engine; repeatable",
+    )  # fmt: skip
     parser.add_argument("--anyway", action="store_true", help="compare even if the results are not comparable")
     rules = ("prony", *find_plugins(COMPARISON_RULES))
     parser.add_argument("--rule", choices=rules, default="prony", help="decision rule (prony)")
     parser.add_argument(
-        "--fail-on", metavar="WORD", action="append", choices=(*_FAILING, "suspect", "never"),
+        "--fail-on", action="append", choices=(*_FAILING, "suspect", "never"),
         help="conclusion of a headline metric that gives exit code 1 (regression); suspect: "
         "also if the machine of a side was disturbed or not monitored; repeatable",
     )  # fmt: skip

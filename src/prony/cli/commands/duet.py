@@ -41,7 +41,7 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--pairs", type=int, metavar="N", help="runs of each side (10, or the recipe's value)")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="PATH=VALUE", help="override one key on both sides"
+        "--set", action="append", default=[], metavar="PATH=VALUE", help="override one key on both sides; repeatable"
     )
     parser.add_argument("--metric", action="append", default=[], metavar="KEY", help="metric that decides; repeatable")
     parser.add_argument("--threshold", metavar="SHARE", default="3%", help="the smallest change that matters (3%%)")

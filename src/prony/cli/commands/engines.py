@@ -26,8 +26,9 @@ def arguments(parser: ArgumentParser) -> None:
         help="add this version beside the usual one, for jobs with engine_version: 1.20, 1.20.1",
     )
     adding.add_argument(
-        "--package", action="append", default=[], help="install this package instead, for example onnxruntime==1.20.1"
-    )
+        "--package", action="append", default=[],
+        help="install this package instead, for example onnxruntime==1.20.1; repeatable",
+    )  # fmt: skip
     add_json(adding)
 
 

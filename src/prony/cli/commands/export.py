@@ -18,7 +18,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--format", default="folder", metavar="FORMAT",
         help=f"folder (everything), or for the requests of a load: {', '.join(formats[:-1])} or {formats[-1]}",
     )  # fmt: skip
-    parser.add_argument("--overwrite", action="store_true", help="replace a folder that exists")
+    parser.add_argument("--overwrite", action="store_true", help="replace a folder that exists, if it is an export")
     add_server(parser)
 
 

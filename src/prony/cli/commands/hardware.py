@@ -20,16 +20,18 @@ def arguments(parser: ArgumentParser) -> None:
     peak. The result is stored like any other experiment."""
     parser.add_argument(
         "--unit", action="append", default=[], metavar="NAME",
-        help="cpu, disk, cuda, cuda-1, ...; repeatable (default: all units found)",
+        help="cpu, disk, cuda, cuda-1, ...; repeatable (default: all units found; on a server cpu and disk)",
     )  # fmt: skip
     parser.add_argument(
-        "--test", action="append", default=[], metavar="NAME",
+        "--test", action="append", default=[],
         choices=(*_TESTS["cpu"], "disk", *_GPU_TESTS, _OF_ALL_GPUS), help="only this test of the unit; repeatable",
     )  # fmt: skip
     parser.add_argument(
         "--library", choices=("numpy", "torch"), help="for the CPU: library to use (torch if installed)"
     )
-    parser.add_argument("--shapes", choices=_SHAPES, default="quick", help="for matrix products: set of sizes (quick)")
+    parser.add_argument(
+        "--shapes", choices=_SHAPES, default="quick", help="for matrix products: some squares (quick), or many shapes"
+    )
     parser.add_argument(
         "--layer", action="append", default=[], metavar="MxNxK", help="for matrix products: a single size; repeatable"
     )
@@ -38,7 +40,9 @@ def arguments(parser: ArgumentParser) -> None:
         metavar="BYTES",
         help="size of the array or the disk's file, for example 2GiB (default: from the free memory)",
     )
-    parser.add_argument("--path", metavar="FOLDER", help="for disk: folder of its file (temporary files)")
+    parser.add_argument(
+        "--path", metavar="FOLDER", help="for disk: folder of its file (default: that of temporary files)"
+    )
     parser.add_argument("--repeats", type=int, default=5, metavar="N", help="fresh processes for each test (5)")
     add_recipe_run(parser)
 

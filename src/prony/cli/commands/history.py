@@ -20,7 +20,10 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="a recipe's name, a series id, or the start of one")
     parser.add_argument("--metric", metavar="KEY", help="for example inference_ms.p99 (default: the headline metric)")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw a plot: .svg, .png or .html")
-    parser.add_argument("--rebuild", action="store_true", help="first rebuild the histories from the result folders")
+    parser.add_argument(
+        "--rebuild", action="store_true",
+        help="first rebuild the histories from the result folders; decisions of people stay",
+    )  # fmt: skip
     add_branch(parser)
     parser.add_argument("--all-branches", action="store_true", help="without a name: list the series of all branches")
     add_json(parser)

@@ -11,8 +11,11 @@ from prony.cli.arguments import RunOutput, add_json, add_report, add_set
 
 def arguments(parser: ArgumentParser) -> None:
     """Load test a URL and watch it live. The result is stored like any other."""
-    parser.add_argument("url", help="target URL: http://host/path, redis://host, unix:///path")
-    parser.add_argument("-c", "--concurrency", type=int, metavar="N", help="requests in flight (10)")
+    parser.add_argument("url", help="target URL: http://host/path, redis://host, postgresql://host/db, unix:///path")
+    parser.add_argument(
+        "-c", "--concurrency", type=int, metavar="N",
+        help="requests in flight; with --rate the limit, above which requests are dropped and counted (10)",
+    )  # fmt: skip
     parser.add_argument("-d", "--duration", metavar="TIME", help="duration, for example 30s or 5m (10s)")
     parser.add_argument("-n", "--requests", type=int, metavar="N", help="number of requests, instead of a duration")
     parser.add_argument(

@@ -58,7 +58,7 @@ def _add_faults(parser: ArgumentParser) -> None:
         nargs="?",
         const="100%",
         default="0%",
-        help="share of connections closed at once (0%%)",
+        help="share of connections closed at once (0%%); without a value: all",
     )
 
 

@@ -13,6 +13,7 @@ from prony.cli.arguments import (
     add_json,
     add_no_container,
     add_report,
+    add_set,
     add_submission,
     wait_quiet_s,
 )
@@ -25,13 +26,16 @@ def arguments(parser: ArgumentParser) -> None:
     """Run a recipe on this machine, on the agents of a server, or at a target. Ctrl-C stops and keeps completed
     measurements; at a target it only detaches, and `prony watch` reattaches."""
     parser.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
-    parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
+    add_set(parser)
     parser.add_argument(
         "--clients",
         metavar="N[,N...]",
         help="for a service: concurrent users; several values make a sweep, one job each",
     )
-    parser.add_argument("--on", metavar="TARGET", help="where to run: a target from `prony targets`, ssh:HOST or local")
+    parser.add_argument(
+        "--on", metavar="TARGET",
+        help="where to run, instead of place.on: a target from `prony targets`, ssh:HOST or local",
+    )  # fmt: skip
     parser.add_argument(
         "--script", type=Path, metavar="PATH", help="for a script: its folder, a .tar of it or one file; same as "
         "--set workload.directory=PATH, "

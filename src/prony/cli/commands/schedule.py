@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import add_actions, end_actions, noun_of
+from prony.cli.arguments import add_actions, add_set, end_actions, noun_of
 
 if TYPE_CHECKING:
     from prony.model.schedule import NewSchedule
@@ -38,7 +38,7 @@ def arguments(parser: ArgumentParser) -> None:
         help="what to do about runs missed while the server was down (once)",
     )
     adding.add_argument("--name", help="name of the schedule (the recipe's name)")
-    adding.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="override one key; repeatable")
+    add_set(adding)
     adding.add_argument("--priority", type=int, metavar="N", help="-100 to 100; higher runs first")
     actions["show"].add_argument("--limit", "-n", type=int, default=20, help="number of newest runs to show (20)")
     end_actions(actions)

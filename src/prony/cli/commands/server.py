@@ -32,7 +32,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--lease-ttl",
         metavar="TIME",
         default="30s",
-        help="time until a job of a silent agent goes back to the queue (30s)",
+        help="time until a job of a silent agent goes back to the queue, 1s to 1h (30s)",
     )
     parser.add_argument(
         "--alarm-window", metavar="TIME", default="10s", help="events within this time become one alarm message (10s)"
@@ -49,7 +49,7 @@ def arguments(parser: ArgumentParser) -> None:
     )  # fmt: skip
     for face in _faces():
         face.add_options(parser)
-    parser.add_argument("--log-format", choices=("console", "json"), default="console", help="log format")
+    parser.add_argument("--log-format", choices=("console", "json"), default="console", help="log format (console)")
     parser.add_argument(
         "--log-level",
         choices=("debug", "info", "warning", "error"),

@@ -30,7 +30,7 @@ PLACEMENT = ("EXPERIMENT", "TRY", "PHASE", "ID THERE", "NODES", "SUBMITTED", "WH
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Manage remote machines, reached by ssh or Slurm: `prony run RECIPE --on NAME` runs there."""
+    """Manage remote machines, reached by ssh, Slurm or Kubernetes: `prony run RECIPE --on NAME` runs there."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, text in _ACTIONS.items():
         action = actions.add_parser(name, help=text, description=text, allow_abbrev=False)
@@ -62,11 +62,11 @@ def _add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--python", metavar="PATH", help="Python with Prony on the target (default: the one that install made)"
     )
-    parser.add_argument("--partition", metavar="NAME", help="of Slurm")
-    parser.add_argument("--account", metavar="NAME", help="of Slurm")
-    parser.add_argument("--context", metavar="NAME", help="of the kubeconfig; default: the current one")
-    parser.add_argument("--namespace", metavar="NAME", help="of Kubernetes; default: default")
-    parser.add_argument("--image", metavar="IMAGE", help="the image that has Prony, for Kubernetes")
+    parser.add_argument("--partition", metavar="NAME", help="Slurm partition")
+    parser.add_argument("--account", metavar="NAME", help="Slurm account")
+    parser.add_argument("--context", metavar="NAME", help="kubeconfig context (default: the current one)")
+    parser.add_argument("--namespace", metavar="NAME", help="Kubernetes namespace (default)")
+    parser.add_argument("--image", metavar="IMAGE", help="for Kubernetes: an image that contains Prony")
     parser.add_argument(
         "--set", action="append", default=[], metavar="OPTION=VALUE", help="any other option of this kind; repeatable"
     )

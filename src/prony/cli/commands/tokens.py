@@ -23,16 +23,22 @@ def arguments(parser: ArgumentParser) -> None:
     """Create, list and revoke access tokens of a server, and show the audit log."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     adding = actions.add_parser("add", help="create a token; its secret is printed only once")
-    adding.add_argument("name", metavar="NAME", help="who it is for")
-    adding.add_argument("--role", required=True, choices=("admin", "submitter", "viewer", "agent"))
-    adding.add_argument("--once", action="store_true", help="enrols one agent, which then gets its own token")
-    adding.add_argument("--expires", metavar="DURATION", help="expires after this time, for example 30d or 12h")
+    adding.add_argument("name", metavar="NAME", help="who it is for; the audit log shows this name")
+    adding.add_argument(
+        "--role", required=True, choices=("admin", "submitter", "viewer", "agent"), help="what the token may do"
+    )
+    adding.add_argument(
+        "--once", action="store_true", help="for the role agent: enrols one agent, which then gets its own token"
+    )
+    adding.add_argument(
+        "--expires", metavar="DURATION", help="expires after this time, for example 30d or 12h (default: never)"
+    )
     listing = actions.add_parser("list", help="list tokens without secrets, newest first")
     revoking = actions.add_parser("revoke", help="revoke a token; running servers apply it within 5 s")
-    revoking.add_argument("id", metavar="ID", help="as prony tokens list shows it")
+    revoking.add_argument("id", metavar="ID", help="the id in `prony tokens list`")
     trail = actions.add_parser("audit", help="show the audit log, newest first")
     trail.add_argument("--limit", "-n", type=int, default=50, help="number of newest entries (50)")
-    trail.add_argument("--cursor", help="continue after an earlier page")
+    trail.add_argument("--cursor", help="continue after an earlier page: its next")
     for action in (adding, listing, revoking, trail):
         action.add_argument("--database", metavar="URL", default="", help="use this database instead of the home's")
         add_json(action)

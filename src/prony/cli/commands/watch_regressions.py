@@ -23,8 +23,8 @@ def arguments(parser: ArgumentParser) -> None:
         "--fail-on",
         choices=("confirmed", "suspect"),
         default="confirmed",
-        help="confirmed: changes confirmed by the history or by extra runs, and "
-        "suspects that runs cannot settle; suspect: also unconfirmed changes",
+        help="changes that give exit code 1 (confirmed). confirmed: by the history or by extra runs, and suspects "
+        "that runs cannot settle; suspect: also unconfirmed changes",
     )
     parser.add_argument("--follow", action="store_true", help="keep watching and print new changes, until Ctrl-C")
     add_branch(parser)

@@ -16,30 +16,34 @@ class SarkFace:
 
     def add_options(self, parser: ArgumentParser) -> None:
         sark = parser.add_argument_group("SARK's API, for Dumont workers and SARK's clients")
-        sark.add_argument("--sark", action="store_true", help="serve it too, without tokens, on this machine alone")
-        sark.add_argument("--sark-bind", metavar="ADDRESS", default="127.0.0.1", help="the address (127.0.0.1)")
         sark.add_argument(
-            "--sark-port", metavar="PORT", type=int, default=5000, help="the port (5000); 0: any free one"
+            "--sark", action="store_true", help="serve SARK's API too, without tokens, only on this machine"
         )
-        sark.add_argument("--redis", metavar="URL", default="", help="a Redis for the workers' lists; else its own")
+        sark.add_argument("--sark-bind", metavar="ADDRESS", default="127.0.0.1", help="address of that API (127.0.0.1)")
+        sark.add_argument(
+            "--sark-port", metavar="PORT", type=int, default=5000, help="port of that API (5000); 0: any free port"
+        )
+        sark.add_argument(
+            "--redis", metavar="URL", default="",
+            help="Redis with the workers' lists (default: the server answers workers itself)",
+        )  # fmt: skip
         sark.add_argument(
             "--sark-redis-port",
             metavar="PORT",
             type=int,
             default=6379,
-            help="without --redis: the port of its own lists (6379)",
+            help="without --redis: port on which workers find their lists (6379); 0: any free port",
         )
         sark.add_argument(
             "--sark-open-to-anyone", action="store_true",
-            help="let others than this machine in: whoever reaches the port may delete, run and report whatever they "
-            "like",
+            help="allow connections from other machines: anyone may delete, run and report anything",
         )  # fmt: skip
         sark.add_argument(
             "--sark-claim-timeout", metavar="TIME", default="15s",
-            help="a job that left its list, and that no worker is busy with by then, is put there again (15s)",
+            help="a job that no worker has started after this time goes back to its list (15s)",
         )  # fmt: skip
         sark.add_argument(
-            "--sark-job-timeout", metavar="TIME", default="1h", help="how long a worker may take for a job (1h)"
+            "--sark-job-timeout", metavar="TIME", default="1h", help="time limit for a job on a worker (1h)"
         )
 
     def read_options(self, options: Namespace) -> SarkOptions | None:
