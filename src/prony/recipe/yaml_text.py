@@ -161,7 +161,9 @@ class _Builder:
         self.marks.setdefault(keys, Mark(self.name, node.line, node.column))
         self.count += 1
         if self.count > MOST_VALUES or len(keys) > DEEPEST:
-            raise self._refuse(node, f"its aliases unfold to more than {MOST_VALUES:,} values or too deep a nest")
+            raise self._refuse(
+                node, f"its aliases expand to more than {MOST_VALUES:,} values, or are nested too deeply"
+            )
         if isinstance(node.value, _Pairs):
             return {key: self.unfold(value, (*keys, key)) for key, value in self._merge(node, keys, 0).items()}
         if isinstance(node.value, list):
@@ -198,7 +200,7 @@ class _Builder:
     def _count_merge(self, node: _Node, count: int, depth: int) -> None:
         self.count += count
         if self.count > MOST_VALUES or depth > DEEPEST:
-            raise self._refuse(node, f"its merges unfold to more than {MOST_VALUES:,} values or too deep a nest")
+            raise self._refuse(node, f"its merges expand to more than {MOST_VALUES:,} values, or are nested too deeply")
 
     def _is_sound_key(self, key: _Node, own: dict[str, _Node], keys: Keys) -> bool:
         mark = Mark(self.name, key.line, key.column)

@@ -107,13 +107,13 @@ def test_a_key_that_is_not_text_is_a_problem(key: str) -> None:
 def test_a_bomb_of_aliases_is_refused_quickly() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
-    assert "aliases unfold" in refusal("\n".join(lines)).message
+    assert "aliases expand" in refusal("\n".join(lines)).message
 
 
 def test_a_bomb_of_merges_is_refused_quickly() -> None:
     lines = ["a0: &a0 {x: 1}"]
     lines += [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 10)}]}}" for n in range(1, 12)]
-    assert "merges unfold" in refusal("\n".join(lines)).message
+    assert "merges expand" in refusal("\n".join(lines)).message
 
 
 def test_an_alias_of_what_encloses_it_is_refused() -> None:
@@ -127,7 +127,7 @@ def test_depth_is_bounded() -> None:
 
 def test_depth_through_aliases_is_bounded() -> None:
     lines = ["a0: &a0 [x]"] + [f"a{n}: &a{n} {'[' * 30}*a{n - 1}{']' * 30}" for n in range(1, 5)]
-    assert "too deep a nest" in refusal("\n".join(lines)).message
+    assert "nested too deeply" in refusal("\n".join(lines)).message
 
 
 def test_a_second_document_is_refused_with_its_line() -> None:

@@ -29,7 +29,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--rule", choices=rules, default="prony", help="decision rule (prony)")
     parser.add_argument(
         "--fail-on", action="append", choices=(*_FAILING, "suspect", "never"),
-        help="conclusion of a headline metric that gives exit code 1 (regression); suspect: "
+        help="conclusion of a headline metric that gives exit code 1 (regression); replaces the default; suspect: "
         "also if the machine of a side was disturbed or not monitored; repeatable",
     )  # fmt: skip
     parser.add_argument("--markdown", action="store_true", help="print Markdown, for example for a pull request")

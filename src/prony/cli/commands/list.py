@@ -33,7 +33,7 @@ def command(options: Namespace) -> int:
     elif options.name or options.state or options.schedule:
         print_note("no experiment matches; `prony list` shows all")
     else:
-        print_note("no experiments yet; create one with: prony run recipes/quickstart.yaml")
+        print_note("no experiments yet; create one with: prony bench MODEL, or prony run RECIPE")
     return 0
 
 

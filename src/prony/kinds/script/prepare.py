@@ -107,7 +107,9 @@ def _check_program(workload: ScriptWorkload) -> None:
         near = nearest(program, _programs(path)) if "/" not in program else None
         raise InputError(
             f"there is no program {program} {'in ' + str(folder) if '/' in program else 'on the path'}",
-            hint=f"did you mean {near}?" if near else "a command is run by no shell: for its words write sh -c '...'",
+            hint=f"did you mean {near}?"
+            if near
+            else "commands run without a shell; for shell syntax write sh -c '...'",
             code="no_script_program",
         )
 

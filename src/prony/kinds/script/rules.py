@@ -42,7 +42,7 @@ def check_refused_values(evidence: ScriptEvidence) -> Iterator[Reason]:
     if counts:
         listed = [f"{name} {reason} ({count} times)" for (name, reason), count in [*counts.items()][:_LISTED]]
         more = f", and {len(counts) - _LISTED} more" if len(counts) > _LISTED else ""
-        yield suspect("refused", f"What the script told is no number and was not taken: {'; '.join(listed)}{more}.")
+        yield suspect("refused", f"Some values that the script reported were ignored: {'; '.join(listed)}{more}.")
 
 
 def untold(evidence: ScriptEvidence) -> Iterator[Reason]:

@@ -49,7 +49,10 @@ class S3Options(Noun):
     )
     verify: bool = Field(default=False, description="keep what GETs bring and compare it, byte for byte, afterwards")
     distinct: int = Field(
-        default=10_000, ge=1, le=1_000_000, description="requests made beforehand; they are used again after that"
+        default=10_000,
+        ge=1,
+        le=1_000_000,
+        description="number of different requests made before the run; then they repeat",
     )
 
 

@@ -101,7 +101,7 @@ def test_what_was_refused_makes_the_numbers_suspect_and_is_named() -> None:
     rows = frame([told("a", 1.0)], [told("a", 2.0)])
     reasons = summary(rows, refused=(Refusal(name="loss", reason="is NaN", count=3),)).verdict.reasons
     (reason,) = [one for one in reasons if one.code == "refused"]
-    assert reason.text == "What the script told is no number and was not taken: loss is NaN (6 times)."
+    assert reason.text == "Some values that the script reported were ignored: loss is NaN (6 times)."
 
 
 def test_a_metric_that_some_runs_do_not_tell_is_said() -> None:

@@ -44,7 +44,7 @@ describe("a comparison", () => {
   it("keeps back what lies behind the numbers that decide, until it is asked for", async () => {
     server.current.answer("GET", "/api/v1/comparison", fakeComparison());
     const { user } = await visit("/compare?of=e1,e2");
-    const more = await screen.findByRole("button", { name: "Show 1 more that lie behind these" });
+    const more = await screen.findByRole("button", { name: "Show 1 more metrics" });
     expect(screen.queryByRole("row", { name: /p99/ })).toBeNull();
     await user.click(more);
     expect(screen.getByRole("row", { name: /p99/ })).toBeDefined();
@@ -77,7 +77,7 @@ describe("a comparison", () => {
     const { user, address } = await visit("/compare?of=e1,e2&threshold=5%25");
     await screen.findByText("inference_ms.p50 is 20 % worse.");
     expect(server.current.requestsTo("GET", "/api/v1/comparison")[0]?.query).toEqual({ of: "e1,e2", threshold: "5%" });
-    await user.click(screen.getByRole("checkbox", { name: /not comparable/ }));
+    await user.click(screen.getByRole("checkbox", { name: /Compare anyway/ }));
     expect(address()).toContain("anyway=true");
   });
 

@@ -51,7 +51,7 @@ export function Terms() {
           checked={search.anyway ?? false}
           onChange={(event) => change({ anyway: event.target.checked || undefined })}
         />
-        Compare what is not comparable, and say what differs
+        Compare anyway and list the differences
       </label>
     </div>
   );

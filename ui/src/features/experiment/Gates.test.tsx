@@ -39,7 +39,7 @@ describe("gates", () => {
       hint: "write METRIC <= LIMIT",
     });
     const { user } = await showPart(<Gates experimentId="x1" outcomes={[]} />);
-    expect(screen.getByText("This recipe asks for none.")).toBeDefined();
+    expect(screen.getByText("This recipe has no gates.")).toBeDefined();
     await user.type(screen.getByLabelText("Try more gates on these numbers"), "faster{Enter}");
     expect((await screen.findByRole("alert")).textContent).toContain("write METRIC <= LIMIT");
   });

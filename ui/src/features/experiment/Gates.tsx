@@ -43,7 +43,7 @@ export function Gates({ experimentId, outcomes, metric = "throughput_per_s" }: P
           />
           <label className="row tick">
             <input type="checkbox" checked={strict} onChange={(event) => setStrict(event.target.checked)} />
-            Treat missing metrics as failures
+            Fail undecided gates too
           </label>
         </div>
       </div>
@@ -52,7 +52,7 @@ export function Gates({ experimentId, outcomes, metric = "throughput_per_s" }: P
 }
 
 function Outcomes({ of: outcomes }: { of: readonly GateOutcome[] }) {
-  if (outcomes.length === 0) return <p className="muted">This recipe asks for none.</p>;
+  if (outcomes.length === 0) return <p className="muted">This recipe has no gates.</p>;
   return (
     <ul className="stack">
       {outcomes.map((one) => (

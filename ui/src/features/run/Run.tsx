@@ -58,7 +58,7 @@ export function Run() {
   return (
     <Page
       title="Run"
-      about="Choose an example, write a recipe, or paste one of another program: it is looked at while you type."
+      about="Choose an example, write a recipe, or paste one of another program: it is checked while you type."
     >
       <div className="bench">
         <Card

@@ -27,7 +27,10 @@ export function Tokens() {
         {({ items }) =>
           items.length === 0 ? (
             <EmptyState title="No token yet" actions={add}>
-              <p>On its own machine a server asks for none. Everywhere else every request brings one.</p>
+              <p>
+                Every request needs a token. Commands on the server's machine with the same home find the owner's token
+                themselves.
+              </p>
             </EmptyState>
           ) : (
             <Table rows={items} columns={COLUMNS} keyOf={(one) => one.id} label="Tokens" />

@@ -56,7 +56,10 @@ class PostgresOptions(Noun):
     database: str = Field(default="", description="default: the endpoint's, or else the user's name")
     password_env: str = Field(default="", description="the environment variable that has the password")
     distinct: int = Field(
-        default=10_000, ge=1, le=1_000_000, description="requests made beforehand; they are used again after that"
+        default=10_000,
+        ge=1,
+        le=1_000_000,
+        description="number of different requests made before the run; then they repeat",
     )
 
     @model_validator(mode="after")

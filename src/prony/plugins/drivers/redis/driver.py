@@ -43,13 +43,16 @@ class RedisOptions(Noun):
     protocol: Literal[2, 3] = Field(default=2, description="the version of the protocol")
     password_env: str = Field(default="", description="the environment variable that has the password")
     distinct: int = Field(
-        default=10_000, ge=1, le=1_000_000, description="requests made beforehand; they are used again after that"
+        default=10_000,
+        ge=1,
+        le=1_000_000,
+        description="number of different requests made before the run; then they repeat",
     )
 
     @model_validator(mode="after")
     def _subscribes_in_version_2(self) -> Self:
         if self.operation == "pubsub" and self.protocol == 3:
-            raise ValueError("pubsub is spoken in version 2 of the protocol: leave protocol away, or write 2")
+            raise ValueError("pubsub is spoken in version 2 of the protocol: leave out protocol, or set it to 2")
         return self
 
     @property

@@ -115,7 +115,10 @@ class VectorOptions(Noun):
         default=None, min_length=1, description="the environment variable that has the server's key"
     )
     distinct: int = Field(
-        default=1_000, ge=1, le=1_000_000, description="requests made beforehand; they are used again after that"
+        default=1_000,
+        ge=1,
+        le=1_000_000,
+        description="number of different requests made before the run; then they repeat",
     )
 
 
