@@ -46,7 +46,7 @@ def test_a_busy_machine_is_said_at_once_and_void_results_in_the_last_line(strang
     assert "✖ void" in done.stdout
     assert "CPU time" in done.stdout
     again = prony("rerun", "last", "--no-report")
-    assert again.stderr.splitlines()[-1].endswith("see ✖ for why; exit code 0")  # it has no --strict
+    assert again.stderr.splitlines()[-1].endswith("see ✖ for the reason; exit code 0")  # it has no --strict
 
 
 def test_waiting_for_a_quiet_machine_is_for_runs_here(tmp_path: Path) -> None:
