@@ -44,7 +44,7 @@ describe("a comparison", () => {
   it("keeps back what lies behind the numbers that decide, until it is asked for", async () => {
     server.current.answer("GET", "/api/v1/comparison", fakeComparison());
     const { user } = await visit("/compare?of=e1,e2");
-    const more = await screen.findByRole("button", { name: "Show 1 more metrics" });
+    const more = await screen.findByRole("button", { name: "Show 1 more metric" });
     expect(screen.queryByRole("row", { name: /p99/ })).toBeNull();
     await user.click(more);
     expect(screen.getByRole("row", { name: /p99/ })).toBeDefined();

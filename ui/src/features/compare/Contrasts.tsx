@@ -64,7 +64,7 @@ export function Contrasts({
       {headlines.length > 0 && more > 0 && (
         <div className="body">
           <button type="button" className="button quiet slim" aria-expanded={all} onClick={() => setAll(!all)}>
-            {all ? "Only what decides" : `Show ${more} more metrics`}
+            {all ? "Only what decides" : `Show ${more} more ${more === 1 ? "metric" : "metrics"}`}
           </button>
         </div>
       )}
