@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 
+from chaos.fleet import answers
 from prony.plugins.models.zoo.source import ZooSource
 from prony.ports.models import FetchOptions
 from servers.commands import call_prony
@@ -110,8 +111,10 @@ def keep_running(text: str, ports: dict[str, str]) -> Iterator[None]:
     try:
         if words[0] == "agent":
             wait_for(lambda: "active" in call_prony("agents", "--server", words[-1]).stdout)
+        elif words[0] == "server":  # it holds its port before it has written its owner's token
+            wait_for(lambda: answers(f"http://127.0.0.1:{ports['7337']}/api/v1/health"))
         else:
-            wait_for(lambda: is_listening(int(ports["7337" if words[0] == "server" else "8000"])))
+            wait_for(lambda: is_listening(int(ports["8000"])))
         yield
     finally:
         process.terminate()
