@@ -223,8 +223,12 @@ def print_same(product: Product, recorded: Mapping[str, list[str]], comparisons:
         )
         if max(pairs.regressions, pairs.improvements) > MOST_PAIRS or max(again.shares) > MOST_SHARE:
             missed.append(f"the same thing called changed: {title}")
-        if grades[Grade.VOID]:  # such a result takes part in no comparison, so its pairs prove nothing
-            missed.append(f"{grades[Grade.VOID]} of {len(entries)} results void, measure on a quiet machine: {title}")
+        # A void result takes part in no comparison, and a suspect one leaves most open: their pairs prove little.
+        if grades[Grade.VOID] or grades[Grade.SUSPECT] > len(entries) / 2:
+            missed.append(
+                f"{grades[Grade.VOID]} void and {grades[Grade.SUSPECT]} suspect of {len(entries)} results, measure on "
+                f"a quiet machine: {title}"
+            )
     return missed
 
 

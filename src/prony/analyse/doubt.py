@@ -1,8 +1,8 @@
-"""Doubt whether a bad number is the program's fault: the machine was disturbed, nobody watched it, or the clients of a
-load were the limit.
+"""Doubt whether a change comes from the program: the machine was disturbed, nobody watched it, or the clients of a load
+were the limit.
 
-Such a number is shown as it is and fails no build by itself: the next run would mostly say otherwise. What no such
-disturbance explains does fail, because one that takes more than a fifth of the CPU makes a result void.
+Such a change is shown with its numbers and decides nothing: the next run would mostly say otherwise. What no such
+disturbance explains does decide, because one that takes more than a fifth of the CPU makes a result void.
 """
 
 from __future__ import annotations
@@ -18,9 +18,15 @@ from prony.model.metric import is_size
 from prony.stats.apart import apart_p
 
 WHAT_TO_DO = "Measure again on a quiet machine, or run both sides alternately (prony duet)"
-_TURNS = "Or run both sides alternately (prony duet)"  # after what a load's own reason says to do
+_OF_CLIENTS = "Change the load so that its clients are not the limit, or run both sides alternately (prony duet)"
 _APART = 0.001
 _BAD = (Conclusion.REGRESSION, Conclusion.DIFFERENT)
+# How a sentence tells a change, and how it does where the change is in doubt.
+_SEEMS = {
+    Conclusion.REGRESSION: ("got worse", "seems worse"),
+    Conclusion.IMPROVEMENT: ("got better", "seems better"),
+    Conclusion.DIFFERENT: ("differs", "seems to differ"),
+}
 
 
 def machine_doubt(summary: Summary, key: str, *, of_change: bool) -> Reason | None:
@@ -47,27 +53,50 @@ def explains(ratio_low: float | None, ratio_high: float | None) -> bool:
 
 
 def add_doubt(contrast: Contrast, baseline: Entry, candidate: Entry, *, took_turns: bool) -> Contrast:
-    """Say of a contrast for the worse whether one of its sides is in doubt. Sides that took turns were disturbed
-    alike: there is none."""
+    """Say of a change whether one of its sides is in doubt. Sides that took turns were disturbed alike: there is none.
+
+    A change that may come from elsewhere than the program is inconclusive, whichever way it goes. Where only nobody
+    watched the machine it stays, and fails no build.
+    """
     effect = contrast.effect
-    if took_turns or contrast.conclusion not in _BAD or effect is None or effect.scale != "ratio":
+    if took_turns or contrast.conclusion not in _SEEMS or effect is None or effect.scale != "ratio":
         return contrast
     if not explains(effect.low, effect.high):
         return contrast
     machine = machine_change(baseline, candidate)
     if machine is not None and machine.changed:
-        doubt = f"This alone does not fail the build: {machine.sentence} {WHAT_TO_DO}; --fail-on suspect makes it fail."
-        return contrast.model_copy(update={"doubt": doubt, "sentence": f"{contrast.sentence} {doubt}"})
+        return _leave_open(contrast, f"{machine.sentence} {WHAT_TO_DO}")
     for name, entry in (("candidate", candidate), ("baseline", baseline)):
         reason = machine_doubt(entry.summary, contrast.key, of_change=True)
-        if reason is not None:
-            todo = WHAT_TO_DO if reason.code in OF_THE_MACHINE else _TURNS
-            doubt = (
-                f"This alone does not fail the build, because the {name} is {_word(reason)}: {reason.text} {todo}; "
-                "--fail-on suspect makes it fail."
-            )
-            return contrast.model_copy(update={"doubt": doubt, "sentence": f"{contrast.sentence} {doubt}"})
+        if reason is None:
+            continue
+        todo = WHAT_TO_DO if reason.code in OF_THE_MACHINE else _OF_CLIENTS
+        why = f"{_first_sentence(reason.text)} {todo}"
+        if reason.grade is not Grade.VALID:
+            return _leave_open(contrast, f"the {name} is {reason.grade}. {why}")
+        if contrast.conclusion in _BAD:
+            return _add(contrast, f"This alone does not fail the build, because the {name} is unwatched. {why}")
     return contrast
+
+
+def _leave_open(contrast: Contrast, why: str) -> Contrast:
+    said, seems = _SEEMS[contrast.conclusion]
+    sentence = contrast.sentence.replace(f"{contrast.key} {said}, ", f"{contrast.key} {seems}, ", 1)
+    update = {"conclusion": Conclusion.INCONCLUSIVE, "apparent": contrast.conclusion, "sentence": sentence}
+    open_one = contrast.model_copy(update=update)
+    return _add(open_one, f"This may not come from the program, so it is inconclusive: {why}")
+
+
+def _first_sentence(text: str) -> str:
+    """Return it alone: the notes of a comparison have the rest, once for all metrics."""
+    first, stop, _ = text.partition(". ")
+    return f"{first}." if stop else first
+
+
+def _add(contrast: Contrast, doubt: str) -> Contrast:
+    fails = (contrast.apparent or contrast.conclusion) in _BAD
+    doubt = f"{doubt}; --fail-on suspect makes it fail." if fails else f"{doubt}."
+    return contrast.model_copy(update={"doubt": doubt, "sentence": f"{contrast.sentence} {doubt}"})
 
 
 def judge_by_clean(contrast: Contrast, baseline: Entry, candidate: Entry, *, tests: int, apart: float) -> Contrast:
@@ -88,8 +117,5 @@ def judge_by_clean(contrast: Contrast, baseline: Entry, candidate: Entry, *, tes
         f"{candidate.job.title} against {baseline.job.title}"
     )  # fmt: skip
     told = f"{who}: {contrast.key} got worse: {found.text}. Disturbed runs are excluded."
-    return contrast.model_copy(update={"conclusion": Conclusion.REGRESSION, "doubt": "", "sentence": told})
-
-
-def _word(reason: Reason) -> str:
-    return "unwatched" if reason.code == "unwatched" else str(reason.grade)
+    update = {"conclusion": Conclusion.REGRESSION, "apparent": None, "doubt": "", "sentence": told}
+    return contrast.model_copy(update=update)

@@ -146,8 +146,10 @@ class Contrast(Noun):
     sentence: str
     # How many more runs on each side would settle it; None where that is not the question.
     more_runs: int | None = None
-    # Why it fails no build by itself although it is for the worse, and what to do; empty where it does.
+    # Why a change decides nothing by itself, and what to do; empty where it does decide.
     doubt: str = ""
+    # What the numbers alone say, where the doubt made this inconclusive.
+    apparent: Conclusion | None = None
 
 
 class Difference(Noun):
@@ -213,4 +215,6 @@ class Comparison(Noun):
 
     def fails(self, *conclusions: Conclusion, doubtful: bool = False) -> bool:
         """Does a headline end so, and may that fail a build? With `doubtful`, also what the machine may explain."""
-        return any(one.conclusion in conclusions and (doubtful or not one.doubt) for one in self.headlines)
+        if doubtful:
+            return any({one.conclusion, one.apparent} & set(conclusions) for one in self.headlines)
+        return any(one.conclusion in conclusions and (not one.doubt or one.apparent) for one in self.headlines)

@@ -2780,6 +2780,7 @@ export interface components {
          * @description One metric of two jobs. Those in the role `headline` decide; the others show what lies behind it.
          */
         Contrast: {
+            apparent?: components["schemas"]["Conclusion"] | null;
             baseline?: components["schemas"]["Estimate"] | null;
             /**
              * Better

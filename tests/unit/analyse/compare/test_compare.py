@@ -597,17 +597,32 @@ class TestDoubt:
         after = entry({key: noisy(level, 10, seed=2)}, experiment="e2", verdict=verdict, hours=hours)
         return compare_entries([side("A", before), side("B", after)], Terms(metrics=(key,)))
 
-    @pytest.mark.parametrize(
-        ("verdict", "word"), [(DISTURBED, "suspect"), (UNWATCHED, "unwatched"), (BUSY_CLIENT, "suspect")]
-    )
-    def test_a_regression_on_a_machine_in_doubt_is_shown_and_fails_no_build(self, verdict: Verdict, word: str) -> None:
-        found = self.compared(11, verdict)
+    @pytest.mark.parametrize("verdict", [DISTURBED, BUSY_CLIENT])
+    @pytest.mark.parametrize(("level", "apparent"), [(11, Conclusion.REGRESSION), (9, Conclusion.IMPROVEMENT)])
+    def test_a_change_beside_a_suspect_side_is_inconclusive(
+        self, level: float, apparent: Conclusion, verdict: Verdict
+    ) -> None:
+        found = self.compared(level, verdict)
         (one,) = found.headlines
-        assert one.conclusion is Conclusion.REGRESSION
-        assert f"alone does not fail the build, because the candidate is {word}: " in one.sentence
+        assert (found.conclusion, one.conclusion, one.apparent) == (*[Conclusion.INCONCLUSIVE] * 2, apparent)
+        assert "so it is inconclusive: the candidate is suspect. " in one.sentence
+        assert "got" not in one.sentence
         assert "prony duet" in one.doubt
+        assert not found.fails(apparent)
+        assert found.fails(Conclusion.INCONCLUSIVE)
+        assert found.fails(apparent, doubtful=True)
+
+    def test_a_regression_on_a_machine_that_nobody_watched_is_told_and_fails_no_build(self) -> None:
+        found = self.compared(11, UNWATCHED)
+        (one,) = found.headlines
+        assert (one.conclusion, one.apparent) == (Conclusion.REGRESSION, None)
+        assert "alone does not fail the build, because the candidate is unwatched. " in one.sentence
         assert not found.fails(Conclusion.REGRESSION)
         assert found.fails(Conclusion.REGRESSION, doubtful=True)
+
+    def test_an_improvement_needs_nobody_who_watched(self) -> None:
+        (one,) = self.compared(9, UNWATCHED).headlines
+        assert (one.conclusion, one.doubt) == (Conclusion.IMPROVEMENT, "")
 
     def test_a_doubled_latency_fails_whatever_happened_to_the_machine(self) -> None:
         assert self.compared(20, DISTURBED).fails(Conclusion.REGRESSION)
