@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import httpx
 
@@ -43,20 +45,24 @@ class Others:
 
 
 @contextmanager
-def others_asking(url: str) -> Iterator[Others]:
-    """Ask for the server's health and a list, and submit a recipe, over and over, by a connection of its own each."""
+def others_asking(made: Fleet) -> Iterator[Others]:
+    """Ask for the server's health and a list, and submit a recipe, over and over, by a connection of its own each.
+
+    What the machine kept the server or these clients from running counts for nothing: that is no attack's doing."""
     seen, is_over = Others(), threading.Event()
+    assert made.servers[0].child is not None
+    server_pid = made.servers[0].child.pid
 
     def ask() -> None:
         while not is_over.is_set():
             for what, call in _CALLS:
-                begin = time.monotonic()
+                begin, starved_s = time.monotonic(), _starved_s(server_pid)
                 try:
-                    with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
+                    with httpx.Client(base_url=made.url, timeout=60, trust_env=False) as client:
                         call(client).raise_for_status()
                 except httpx.HTTPError as exc:
                     seen.faults.append(f"{what} after {time.monotonic() - begin:.1f} s: {exc!r}")
-                seen.seconds.append((time.monotonic() - begin, what))
+                seen.seconds.append((time.monotonic() - begin - (_starved_s(server_pid) - starved_s), what))
             is_over.wait(0.1)
 
     asking = threading.Thread(target=ask, daemon=True)
@@ -66,6 +72,13 @@ def others_asking(url: str) -> Iterator[Others]:
     finally:
         is_over.set()
         asking.join(120)
+
+
+def _starved_s(server_pid: int) -> float:
+    """Return how long the server's event loop and this thread wanted a core and got none; 0 where no system tells."""
+    threads = ((server_pid, server_pid), (os.getpid(), threading.get_native_id()))
+    files = [Path(f"/proc/{process}/task/{thread}/schedstat") for process, thread in threads]
+    return sum(int(file.read_text().split()[1]) / 1e9 for file in files if file.exists())
 
 
 _CALLS: tuple[tuple[str, Callable[[httpx.Client], httpx.Response]], ...] = (

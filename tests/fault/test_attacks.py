@@ -80,7 +80,7 @@ def end(made: Fleet, number: signal.Signals = signal.SIGTERM) -> float:
 )
 def test_costly_recipes_hold_up_nobody_and_a_signal_ends_the_server(running: Fleet, name: str, text: str) -> None:
     usual_s = warm(running.url)
-    with ExitStack() as stack, others_asking(running.url) as others:
+    with ExitStack() as stack, others_asking(running) as others:
         clients = [
             stack.enter_context(post(running.port, "/api/v1/recipes/check", {"text": text, "name": name}))
             for _ in range(12)
@@ -158,7 +158,7 @@ def test_what_never_ends_is_cut_off_and_holds_up_nobody(
     def attack() -> None:
         taken.append(send_until_closed(port, *ENDLESS[what], 200 * 2**20))
 
-    with others_asking(made.url) as others:
+    with others_asking(made) as others:
         attackers = [threading.Thread(target=attack) for _ in range(4)]
         for one in attackers:
             one.start()
@@ -175,7 +175,7 @@ def test_what_never_ends_is_cut_off_and_holds_up_nobody(
 
 def test_a_body_in_chunks_of_one_byte_holds_up_nobody(attacked: tuple[Fleet, int, float]) -> None:
     made, _, usual_s = attacked
-    with others_asking(made.url) as others:
+    with others_asking(made) as others:
         _, said = send_until_closed(made.port, CHUNKED, b"1\r\nx\r\n" * 10_000, 12 * 2**20)
     assert b"HTTP/1.1 4" in said, said[:200]
     others.check(usual_s)
@@ -191,7 +191,7 @@ def test_half_sent_heads_do_not_starve_a_server_with_few_descriptors(tmp_path: P
             made.servers[0].start()
             made.wait_ready()
             usual_s = warm(made.url)
-            with others_asking(made.url) as others:
+            with others_asking(made) as others:
                 for _ in range(600):
                     connection = stack.enter_context(connect(made.port))
                     with suppress(ConnectionError):
