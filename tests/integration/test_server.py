@@ -30,6 +30,7 @@ from prony.app.access import open_access
 from prony.model.access import NewToken, Role
 from prony.store.home import Home
 from prony.store.result_tar import pack
+from servers.ports import free_port
 from servers.waiting import wait_for
 
 RECIPE = """
@@ -367,6 +368,17 @@ def test_a_second_server_of_the_same_home_is_refused(tmp_path: Path) -> None:
         assert code == 3
         assert server.url in said
         assert "PRONY_HOME" in said
+
+
+def test_it_takes_no_connection_before_its_owner_has_a_token(tmp_path: Path) -> None:
+    port = free_port()
+    with subprocess.Popen(command("--port", str(port)), env=os.environ | {"PRONY_HOME": str(tmp_path)}) as process:
+        try:
+            with socket.socket() as probe:
+                wait_for(lambda: probe.connect_ex(("127.0.0.1", port)) == 0, "the server")
+                assert (tmp_path / "owner-token").exists()
+        finally:
+            process.kill()
 
 
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:

@@ -11,27 +11,58 @@ from prony.model.loopback import is_loopback
 BACKLOG = 4096
 
 
-def listening_at(host: str, port: int, *, option: str = "--port") -> socket.socket:
-    """Return a socket that listens there, before anything else is begun."""
+def bind_at(host: str, port: int, *, option: str = "--port") -> socket.socket:
+    """Return a socket that has this address and refuses connections until it listens.
+
+    Raises:
+        InputError: the host is no address of this machine.
+        CapacityError: another program listens there, or this user may not.
+    """
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, _, protocol, _, address = found[0]
         # With its protocol: asyncio sends small answers at once only where it sees that this is TCP.
-        listening = socket.socket(family, socket.SOCK_STREAM, protocol)
+        bound = socket.socket(family, socket.SOCK_STREAM, protocol)
     except (OSError, UnicodeError) as exc:
         raise InputError(f"{host!r} is no address of this machine: {exc}", hint="try --host 127.0.0.1") from exc
     try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(BACKLOG)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
     except OSError as exc:
-        listening.close()
-        raise CapacityError(
-            f"cannot listen on {host}:{port}: {exc.strerror}",
-            hint=f"is another server there? {option} 0 takes any port that is free",
-            code="address_unavailable",
-        ) from exc
-    return listening
+        bound.close()
+        raise _taken(host, port, option, exc) from exc
+    return bound
+
+
+def listening_at(host: str, port: int, *, option: str = "--port") -> socket.socket:
+    """Return a socket that listens there."""
+    bound = bind_at(host, port, option=option)
+    try:
+        start_listening(bound, host, port, option=option)
+    except CapacityError:
+        bound.close()
+        raise
+    return bound
+
+
+def start_listening(bound: socket.socket, host: str, port: int, *, option: str = "--port") -> None:
+    """Take connections from now on.
+
+    Raises:
+        CapacityError: another program began to listen there meanwhile.
+    """
+    try:
+        bound.listen(BACKLOG)
+    except OSError as exc:
+        raise _taken(host, port, option, exc) from exc
+
+
+def _taken(host: str, port: int, option: str, exc: OSError) -> CapacityError:
+    return CapacityError(
+        f"cannot listen on {host}:{port}: {exc.strerror}",
+        hint=f"is another server there? {option} 0 takes any port that is free",
+        code="address_unavailable",
+    )
 
 
 def is_loopback_at(listening: socket.socket) -> bool:

@@ -29,7 +29,7 @@ from prony.ports.face import FaceOptions, OpenFace
 from prony.server.app import create_app
 from prony.server.ending import end_within
 from prony.server.forwarded import Network
-from prony.server.listening import BACKLOG, is_loopback_at, listening_at, url_at
+from prony.server.listening import BACKLOG, bind_at, is_loopback_at, start_listening, url_at
 from prony.server.protocol import count_connections, protocol_for
 from prony.store.home import Home, home, read_server_note, running_server, server_file
 from prony.store.lock import try_file_lock
@@ -90,7 +90,7 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
     os.umask(0o077)  # whatever it writes is its owner's alone
     place = home().create()
     with ExitStack() as stack:
-        listening = stack.enter_context(listening_at(options.host, options.port))
+        listening = stack.enter_context(bind_at(options.host, options.port))
         is_local = is_loopback_at(listening)
         if options.no_auth and not is_local:
             raise InputError(
@@ -132,6 +132,8 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
         )
         for number in _SIGNALS:
             stack.callback(signal.signal, number, signal.getsignal(number))
+        # Not earlier: a command that came before the owner's token is written would be told that it needs one.
+        start_listening(listening, options.host, options.port)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             begin = partial(stack.enter_context, _write_address(serving, place, say))
             return runner.run(_run(fleet, app, listening, begin, partial(_remove_address, place), faces))
