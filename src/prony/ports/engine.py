@@ -121,6 +121,17 @@ class DeviceMemory:
 
 
 @runtime_checkable
+class TracksDeviceMemory(Protocol):
+    """Something loaded on a device whose memory the engine's allocator counts."""
+
+    def reset_memory_peak(self) -> None:
+        """Forget the highest memory so far."""
+
+    def device_memory(self) -> DeviceMemory | None:
+        """Return what the engine's allocator holds; None where the engine does not tell."""
+
+
+@runtime_checkable
 class CardCall(Protocol):
     """A bound call on a card that the engine can name. `device_id` is the card's own name, as its driver tells it."""
 
@@ -131,7 +142,7 @@ class CardCall(Protocol):
 
 
 @runtime_checkable
-class DeviceCall(Protocol):
+class DeviceCall(TracksDeviceMemory, Protocol):
     """A bound call on a device that works beside the host. Called plainly it launches, waits and returns the outputs.
 
     `device_id` is the card's own name, as its driver tells it; empty where it is not known.
@@ -157,12 +168,6 @@ class DeviceCall(Protocol):
 
     def host_copies(self) -> HostCopies:
         """Make the host's buffers and return how inputs and outputs are copied."""
-
-    def reset_memory_peak(self) -> None:
-        """Forget the highest memory so far."""
-
-    def device_memory(self) -> DeviceMemory | None:
-        """Return what the engine's allocator holds; None where the engine does not tell."""
 
 
 @runtime_checkable
@@ -288,6 +293,19 @@ class FindsDevice(Protocol):
 
 
 @runtime_checkable
+class NeedsSystem(Protocol):
+    """An engine that works on some operating systems only."""
+
+    def unsupported_reason(self) -> str | None:
+        """Return why this engine cannot work on this operating system at all, or None. Imports nothing."""
+
+
+def find_unsupported_reason(engine: Any) -> str | None:
+    """Return why an engine cannot work on this operating system at all; None where it can."""
+    return engine.unsupported_reason() if isinstance(engine, NeedsSystem) else None
+
+
+@runtime_checkable
 class Engine(Protocol):
     """An in-process model runtime."""
 
@@ -296,9 +314,6 @@ class Engine(Protocol):
     reference_formats: ClassVar[tuple[str, ...]]  # those of which it is the plainest reader: the reference
     requirements: ClassVar[tuple[str, ...]]  # what `prony engines add NAME` installs beside numpy
     extra: ClassVar[str]  # the extra of `pip install "prony[...]"`
-
-    def unsupported(self) -> str | None:
-        """Return why this engine cannot work on this operating system at all, or None. Imports nothing."""
 
     def preload(self) -> str:
         """Import the vendor's package and return its version. Must start no thread: the spawner forks after it."""
