@@ -28,6 +28,7 @@ from servers.slurm import Slurm
 from servers.sshd import Sshd, sshd_server
 from servers.waiting import wait_for
 
+pytest_plugins = ["executor_fixtures"]
 KINDS = ["local", "ssh", "slurm", pytest.param("kubernetes", marks=pytest.mark.clusters)]
 
 

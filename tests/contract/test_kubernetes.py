@@ -17,6 +17,7 @@ from prony.store.home import Home
 from servers.kubernetes import Kubernetes
 from servers.waiting import wait_for
 
+pytest_plugins = ["executor_fixtures"]
 pytestmark = pytest.mark.clusters
 
 
