@@ -10,11 +10,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+# Agents and servers read what engines are and never an array: numpy would be a tenth of an agent's start.
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 # The shape of an input whose number of axes the model file does not record.
 UNKNOWN_RANK: tuple[str] = ("...",)
 
