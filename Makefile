@@ -128,7 +128,7 @@ test-slow: setup extras
 test-clusters: setup
 	sh tests/clusters/build_kubernetes.sh
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check kubernetes-validate
-	PRONY_TEST_REQUIRES=kubernetes $(BIN)/python -m pytest -n 0 -m clusters tests/contract/test_executors.py
+	PRONY_TEST_REQUIRES=kubernetes $(BIN)/python -m pytest -n 0 -m clusters tests/contract/test_executors.py tests/contract/test_kubernetes.py
 	$(BIN)/python -m pytest -n 0 tests/unit/plugins/executors
 
 check: format lint types contracts ui-check test

@@ -16,6 +16,7 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, nullcontext
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -123,7 +124,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Genera
 
 
 def _turn(item: pytest.Item) -> int:
-    place = item.path.relative_to(Path(__file__).parent).as_posix()
+    return _turn_of_file(item.path)
+
+
+@cache
+def _turn_of_file(path: Path) -> int:
+    """Return the place of a file among those that begin first; ten thousand tests ask, of some hundred files."""
+    place = path.relative_to(Path(__file__).parent).as_posix()
     return next((at for at, part in enumerate(LONGEST_FIRST) if place.startswith(part)), len(LONGEST_FIRST))
 
 

@@ -89,10 +89,10 @@ class House:
         ]
 
     def importers(self) -> dict[str, set[str]]:
-        """Return for each module those of the package that import it."""
+        """Return for each module those of the package that import it when they run."""
         found: dict[str, set[str]] = {name: set() for name in self.modules}
         for module in self.modules.values():
-            for node in statements(module.tree):
+            for node in statements(module.tree, with_types=False):
                 for name in imported(module, node):
                     owner = self._owner(name)
                     if owner and owner != module.name:

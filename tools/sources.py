@@ -63,12 +63,17 @@ def read_modules(root: Path, folders: Iterable[str] = FOLDERS) -> dict[str, Modu
     return found
 
 
-def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and all statements and handlers inside of it, without their expressions, which are many."""
+def statements(tree: ast.AST, *, with_types: bool = True) -> Iterator[ast.AST]:
+    """Yield a node and all statements and handlers inside of it, without their expressions, which are many.
+
+    Without `with_types`, what is only there for the type checker is left out.
+    """
     waiting = [tree]
     while waiting:
         node = waiting.pop()
         yield node
+        if not with_types and isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            continue
         for part in ("body", "orelse", "finalbody", "handlers", "cases"):
             waiting += getattr(node, part, ())
 

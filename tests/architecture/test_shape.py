@@ -38,6 +38,10 @@ def test_no_class_is_a_tower() -> None:
     assert list(house().towers(LARGEST_CLASS)) == []
 
 
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert house().circles() == []
+
+
 def test_no_method_waits_for_a_subclass_to_write_it() -> None:
     assert list(house().hooks()) == []
 

@@ -6,14 +6,15 @@ import subprocess
 import sys
 
 _DATABASE, _SERVER = ("sqlalchemy", "alembic"), ("fastapi", "starlette", "uvicorn")
+_ARRAYS = ("numpy", "polars")
 
 
 # In the order in which one process can import them: what a later one may import, an earlier one may not have.
 _STRANGERS = {
-    "prony.app.fleet.reading": (*_DATABASE, *_SERVER, "numpy", "polars", "httpx"),
-    "prony.runner.jobs": (*_DATABASE, *_SERVER, "httpx"),
-    "prony.app.fleet.unpack_result": (*_DATABASE, *_SERVER),
-    "prony.agent.agent": (*_DATABASE, *_SERVER),
+    "prony.app.fleet.reading": (*_DATABASE, *_SERVER, *_ARRAYS, "httpx"),
+    "prony.runner.jobs": (*_DATABASE, *_SERVER, *_ARRAYS, "httpx"),
+    "prony.app.fleet.unpack_result": (*_DATABASE, *_SERVER, *_ARRAYS),
+    "prony.agent.agent": (*_DATABASE, *_SERVER, *_ARRAYS),
 }
 
 

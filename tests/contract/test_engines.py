@@ -17,7 +17,7 @@ from engines_models import dense, dense_onnx, dense_tflite, encoder_onnx, identi
 
 from prony.errors import CapacityError, InputError, NotFoundError, PronyError
 from prony.ports import plugins
-from prony.ports.engine import Array, Effect, Engine, LoadOptions, Session, TensorSpec
+from prony.ports.engine import Array, Effect, Engine, LoadOptions, Session, TensorSpec, find_unsupported_reason
 from prony.ports.models import FOLDER_MARKS
 from prony.runner.child.bits import from_bfloat16
 from prony.runner.child.compare import compare_outputs
@@ -81,11 +81,11 @@ class TestEveryEngine:
         assert isinstance(engine.extra, str)
 
     def test_says_whether_this_system_can_run_it_at_all(self, registered: str) -> None:
-        reason = engine_of(registered).unsupported()
+        reason = find_unsupported_reason(engine_of(registered))
         assert reason is None or reason.endswith(sys.platform)
 
     def test_core_ml_needs_macos(self) -> None:
-        reason = engine_of("coreml").unsupported()
+        reason = find_unsupported_reason(engine_of("coreml"))
         assert (reason is None) == (sys.platform == "darwin")
 
     def test_is_imported_with_nothing_but_numpy(self, registered: str) -> None:

@@ -3,127 +3,32 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
 import pytest
+from executor_runs import PATIENCE_S, has_ended, is_measuring, look_until, make_executor, target_options
 
 from prony.app.maintain_targets import check_target_lines, install_prony, interpreter_here
 from prony.errors import AccessError, CapacityError, InputError, TransportError
-from prony.model.result import Result
 from prony.model.target import Handle, Observation, OptionValue, Payload, PlaceEnding, PlacePhase, Target
-from prony.ports import plugins
-from prony.ports.clock import SystemClock
-from prony.ports.executor import Executor, ExecutorSite, Interpreter
-from prony.recipe import loads
+from prony.ports.executor import Executor, Interpreter
 from prony.runner.job_folder import write_job_folder
 from prony.store.home import Home
 from prony.store.lock import try_file_lock
 from servers.binaries import AbsentError
-from servers.kubernetes import IMAGE, NAMESPACE, Kubernetes, kubernetes_cluster
+from servers.kubernetes import Kubernetes
 from servers.needs import lack
-from servers.slurm import Slurm, slurm_cluster
+from servers.slurm import Slurm
 from servers.sshd import Sshd, sshd_server
-from servers.waiting import wait_for as wait_until
+from servers.waiting import wait_for
 
-_PATIENCE_S = 90.0
-_SHORT = """\
-name: short
-workload: {{kind: script, command: "{command}", metrics: [{{name: speed, pattern: "speed=([0-9]+)"}}]}}
-measure: {{repeats: {repeats}, warmup: 0}}
-"""
-
-
-@pytest.fixture(scope="module")
-def place() -> Iterator[Path]:
-    """A short path: sockets lie below, and below a long one they would be in a folder that others use too."""
-    made = Path(tempfile.mkdtemp(prefix="x"))
-    yield made
-    shutil.rmtree(made, ignore_errors=True)
-
-
-@pytest.fixture(scope="module")
-def sshd(place: Path) -> Iterator[Sshd]:
-    with ExitStack() as block:
-        try:
-            server = block.enter_context(sshd_server(place / "sshd"))
-        except AbsentError as exc:
-            lack("sshd", str(exc))
-        yield server
-
-
-@pytest.fixture(scope="module")
-def slurm(place: Path) -> Iterator[Slurm]:
-    with ExitStack() as block:
-        try:
-            cluster = block.enter_context(slurm_cluster(place / "slurm"))
-        except AbsentError as exc:
-            lack("slurm", str(exc))
-        yield cluster
-
-
-@pytest.fixture(scope="session")
-def kubernetes_server() -> Iterator[Kubernetes]:
-    """One for all tests: it takes longer to start than any of them."""
-    with ExitStack() as block:
-        folder = Path(block.enter_context(tempfile.TemporaryDirectory(prefix="k", ignore_cleanup_errors=True)))
-        try:
-            cluster = block.enter_context(kubernetes_cluster(folder))
-        except AbsentError as exc:
-            lack("kubernetes", str(exc))
-        yield cluster
-
-
-@pytest.fixture
-def kubernetes(kubernetes_server: Kubernetes) -> Iterator[Kubernetes]:
-    """A cluster in which nothing is left of another test."""
-    yield kubernetes_server
-    if kubernetes_server.names():
-        kubernetes_server.run("delete", "jobs,pods", "--all", "--wait=false", "--grace-period=1")
-        wait_until(lambda: kubernetes_server.names() == [], "nothing is left there")
-
-
-def kubernetes_options(cluster: Kubernetes, folder: Path) -> dict[str, OptionValue]:
-    """Return the options of a target there, whose pods have this machine's Python and the folder of the test."""
-    return {
-        "kubectl": cluster.kubectl,
-        "kubeconfig": str(cluster.user),
-        "namespace": NAMESPACE,
-        "image": IMAGE,
-        "pull_policy": "Never",
-        "python": sys.executable,
-        "mounts": (*cluster.mounts, f"host/{folder.parent}:{folder.parent}"),
-    }
-
-
-def target_options(kind: str, request: pytest.FixtureRequest, folder: Path) -> dict[str, OptionValue]:
-    """Return the options of a target of a kind, in a folder of its own, with a server that was started for it."""
-    if kind == "kubernetes":
-        return kubernetes_options(request.getfixturevalue("kubernetes"), folder)
-    options: dict[str, OptionValue] = {"prefix": str(folder), "python": sys.executable}
-    if kind != "slurm":
-        options["lock"] = str(folder / "lock")
-    if kind == "ssh":
-        options |= {"ssh": "there", "ssh_options": tuple(request.getfixturevalue("sshd").options)}
-    if kind == "slurm":
-        options |= {"setup": tuple(request.getfixturevalue("slurm").setup), "files_late_s": 2, "exclusive": False}
-    return options
-
-
-def make_executor(kind: str, options: dict[str, OptionValue], place: Path) -> Executor:
-    site = ExecutorSite(folder=place / "c", clock=SystemClock())
-    made: Executor = plugins.load_plugin(plugins.EXECUTORS, kind)(Target(name=kind, kind=kind, options=options), site)
-    return made
-
-
+pytest_plugins = ["executor_fixtures"]
 KINDS = ["local", "ssh", "slurm", pytest.param("kubernetes", marks=pytest.mark.clusters)]
 
 
@@ -153,40 +58,6 @@ def executor(
         made.end(left)
 
 
-@pytest.fixture
-def payload(tmp_path: Path) -> Callable[..., Payload]:
-    """Return a maker of payloads of one script job each."""
-
-    def make(key: str, command: str = "echo speed=42", repeats: int = 1) -> Payload:
-        folder = tmp_path / f"{key}.out"
-        jobs = loads(_SHORT.format(command=command, repeats=repeats)).jobs("exp")
-        write_job_folder(folder, jobs, jobs)
-        return Payload(key=key, folder=str(folder))
-
-    return make
-
-
-def wait_for(
-    executor: Executor, handle: Handle, wanted: Callable[[Observation], bool], within_s: float = _PATIENCE_S
-) -> Observation:
-    """Look again and again until what is wanted is seen."""
-    deadline = time.monotonic() + within_s
-    while True:
-        seen = executor.look([handle], {})[0]
-        if wanted(seen):
-            return seen
-        assert time.monotonic() < deadline, seen
-        time.sleep(0.4)
-
-
-def has_ended(seen: Observation) -> bool:
-    return seen.phase in (PlacePhase.ENDED, PlacePhase.LOST)
-
-
-def is_measuring(seen: Observation) -> bool:
-    return any(event.kind == "started" for event in seen.events)
-
-
 def test_a_payload_runs_once_is_ended_and_comes_back_whole(
     executor: Executor, left_there: Callable[[], list[str]], payload: Callable[..., Payload], tmp_path: Path
 ) -> None:
@@ -194,9 +65,9 @@ def test_a_payload_runs_once_is_ended_and_comes_back_whole(
     sent = payload("prony-a-1-00000000", f"sh -c 'echo x >> {counted}; echo speed=1; sleep 0.5'", repeats=1000)
     handle, again = executor.submit(sent), executor.submit(sent)
     assert handle.native_id == again.native_id
-    wait_for(executor, handle, lambda seen: any(event.done >= 1 and event.state for event in seen.events))
+    look_until(executor, handle, lambda seen: any(event.done >= 1 and event.state for event in seen.events))
     executor.end([handle])
-    seen = wait_for(executor, handle, has_ended)
+    seen = look_until(executor, handle, has_ended)
     assert (seen.phase, seen.ending) == (PlacePhase.ENDED, PlaceEnding.DONE)
     assert seen.events[-1].kind == "finished"
     assert [event.kind for event in seen.events].count("started") == 1
@@ -211,7 +82,7 @@ def test_a_payload_runs_once_is_ended_and_comes_back_whole(
     assert executor.fetch(handle, into) is True
     assert '"partial"' in (into / "result" / "exp-001" / "result.json").read_text()
     executor.end([handle])
-    wait_until(lambda: left_there() == [], "nothing is left there")  # a cluster deletes a moment later
+    wait_for(lambda: left_there() == [], "nothing is left there")  # a cluster deletes a moment later
     executor.end([handle])  # what is gone already is no fault
     assert counted.read_text() == ran
 
@@ -238,7 +109,7 @@ def test_a_runner_that_cannot_start_is_told_with_its_words(
     options = target_options(kind, request, tmp_path / kind) | {"python": "/bin/false-python"}
     executor = make_executor(kind, options, place)
     handle = executor.submit(payload(f"prony-{kind}-1-00000000"))
-    seen = wait_for(executor, handle, has_ended)
+    seen = look_until(executor, handle, has_ended)
     assert seen.ending is PlaceEnding.UNSTARTED
     assert "/bin/false-python" in seen.reason
     executor.end([handle])
@@ -253,7 +124,7 @@ def test_all_commands_of_ssh_share_one_login_and_a_cut_does_not_end_a_run(
     executor = make_executor("ssh", target_options("ssh", request, tmp_path / "there"), place / "cut")
     before = sshd.count_logins()
     handle = executor.submit(payload("prony-cut-1-00000000", "sh -c 'echo speed=1; sleep 0.2'", repeats=8))
-    wait_for(executor, handle, is_measuring)
+    look_until(executor, handle, is_measuring)
     assert sshd.count_logins() == before + 1
     first = executor.look([handle], {})[0]
     for process in psutil.Process(sshd.process.pid).children(recursive=True):
@@ -269,7 +140,7 @@ def test_all_commands_of_ssh_share_one_login_and_a_cut_does_not_end_a_run(
 def wait_after_cut(executor: Executor, handle: Handle, offset: int) -> Observation:
     """Look on from where the cut came, and see every later event once."""
     done: list[int] = []
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         try:
             seen = executor.look([handle], {handle.key: offset})[0]
@@ -314,9 +185,9 @@ def test_a_run_waits_for_the_lock_of_its_machine(request: pytest.FixtureRequest,
         (tmp_path / "there").mkdir()
         (tmp_path / "there" / "lock").hardlink_to(tmp_path / "lock")
         handle = executor.submit(Payload(key="prony-lock-2-00000000", folder=str(tmp_path / "out")))
-        seen = wait_for(executor, handle, lambda one: one.phase is PlacePhase.QUEUED)
+        seen = look_until(executor, handle, lambda one: one.phase is PlacePhase.QUEUED)
         assert seen.reason == "another run has the machine"
-    assert wait_for(executor, handle, has_ended).ending is PlaceEnding.DONE
+    assert look_until(executor, handle, has_ended).ending is PlaceEnding.DONE
     executor.end([handle])
 
 
@@ -333,14 +204,14 @@ def test_slurm_tells_why_a_job_waits_and_that_it_is_held(
     executor = slurm_executor(request, place, tmp_path, exclusive=True)
     slurm.run("sbatch", "--nodes=2", "--exclusive", "--job-name=busy", "--output=/dev/null", "--wrap=sleep 1000")
     handle = executor.submit(payload("prony-wait-1-00000000"))
-    seen = wait_for(executor, handle, lambda one: bool(one.reason))
+    seen = look_until(executor, handle, lambda one: bool(one.reason))
     assert seen.phase is PlacePhase.QUEUED
     assert re.match(r"(no node that fits is free yet|jobs with a higher priority go first) \(\w+\)", seen.reason)
     slurm.run("scontrol", "hold", handle.native_id)
-    seen = wait_for(executor, handle, lambda one: one.phase is PlacePhase.HELD)
+    seen = look_until(executor, handle, lambda one: one.phase is PlacePhase.HELD)
     assert f"scontrol release {handle.native_id}" in seen.reason
     slurm.run("scancel", handle.native_id)
-    seen = wait_for(executor, handle, has_ended)
+    seen = look_until(executor, handle, has_ended)
     assert (seen.ending, seen.state) == (PlaceEnding.CANCELLED, "CANCELLED")
     executor.end([handle])
     slurm.run("scancel", "--name=busy")
@@ -352,9 +223,9 @@ def test_a_killed_runner_leaves_what_it_measured(
 ) -> None:
     executor = slurm_executor(request, place, tmp_path)
     handle = executor.submit(payload("prony-end-1-00000000", "sleep 1000"))
-    wait_for(executor, handle, is_measuring)
+    look_until(executor, handle, is_measuring)
     runner_in(tmp_path / "there" / "runs" / handle.key).kill()
-    seen = wait_for(executor, handle, has_ended)
+    seen = look_until(executor, handle, has_ended)
     assert (seen.ending, seen.state) == (PlaceEnding.KILLED, "FAILED")
     assert executor.fetch(handle, tmp_path / "in") is False
     assert '"partial"' in (tmp_path / "in" / "result" / "exp-001" / "result.json").read_text()
@@ -367,10 +238,10 @@ def test_a_failed_node_is_told_from_a_failed_job(
 ) -> None:
     executor = slurm_executor(request, place, tmp_path)
     handle = executor.submit(payload("prony-node-1-00000000", "sleep 1000"))
-    wait_for(executor, handle, is_measuring)
-    (node,) = wait_for(executor, handle, lambda one: bool(one.nodes)).nodes
+    look_until(executor, handle, is_measuring)
+    (node,) = look_until(executor, handle, lambda one: bool(one.nodes)).nodes
     slurm.kill_node(node)
-    seen = wait_for(executor, handle, has_ended)
+    seen = look_until(executor, handle, has_ended)
     assert (seen.ending, seen.state) == (PlaceEnding.NODE, "NODE_FAIL")
     slurm.start_node(node)
     executor.end([handle])
@@ -401,7 +272,7 @@ def test_what_was_measured_before_the_time_limit_is_kept(
 ) -> None:
     executor = slurm_executor(request, place, tmp_path, minutes=1)
     handle = executor.submit(payload("prony-time-1-00000000", "sh -c 'echo speed=1; sleep 1'", repeats=600))
-    seen = wait_for(executor, handle, has_ended, within_s=180)
+    seen = look_until(executor, handle, has_ended, within_s=180)
     assert seen.ending is PlaceEnding.DONE
     assert executor.fetch(handle, tmp_path / "in") is True
     result = (tmp_path / "in" / "result" / "exp-001" / "result.json").read_text()
@@ -422,9 +293,9 @@ def test_a_job_that_makes_room_for_another_is_told_from_one_that_ended(
 ) -> None:
     executor = slurm_executor(request, place, tmp_path, partition=partition, exclusive=True)
     handle = executor.submit(payload(f"prony-{partition}-1-00000000", "sleep 1000"))
-    wait_for(executor, handle, is_measuring)
+    look_until(executor, handle, is_measuring)
     slurm.run("sbatch", "--partition=first", "--nodes=2", "--exclusive", "--output=/dev/null", "--wrap=true")
-    seen = wait_for(executor, handle, has_ended)
+    seen = look_until(executor, handle, has_ended)
     assert (seen.ending, seen.state) == (PlaceEnding.PREEMPTED, "PREEMPTED")
     assert seen.reason == f"Slurm says PREEMPTED on {seen.nodes[0]}"
     assert executor.fetch(handle, tmp_path / "in") is True
@@ -439,14 +310,14 @@ def test_a_suspension_is_known_although_nobody_looked_meanwhile(
     executor = slurm_executor(request, place, tmp_path)
     gate = tmp_path / "gate"
     handle = executor.submit(payload("prony-sus-1-00000000", f"sh -c 'until [ -e {gate} ]; do sleep 0.05; done'"))
-    wait_for(executor, handle, is_measuring)
+    look_until(executor, handle, is_measuring)
     slurm.run("scontrol", "suspend", handle.native_id)
     stopped_at = time.monotonic()
     while time.monotonic() < stopped_at + 2:  # Slurm counts whole seconds
         time.sleep(0.1)
     slurm.run("scontrol", "resume", handle.native_id)
     gate.touch()
-    seen = wait_for(executor, handle, has_ended)
+    seen = look_until(executor, handle, has_ended)
     assert (seen.ending, seen.is_suspect) == (PlaceEnding.DONE, True)
     executor.end([handle])
 
@@ -463,9 +334,9 @@ def test_a_runner_that_does_not_hear_of_its_time_limit_leaves_what_it_measured(
     deaf.chmod(0o700)
     executor = slurm_executor(request, place, tmp_path, python=str(deaf))
     handle = executor.submit(payload("prony-deaf-1-00000000", "sh -c 'echo speed=1; sleep 0.5'", repeats=10_000))
-    wait_for(executor, handle, is_measuring)
+    look_until(executor, handle, is_measuring)
     slurm.run("scontrol", "update", f"JobId={handle.native_id}", "EndTime=now")  # looked at every half minute
-    seen = wait_for(executor, handle, has_ended, within_s=180)
+    seen = look_until(executor, handle, has_ended, within_s=180)
     assert (seen.ending, seen.state) == (PlaceEnding.TIME, "TIMEOUT")
     assert executor.fetch(handle, tmp_path / "in") is False
     assert '"partial"' in (tmp_path / "in" / "result" / "exp-001" / "result.json").read_text()
@@ -478,9 +349,9 @@ def test_a_job_that_another_cancels_keeps_what_it_measured_and_says_so(
 ) -> None:
     executor = slurm_executor(request, place, tmp_path)
     handle = executor.submit(payload("prony-gone-1-00000000", "sleep 1000"))
-    wait_for(executor, handle, is_measuring)
+    look_until(executor, handle, is_measuring)
     slurm.run("scancel", handle.native_id)
-    seen = wait_for(executor, handle, has_ended)
+    seen = look_until(executor, handle, has_ended)
     assert (seen.ending, seen.reason) == (PlaceEnding.DONE, f"Slurm says CANCELLED on {seen.nodes[0]}")
     assert executor.fetch(handle, tmp_path / "in") is True
     executor.end([handle])
@@ -531,191 +402,3 @@ def test_prony_itself_is_installed_and_proves_its_target(
     assert len(said) == 1
     lines = check_target_lines(target, Home(prony_home))
     assert [line.status for line in lines if line.title in ("runner", "job")] == ["ok", "ok"]
-
-
-# Kubernetes alone
-
-
-def kubernetes_executor(request: pytest.FixtureRequest, place: Path, tmp_path: Path, **more: OptionValue) -> Executor:
-    return make_executor("kubernetes", target_options("kubernetes", request, tmp_path / "there") | more, place)
-
-
-@pytest.mark.clusters
-def test_a_cluster_proves_itself_by_a_job_with_the_rights_that_prony_ships(
-    request: pytest.FixtureRequest, tmp_path: Path, prony_home: Path
-) -> None:
-    options = target_options("kubernetes", request, tmp_path / "there") | {"cpus": 1, "memory": "1Gi"}
-    lines = check_target_lines(Target(name="k8s", kind="kubernetes", options=options), Home(prony_home))
-    assert [(line.title, line.status) for line in lines] == [
-        ("cluster", "ok"),
-        ("rights", "ok"),
-        ("share", "ok"),
-        ("runner", "ok"),
-        ("job", "ok"),
-    ]
-
-
-@pytest.mark.clusters
-def test_what_a_person_must_mend_is_held_and_what_fits_nowhere_waits(
-    request: pytest.FixtureRequest,
-    kubernetes: Kubernetes,
-    place: Path,
-    payload: Callable[..., Payload],
-    tmp_path: Path,
-) -> None:
-    executor = kubernetes_executor(request, place, tmp_path, image="prony.test/other:1")
-    handle = executor.submit(payload("prony-image-1-00000000"))
-    seen = wait_for(executor, handle, lambda one: one.phase is PlacePhase.HELD)
-    assert seen.reason.startswith("the image is not on the node, and may not be pulled (ErrImageNeverPull): ")
-    executor.end([handle])
-    seen = wait_for(executor, handle, has_ended)
-    assert (seen.phase, seen.ending) == (PlacePhase.ENDED, PlaceEnding.CANCELLED)
-    choosy = kubernetes_executor(request, place, tmp_path, node_selector=("disk=fast",))
-    handle = choosy.submit(payload("prony-choosy-1-00000000"))
-    seen = wait_for(choosy, handle, lambda one: bool(one.reason))
-    assert seen.phase is PlacePhase.QUEUED
-    assert seen.reason.startswith("no node fits or is free (Unschedulable): 0/1 nodes are available")
-    choosy.end([handle])
-    wait_until(lambda: kubernetes.names() == [], "nothing is left there")
-
-
-@pytest.mark.clusters
-def test_a_pod_that_is_deleted_makes_room_and_its_job_goes_with_all_it_owns(
-    request: pytest.FixtureRequest,
-    kubernetes: Kubernetes,
-    place: Path,
-    payload: Callable[..., Payload],
-    tmp_path: Path,
-) -> None:
-    executor = kubernetes_executor(request, place, tmp_path)
-    handle = executor.submit(payload("prony-gone-1-00000000", "sleep 1000"))
-    wait_for(executor, handle, is_measuring)
-    (pod,) = kubernetes.names("pods")
-    kubernetes.run("delete", pod, "--wait=false")
-    seen = wait_for(executor, handle, has_ended)
-    assert (seen.ending, seen.reason) == (PlaceEnding.PREEMPTED, "its pod was deleted")
-    assert executor.fetch(handle, tmp_path / "in") is False
-    executor.end([handle])
-    wait_until(lambda: kubernetes.names() == [], "nothing is left there")
-
-
-@pytest.mark.clusters
-def test_a_quota_of_cpu_is_seen_in_the_result(
-    request: pytest.FixtureRequest,
-    kubernetes: Kubernetes,
-    place: Path,
-    payload: Callable[..., Payload],
-    tmp_path: Path,
-) -> None:
-    executor = kubernetes_executor(request, place, tmp_path, cpus=1, memory="2Gi")
-    gate, over = tmp_path / "gate", tmp_path / "over"
-    busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
-    script = f"until [ -e {gate} ]; do sleep 0.1; done; {busy}; touch {over}; echo speed=1"
-    handle = executor.submit(payload("prony-quota-1-00000000", f"sh -c '{script}'"))
-    wait_for(executor, handle, is_measuring)
-    (pod,) = kubernetes.names("pods")
-    kubernetes.limit_cpu(pod, 5_000)
-    gate.touch()
-    wait_until(over.exists, "the work to be done")
-    kubernetes.limit_cpu(pod, 100_000)
-    assert wait_for(executor, handle, has_ended).ending is PlaceEnding.DONE
-    assert executor.fetch(handle, tmp_path / "in") is True
-    result = Result.read_json((tmp_path / "in" / "result" / "exp-001" / "result.json").read_text())
-    assert [(one.noise.quota_throttled_ms or 0.0) > 0 for one in result.repetitions] == [True]
-    executor.end([handle])
-
-
-@pytest.mark.clusters
-def test_a_runner_that_is_killed_leaves_what_it_measured_with_the_keeper(
-    request: pytest.FixtureRequest,
-    kubernetes: Kubernetes,
-    place: Path,
-    payload: Callable[..., Payload],
-    tmp_path: Path,
-) -> None:
-    executor = kubernetes_executor(request, place, tmp_path)
-    handle = executor.submit(payload("prony-kill-1-00000000", "sleep 1000"))
-    wait_for(executor, handle, is_measuring)
-    (pod,) = kubernetes.names("pods")
-    kubernetes.run("exec", pod, "--container=runner", "--", "/bin/sh", "-c", "pkill -KILL -f 'prony exec --folder'")
-    seen = wait_for(executor, handle, has_ended)
-    assert seen.ending is PlaceEnding.KILLED
-    assert seen.reason.startswith("its runner ended with exit code 137")
-    assert executor.fetch(handle, tmp_path / "in") is False
-    assert '"partial"' in (tmp_path / "in" / "result" / "exp-001" / "result.json").read_text()
-    executor.end([handle])
-
-
-@pytest.mark.clusters
-def test_a_submission_that_was_cut_is_found_by_its_key_and_runs_once(
-    request: pytest.FixtureRequest,
-    kubernetes: Kubernetes,
-    place: Path,
-    payload: Callable[..., Payload],
-    tmp_path: Path,
-) -> None:
-    cut = tmp_path / "kubectl"
-    refusal = 'case "$*" in *secrets*) echo "Unable to connect" >&2; exit 1;; esac'
-    cut.write_text(f'#!/bin/sh\n{refusal}\nexec {kubernetes.kubectl} "$@"\n')
-    cut.chmod(0o755)
-    counted = tmp_path / "count"
-    sent = payload("prony-cut-1-00000000", f"sh -c 'echo x >> {counted}; echo speed=1'")
-    with pytest.raises(TransportError, match="is not reached"):
-        kubernetes_executor(request, place, tmp_path, kubectl=str(cut)).submit(sent)
-    executor = kubernetes_executor(request, place, tmp_path)
-    handle = executor.submit(sent)
-    assert executor.submit(sent).native_id == handle.native_id
-    assert wait_for(executor, handle, has_ended).ending is PlaceEnding.DONE
-    assert counted.read_text() == "x\n"
-    executor.end([handle])
-
-
-@pytest.mark.clusters
-def test_a_run_goes_on_while_the_api_is_away(
-    request: pytest.FixtureRequest,
-    kubernetes: Kubernetes,
-    place: Path,
-    payload: Callable[..., Payload],
-    tmp_path: Path,
-) -> None:
-    executor = kubernetes_executor(request, place, tmp_path)
-    gate = tmp_path / "gate"
-    handle = executor.submit(payload("prony-away-1-00000000", f"sh -c 'until [ -e {gate} ]; do sleep 0.2; done'"))
-    wait_for(executor, handle, is_measuring)
-    kubernetes.stop_api()
-    with pytest.raises(TransportError, match="is not reached"):
-        executor.look([handle], {})
-    gate.touch()
-    kubernetes.start_api()
-    assert wait_for(executor, handle, has_ended).ending is PlaceEnding.DONE
-    assert executor.fetch(handle, tmp_path / "in") is True
-    executor.end([handle])
-
-
-@pytest.mark.clusters
-def test_who_has_no_rights_is_told_so_with_the_request(
-    request: pytest.FixtureRequest,
-    kubernetes: Kubernetes,
-    place: Path,
-    payload: Callable[..., Payload],
-    tmp_path: Path,
-) -> None:
-    elsewhere = kubernetes_executor(request, place, tmp_path, namespace="kube-system")
-    with pytest.raises(AccessError, match="forbids it") as caught:
-        elsewhere.submit(payload("prony-no-1-00000000"))
-    assert "/namespaces/kube-system/jobs" in caught.value.hint
-    assert {line.title for line in elsewhere.check() if line.status == "failed"} >= {"may create jobs.batch"}
-
-
-@pytest.mark.clusters
-def test_what_was_measured_before_the_wall_time_is_kept_there_too(
-    request: pytest.FixtureRequest, place: Path, payload: Callable[..., Payload], tmp_path: Path
-) -> None:
-    executor = kubernetes_executor(request, place, tmp_path, minutes=1)
-    handle = executor.submit(payload("prony-time-1-00000000", "sh -c 'echo speed=1; sleep 1'", repeats=600))
-    assert wait_for(executor, handle, has_ended, within_s=240).ending is PlaceEnding.DONE
-    assert executor.fetch(handle, tmp_path / "in") is True
-    result = (tmp_path / "in" / "result" / "exp-001" / "result.json").read_text()
-    assert '"partial"' in result
-    assert result.count('"started_at"') > 2
-    executor.end([handle])

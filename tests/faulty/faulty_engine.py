@@ -225,7 +225,7 @@ class Faulty:
     extra: ClassVar[str] = "faulty"
     plan: Mapping[str, str] = {}
 
-    def unsupported(self) -> str | None:
+    def unsupported_reason(self) -> str | None:
         return os.environ.get("FAULTY_UNSUPPORTED")
 
     def preload(self) -> str:

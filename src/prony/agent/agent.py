@@ -22,7 +22,7 @@ from prony.agent.spool import LEAST_FREE_BYTES, Spool
 from prony.agent.stopping import cancel_tasks
 from prony.agent.target_scanner import TargetScanner
 from prony.agent.target_worker import TargetWorker
-from prony.agent.worker import LEAVING, LeaseWorker, Worker
+from prony.agent.worker import LEAVING, AgentContext, LeaseWorker, Worker
 from prony.client.wire import base_of, delays
 from prony.errors import ConflictError, PronyError, StoreError, TransportError
 from prony.model.agent import AgentState, DiskShortage, Enrolled, Heartbeat, HeartbeatAnswer
@@ -51,18 +51,19 @@ class AgentProcess:
         self.link = link
         self.log = log
         self.spool = Spool(slot.spool, least_free_bytes=settings.least_free_bytes or LEAST_FREE_BYTES)
+        self.context = context = AgentContext(home, link, settings, self.spool, log=log)
         self.worker: LeaseWorker
         abilities: CapabilityScanner | TargetScanner
         if settings.target is None:
-            self.worker = Worker(home, link, settings, self.spool, log=log)
+            self.worker = Worker(context)
             abilities = CapabilityScanner(home, settings)
         else:
-            self.worker = TargetWorker(home, link, settings, self.spool, settings.target, log=log)
+            self.worker = TargetWorker(context, settings.target)
             abilities = TargetScanner(slot.path, home, settings, settings.target, log)
-        self.metrics = self.worker.metrics
-        self.stopping = self.worker.stopping
-        self.uploader = self.worker.uploader
-        self.condition = self.worker.condition
+        self.metrics = context.metrics
+        self.stopping = context.stopping
+        self.uploader = context.uploader
+        self.condition = context.condition
         self.membership = AgentEnrolment(slot, link, abilities, settings, given=given, log=log)
         self.pulse = Heartbeats(
             link, say=self._heartbeat, hear=self._hear, dismissed=self._enrol_again, metrics=self.metrics, log=log
@@ -160,7 +161,7 @@ class AgentProcess:
                 lease = None
                 await self.stopping.pause(next(troubles))
         if lease is not None:
-            await self.worker.hand_back(lease.id, LEAVING)
+            await self.context.hand_back(lease.id, LEAVING)
 
     async def _next(self) -> Lease | None:
         """Wait for a lease; None when there was none yet.
@@ -248,7 +249,7 @@ class AgentProcess:
         with suppress(TransportError, Refused):
             lease = await ask_again_for(lambda: self.link.lease(self._request(0)), _HAND_BACK_S)
             if lease is not None:
-                await self.worker.hand_back(lease.id, LEAVING)
+                await self.context.hand_back(lease.id, LEAVING)
 
     async def _leave(self) -> None:
         """Send what can be sent in a short time."""

@@ -17,13 +17,10 @@ from typing import Any, TypeVar
 from prony.agent.attempt import Why
 from prony.agent.finalize_attempt import Ending, decline_work, seal
 from prony.agent.logs import AgentLog
-from prony.agent.metrics import AgentMetrics
 from prony.agent.reporter import Reporter, RunnerLog
-from prony.agent.settings import AgentSettings
-from prony.agent.spool import Meta, Spool, Work, lease_of
-from prony.agent.stopping import Stopping, cancel_tasks
-from prony.agent.uploader import Uploader
-from prony.agent.worker import AgentCondition, hand_back_lease, note_condition, prepare_job
+from prony.agent.spool import Meta, Work, lease_of
+from prony.agent.stopping import cancel_tasks
+from prony.agent.worker import AgentContext, prepare_job
 from prony.app import results
 from prony.app.targets import open_executor
 from prony.client.wire import delays
@@ -89,22 +86,13 @@ class PlacedAttempt:
 class TargetWorker:
     """Has leases carried out at a target, as many at once as it has slots."""
 
-    def __init__(
-        self, home: Home, link: ServerLink, settings: AgentSettings, spool: Spool, target: Target, *, log: AgentLog
-    ) -> None:
-        self.home = home
-        self.link = link
-        self.settings = settings
-        self.spool = spool
-        self.log = log
-        self.stopping = Stopping()
-        self.metrics = AgentMetrics()
-        self.uploader = Uploader(link, spool, metrics=self.metrics, log=log)
-        self.condition = AgentCondition(partial(note_condition, self.metrics, log))
+    def __init__(self, context: AgentContext, target: Target) -> None:
+        self.context = context
+        self.log = context.log
         self.has_leftovers = False
         self._target = target
-        self._executor = open_executor(target, home)
-        self._home_id = Placements(home).home_id()
+        self._executor = open_executor(target, context.home)
+        self._home_id = Placements(context.home).home_id()
         self._clock = SystemClock()
         self._attempts: dict[str, PlacedAttempt] = {}  # by lease
         self._reporting: dict[str, asyncio.Task[None]] = {}
@@ -113,18 +101,17 @@ class TargetWorker:
         self._freed = asyncio.Event()
         self._enrolled = asyncio.Event()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="target")
-        note_condition(self.metrics, log, AgentState.ACTIVE, AgentState.ACTIVE)
 
     # What the agent asks
 
     @property
     def holding(self) -> tuple[str, ...]:
         """Return every lease that this agent answers for: those at the target and those whose results wait here."""
-        return tuple(dict.fromkeys((*self._attempts, *self.uploader.answered_for)))
+        return tuple(dict.fromkeys((*self._attempts, *self.context.uploader.answered_for)))
 
     @property
     def open_lease_ids(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*self._attempts, *self.uploader.waiting_lease_ids)))
+        return tuple(dict.fromkeys((*self._attempts, *self.context.uploader.waiting_lease_ids)))
 
     @property
     def outliving(self) -> tuple[str, ...]:
@@ -147,21 +134,17 @@ class TargetWorker:
 
     def note_time(self) -> None:
         """Let the metrics say how many jobs are at the target."""
-        self.metrics.set("jobs_placed", len(self._attempts))
-
-    async def hand_back(self, lease_id: str, reason: str) -> None:
-        """Let another agent have a job that was never begun."""
-        await hand_back_lease(self.link, lease_id, reason, self.metrics, self.log)
+        self.context.metrics.set("jobs_placed", len(self._attempts))
 
     async def take_up(self) -> None:
         """Go on with what an earlier life placed, or was about to."""
         self.has_leftovers = False
-        placed = await asyncio.to_thread(self.spool.placed)
+        placed = await asyncio.to_thread(self.context.spool.placed)
         self._remains = [one.handle or Handle(key=one.key) for work, one in placed if work.is_packed]
-        for work in await asyncio.to_thread(self.spool.find_unfinished):
+        for work in await asyncio.to_thread(self.context.spool.find_unfinished):
             lease = lease_of(work)
             if lease is None:
-                await asyncio.to_thread(self.spool.remove, work)
+                await asyncio.to_thread(self.context.spool.remove, work)
             elif lease.id not in self._attempts:
                 placement = work.find_placement() or self._make_placement(lease)
                 self.log.info("taken up", job_id=lease.job.id, phase=placement.phase.value)
@@ -179,25 +162,25 @@ class TargetWorker:
                 self.log.alarm(
                     "the job is handed back: it cannot be kept here", job_id=lease.job.id, reason=exc.message
                 )
-                await self.hand_back(lease.id, f"it cannot be kept there: {exc.message}")
+                await self.context.hand_back(lease.id, f"it cannot be kept there: {exc.message}")
                 raise
-        while len(self._attempts) >= self.settings.slots and not self.stopping.is_asked:
+        while len(self._attempts) >= self.context.settings.slots and not self.context.stopping.is_asked:
             self._freed.clear()
-            await self.stopping.unless_asked(self._freed.wait())
+            await self.context.stopping.unless_asked(self._freed.wait())
         return None
 
     async def _accept(self, lease: Lease) -> None:
-        work = await asyncio.to_thread(self.spool.begin, lease)
+        work = await asyncio.to_thread(self.context.spool.begin, lease)
         if work.is_packed:
-            self.uploader.offer(work.meta())
+            self.context.uploader.offer(work.meta())
             return
-        refusal = await prepare_job(lease.job, self.link, self.home, self.settings.kinds)
+        refusal = await prepare_job(lease.job, self.context)
         if refusal is not None:
-            await asyncio.to_thread(decline_work, work, lease.job, self.home, refusal)
-            self.uploader.offer(await asyncio.to_thread(self.spool.keep, work))
+            await asyncio.to_thread(decline_work, work, lease.job, self.context.home, refusal)
+            self.context.uploader.offer(await asyncio.to_thread(self.context.spool.keep, work))
             return
         placement = self._make_placement(lease)
-        await asyncio.to_thread(self.spool.keep_placement, work, placement)
+        await asyncio.to_thread(self.context.spool.keep_placement, work, placement)
         self.log.info("job begins", job_id=lease.job.id, title=lease.job.title, lease_id=lease.id)
         self._begin(lease, work, placement)
 
@@ -213,12 +196,12 @@ class TargetWorker:
 
     def _begin(self, lease: Lease, work: Work, placement: Placement) -> None:
         log = self.log.bound(job_id=lease.job.id, experiment_id=lease.job.experiment_id, attempt=lease.attempt)
-        attempt = PlacedAttempt(lease, work, placement, self.link, log)
+        attempt = PlacedAttempt(lease, work, placement, self.context.link, log)
         attempt.woken = self._woken.set
         attempt.reporter.place(placement.note())
         self._attempts[lease.id] = attempt
         self._reporting[lease.id] = asyncio.create_task(self._report(attempt.reporter))
-        self.condition.to(AgentState.BUSY)
+        self.context.condition.to(AgentState.BUSY)
         self._woken.set()
 
     async def _report(self, reporter: Reporter) -> None:
@@ -295,8 +278,8 @@ class TargetWorker:
         shutil.rmtree(outgoing, ignore_errors=True)
         job = attempt.lease.job
         try:
-            anchored = _find_scripts(job, self.home)
-            write_job_folder(outgoing, [job], [anchored], variables=self.settings.variables())
+            anchored = _find_scripts(job, self.context.home)
+            write_job_folder(outgoing, [job], [anchored], variables=self.context.settings.variables())
             expected_s = sum_expected_s([job])
             return self._executor.submit(
                 Payload(key=attempt.placement.key, folder=str(outgoing), expected_s=expected_s)
@@ -307,8 +290,8 @@ class TargetWorker:
     async def _refuse(self, attempt: PlacedAttempt, error: PronyError) -> None:
         """Make a failure of a job that the target does not take."""
         failure = failure_of(error, phase="prepare")
-        await asyncio.to_thread(decline_work, attempt.work, attempt.lease.job, self.home, failure)
-        attempt.meta = await asyncio.to_thread(self.spool.keep, attempt.work)
+        await asyncio.to_thread(decline_work, attempt.work, attempt.lease.job, self.context.home, failure)
+        attempt.meta = await asyncio.to_thread(self.context.spool.keep, attempt.work)
 
     async def _look(self, due: list[PlacedAttempt]) -> None:
         """Ask about all of them at once."""
@@ -338,18 +321,18 @@ class TargetWorker:
         if attempt.placement.handle is not None and attempt.placement.phase is not PlacePhase.LOST:
             await self._ask(self._executor.fetch, attempt.handle, attempt.work.path / "in")
         ended = attempt.placement.model_copy(update={"ended_at": self._clock.now()})
-        result = await asyncio.to_thread(_seal_fetched, attempt, ended, self.home)
+        result = await asyncio.to_thread(_seal_fetched, attempt, ended, self.context.home)
         is_lost = attempt.why is Why.LOST
         if is_lost and result.state is not ResultState.COMPLETE:
             self._remains.append(attempt.handle)
             await self._forget(attempt)
-            await asyncio.to_thread(self.spool.remove, attempt.work)
+            await asyncio.to_thread(self.context.spool.remove, attempt.work)
             return
         attempt.reporter.place(ended.note())
         if self._enrolled.is_set():
             await attempt.reporter.flush(_FLUSH_S)
-        attempt.meta = await asyncio.to_thread(self.spool.keep, attempt.work, late=is_lost)
-        self.metrics.count("jobs_total", state=result.state.value)
+        attempt.meta = await asyncio.to_thread(self.context.spool.keep, attempt.work, late=is_lost)
+        self.context.metrics.count("jobs_total", state=result.state.value)
         code = result.failure.code if result.failure else None
         self.log.info("job ended", job_id=attempt.lease.job.id, state=result.state.value, failure=code)
 
@@ -361,7 +344,7 @@ class TargetWorker:
         for attempt in packed:
             await self._forget(attempt)
             if attempt.meta is not None:
-                self.uploader.offer(attempt.meta)
+                self.context.uploader.offer(attempt.meta)
 
     async def _forget(self, attempt: PlacedAttempt) -> None:
         self._attempts.pop(attempt.lease.id, None)
@@ -369,14 +352,14 @@ class TargetWorker:
         if reporting is not None:
             await cancel_tasks(reporting)
         if not self._attempts:
-            self.condition.rest()
+            self.context.condition.rest()
         self._freed.set()
 
     async def _save(self, attempt: PlacedAttempt, **changes: object) -> None:
         await self._keep(attempt, attempt.placement.model_copy(update=changes))
 
     async def _keep(self, attempt: PlacedAttempt, placement: Placement) -> None:
-        await asyncio.to_thread(self.spool.keep_placement, attempt.work, placement)
+        await asyncio.to_thread(self.context.spool.keep_placement, attempt.work, placement)
         attempt.placement = placement
         attempt.reporter.place(placement.note())
 

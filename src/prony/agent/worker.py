@@ -34,10 +34,6 @@ from prony.store.home import Home
 class LeaseWorker(Protocol):
     """What an agent does with leases: runs them here, or has them run elsewhere."""
 
-    stopping: Stopping
-    metrics: AgentMetrics
-    uploader: Uploader
-    condition: AgentCondition
     has_leftovers: bool
 
     @property
@@ -70,10 +66,6 @@ class LeaseWorker(Protocol):
 
     async def carry_out(self, lease: Lease) -> Lease | None:
         """Take a lease; return when the next may be asked for, or with the next where the server gave it."""
-        ...
-
-    async def hand_back(self, lease_id: str, reason: str) -> None:
-        """Let another agent have the job at once."""
         ...
 
     def cancel(self, lease_ids: Collection[str]) -> None:
@@ -129,9 +121,9 @@ async def _fetch_scripts(job: Job, link: ServerLink, home: Home) -> None:
         await asyncio.to_thread(unpack_scripts, tar, found[1], home.cache)
 
 
-async def prepare_job(job: Job, link: ServerLink, home: Home, kinds: Collection[str]) -> Failure | None:
+async def prepare_job(job: Job, context: AgentContext) -> Failure | None:
     """Have here what a job needs of the server; return why it is not run at all, where the answer would stay so."""
-    if job.workload.kind not in kinds:
+    if job.workload.kind not in context.settings.kinds:
         return Failure(
             code="kind_refused",
             message=f"this agent runs no jobs of the kind {job.workload.kind}",
@@ -139,39 +131,18 @@ async def prepare_job(job: Job, link: ServerLink, home: Home, kinds: Collection[
             whose="capacity",
         )
     try:
-        await _fetch_scripts(job, link, home)
+        await _fetch_scripts(job, context.link, context.home)
     except (Refused, InputError) as exc:
         error = exc.error if isinstance(exc, Refused) else exc
         return Failure(code=error.code, message=error.message, hint=error.hint, phase="prepare", whose="input")
     return None
 
 
-async def hand_back_lease(link: ServerLink, lease_id: str, reason: str, metrics: AgentMetrics, log: AgentLog) -> None:
-    """Let another agent have a job at once."""
-    metrics.count("leases_returned_total")
-    try:
-        await ask_again_for(lambda: link.hand_back(lease_id, reason), _HAND_BACK_S)
-        log.info("handed back", lease_id=lease_id, reason=reason)
-    except (TransportError, Refused) as exc:
-        # Nobody renews it from now on, so it runs out; or this agent is given it again.
-        log.warning("could not hand back", lease_id=lease_id, reason=str(exc))
-
-
-def note_condition(metrics: AgentMetrics, log: AgentLog, before: AgentState, state: AgentState) -> None:
-    """Let metrics and log tell what an agent is doing."""
-    for one in (AgentState.ACTIVE, AgentState.BUSY, AgentState.CLEANUP, AgentState.DRAINING):
-        metrics.set("state", float(one is state), state=one.value)
-    if before is not state:
-        log.debug("state", before=before.value, state=state.value)
-
-
-_HURRY_S = 2.0
 _HAND_BACK_S = 5.0
-LEAVING = "the agent is being stopped"
 
 
-class Worker:
-    """Carries out one lease at a time."""
+class AgentContext:
+    """What an agent shares with its worker: the way to the server, the spool, and how the agent is doing."""
 
     def __init__(self, home: Home, link: ServerLink, settings: AgentSettings, spool: Spool, *, log: AgentLog) -> None:
         self.home = home
@@ -180,24 +151,53 @@ class Worker:
         self.spool = spool
         self.log = log
         self.stopping = Stopping()
-        self.metrics = metrics = AgentMetrics()
-        self.uploader = Uploader(link, spool, metrics=metrics, log=log)
-        self.condition = AgentCondition(self._note_state)
+        self.metrics = AgentMetrics()
+        self.uploader = Uploader(link, spool, metrics=self.metrics, log=log)
+        self.condition = AgentCondition(self._note_condition)
+        self._note_condition(AgentState.ACTIVE, AgentState.ACTIVE)
+
+    async def hand_back(self, lease_id: str, reason: str) -> None:
+        """Let another agent have a job at once."""
+        self.metrics.count("leases_returned_total")
+        try:
+            await ask_again_for(lambda: self.link.hand_back(lease_id, reason), _HAND_BACK_S)
+            self.log.info("handed back", lease_id=lease_id, reason=reason)
+        except (TransportError, Refused) as exc:
+            # Nobody renews it from now on, so it runs out; or this agent is given it again.
+            self.log.warning("could not hand back", lease_id=lease_id, reason=str(exc))
+
+    def _note_condition(self, before: AgentState, state: AgentState) -> None:
+        """Let metrics and log tell what the agent is doing."""
+        for one in (AgentState.ACTIVE, AgentState.BUSY, AgentState.CLEANUP, AgentState.DRAINING):
+            self.metrics.set("state", float(one is state), state=one.value)
+        if before is not state:
+            self.log.debug("state", before=before.value, state=state.value)
+
+
+_HURRY_S = 2.0
+LEAVING = "the agent is being stopped"
+
+
+class Worker:
+    """Carries out one lease at a time."""
+
+    def __init__(self, context: AgentContext) -> None:
+        self.context = context
+        self.log = context.log
         self.attempt: RunningAttempt | None = None
         # Something could not be kept for want of room: its folder lies in the spool until there is some.
         self.has_leftovers = False
         self._begun_s = 0.0
-        self._note_state(AgentState.ACTIVE, AgentState.ACTIVE)
 
     @property
     def holding(self) -> tuple[str, ...]:
         """Return every lease that this agent answers for: the one that runs and those whose results wait here."""
-        return self._with_running(self.uploader.answered_for)
+        return self._with_running(self.context.uploader.answered_for)
 
     @property
     def open_lease_ids(self) -> tuple[str, ...]:
         """Return every lease that this agent has heard of and not brought to its end."""
-        return self._with_running(self.uploader.waiting_lease_ids)
+        return self._with_running(self.context.uploader.waiting_lease_ids)
 
     def _with_running(self, lease_ids: tuple[str, ...]) -> tuple[str, ...]:
         running = (self.attempt.lease.id,) if self.attempt else ()
@@ -220,9 +220,9 @@ class Worker:
     async def take_up(self) -> None:
         """Make late results of what an earlier life left."""
         self.has_leftovers = False
-        for work in await asyncio.to_thread(self.spool.find_unfinished):
+        for work in await asyncio.to_thread(self.context.spool.find_unfinished):
             try:
-                is_kept = await asyncio.to_thread(salvage, self.spool, work)
+                is_kept = await asyncio.to_thread(salvage, self.context.spool, work)
             except PronyError as exc:
                 self.has_leftovers = True
                 self.log.alarm("cannot take up what was left", work=work.path.name, reason=exc.message)
@@ -239,85 +239,83 @@ class Worker:
         Raises where this device cannot do it, as with a full disk; the job is handed back then.
         """
         log = self.log.bound(job_id=lease.job.id, experiment_id=lease.job.experiment_id, attempt=lease.attempt)
-        self.condition.to(AgentState.BUSY)
+        self.context.condition.to(AgentState.BUSY)
         try:
-            work = await asyncio.to_thread(self.spool.begin, lease)
+            work = await asyncio.to_thread(self.context.spool.begin, lease)
             meta = work.meta() if work.is_packed else await self._run_job(lease, work, log)
-            self.condition.to(AgentState.CLEANUP)
+            self.context.condition.to(AgentState.CLEANUP)
             return await self._deliver(work, meta) if meta else None
         except PronyError as exc:
             self.has_leftovers = True
             log.alarm("the job is handed back: it cannot be kept here", reason=exc.message, hint=exc.hint)
-            await self.hand_back(lease.id, f"it cannot be kept there: {exc.message}")
+            await self.context.hand_back(lease.id, f"it cannot be kept there: {exc.message}")
             raise
         finally:
             self.attempt = None
-            self.condition.rest()
-
-    async def hand_back(self, lease_id: str, reason: str) -> None:
-        """Let another agent have the job at once."""
-        await hand_back_lease(self.link, lease_id, reason, self.metrics, self.log)
+            self.context.condition.rest()
 
     # Inside
 
     async def _run_job(self, lease: Lease, work: Work, log: AgentLog) -> Meta | None:
         """Have the result of a job on this disk; None where there is to be none."""
-        refusal = await prepare_job(lease.job, self.link, self.home, self.settings.kinds)
+        refusal = await prepare_job(lease.job, self.context)
         if refusal is not None:
             log.warning("not run here", reason=refusal.message)
-            result = await asyncio.to_thread(decline_work, work, lease.job, self.home, refusal)
+            result = await asyncio.to_thread(decline_work, work, lease.job, self.context.home, refusal)
             return await self._pack_result(work, result, log)
-        self.attempt = RunningAttempt(lease, work, self.link, log)
+        self.attempt = RunningAttempt(lease, work, self.context.link, log)
         log.info("job begins", title=lease.job.title, lease_id=lease.id)
         ending = await self._run_attempt(self.attempt)
-        self.condition.to(AgentState.CLEANUP)
+        self.context.condition.to(AgentState.CLEANUP)
         if ending.exit_code not in (0, 1):
-            await asyncio.to_thread(self.spool.check_room)  # what a full disk did to the runner is no fault of the job
-        result = await asyncio.to_thread(seal, work, lease.job, self.home, ending)
+            await asyncio.to_thread(
+                self.context.spool.check_room
+            )  # what a full disk did to the runner is no fault of the job
+        result = await asyncio.to_thread(seal, work, lease.job, self.context.home, ending)
         why = self.attempt.why
         if why in (Why.DRAINED, Why.LOST) and result.state is not ResultState.COMPLETE:
-            await asyncio.to_thread(self.spool.remove, work)
+            await asyncio.to_thread(self.context.spool.remove, work)
             if why is Why.DRAINED:
-                await self.hand_back(lease.id, LEAVING)
+                await self.context.hand_back(lease.id, LEAVING)
             return None
         return await self._pack_result(work, result, log, late=why is Why.LOST)
 
     async def _run_attempt(self, attempt: RunningAttempt) -> Ending:
-        calibration_id = await asyncio.to_thread(_latest_calibration, self.home, self.log)
+        calibration_id = await asyncio.to_thread(_latest_calibration, self.context.home, self.log)
         self._begun_s = asyncio.get_running_loop().time()
         draining = asyncio.create_task(self._watch_drain(attempt))
         try:
-            variables = self.settings.variables()
+            variables = self.context.settings.variables()
             if attempt.lease.job.part is not None:
-                found = await asyncio.to_thread(address_towards, self.link.base)
-                variables["PRONY_ADDRESS"] = self.settings.address or found
-            return await attempt.perform(self.home, calibration_id, variables)
+                found = await asyncio.to_thread(address_towards, self.context.link.base)
+                variables["PRONY_ADDRESS"] = self.context.settings.address or found
+            return await attempt.perform(self.context.home, calibration_id, variables)
         finally:
             await cancel_tasks(draining)
-            self.metrics.count("job_seconds_total", asyncio.get_running_loop().time() - self._begun_s)
-            self.metrics.set("job_running_seconds", 0)
+            self.context.metrics.count("job_seconds_total", asyncio.get_running_loop().time() - self._begun_s)
+            self.context.metrics.set("job_running_seconds", 0)
 
     async def _watch_drain(self, attempt: RunningAttempt) -> None:
         """Let a job end in its time once this agent is to stop, and stop it when that time is over."""
-        await self.stopping.asked.wait()
+        await self.context.stopping.asked.wait()
         try:
-            async with asyncio.timeout(self.settings.drain_timeout_s):
-                await self.stopping.hurried.wait()
+            async with asyncio.timeout(self.context.settings.drain_timeout_s):
+                await self.context.stopping.hurried.wait()
         except TimeoutError:
             attempt.ask_to_stop(Why.DRAINED)
         else:
             attempt.ask_to_stop(Why.DRAINED, grace_s=_HURRY_S)
 
     async def _pack_result(self, work: Work, result: Result, log: AgentLog, *, late: bool = False) -> Meta:
-        meta = await asyncio.to_thread(self.spool.keep, work, late=late)
-        self.metrics.count("jobs_total", state=result.state.value)
+        meta = await asyncio.to_thread(self.context.spool.keep, work, late=late)
+        self.context.metrics.count("jobs_total", state=result.state.value)
         code = result.failure.code if result.failure else None
         log.info("job ended", state=result.state.value, failure=code, bytes=meta.size)
         return meta
 
     async def _deliver(self, work: Work, meta: Meta) -> Lease | None:
-        sending = self.uploader.deliver(work, meta, ask_next=not self.stopping.is_asked)
-        answer = await self.stopping.unless_hurried(sending)
+        sending = self.context.uploader.deliver(work, meta, ask_next=not self.context.stopping.is_asked)
+        answer = await self.context.stopping.unless_hurried(sending)
         return answer.lease if answer else None
 
     def note_enrolled(self) -> None:
@@ -326,10 +324,7 @@ class Worker:
     def note_time(self) -> None:
         """Let the metrics say how long the job has been running."""
         if self.attempt is not None:
-            self.metrics.set("job_running_seconds", asyncio.get_running_loop().time() - self._begun_s)
-
-    def _note_state(self, before: AgentState, state: AgentState) -> None:
-        note_condition(self.metrics, self.log, before, state)
+            self.context.metrics.set("job_running_seconds", asyncio.get_running_loop().time() - self._begun_s)
 
 
 def _latest_calibration(home: Home, log: AgentLog) -> str | None:

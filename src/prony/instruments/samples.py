@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from prony.errors import NotFoundError, StoreError
 
 if TYPE_CHECKING:
@@ -29,6 +27,7 @@ def sample_frame(rows: Iterable[tuple[int, str, Sequence[int], Sequence[int]]]) 
 
     `index` counts through the repetition, so the order in which samples were taken is never lost.
     """
+    import numpy as np
     import polars as pl
 
     frames: list[pl.DataFrame] = []

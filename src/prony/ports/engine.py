@@ -10,11 +10,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+# Agents and servers read what engines are and never an array: numpy would be a tenth of an agent's start.
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 # The shape of an input whose number of axes the model file does not record.
 UNKNOWN_RANK: tuple[str] = ("...",)
 
@@ -121,6 +123,17 @@ class DeviceMemory:
 
 
 @runtime_checkable
+class TracksDeviceMemory(Protocol):
+    """Something loaded on a device whose memory the engine's allocator counts."""
+
+    def reset_memory_peak(self) -> None:
+        """Forget the highest memory so far."""
+
+    def device_memory(self) -> DeviceMemory | None:
+        """Return what the engine's allocator holds; None where the engine does not tell."""
+
+
+@runtime_checkable
 class CardCall(Protocol):
     """A bound call on a card that the engine can name. `device_id` is the card's own name, as its driver tells it."""
 
@@ -131,7 +144,7 @@ class CardCall(Protocol):
 
 
 @runtime_checkable
-class DeviceCall(Protocol):
+class DeviceCall(TracksDeviceMemory, Protocol):
     """A bound call on a device that works beside the host. Called plainly it launches, waits and returns the outputs.
 
     `device_id` is the card's own name, as its driver tells it; empty where it is not known.
@@ -157,12 +170,6 @@ class DeviceCall(Protocol):
 
     def host_copies(self) -> HostCopies:
         """Make the host's buffers and return how inputs and outputs are copied."""
-
-    def reset_memory_peak(self) -> None:
-        """Forget the highest memory so far."""
-
-    def device_memory(self) -> DeviceMemory | None:
-        """Return what the engine's allocator holds; None where the engine does not tell."""
 
 
 @runtime_checkable
@@ -288,6 +295,19 @@ class FindsDevice(Protocol):
 
 
 @runtime_checkable
+class NeedsSystem(Protocol):
+    """An engine that works on some operating systems only."""
+
+    def unsupported_reason(self) -> str | None:
+        """Return why this engine cannot work on this operating system at all, or None. Imports nothing."""
+
+
+def find_unsupported_reason(engine: Any) -> str | None:
+    """Return why an engine cannot work on this operating system at all; None where it can."""
+    return engine.unsupported_reason() if isinstance(engine, NeedsSystem) else None
+
+
+@runtime_checkable
 class Engine(Protocol):
     """An in-process model runtime."""
 
@@ -296,9 +316,6 @@ class Engine(Protocol):
     reference_formats: ClassVar[tuple[str, ...]]  # those of which it is the plainest reader: the reference
     requirements: ClassVar[tuple[str, ...]]  # what `prony engines add NAME` installs beside numpy
     extra: ClassVar[str]  # the extra of `pip install "prony[...]"`
-
-    def unsupported(self) -> str | None:
-        """Return why this engine cannot work on this operating system at all, or None. Imports nothing."""
 
     def preload(self) -> str:
         """Import the vendor's package and return its version. Must start no thread: the spawner forks after it."""

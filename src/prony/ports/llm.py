@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from prony.errors import InputError
-from prony.ports.engine import Array, DeviceMemory, Effect
+from prony.ports.engine import Array, Effect
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,10 @@ NO_TEMPLATE = "plain text: the model has no chat template"
 
 
 class LlmSession(Protocol):
-    """A loaded language model with a cache of keys and values. `device_id` is the card's own name; None: no card."""
+    """A loaded language model with a cache of keys and values. `device_id` is the card's own name; None: no card.
+
+    One whose device's memory the engine counts is a `TracksDeviceMemory` too.
+    """
 
     device_id: str | None
 
@@ -123,12 +126,6 @@ class LlmSession(Protocol):
 
     def kv_bytes(self) -> int:
         """Return what the cache holds now, as the engine tells it."""
-
-    def reset_memory_peak(self) -> None:
-        """Forget the highest device memory so far."""
-
-    def device_memory(self) -> DeviceMemory | None:
-        """Return what the engine's allocator holds; None where there is no device, or it does not tell."""
 
 
 @runtime_checkable

@@ -17,7 +17,7 @@ from prony.instruments.device.nvidia import describe_absence, driver_cuda, manag
 from prony.model.device import EngineReport, EngineUnit
 from prony.model.gpu_detection import LayerAnswer, ProductTrial
 from prony.ports import plugins
-from prony.ports.engine import Engine, GpuBuild, HasCpuBuilds, HasGpuBuilds
+from prony.ports.engine import Engine, GpuBuild, HasCpuBuilds, HasGpuBuilds, find_unsupported_reason
 from prony.runner.child.wire import ChildOrder, Message
 from prony.runner.host import EngineHost, Watch
 from prony.runner.install_packages import install_packages, is_reached, run_command
@@ -158,7 +158,7 @@ def add_engine(
         requirements = requirements or _pin_version(build.requirements, version)
     name = engine_name
     engine = plugins.load_plugin(plugins.ENGINES, name)()
-    reason = engine.unsupported()
+    reason = find_unsupported_reason(engine)
     if reason is not None:
         raise CapacityError(f"{name} cannot run here: {reason}", code="engine_unsupported")
     if python is not None and not Path(python).is_file():

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 from prony import __version__
 from prony.errors import ConflictError, StoreError
 from prony.instruments.kept_answers import OUTPUTS
-from prony.instruments.requests import join_runs
 from prony.instruments.samples import SAMPLE_PHASES, SAMPLES, TELEMETRY, sample_frame, telemetry_frame
 from prony.model.base import Noun
 from prony.model.device import Environment
@@ -218,6 +217,8 @@ def compile_samples(folder: Path, result: Result) -> None:
 
 def _requests(runs: Sequence[Path]) -> pl.DataFrame:
     import polars as pl
+
+    from prony.instruments.requests import join_runs
 
     try:
         return join_runs(pl.read_parquet(path) for path in runs)

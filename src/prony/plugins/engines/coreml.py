@@ -38,7 +38,7 @@ class CoreMl:
     requirements: ClassVar[tuple[str, ...]] = ("coremltools", "pillow")
     extra: ClassVar[str] = "coreml"
 
-    def unsupported(self) -> str | None:
+    def unsupported_reason(self) -> str | None:
         return None if sys.platform == "darwin" else f"Core ML runs models on macOS only, and this is {sys.platform}"
 
     def preload(self) -> str:
@@ -56,7 +56,7 @@ class CoreMl:
         return EngineInfo(self.preload(), units)
 
     def load(self, path: str, options: LoadOptions) -> CoreMlSession:
-        reason = self.unsupported()
+        reason = self.unsupported_reason()
         if reason is not None:
             raise CapacityError(reason, hint="run this job on a Mac", code="unit_unavailable")
         import coremltools

@@ -26,9 +26,6 @@ class LiteRt:
     requirements: ClassVar[tuple[str, ...]] = ("ai-edge-litert",)
     extra: ClassVar[str] = "litert"
 
-    def unsupported(self) -> str | None:
-        return None
-
     def preload(self) -> str:
         import ai_edge_litert
         import ai_edge_litert.interpreter

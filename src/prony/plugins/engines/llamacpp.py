@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prony.errors import CapacityError, InputError, SutError
-from prony.ports.engine import Array, DeviceMemory, Effect, EngineInfo, LoadOptions, Session, Unit
+from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, Session, Unit
 from prony.ports.llm import (
     CHAT_TEMPLATE,
     NO_TEMPLATE,
@@ -315,12 +315,6 @@ class LlamaSession:
     def kv_bytes(self) -> int:
         return self._token_bytes * self._held * self._options.batch
 
-    def reset_memory_peak(self) -> None:
-        return None
-
-    def device_memory(self) -> DeviceMemory | None:
-        return None
-
     def _read(self, ids: Array) -> list[int]:
         """Read ids of all sequences; return where in the last batch each one's logits are.
 
@@ -415,9 +409,6 @@ class Llamacpp:
 
     def __init__(self) -> None:
         self._library: _Library | None = None
-
-    def unsupported(self) -> str | None:
-        return None
 
     def preload(self) -> str:
         from importlib.metadata import version

@@ -19,7 +19,7 @@ import numpy as np
 
 from prony import __version__
 from prony.errors import CapacityError, InputError
-from prony.ports.engine import Array, DeviceMemory, Effect, EngineInfo, LoadOptions, Session, TensorSpec, Unit
+from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, Session, TensorSpec, Unit
 from prony.ports.llm import NO_TEMPLATE, EncodedPrompt, LlmFacts, LlmOptions, hash_words, join_messages
 
 _KERNEL_SIZE = 200_000
@@ -107,12 +107,6 @@ class NullLlm:
     def kv_bytes(self) -> int:
         return self._held * self._batch * _KV_TOKEN_BYTES
 
-    def reset_memory_peak(self) -> None:
-        return None
-
-    def device_memory(self) -> DeviceMemory | None:
-        return None
-
 
 class Null:
     name: ClassVar[str] = "null"
@@ -120,9 +114,6 @@ class Null:
     reference_formats: ClassVar[tuple[str, ...]] = ()
     requirements: ClassVar[tuple[str, ...]] = ()
     extra: ClassVar[str] = ""
-
-    def unsupported(self) -> str | None:
-        return None
 
     def preload(self) -> str:
         return __version__

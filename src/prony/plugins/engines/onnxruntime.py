@@ -59,9 +59,6 @@ class OnnxRuntime:
         GpuBuild("onnxruntime-directml", ("directml",), ("onnxruntime-directml",), systems=("win32",)),
     )
 
-    def unsupported(self) -> str | None:
-        return None
-
     def preload(self) -> str:
         # Cards are numbered as the driver and nvidia-smi number them, unless the user's environment says otherwise.
         os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prony.errors import CapacityError, InputError, SutError
-from prony.ports.engine import Array, DeviceMemory, Effect, EngineInfo, LoadOptions, Session, Unit
+from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, Session, Unit
 from prony.ports.llm import (
     CHAT_TEMPLATE,
     NO_TEMPLATE,
@@ -192,12 +192,6 @@ class OnnxGenaiLlm:
     def kv_bytes(self) -> int:
         return self._token_bytes * self._held * self._options.batch
 
-    def reset_memory_peak(self) -> None:
-        return None
-
-    def device_memory(self) -> DeviceMemory | None:
-        return None
-
 
 class OnnxRuntimeGenai:
     """Language models by ONNX Runtime, in the folders that its model builder writes."""
@@ -208,9 +202,6 @@ class OnnxRuntimeGenai:
     requirements: ClassVar[tuple[str, ...]] = ("onnxruntime-genai>=0.8",)
     extra: ClassVar[str] = "onnxruntime-genai"
     computes_in_file_types: ClassVar[bool] = True
-
-    def unsupported(self) -> str | None:
-        return None
 
     def preload(self) -> str:
         import onnxruntime_genai

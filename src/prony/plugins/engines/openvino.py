@@ -55,9 +55,6 @@ class OpenVino:
     requirements: ClassVar[tuple[str, ...]] = ("openvino",)
     extra: ClassVar[str] = "openvino"
 
-    def unsupported(self) -> str | None:
-        return None
-
     def preload(self) -> str:
         return str(import_openvino().__version__)
 

@@ -29,7 +29,7 @@ from prony.plugins.engines.openvino import (
     find_openvino_device,
     import_openvino,
 )
-from prony.ports.engine import Array, DeviceMemory, Effect, EngineInfo, LoadOptions, Session
+from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, Session
 from prony.ports.llm import (
     CHAT_TEMPLATE,
     NO_TEMPLATE,
@@ -220,12 +220,6 @@ class OpenVinoLlm:
     def kv_bytes(self) -> int:
         return self._token_bytes * self._held * self._options.batch
 
-    def reset_memory_peak(self) -> None:
-        return None
-
-    def device_memory(self) -> DeviceMemory | None:
-        return None
-
 
 class OpenVinoGenai:
     """Language models in OpenVINO's format, and GGUF files of the architectures that OpenVINO GenAI reads."""
@@ -235,9 +229,6 @@ class OpenVinoGenai:
     reference_formats: ClassVar[tuple[str, ...]] = ()
     requirements: ClassVar[tuple[str, ...]] = ("openvino-genai>=2025.2",)
     extra: ClassVar[str] = "openvino-genai"
-
-    def unsupported(self) -> str | None:
-        return None
 
     def preload(self) -> str:
         import_openvino()

@@ -50,9 +50,6 @@ class Torch:
     )  # fmt: skip
     cpu_index: ClassVar[CpuIndex] = CpuIndex("PRONY_TORCH_CPU_INDEX", "https://download.pytorch.org/whl/cpu")
 
-    def unsupported(self) -> str | None:
-        return None
-
     def preload(self) -> str:
         # Cards are numbered as the driver and nvidia-smi number them, unless the user's environment says otherwise.
         os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")

@@ -196,9 +196,6 @@ class Transformers:
     )
     cpu_index: ClassVar[CpuIndex] = Torch.cpu_index
 
-    def unsupported(self) -> str | None:
-        return None
-
     def preload(self) -> str:
         Torch().preload()
         import transformers

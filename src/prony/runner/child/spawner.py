@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prony.ports.engine import Engine
+from prony.ports.engine import Engine, find_unsupported_reason
 from prony.runner.child.repetition import perform
 from prony.runner.child.wire import ChildOrder, Message, MessageWire, private_wire
 
@@ -101,7 +101,7 @@ def _import_engine(target: str, wire: MessageWire) -> Engine | None:
     begin_ns = time.perf_counter_ns()
     try:
         engine: Engine = getattr(importlib.import_module(module), name)()
-        reason = engine.unsupported()
+        reason = find_unsupported_reason(engine)
         if reason is not None:
             wire.send("unsupported", reason=reason)
             return None

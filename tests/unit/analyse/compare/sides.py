@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from prony.analyse.compare.compare import compare_entries
 from prony.analyse.compare.matching import Side
 from prony.analyse.estimates import EstimateSet, across_runs
 from prony.kinds.model.schema import ModelWorkload
 from prony.kinds.service.schema import ServiceWorkload
+from prony.model.comparison import Comparison, Contrast, Terms
 from prony.model.estimate import Estimate, Grade, Missing, Reason, Summary, Verdict
 from prony.model.experiment_data import Entry
 from prony.model.job import Job
@@ -23,6 +25,8 @@ from prony.model.workload import Scalar
 
 from ..jobs import AT, effective, environment, model_facts, result
 
+P50 = "inference_ms.p50"
+RATE = "throughput_per_s.p50"
 VALID = Verdict(grade=Grade.VALID)
 VOID = Verdict(
     grade=Grade.VOID,
@@ -108,3 +112,25 @@ def changed(
         device = device.model_copy(update={"software": device.software.model_copy(update={"kernel": kernel})})
     place = one.environment.model_copy(update={"device": device})
     return one.model_copy(update={"result": told, "environment": place})
+
+
+def compare_metric(before: list[float], after: list[float], key: str = P50, **terms: object) -> Contrast:
+    """Compare results whose history tells that they lie near to each other by themselves."""
+    sides = [side("A", entry({key: before})), side("B", entry({key: after}, experiment="e2"))]
+    found = compare_entries(sides, Terms.model_validate({"metrics": (key,), **terms}), earlier=alike(sides))
+    (match,) = found.matches
+    (contrast,) = match.contrasts
+    return contrast
+
+
+def many_headlines(count: int, *, runs: int, noise: float, factor: float, seed: int) -> Comparison:
+    """Compare two experiments of so many jobs with one headline each; the middle one is changed by the factor."""
+    rng = np.random.default_rng((seed, count))
+    before, after = 10 * np.exp(rng.normal(0, noise, (2, count, runs)))
+    after[count // 2] *= factor
+    sides = [
+        side(name, *(entry({P50: row.tolist()}, experiment=name, number=n, cell={"workload.threads": n})
+                     for n, row in enumerate(values, start=1)))
+        for name, values in (("A", before), ("B", after))
+    ]  # fmt: skip
+    return compare_entries(sides, Terms())

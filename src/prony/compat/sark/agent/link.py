@@ -33,7 +33,6 @@ from prony.compat.sark.agent.orchestrator_client import (
     worker_device,
 )
 from prony.compat.sark.agent.queues import WorkerQueues
-from prony.compat.sark.agent.server import SarkServer
 from prony.compat.sark.nouns import PLAIN_CPU, CampaignJob, WorkerResult, WorkerStatus, measure_of, word_of
 from prony.errors import CapacityError, PronyError, TransportError
 from prony.instruments.samples import TELEMETRY, read_frame
@@ -50,6 +49,8 @@ from prony.store.result_tar import unpack
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from prony.compat.sark.agent.server import SarkServer
 
 
 # SARK's figure -> Prony's estimate. Its RAM is the resident memory of the whole process, imports with it.

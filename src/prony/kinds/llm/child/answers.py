@@ -12,7 +12,7 @@ import numpy as np
 
 from prony.errors import SutError
 from prony.kinds.llm.child.quality import log_probabilities
-from prony.kinds.llm.child.suite import describe_session, hash_ids, load_session
+from prony.kinds.llm.child.suite import describe_session, hash_ids, load_session, reset_memory_peak
 from prony.ports.engine import Engine
 from prony.runner.child.loop import Stop
 from prony.runner.child.readings import SuiteTest
@@ -104,7 +104,7 @@ class AnswerSuite:
         return taken
 
     def _read(self, stop: Stop) -> list[dict[str, Any]]:
-        self.session.reset_memory_peak()
+        reset_memory_peak(self.session)
         self.tokens = 0
         found: list[dict[str, Any]] = []
         for prompt in self.prompts:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from prony.errors import CapacityError, InputError, SutError
-from prony.ports.engine import Array, Engine
+from prony.ports.engine import Array, Engine, TracksDeviceMemory
 from prony.ports.llm import LlmEngine, LlmOptions, LlmSession
 from prony.runner.child.loop import Stop
 from prony.runner.child.readings import SuiteTest
@@ -70,7 +70,7 @@ class LlmSuite:
         return taken
 
     def _read(self, stop: Stop) -> list[dict[str, Any]]:
-        self.session.reset_memory_peak()
+        reset_memory_peak(self.session)
         passes: list[dict[str, Any]] = []
         while len(passes) < self.asked["passes"] and not (stop.asked and passes):
             passes.append(self._pass())
@@ -104,6 +104,12 @@ class LlmSuite:
         return begin_ns, stamps
 
 
+def reset_memory_peak(session: LlmSession) -> None:
+    """Forget the highest device memory so far, where the engine counts it."""
+    if isinstance(session, TracksDeviceMemory):
+        session.reset_memory_peak()
+
+
 def load_session(options: Mapping[str, Any], engine: Engine) -> LlmSession:
     """Load the model that the options name."""
     if not isinstance(engine, LlmEngine):
@@ -123,7 +129,7 @@ def load_session(options: Mapping[str, Any], engine: Engine) -> LlmSession:
 def describe_session(session: LlmSession, more: Mapping[str, str]) -> dict[str, Any]:
     """Return what was used and what the model is, with `more` that a suite knows."""
     effect, about = session.effect(), session.facts()
-    memory = session.device_memory()
+    memory = session.device_memory() if isinstance(session, TracksDeviceMemory) else None
     return {
         "device": effect.device, "precision": effect.precision, "threads": effect.threads,
         "details": {
