@@ -2,7 +2,7 @@
 # make test   set up, bring torch and servers, test all     make bench  the figures of docs/performance.md
 # make coverage   test all, and measure what the tests reach   make test-clusters  on a Kubernetes that is built here
 # make ui     build the web pages (Node.js 20.19 or newer)  make screenshots  the pictures of the documentation
-# make docs   build the documentation into the package      make wheel  the package, with web pages and documentation
+# make docs   build the documentation into the package      make wheel  the packages, with web pages and documentation
 # make reference   write the tables of the pages on commands, settings and metrics from the code
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
@@ -15,6 +15,7 @@ PRODUCT := .[onnx,openvino,report,server]
 TORCH := .venv-torch
 SERVERS := .venv-servers
 VLLM := .venv-vllm
+BUILD := .venv-build
 VLLM_VERSION ?= 0.32.0
 TORCH_VERSION ?= 2.13.0
 # Two workers a core, for half of the time a test waits for processes that it started; but never more than six.
@@ -79,9 +80,17 @@ $(VENV)/.docs: $(DEV)
 reference: $(DEV)
 	$(BIN)/python -m tools.reference
 
-# The build itself makes the documentation, by tools/package_build.py.
-wheel: setup
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+# The build itself makes the documentation, by tools/package_build.py. The wheel is built from the source archive, so
+# that it holds what the archive holds.
+wheel: setup $(BUILD)/.ready
+	$(BIN)/python -m tools.shell_files share
+	$(BUILD)/bin/python -m build --quiet --no-isolation --outdir dist .
+	@wc -c dist/*.tar.gz dist/*.whl
+
+$(BUILD)/.ready: Makefile
+	"$(PYTHON)" -m venv $(BUILD)
+	$(BUILD)/bin/python -m pip install --quiet --disable-pip-version-check 'build>=1.3' 'setuptools>=77' 'mkdocs>=1.6,<2'
+	@touch $@
 
 # The types of the API as the pages know them; a test says when they are old.
 ui-types: $(DEV) ui/node_modules/.ready
@@ -191,4 +200,4 @@ $(VLLM)/.ready:
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(TORCH) $(SERVERS) $(VLLM) $(SITE) $(HELP) ui/node_modules build dist src/*.egg-info
+	rm -rf $(VENV) $(TORCH) $(SERVERS) $(VLLM) $(BUILD) $(SITE) $(HELP) ui/node_modules build dist share src/*.egg-info
