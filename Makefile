@@ -85,6 +85,7 @@ reference: $(DEV)
 wheel: setup $(BUILD)/.ready
 	$(BIN)/python -m tools.shell_files share
 	$(BUILD)/bin/python -m build --quiet --no-isolation --outdir dist .
+	$(BUILD)/bin/python -m build --quiet --no-isolation --outdir dist packages/prony-emit
 	@wc -c dist/*.tar.gz dist/*.whl
 
 $(BUILD)/.ready: Makefile
