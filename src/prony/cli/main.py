@@ -69,6 +69,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("completion", "print shell completion for bash, zsh or fish"),
     "schema": ("schema", "print the recipe's JSON Schema"),
     "server": ("server", "start a server for agents and people"),
+    "service": ("service", "run an agent or a server in the background, with systemd or launchd"),
     "settings": ("settings", "show each setting, its value and where it comes from"),
     "tokens": ("tokens", "create, list and revoke tokens, and show the audit log"),
     "exec": ("exec", "run job files into result folders; used by executors"),
