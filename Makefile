@@ -3,6 +3,7 @@
 # make coverage   test all, and measure what the tests reach   make test-clusters  on a Kubernetes that is built here
 # make ui     build the web pages (Node.js 20.19 or newer)  make screenshots  the pictures of the documentation
 # make docs   build the documentation into the package      make wheel  the packages, with web pages and documentation
+# make release   the packages twice, byte for byte the same, with checksums and a bill of materials
 # make reference   write the tables of the pages on commands, settings and metrics from the code
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
@@ -30,7 +31,7 @@ HELP := src/prony/app/help
 HELP_SOURCES := $(shell find docs tools/help_site -type f -not -name '*.pyc' 2>/dev/null) mkdocs.yml README.md CONTRIBUTING.md CHANGELOG.md
 
 .PHONY: setup demo test extras coverage test-busy test-slow test-clusters check format lint types contracts bench bench-peers torch servers vllm clean
-.PHONY: ui ui-types ui-check screenshots docs reference wheel
+.PHONY: ui ui-types ui-check screenshots docs reference wheel release
 
 setup: $(DEV) $(SITE)/.built
 
@@ -87,6 +88,10 @@ wheel: setup $(BUILD)/.ready
 	$(BUILD)/bin/python -m build --quiet --no-isolation --outdir dist .
 	$(BUILD)/bin/python -m build --quiet --no-isolation --outdir dist packages/prony-emit
 	@wc -c dist/*.tar.gz dist/*.whl
+
+# Everything that is published, from the last commit, built twice and compared: packages, checksums, bill of materials.
+release: $(DEV) $(BUILD)/.ready ui/node_modules/.ready
+	$(BIN)/python -m tools.release --builder $(BUILD)/bin/python dist/release
 
 $(BUILD)/.ready: Makefile
 	"$(PYTHON)" -m venv $(BUILD)
