@@ -68,7 +68,7 @@ def build_release(place: Path, builder: Path, around: Surroundings) -> Path:
     source, made = place / "source", place / "made"
     epoch = _git("log", "-1", "--format=%ct")
     own = {"SOURCE_DATE_EPOCH": epoch, "PYTHONPATH": f"{source}{os.pathsep}{source / 'src'}"}
-    environment = os.environ | own | around.variables
+    environment = {**os.environ, **own, **around.variables}
 
     def run(*words: str | Path, cwd: Path = source) -> None:
         subprocess.run([str(word) for word in words], cwd=cwd, env=environment, umask=around.umask, check=True)
@@ -80,7 +80,7 @@ def build_release(place: Path, builder: Path, around: Surroundings) -> Path:
     run("npm", "run", "--silent", "build", "--", "--logLevel", "error", cwd=source / "ui")
     run(sys.executable, "-m", "tools.shell_files", "share")
     for package in PACKAGES:
-        run(builder, "-m", "build", "--no-isolation", "--outdir", made, package)
+        run(builder, "-m", "build", "--quiet", "--no-isolation", "--outdir", made, package)
     for path in made.iterdir():
         normalise_archive(path, int(epoch))
     version = next(made.glob("prony-*.tar.gz")).name.removeprefix("prony-").removesuffix(".tar.gz")

@@ -110,14 +110,18 @@ def _python_component(one: Distribution) -> Document:
 
 def _python_licence(one: Distribution) -> Document:
     """Return what the metadata says of the licence, in the most exact of its three ways."""
-    expression = one.metadata.get("License-Expression")
+    expression = _first(one, "License-Expression")
     if expression:
         return {"licenses": [{"expression": expression}]}
-    named = [text.removeprefix(_OSI) for text in one.metadata.get_all("Classifier", []) if text.startswith(_OSI)]
-    text = (one.metadata.get("License") or "").strip()
+    named = [text.removeprefix(_OSI) for text in one.metadata.get_all("Classifier") or () if text.startswith(_OSI)]
+    text = _first(one, "License").strip()
     if not named and text and "\n" not in text:  # some have the whole licence there
         named = [text]
     return {"licenses": [{"license": {"name": name}} for name in named]} if named else {}
+
+
+def _first(one: Distribution, field: str) -> str:
+    return next(iter(one.metadata.get_all(field) or ()), "")
 
 
 def _npm_components(lock: Document) -> Iterator[Document]:
