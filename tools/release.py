@@ -48,8 +48,9 @@ def main() -> int:
     if _git("status", "--porcelain", "--untracked-files=no"):
         print("error: there are changes that are not committed; a release is built from a commit", file=sys.stderr)
         return 2
+    commit = _git("rev-parse", "HEAD")  # asked once: somebody may commit during the minutes that a build takes
     with tempfile.TemporaryDirectory(prefix="prony-release-") as scratch:
-        made = [build_release(Path(scratch, one.folder), options.builder.absolute(), one) for one in TWICE]
+        made = [build_release(commit, Path(scratch, one.folder), options.builder.absolute(), one) for one in TWICE]
         differing = compare_folders(*made)
         if differing:
             print(f"error: two builds differ in {', '.join(differing)}", file=sys.stderr)
@@ -59,14 +60,14 @@ def main() -> int:
     print((options.out / CHECKSUMS).read_text(), end="")
     for path in sorted(options.out.iterdir()):
         print(f"{path.stat().st_size:>10,} bytes  {path.name}")
-    print(f"built twice from {_git('describe', '--always', '--abbrev=12', '--exclude=*')}: the same, byte for byte")
+    print(f"built twice from {commit[:12]}: the same, byte for byte")
     return 0
 
 
-def build_release(place: Path, builder: Path, around: Surroundings) -> Path:
-    """Clone the last commit into a folder, build everything there, and return the folder of what was made."""
+def build_release(commit: str, place: Path, builder: Path, around: Surroundings) -> Path:
+    """Clone a commit into a folder, build everything there, and return the folder of what was made."""
     source, made = place / "source", place / "made"
-    epoch = _git("log", "-1", "--format=%ct")
+    epoch = _git("log", "-1", "--format=%ct", commit)
     own = {"SOURCE_DATE_EPOCH": epoch, "PYTHONPATH": f"{source}{os.pathsep}{source / 'src'}"}
     environment = {**os.environ, **own, **around.variables}
 
@@ -75,7 +76,8 @@ def build_release(place: Path, builder: Path, around: Surroundings) -> Path:
 
     place.mkdir(parents=True)
     made.mkdir()
-    run("git", "clone", "--quiet", "--no-hardlinks", ROOT, source, cwd=place)
+    run("git", "clone", "--quiet", "--no-hardlinks", "--no-checkout", ROOT, source, cwd=place)
+    run("git", "checkout", "--quiet", "--detach", commit)
     (source / "ui" / "node_modules").symlink_to(ROOT / "ui" / "node_modules")
     run("npm", "run", "--silent", "build", "--", "--logLevel", "error", cwd=source / "ui")
     run(sys.executable, "-m", "tools.shell_files", "share")
