@@ -2,7 +2,8 @@
 # make test   set up, bring torch and servers, test all     make bench  the figures of docs/performance.md
 # make coverage   test all, and measure what the tests reach   make test-clusters  on a Kubernetes that is built here
 # make ui     build the web pages (Node.js 20.19 or newer)  make screenshots  the pictures of the documentation
-# make docs   build the documentation into the package      make wheel  the package, with web pages and documentation
+# make docs   build the documentation into the package      make wheel  the packages, with web pages and documentation
+# make release   the packages twice, byte for byte the same, with checksums and a bill of materials
 # make reference   write the tables of the pages on commands, settings and metrics from the code
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
@@ -15,6 +16,7 @@ PRODUCT := .[onnx,openvino,report,server]
 TORCH := .venv-torch
 SERVERS := .venv-servers
 VLLM := .venv-vllm
+BUILD := .venv-build
 VLLM_VERSION ?= 0.32.0
 TORCH_VERSION ?= 2.13.0
 # Two workers a core, for half of the time a test waits for processes that it started; but never more than six.
@@ -29,7 +31,7 @@ HELP := src/prony/app/help
 HELP_SOURCES := $(shell find docs tools/help_site -type f -not -name '*.pyc' 2>/dev/null) mkdocs.yml README.md CONTRIBUTING.md CHANGELOG.md
 
 .PHONY: setup demo test extras coverage test-busy test-slow test-clusters check format lint types contracts bench bench-peers torch servers vllm clean
-.PHONY: ui ui-types ui-check screenshots docs reference wheel
+.PHONY: ui ui-types ui-check screenshots docs reference wheel release
 
 setup: $(DEV) $(SITE)/.built
 
@@ -79,9 +81,22 @@ $(VENV)/.docs: $(DEV)
 reference: $(DEV)
 	$(BIN)/python -m tools.reference
 
-# The build itself makes the documentation, by tools/package_build.py.
-wheel: setup
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+# The build itself makes the documentation, by tools/package_build.py. The wheel is built from the source archive, so
+# that it holds what the archive holds.
+wheel: setup $(BUILD)/.ready
+	$(BIN)/python -m tools.shell_files share
+	$(BUILD)/bin/python -m build --quiet --no-isolation --outdir dist .
+	$(BUILD)/bin/python -m build --quiet --no-isolation --outdir dist packages/prony-emit
+	@wc -c dist/*.tar.gz dist/*.whl
+
+# Everything that is published, from the last commit, built twice and compared: packages, checksums, bill of materials.
+release: $(DEV) $(BUILD)/.ready ui/node_modules/.ready
+	$(BIN)/python -m tools.release --builder $(BUILD)/bin/python dist/release
+
+$(BUILD)/.ready: Makefile
+	"$(PYTHON)" -m venv $(BUILD)
+	$(BUILD)/bin/python -m pip install --quiet --disable-pip-version-check 'build>=1.3' 'setuptools>=77' 'mkdocs>=1.6,<2'
+	@touch $@
 
 # The types of the API as the pages know them; a test says when they are old.
 ui-types: $(DEV) ui/node_modules/.ready
@@ -191,4 +206,4 @@ $(VLLM)/.ready:
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(TORCH) $(SERVERS) $(VLLM) $(SITE) $(HELP) ui/node_modules build dist src/*.egg-info
+	rm -rf $(VENV) $(TORCH) $(SERVERS) $(VLLM) $(BUILD) $(SITE) $(HELP) ui/node_modules build dist share src/*.egg-info

@@ -9,17 +9,16 @@ table belongs; for a new metric, a line of its table that begins with its name.
 from __future__ import annotations
 
 import argparse
-import importlib
 import re
 import sys
 from argparse import Action, ArgumentParser
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from prony.cli.main import COMMANDS
 from prony.cli.option_settings import list_settings
+from prony.cli.parsers import list_parsers
 from prony.model.metric import METRICS
 from prony.model.setting import Setting
 
@@ -99,28 +98,6 @@ def write_command_tables(page: str) -> str:
     """Return the page of commands with every table as the parsers have it."""
     tables = _tables()
     return _SECTION.sub(lambda found: _replace_table(found[0], found["title"], tables), page)
-
-
-def build_parser(name: str) -> ArgumentParser:
-    """Return the parser of a command, one that raises where it would end the process."""
-    parser = ArgumentParser(prog=f"prony {name}", allow_abbrev=False, exit_on_error=False)
-    importlib.import_module(f"prony.cli.commands.{COMMANDS[name][0]}").arguments(parser)
-    return parser
-
-
-@cache
-def list_parsers() -> dict[str, ArgumentParser]:
-    """Return the parser of every command, and of every action of a command, by how it is called."""
-    found: dict[str, ArgumentParser] = {}
-    for name in COMMANDS:
-        parser = found[f"prony {name}"] = build_parser(name)
-        for words in _subparsers(parser):
-            found |= {f"prony {name} {word}": inner for word, inner in words.choices.items()}
-    return found
-
-
-def _subparsers(parser: ArgumentParser) -> Iterator[argparse._SubParsersAction[ArgumentParser]]:
-    return (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
 
 
 def _replace_table(section: str, title: str, tables: dict[str, str]) -> str:

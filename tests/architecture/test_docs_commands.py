@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from prony.cli.main import COMMANDS
+from prony.cli.parsers import build_parser, list_parsers
 from prony.errors import exit_code
-from tools.reference import build_parser, list_parsers, write_command_tables
+from tools.reference import write_command_tables
 
 from .house import ROOT, page, pages, rows, section
 

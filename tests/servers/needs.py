@@ -11,11 +11,15 @@ from typing import NoReturn
 import pytest
 
 HOW = {
+    "build": "make wheel",
     "caddy": "apt-get install caddy",
     "chroma": "make servers",
     "chromium": "apt-get install chromium",
     "docs": "make docs",
+    "fish": "apt-get install fish",
+    "groff": "apt-get install groff",
     "grpc": "pip install grpcio grpcio-health-checking",
+    "index": "give pip an index that it can reach",
     "kubernetes": "make test-clusters builds it, on Debian 12 as root",
     "kubernetes_validate": "pip install kubernetes-validate",
     "llama-server": "make servers",
@@ -38,6 +42,7 @@ HOW = {
     "ui": "make ui",
     "vllm": "make vllm",
     "weed": "make servers",
+    "zsh": "apt-get install zsh",
 }
 _MISSING = re.compile(r"(\S+) is missing \(")
 

@@ -66,8 +66,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "calibrate": ("calibrate", "measure the accuracy of Prony itself on this machine"),
     "examples": ("examples", "list the recipes that come with Prony, or print one"),
     "docs": ("docs", "open the documentation, without a network"),
+    "completion": ("completion", "print shell completion for bash, zsh or fish"),
     "schema": ("schema", "print the recipe's JSON Schema"),
     "server": ("server", "start a server for agents and people"),
+    "service": ("service", "run an agent or a server in the background, with systemd or launchd"),
     "settings": ("settings", "show each setting, its value and where it comes from"),
     "tokens": ("tokens", "create, list and revoke tokens, and show the audit log"),
     "exec": ("exec", "run job files into result folders; used by executors"),
@@ -142,9 +144,9 @@ def _answer(arguments: list[str]) -> int:
         _write(_help())
         return 0
     if arguments[0] in ("-V", "--version"):
-        from prony import __version__
+        from prony.cli.version import describe_version
 
-        _write(f"prony {__version__}")
+        _write(describe_version())
         return 0
     return _dispatch(arguments[0], arguments[1:])
 
@@ -178,10 +180,13 @@ def _brought_commands() -> dict[str, EntryPoint]:
     return {name: entry for name, entry in find_plugins(GROUP).items() if name not in COMMANDS}
 
 
+def list_brought() -> dict[str, str]:
+    """Return the commands that other packages bring, with where each is from."""
+    return {name: f"of {entry.dist.name}" if entry.dist else entry.value for name, entry in _brought_commands().items()}
+
+
 def _help() -> str:
-    brought = {
-        name: f"of {entry.dist.name}" if entry.dist else entry.value for name, entry in _brought_commands().items()
-    }
+    brought = list_brought()
     width = max(map(len, (*COMMANDS, *brought)))
     texts = {name: text for name, (_, text) in COMMANDS.items()} | brought
     lines = [f"  {name:<{width}}  {text}" for name, text in texts.items()]

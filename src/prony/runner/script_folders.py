@@ -23,6 +23,7 @@ LEFT_OUT = {".git", "__pycache__", ".venv", ".mypy_cache", ".pytest_cache", ".ru
 _OFFERED = {
     "prony/__init__.py": "prony.shims.package",
     "prony/emit.py": "prony.emit",
+    "prony_emit.py": "prony.emit",  # the name by which the package prony-emit has it
 }
 
 

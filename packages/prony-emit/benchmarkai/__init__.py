@@ -1,0 +1,1 @@
+../../../src/prony/compat/benchmark_ai/shim.py

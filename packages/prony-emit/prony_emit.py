@@ -1,0 +1,1 @@
+../../src/prony/emit.py
