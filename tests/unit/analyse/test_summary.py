@@ -376,7 +376,7 @@ def test_samples_of_zero_length_do_not_break_anything() -> None:
 
 
 def test_a_job_is_not_summarised_with_the_result_of_another() -> None:
-    with pytest.raises(InputError, match="do not belong together"):
+    with pytest.raises(InputError, match="the result is of job"):
         summarise(job(), result([], job_id="other"), samples({}))
 
 

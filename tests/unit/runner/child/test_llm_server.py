@@ -77,7 +77,7 @@ def test_ids_are_taken_for_a_prompt(server: CompletionServer) -> None:
         ("/v1/completions", {"prompt": "a", "temperature": 0.7}, "greedily"),
         ("/v1/completions", {"prompt": "a" * 90}, "do not fit the model's context of 64"),
         ("/v1/completions", {"prompt": ["a", "b"]}, "one text"),
-        ("/v1/chat/completions", {"prompt": "a"}, "not as OpenAI's"),
+        ("/v1/chat/completions", {"prompt": "a"}, "not follow OpenAI's"),
         ("/v1/elsewhere", {}, "nothing at /v1/elsewhere"),
     ],
 )
