@@ -315,7 +315,7 @@ def test_a_run_waits_for_the_lock_of_its_machine(request: pytest.FixtureRequest,
         (tmp_path / "there" / "lock").hardlink_to(tmp_path / "lock")
         handle = executor.submit(Payload(key="prony-lock-2-00000000", folder=str(tmp_path / "out")))
         seen = wait_for(executor, handle, lambda one: one.phase is PlacePhase.QUEUED)
-        assert seen.reason == "another run has the machine"
+        assert seen.reason == "another run uses the machine"
     assert wait_for(executor, handle, has_ended).ending is PlaceEnding.DONE
     executor.end([handle])
 
@@ -335,7 +335,7 @@ def test_slurm_tells_why_a_job_waits_and_that_it_is_held(
     handle = executor.submit(payload("prony-wait-1-00000000"))
     seen = wait_for(executor, handle, lambda one: bool(one.reason))
     assert seen.phase is PlacePhase.QUEUED
-    assert re.match(r"(no node that fits is free yet|jobs with a higher priority go first) \(\w+\)", seen.reason)
+    assert re.match(r"(no suitable node is free yet|jobs with a higher priority go first) \(\w+\)", seen.reason)
     slurm.run("scontrol", "hold", handle.native_id)
     seen = wait_for(executor, handle, lambda one: one.phase is PlacePhase.HELD)
     assert f"scontrol release {handle.native_id}" in seen.reason
@@ -574,7 +574,7 @@ def test_what_a_person_must_mend_is_held_and_what_fits_nowhere_waits(
     handle = choosy.submit(payload("prony-choosy-1-00000000"))
     seen = wait_for(choosy, handle, lambda one: bool(one.reason))
     assert seen.phase is PlacePhase.QUEUED
-    assert seen.reason.startswith("no node fits or is free (Unschedulable): 0/1 nodes are available")
+    assert seen.reason.startswith("no suitable node is free (Unschedulable): 0/1 nodes are available")
     choosy.end([handle])
     wait_until(lambda: kubernetes.names() == [], "nothing is left there")
 
@@ -660,7 +660,7 @@ def test_a_submission_that_was_cut_is_found_by_its_key_and_runs_once(
     cut.chmod(0o755)
     counted = tmp_path / "count"
     sent = payload("prony-cut-1-00000000", f"sh -c 'echo x >> {counted}; echo speed=1'")
-    with pytest.raises(TransportError, match="is not reached"):
+    with pytest.raises(TransportError, match="cannot be reached"):
         kubernetes_executor(request, place, tmp_path, kubectl=str(cut)).submit(sent)
     executor = kubernetes_executor(request, place, tmp_path)
     handle = executor.submit(sent)
@@ -683,7 +683,7 @@ def test_a_run_goes_on_while_the_api_is_away(
     handle = executor.submit(payload("prony-away-1-00000000", f"sh -c 'until [ -e {gate} ]; do sleep 0.2; done'"))
     wait_for(executor, handle, is_measuring)
     kubernetes.stop_api()
-    with pytest.raises(TransportError, match="is not reached"):
+    with pytest.raises(TransportError, match="cannot be reached"):
         executor.look([handle], {})
     gate.touch()
     kubernetes.start_api()
