@@ -106,6 +106,8 @@ def test_an_address_and_a_trace_of_a_load_are_looked_at_too(tmp_path: Path) -> N
     recipe = tmp_path / "r.yaml"
     begin = "name: r\nworkload:\n  kind: service\n  driver: http\n"
     recipe.write_text(f"{begin}  endpoint: ftp://127.0.0.1\n")
-    assert f"{recipe}:5: workload.endpoint: 'ftp://127.0.0.1' is no endpoint" in prony("check", recipe, code=2).stderr
+    assert (
+        f"{recipe}:5: workload.endpoint: 'ftp://127.0.0.1' is not an endpoint" in prony("check", recipe, code=2).stderr
+    )
     recipe.write_text(f"{begin}  endpoint: http://127.0.0.1\nload:\n  replay: {{file: gone.jsonl}}\n")
     assert f"{recipe}:7: load.replay.file: trace not found:" in prony("check", recipe, code=2).stderr

@@ -59,7 +59,7 @@ def test_a_process_that_is_killed_lets_go_of_its_slot(home: Home) -> None:
 def test_a_name_chooses_a_slot_and_is_refused_while_it_runs(home: Home) -> None:
     with hold_slot(home, name="rack-7") as slot:
         assert slot.path == home.root / "agents" / "rack-7"
-        with pytest.raises(ConflictError, match="rack-7 is running already"), hold_slot(home, name="rack-7"):
+        with pytest.raises(ConflictError, match="rack-7 already runs"), hold_slot(home, name="rack-7"):
             pass
 
 

@@ -142,7 +142,7 @@ def test_a_layout_that_is_named_is_insisted_upon(tmp_path: Path) -> None:
     path = written(tmp_path / "t.jsonl", {"timestamp": 1, "input_length": 3})
     with pytest.raises(InputError, match="line 1: output_length is missing"):
         read_trace(path, layout="mooncake")
-    with pytest.raises(InputError, match="line 1: no column 'Timestamp'"):
+    with pytest.raises(InputError, match="line 1: the column 'Timestamp' is missing"):
         read_trace(path, layout="burstgpt")
 
 

@@ -142,9 +142,9 @@ def test_a_scorer_gets_id_input_output_and_references_and_says_several_numbers(l
     ("body", "said"),
     [
         ("pass", "printed 0 lines for 18 answers"),
-        ("print('good')", "its line 1 is no JSON"),
+        ("print('good')", "its line 1 is not JSON"),
         ("print(json.dumps({'score': 'good'}))", "not a finite number"),
-        ("print(json.dumps({'id': 'another', 'score': 1}))", "its line 1 is of 'another'"),
+        ("print(json.dumps({'id': 'another', 'score': 1}))", "its line 1 has the id 'another'"),
         ("sys.exit('cannot')", "it ended with 1; its last output: cannot"),
     ],
 )

@@ -72,7 +72,7 @@ class ServedModel:
         most = int(given) if given is not None else min(room, self.context if is_chat else _PLAIN_TOKENS)
         if not ids or most < 0 or most > room:
             raise InputError(
-                f"{len(ids)} prompt tokens and {most} answer tokens exceed the model's context of {self.context}"
+                f"the prompt of {len(ids)} tokens and its answer exceed the model's context of {self.context}"
             )
         options = body.get("stream_options") or {}
         return AskedText(
