@@ -56,7 +56,7 @@ def test_an_engine_of_known_speed_is_no_faster_than_it_can_be_and_every_stamp_is
     ("words", "said"),
     [
         (("missing.gguf",), "model not found:"),
-        (("llm-0us-0us-context8.null",), "was made for 8"),
+        (("llm-0us-0us-context8.null",), "but the model has 8"),
         (("wrong.null",), "no language model"),
     ],
 )

@@ -44,7 +44,7 @@ ENDINGS: dict[str, tuple[PlaceEnding, str]] = {
     "NodeShutdown": (PlaceEnding.NODE, "its node was shut down"),
     "Shutdown": (PlaceEnding.NODE, "its node was shut down"),
     "Terminated": (PlaceEnding.NODE, "its node was shut down"),
-    "NodeAffinity": (PlaceEnding.NODE, "its node does not fit any more"),
+    "NodeAffinity": (PlaceEnding.NODE, "its node no longer meets its constraints"),
     "OutOfcpu": (PlaceEnding.NODE, "its node did not have enough CPUs left"),
     "OutOfmemory": (PlaceEnding.NODE, "its node did not have enough memory left"),
     "OutOfpods": (PlaceEnding.NODE, "its node had no room for one more pod"),
