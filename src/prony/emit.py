@@ -91,7 +91,7 @@ def _form(names: tuple[Any, ...]) -> Any:
 def _bodies(metrics: Any, refused: dict[str, str]) -> Iterator[str]:
     """Give the numbers of one record after the other, as the beginning of a JSON object."""
     if not isinstance(metrics, Mapping):
-        refused["(all)"] = "is " + _kind(metrics) + " where numbers by name were expected"
+        refused["(all)"] = "is " + _kind(metrics) + " instead of a map of names to numbers"
     elif not metrics:
         refused["(all)"] = "is empty"
     items = list(metrics.items()) if isinstance(metrics, Mapping) else []
@@ -104,7 +104,7 @@ def _numbers(items: list[tuple[Any, Any]], refused: dict[str, str]) -> str:
     told = []
     for name, value in items:
         if not _is_name(name):
-            refused[str(name)[:_LONGEST_NAME] or "(empty)"] = "is no name of a metric"
+            refused[str(name)[:_LONGEST_NAME] or "(empty)"] = "is not a valid metric name"
             continue
         number = _number(value)
         if isinstance(number, str):

@@ -99,7 +99,7 @@ def test_bits_that_are_no_numbers_harm_no_others(file: Path) -> None:
     file.write_text('{"names":["a"],"doubles":"00"}\n{"names":7,"doubles":"00"}\n{"doubles":7}\n')
     emit({"b": 1.0})
     assert [row.name for row in read(file).rows] == ["b"]
-    assert read(file).refused == {("(a record)", "was cut off, or is none"): 3}
+    assert read(file).refused == {("(a record)", "is incomplete or not a record"): 3}
 
 
 def test_nothing_that_is_handed_to_it_fails_the_script(file: Path) -> None:
@@ -114,7 +114,7 @@ def test_nothing_that_is_handed_to_it_fails_the_script(file: Path) -> None:
     wrong({7: 1.0, "": 2.0, "n" * 300: 3.0})
     told = [record["refused"] for record in records(file)]
     assert told[0].keys() == {"x", "(step)", "(unit)", "(labels)", "(timestamp)"}
-    assert told[1] == {"(all)": "is a list where numbers by name were expected"}
+    assert told[1] == {"(all)": "is a list instead of a map of names to numbers"}
     assert told[2] == {"(all)": "is empty"}
     assert len(told[3]) == 3
 
@@ -199,7 +199,7 @@ def test_a_record_that_was_cut_off_harms_none_after_it(file: Path) -> None:
     emit({"loss": 1})
     reading = read(file)
     assert [(row.name, row.value) for row in reading.rows] == [("loss", 1.0)]
-    assert reading.refused == {("(a record)", "was cut off, or is none"): 1}
+    assert reading.refused == {("(a record)", "is incomplete or not a record"): 1}
 
 
 def test_the_rank_of_a_forked_worker_is_its_own(tmp_path: Path) -> None:

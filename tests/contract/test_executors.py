@@ -186,7 +186,7 @@ def test_a_run_waits_for_the_lock_of_its_machine(request: pytest.FixtureRequest,
         (tmp_path / "there" / "lock").hardlink_to(tmp_path / "lock")
         handle = executor.submit(Payload(key="prony-lock-2-00000000", folder=str(tmp_path / "out")))
         seen = look_until(executor, handle, lambda one: one.phase is PlacePhase.QUEUED)
-        assert seen.reason == "another run has the machine"
+        assert seen.reason == "another run uses the machine"
     assert look_until(executor, handle, has_ended).ending is PlaceEnding.DONE
     executor.end([handle])
 
@@ -206,7 +206,7 @@ def test_slurm_tells_why_a_job_waits_and_that_it_is_held(
     handle = executor.submit(payload("prony-wait-1-00000000"))
     seen = look_until(executor, handle, lambda one: bool(one.reason))
     assert seen.phase is PlacePhase.QUEUED
-    assert re.match(r"(no node that fits is free yet|jobs with a higher priority go first) \(\w+\)", seen.reason)
+    assert re.match(r"(no suitable node is free yet|jobs with a higher priority go first) \(\w+\)", seen.reason)
     slurm.run("scontrol", "hold", handle.native_id)
     seen = look_until(executor, handle, lambda one: one.phase is PlacePhase.HELD)
     assert f"scontrol release {handle.native_id}" in seen.reason

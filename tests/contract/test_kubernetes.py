@@ -57,7 +57,7 @@ def test_what_a_person_must_mend_is_held_and_what_fits_nowhere_waits(
     handle = choosy.submit(payload("prony-choosy-1-00000000"))
     seen = look_until(choosy, handle, lambda one: bool(one.reason))
     assert seen.phase is PlacePhase.QUEUED
-    assert seen.reason.startswith("no node fits or is free (Unschedulable): 0/1 nodes are available")
+    assert seen.reason.startswith("no suitable node is free (Unschedulable): 0/1 nodes are available")
     choosy.end([handle])
     wait_for(lambda: kubernetes.names() == [], "nothing is left there")
 
@@ -139,7 +139,7 @@ def test_a_submission_that_was_cut_is_found_by_its_key_and_runs_once(
     cut.chmod(0o755)
     counted = tmp_path / "count"
     sent = payload("prony-cut-1-00000000", f"sh -c 'echo x >> {counted}; echo speed=1'")
-    with pytest.raises(TransportError, match="is not reached"):
+    with pytest.raises(TransportError, match="cannot be reached"):
         kubernetes_executor(request, place, tmp_path, kubectl=str(cut)).submit(sent)
     executor = kubernetes_executor(request, place, tmp_path)
     handle = executor.submit(sent)
@@ -161,7 +161,7 @@ def test_a_run_goes_on_while_the_api_is_away(
     handle = executor.submit(payload("prony-away-1-00000000", f"sh -c 'until [ -e {gate} ]; do sleep 0.2; done'"))
     look_until(executor, handle, is_measuring)
     kubernetes.stop_api()
-    with pytest.raises(TransportError, match="is not reached"):
+    with pytest.raises(TransportError, match="cannot be reached"):
         executor.look([handle], {})
     gate.touch()
     kubernetes.start_api()

@@ -179,7 +179,7 @@ def test_a_cache_of_a_seeded_llama_has_the_size_of_its_keys_and_values(
     [
         (lambda data: data[: len(data) // 2], "incomplete"),
         (lambda data: data.replace(b"\x05\0\0\0\0\0\0\0llama", b"\x05\0\0\0\0\0\0\0llamo", 1), "llamo"),
-        (lambda _: b"no model", "no GGUF file"),
+        (lambda _: b"no model", "not a GGUF file"),
     ],
     ids=["truncated", "architecture", "nothing"],
 )

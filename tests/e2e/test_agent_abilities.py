@@ -63,7 +63,7 @@ def test_check_says_that_no_agent_fits_and_why(lab: Fleet, recipe: str, service:
     assert not fit["fits"]
     lack = fit["lacks"][0]
     assert (lack["fact"], lack["wanted"]) == ("service", service)
-    assert lack["reason"].startswith(f"no {service} on PATH; to get one: ")
+    assert lack["reason"].startswith(f"{service} not found on PATH; to get it: ")
 
 
 def test_check_says_that_an_agent_fits_which_has_the_service(lab: Fleet) -> None:

@@ -34,11 +34,11 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("model", "engine", "unit", "told"),
     [
-        ("gone.onnx", "onnxruntime", "cpu", ("4: workload.model: no model at", "did you mean")),
+        ("gone.onnx", "onnxruntime", "cpu", ("4: workload.model: model not found:", "did you mean")),
         ("empty.onnx", "onnxruntime", "cpu", ("4: workload.model:", "is empty")),
-        ("cut.onnx", "onnxruntime", "cpu", ("4: workload.model:", "no whole ONNX file")),
-        ("page.onnx", "onnxruntime", "cpu", ("4: workload.model:", "no whole ONNX file")),
-        ("models", "onnxruntime", "cpu", ("4: workload.model:", "is a folder", "name a model in it: ", "net.onnx")),
+        ("cut.onnx", "onnxruntime", "cpu", ("4: workload.model:", "not a complete ONNX file")),
+        ("page.onnx", "onnxruntime", "cpu", ("4: workload.model:", "not a complete ONNX file")),
+        ("models", "onnxruntime", "cpu", ("4: workload.model:", "is a folder", "choose a model in it: ", "net.onnx")),
         ("zoo:mobilnet", "onnxruntime", "cpu", ("4: workload.model:", "did you mean zoo:mobilenet-v2?")),
         ("whole.onnx", "litert", "cpu", ("4: workload.model:", "does not load whole.onnx")),
         ("whole.onnx", "onnxruntim", "cpu", ("5: workload.engine: no engine is called", "did you mean onnxruntime?")),
@@ -89,9 +89,12 @@ def test_a_recipe_that_is_right_says_what_was_assumed_and_keeps_nothing(tmp_path
 def test_scripts_targets_and_recipes_for_several_machines_are_looked_at_too(tmp_path: Path) -> None:
     recipe = tmp_path / "r.yaml"
     recipe.write_text("name: r\nworkload:\n  kind: script\n  command: nosuchprogram\n")
-    assert f"{recipe}:4: workload.command: there is no program nosuchprogram" in prony("check", recipe, code=2).stderr
+    assert (
+        f"{recipe}:4: workload.command: program nosuchprogram not found on PATH"
+        in prony("check", recipe, code=2).stderr
+    )
     recipe.write_text("name: r\nworkload:\n  kind: script\n  command: python3 x.py\n  directory: gone\n")
-    assert f"{recipe}:5: workload.directory: there is no folder" in prony("check", recipe, code=2).stderr
+    assert f"{recipe}:5: workload.directory: folder or file not found:" in prony("check", recipe, code=2).stderr
     recipe.write_text("name: r\nworkload:\n  kind: script\n  command: 'true'\n  launch: {nodes: 2}\n")
     assert "without a server there are no agents" in prony("check", recipe, code=2).stderr
     recipe.write_text("name: r\nworkload:\n  kind: script\n  command: 'true'\n")
@@ -103,6 +106,8 @@ def test_an_address_and_a_trace_of_a_load_are_looked_at_too(tmp_path: Path) -> N
     recipe = tmp_path / "r.yaml"
     begin = "name: r\nworkload:\n  kind: service\n  driver: http\n"
     recipe.write_text(f"{begin}  endpoint: ftp://127.0.0.1\n")
-    assert f"{recipe}:5: workload.endpoint: 'ftp://127.0.0.1' is no endpoint" in prony("check", recipe, code=2).stderr
+    assert (
+        f"{recipe}:5: workload.endpoint: 'ftp://127.0.0.1' is not an endpoint" in prony("check", recipe, code=2).stderr
+    )
     recipe.write_text(f"{begin}  endpoint: http://127.0.0.1\nload:\n  replay: {{file: gone.jsonl}}\n")
-    assert f"{recipe}:7: load.replay.file: no trace at" in prony("check", recipe, code=2).stderr
+    assert f"{recipe}:7: load.replay.file: trace not found:" in prony("check", recipe, code=2).stderr

@@ -82,7 +82,7 @@ def test_script_mode_keeps_the_name_of_the_folder_and_runs_an_entrypoint_that_is
     found, said = run(descriptor, "--script", source)
     (job,) = found["jobs"]
     assert (job["state"], job["estimates"]["accuracy.p50"]["value"]) == ("complete", 0.5)
-    assert "note: image python:3-alpine is not used: the command runs with the programs of this machine" in said
+    assert "note: image python:3-alpine is not used: the command runs directly on this machine" in said
 
 
 def test_script_mode_takes_one_file_too(tmp_path: Path) -> None:
@@ -102,13 +102,13 @@ def test_without_an_engine_a_descriptor_is_refused_before_anything_is_kept(tmp_p
 
     done = prony("run", str(descriptor))
     assert done.returncode == 3, done.stdout + done.stderr
-    assert "image python:3 needs a container engine, and no container engine is on the path" in done.stderr
+    assert "image python:3 needs a container engine, but no container engine is on PATH" in done.stderr
     assert "--no-container" in done.stderr
     checked = prony("check", str(descriptor))
     assert checked.returncode == 0
-    assert "prony run refuses this here: image python:3 needs a container engine" in checked.stderr
+    assert "prony run would fail on this machine: image python:3 needs a container engine" in checked.stderr
     allowed = prony("check", str(descriptor), "--no-container")
-    assert "image python:3 is not used: the command runs with the programs of this machine" in allowed.stderr
+    assert "image python:3 is not used: the command runs directly on this machine" in allowed.stderr
     assert "refuses" not in allowed.stderr
     assert json.loads(prony("list", "--json").stdout) == []
 

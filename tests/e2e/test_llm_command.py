@@ -55,8 +55,8 @@ def test_an_engine_of_known_speed_is_no_faster_than_it_can_be_and_every_stamp_is
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("missing.gguf",), "no model at"),
-        (("llm-0us-0us-context8.null",), "was made for 8"),
+        (("missing.gguf",), "model not found:"),
+        (("llm-0us-0us-context8.null",), "but the model has 8"),
         (("wrong.null",), "no language model"),
     ],
 )
@@ -72,7 +72,7 @@ def test_what_cannot_run_is_a_recorded_failure_in_words(words: tuple[str, ...], 
     ("words", "said"),
     [
         (("m.null", "--prompt", "some"), "not a list of numbers"),
-        (("m.gguf", "--engine", "onnxruntime"), "hosts no language models"),
+        (("m.gguf", "--engine", "onnxruntime"), "does not run language models"),
         (("m.null", "--option", "novalue"), "not KEY=VALUE"),
         (("m.gguf", "--engine", "vllm"), "recipes/vllm.yaml"),
         (("m.null", "--generate", "1"), "at least 2"),

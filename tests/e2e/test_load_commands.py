@@ -213,7 +213,7 @@ def test_a_sweep_starts_a_redis_loads_it_and_leaves_nothing(home: Path) -> None:
     assert _orphaned_redis() <= before
     report = Path(done.stderr.rpartition("report: ")[2].partition("\n")[0]).read_text()
     assert "Throughput against load" in report
-    assert "its program served after" in report
+    assert "the program was ready after" in report
     (log,) = {path.read_text() for path in home.rglob("service.log") if path.stat().st_size} or {""}
     assert "Ready to accept connections" in log
     prony("export", "last", "--format", "csv", "--to", home / "out")

@@ -59,10 +59,10 @@ def test_a_person_is_told_where_it_is() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--ttft", "50"], "--ttft: '50' is no duration"),
-        (["--errors", "1"], "--errors: '1' is no share"),
-        (["--tokens", "0"], "no stream"),
-        (["--host", "no.such.host.invalid"], "no address"),
+        (["--ttft", "50"], "--ttft: '50' is not a duration"),
+        (["--errors", "1"], "--errors: '1' is not a percentage"),
+        (["--tokens", "0"], "are not possible"),
+        (["--host", "no.such.host.invalid"], "not an address"),
     ],
 )
 def test_options_that_are_wrong_are_the_callers_fault(arguments: list[str], told: str) -> None:

@@ -86,7 +86,7 @@ def test_a_descriptor_of_benchmark_ai_travels_with_its_scripts_too(lab: Fleet) -
     command = [sys.executable, "-m", "prony", "run", str(descriptor), "--server", lab.url, "--json", "--no-container"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "note: image python:3 is not used: the command runs with the programs of the agent's machine" in done.stderr
+    assert "note: image python:3 is not used: the command runs directly on the agent's machine" in done.stderr
     (job,) = json.loads(done.stdout)["jobs"]
     assert job["result"]["script"]["directory"].startswith("sha256:")
     assert job["metrics"]

@@ -170,7 +170,7 @@ def test_a_rank_that_dies_on_the_second_node_ends_all_of_them_with_its_reason(la
     result, _ = result_of(lab)
     (second,) = result.script.nodes[1:]
     told = f"on agent {second}: rank 3 of 4 ended with signal SIGKILL; the others were ended with it"
-    assert result.failure.message == f"{told}; it said last: out of luck"
+    assert result.failure.message == f"{told}; its last output: out of luck"
     assert told in " ".join(said.split())
     assert [one.state for one in newest(lab).attempts] == ["failed"]
     wait_for(lambda: not ranks(lab, "dies.py"), "all ranks to end", 120)

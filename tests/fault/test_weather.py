@@ -114,7 +114,7 @@ def test_agents_ask_a_full_server_seldom_and_more_and_more_so(
 
         def tries() -> int:
             logs = [agent.log.read_text(errors="replace") for agent in running.agents]
-            return sum(text.count("result not sent yet") for text in logs)
+            return sum(text.count("result not uploaded yet") for text in logs)
 
         wait_for(lambda: tries() > 0, "an agent to be refused", PATIENCE_S)
         begun_s = time.monotonic()

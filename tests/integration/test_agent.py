@@ -269,7 +269,7 @@ def test_a_server_that_is_killed_and_started_again_loses_nothing(ground: Ground)
     ).experiment
     wait_for(runs(client, f"{experiment.id}-001"))
     server.kill()
-    wait_for(lambda: "the server is away" in agent.said)
+    wait_for(lambda: "the server does not answer" in agent.said)
     ground.server(port)
     wait_for(lambda: ended(client, experiment.id))
     assert client.experiments.get(experiment.id).counts == {JobState.COMPLETE: 2}

@@ -54,7 +54,7 @@ def test_times_of_the_device_the_launch_and_the_copies_are_told_apart(faulty: Mo
     assert told["device_bound"] == (
         "Device-bound: of 2.2 ms, the host takes 0.2 ms to queue the work, and the device works for 2 ms."
     )
-    assert "does not show the card" in told["no_energy"]
+    assert "does not show which GPU" in told["no_energy"]
     assert result.version == 3
     assert result.effective is not None
     assert result.effective.outputs_at == "device"

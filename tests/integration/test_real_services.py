@@ -199,7 +199,10 @@ class TestLlamacpp:
 
     def test_a_model_that_is_not_there_is_told(self, log: Path, tmp_path: Path) -> None:
         path, _ = llama_server(tmp_path)
-        with pytest.raises(NotFoundError, match="no model at"), serving(Llamacpp(), log, program=path, model="x.gguf"):
+        with (
+            pytest.raises(NotFoundError, match="model not found:"),
+            serving(Llamacpp(), log, program=path, model="x.gguf"),
+        ):
             pass
 
     def test_a_model_that_is_none_is_told_with_its_words(self, log: Path, tmp_path: Path) -> None:

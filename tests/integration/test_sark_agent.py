@@ -149,7 +149,7 @@ def test_a_job_of_a_capability_is_measured_and_reported_in_sarks_fields(sark: Sa
 def test_an_agent_killed_in_the_middle_of_a_job_takes_it_up_again_and_reports_it_once(sark: Sark) -> None:
     sark.redis.lpush(QUEUE, sark.tells("campaign-1-job-0"))
     agent = sark.start(seconds=60)
-    sark.wait(lambda: "job begins" in sark.said(), "the job to begin")
+    sark.wait(lambda: "job started" in sark.said(), "the job to begin")
     agent.kill()
     agent.wait()
     assert sark.redis.lrange(f"{QUEUE}:held:{ID}", 0, -1) == ["campaign-1-job-0"]
@@ -162,7 +162,7 @@ def test_an_agent_killed_in_the_middle_of_a_job_takes_it_up_again_and_reports_it
 def test_an_agent_that_is_stopped_puts_its_job_back_for_the_others(sark: Sark) -> None:
     sark.redis.lpush(QUEUE, sark.tells("campaign-1-job-1"), sark.tells("campaign-1-job-2"))
     agent = sark.start("--drain-timeout", "100ms", seconds=60)
-    sark.wait(lambda: "job begins" in sark.said(), "the job to begin")
+    sark.wait(lambda: "job started" in sark.said(), "the job to begin")
     agent.send_signal(signal.SIGTERM)
     assert agent.wait(120) == 0
     assert sark.redis.lrange(QUEUE, 0, -1) == ["campaign-1-job-2", "campaign-1-job-1"]
@@ -172,7 +172,7 @@ def test_an_agent_that_is_stopped_puts_its_job_back_for_the_others(sark: Sark) -
 def test_a_job_for_this_worker_alone_stays_with_it_when_it_is_stopped(sark: Sark) -> None:
     sark.redis.lpush(f"jobs:{ID}", sark.tells("campaign-1-job-0", worker_id=ID))
     agent = sark.start("--drain-timeout", "100ms", seconds=60)
-    sark.wait(lambda: "job begins" in sark.said(), "the job to begin")
+    sark.wait(lambda: "job started" in sark.said(), "the job to begin")
     agent.send_signal(signal.SIGTERM)
     assert agent.wait(120) == 0
     assert sark.redis.lrange(f"jobs:{ID}", 0, -1) == ["campaign-1-job-0"]
@@ -185,8 +185,8 @@ def test_a_result_waits_on_the_disk_while_redis_is_away(sark: Sark) -> None:
         with redis.Redis.from_url(url, socket_timeout=None) as client:
             client.lpush(QUEUE, job_id)
         sark.start(seconds=1)
-        sark.wait(lambda: "job begins" in sark.said(), "the job to begin")
-    sark.wait(lambda: "result not sent yet" in sark.said(), "the agent to miss its Redis")
+        sark.wait(lambda: "job started" in sark.said(), "the job to begin")
+    sark.wait(lambda: "result not uploaded yet" in sark.said(), "the agent to miss its Redis")
     with redis_server(port=sark.port) as url, redis.Redis.from_url(url, socket_timeout=None) as client:
         popped = client.brpop("results", 60)
         assert popped is not None, sark.said()

@@ -68,7 +68,7 @@ def occupied_by_ssh(place: Path, there: Path) -> Iterator[Occupied]:
             Target(name="far", kind="ssh", options=options),
             free=lambda: fcntl.flock(held, fcntl.LOCK_UN),
             count_queued=lambda: len(list((there / "runs").glob("*/waiting"))),
-            waits="another run has the machine",
+            waits="another run uses the machine",
         )
 
 

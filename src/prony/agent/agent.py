@@ -76,7 +76,7 @@ class AgentProcess:
 
     def ask_to_stop(self) -> None:
         """Drain; asked a second time, hand back what runs at once."""
-        self.log.info("stopping at once" if self.stopping.is_asked else "draining")
+        self.log.info("stopping immediately" if self.stopping.is_asked else "draining")
         self.stopping.ask()
 
     async def run(self) -> None:
@@ -113,7 +113,7 @@ class AgentProcess:
         await self.worker.take_up()
         await self.uploader.load()
         if self.uploader.unsent and self.membership.is_known:
-            self.log.info("results of an earlier life wait to be sent", results=len(self.uploader.unsent))
+            self.log.info("unsent results from an earlier start", results=len(self.uploader.unsent))
             await self.stopping.unless_asked(self.uploader.send_waiting(at_once=True))
 
     async def _enrol(self) -> bool:
@@ -142,8 +142,8 @@ class AgentProcess:
         self.worker.note_enrolled()
         self.log.info("enrolled", server=self.link.base, agent_id=me.id, name=me.name, incarnation=me.incarnation)
         if state is AgentState.FAULTY:
-            hint = f"when it is repaired: prony agents reset {me.id}"
-            self.log.alarm("the server gives this agent nothing: it is faulty", reason=reason, hint=hint)
+            hint = f"after the repair: prony agents reset {me.id}"
+            self.log.alarm("the server sends this agent no jobs: it is marked faulty", reason=reason, hint=hint)
 
     # Lease after lease
 
@@ -187,11 +187,15 @@ class AgentProcess:
         self._shortage = await asyncio.to_thread(self._find_shortage)
         if self._shortage is None:
             if not had_room:
-                self.log.info("there is room for jobs again")
+                self.log.info("enough disk space for jobs again")
                 self._pauses = delays(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
                 await self.pulse.beat(self.membership.id)  # the server lends nothing until it knows
             return True
-        self.log.alarm("no room for another job, waiting", reason=str(self._shortage), hint="make room on this disk")
+        self.log.alarm(
+            "not enough disk space for another job, waiting",
+            reason=str(self._shortage),
+            hint="free some space on this disk",
+        )
         await self.stopping.pause(next(self._pauses))
         return False
 
@@ -257,7 +261,9 @@ class AgentProcess:
             async with asyncio.timeout(_LEAVE_S):
                 await self.stopping.unless_hurried(self._wait_until_idle())
         if self.uploader.unsent:
-            self.log.warning("results stay here until the agent is started again", results=len(self.uploader.unsent))
+            self.log.warning(
+                "unsent results stay on this disk until the agent started again", results=len(self.uploader.unsent)
+            )
         self.log.info("stopped")
 
     async def _wait_until_idle(self) -> None:
@@ -284,10 +290,10 @@ class AgentProcess:
     def _hear(self, answer: HeartbeatAnswer) -> None:
         self.worker.cancel(answer.cancel)
         if answer.drain and not self.condition.is_draining:
-            self.log.info("the server drains this agent: no new jobs until it is reset")
+            self.log.info("the server drained this agent: no new jobs until it is reset")
             self.condition.to(AgentState.DRAINING)
         elif not answer.drain and self.condition.is_draining and not self.stopping.is_asked:
-            self.log.info("the server gives this agent jobs again")
+            self.log.info("the server sends this agent jobs again")
             self.condition.to(AgentState.ACTIVE)
             if self.worker.is_busy:
                 self.condition.to(AgentState.BUSY)
@@ -295,13 +301,13 @@ class AgentProcess:
     def _enrol_again(self, refused: Refused) -> None:
         """The server knows this agent, or this life of it, no more: introduce it again, but not for ever."""
         if not self._must_enroll:
-            self.log.warning("will enrol again", reason=refused.error.message)
+            self.log.warning("enrolling again", reason=refused.error.message)
             self._rivals += refused.status == 409
         self._must_enroll = True
         if self._rivals > _MOST_RIVALS:
             raise ConflictError(
-                f"another process speaks as agent {self.membership.id}",
-                hint="was this home copied? Remove its folder `agents` on one of the two, and enrol that one anew",
+                f"another process uses the identity of agent {self.membership.id}",
+                hint="its home may be a copy: remove the folder `agents` in one of the two, and enrol that agent again",
                 code="not_this_life",
             )
 
@@ -358,7 +364,7 @@ async def _live(owner: AgentOwner, slot: Slot, log: AgentLog) -> None:
             serving = serve_metrics(agent.metrics, settings.metrics_host, settings.metrics_port)
             port = await stack.enter_async_context(serving)
             log.info("metrics", url=f"http://{settings.metrics_host}:{port}/metrics")
-        log.info("agent starts", server=link.base, home=str(owner.home.root))
+        log.info("agent started", server=link.base, home=str(owner.home.root))
         await agent.run()
 
 

@@ -63,7 +63,9 @@ class Messenger:
             clock = await _ask_until_answered(lambda: _clock_of(self._link))
             met = await _ask_until_answered(lambda: self._link.meet(self._lease_id, meeting))
         except Refused as exc:  # the lease is over: the reporter hears that too, and has the runner stopped
-            self._log.warning("the others are not met", meeting=meeting.name, reason=exc.error.message)
+            self._log.warning(
+                "could not synchronize with the other agents", meeting=meeting.name, reason=exc.error.message
+            )
             return
         told = Told(name=meeting.name, said=met.said, at_ns=met.at_ns - clock.offset_ns, clock=clock)
         self._log.debug("met", meeting=meeting.name, uncertainty_us=clock.uncertainty_ns / 1000)

@@ -16,7 +16,7 @@ from prony.model.agent import Capabilities
 from prony.model.device import Device, EngineReport
 from prony.store.home import Home
 
-_LABEL_HINT = "as in --label room=lab2: letters, digits and ._:/@+-, at most 100 each"
+_LABEL_HINT = "write for example --label room=lab2: letters, digits and ._:/@+-, at most 100 each"
 
 
 class CapabilityScanner:
@@ -95,8 +95,8 @@ def labels_of(texts: list[str]) -> dict[str, str]:
         key, equals, value = text.partition("=")
         try:
             if not equals or not key:
-                raise InputError(f"{text!r} is no label", hint=_LABEL_HINT)
+                raise InputError(f"{text!r} is not a label", hint=_LABEL_HINT)
             found[label.validate_python(key)] = label.validate_python(value)
         except ValidationError as exc:
-            raise InputError(f"{text!r} cannot be a label", hint=_LABEL_HINT) from exc
+            raise InputError(f"{text!r} is not a valid label", hint=_LABEL_HINT) from exc
     return found

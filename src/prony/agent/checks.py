@@ -77,17 +77,19 @@ def _interpreter() -> AgentCheck:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired) as exc:
-        return AgentCheck("interpreter", False, f"{sys.executable}: {exc}", "install Prony anew")
+        return AgentCheck("interpreter", False, f"{sys.executable}: {exc}", "install Prony again")
     said = (done.stdout or done.stderr).strip().splitlines()
     version = ".".join(map(str, sys.version_info[:3]))
     detail = f"{sys.executable} (Python {version}): {said[-1] if said else f'exit code {done.returncode}'}"
-    return AgentCheck("interpreter", done.returncode == 0, detail, "install Prony anew")
+    return AgentCheck("interpreter", done.returncode == 0, detail, "install Prony again")
 
 
 def _engines(owner: AgentOwner) -> Iterator[AgentCheck]:
     reports = [report for report in inspect_engines(owner.home) if report.name != "null"]
     ready = [f"{report.name} {report.version}" for report in reports if report.state == "ready"]
-    yield AgentCheck("engines", bool(ready), ", ".join(ready) or "none is ready", "prony doctor says what is missing")
+    yield AgentCheck(
+        "engines", bool(ready), ", ".join(ready) or "none is ready", "run prony doctor to see what is missing"
+    )
     for report in reports:
         if report.state == "broken":
             yield AgentCheck(f"engine {report.name}", False, report.reason, report.hint)
@@ -110,12 +112,12 @@ async def _server(owner: AgentOwner) -> list[AgentCheck]:
             "server",
             found.is_healthy,
             _describe_connection(found),
-            "prony server; GET /api/v1/health says which part fails",
+            "check prony server; GET /api/v1/health shows which part fails",
         )
     ]
     if found.offset_s is not None and abs(found.offset_s) > _MOST_OFFSET_S:
-        detail = f"the server's is {found.offset_s:+.1f} s off"
-        checks.append(AgentCheck("clock", True, detail, "harmless to leases, but times in logs will not match"))
+        detail = f"it differs from the server's by {found.offset_s:+.1f} s"
+        checks.append(AgentCheck("clock", True, detail, "leases are not affected, but times in logs will not match"))
     return [*checks, await _token(owner, server)]
 
 
@@ -145,10 +147,10 @@ async def _token(owner: AgentOwner, server: str) -> AgentCheck:
 
 def _token_told(token: str | None, stored: str | None, given: str | None) -> str:
     if token is None:
-        return "none is given, and the server asks for none"
+        return "none, and the server needs none"
     if stored:
         return "the agent's own"
-    return "given, to enrol with" if given else "the owner's, to enrol with: the server has the same home"
+    return "given, for enrolment" if given else "the owner's, for enrolment: the server has the same home"
 
 
 async def _connection(server: str) -> ServerConnection:
@@ -165,7 +167,7 @@ async def _connection(server: str) -> ServerConnection:
         version = str(body.get("version", "")) if isinstance(body, dict) else ""
     except ValueError:
         raise TransportError(
-            f"{server} answered, but it is no Prony server", hint="is the address right? `prony server` prints it"
+            f"{server} answered, but it is not a Prony server", hint="check the address: `prony server` prints it"
         ) from None
     # The head tells whole seconds, cut off, and servers write it anew once a second: true is up to two seconds later.
     offset_s = None if date_s is None else date_s + 1.0 - (now_s - trip_ms / 2000)

@@ -73,7 +73,7 @@ class AgentEnrolment:
             given = self._given or await self._find_owner_token()
             if exc.status != 401 or not given or self._link.token == given:
                 raise
-            self._log.warning("the stored token is not taken any more, enrolling with the one that was given")
+            self._log.warning("the server rejects the stored token; enrolling with the given one")
             self._link.token = given
             enrolled = await self._link.enroll(self._enrolment(holding))
         token = enrolled.token or (self.identity.token if self._link.token == self.identity.token else None)
@@ -114,7 +114,7 @@ class AgentEnrolment:
             return
         try:
             await self._link.capabilities(self.id, self._offered)
-            self._log.info("told the server what has changed on this device")
+            self._log.info("reported the changes on this device to the server")
         except (TransportError, Refused):
             self._offered = before  # tried again with the next look
 
@@ -123,4 +123,4 @@ class AgentEnrolment:
         try:
             await ask_again_for(lambda: self._link.drain(self.id), most_s)
         except (TransportError, Refused) as exc:
-            self._log.debug("drain not told", reason=str(exc))
+            self._log.debug("could not report the drain", reason=str(exc))

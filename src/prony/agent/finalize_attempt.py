@@ -88,13 +88,13 @@ def _finish_folder(work: Work, job: Job, home: Home, ending: Ending) -> Result:
 
 def _failure(work: Work, ending: Ending) -> Failure:
     if ending.cancelled:
-        return Failure(code="cancelled", message="stopped before it came to its end", whose="prony")
+        return Failure(code="cancelled", message="stopped before it ended", whose="prony")
     if ending.failure is not None:
         return ending.failure
     return Failure(
         code=RunnerLostError.code,
         message=f"the runner ended with {_describe_exit(ending.exit_code)}",
-        hint="`prony doctor` on that device says what is wrong with it",
+        hint="run `prony doctor` on that device",
         detail=_tail(work.stderr),
         whose="prony",
     )

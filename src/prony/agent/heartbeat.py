@@ -89,5 +89,5 @@ class Heartbeats:
         self._metrics.count("unreachable_total")
         self._metrics.set("connected", 0)
         if self._is_connected is not False:
-            self._log.warning("the server is away, trying for ever", server=self._link.base, reason=reason)
+            self._log.warning("the server does not answer; still trying", server=self._link.base, reason=reason)
         self._is_connected = False

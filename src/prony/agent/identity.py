@@ -76,7 +76,7 @@ class Slot:
             unfinished.replace(self.file)
         except OSError as exc:
             raise StoreError(
-                f"cannot write {self.file}: {exc.strerror}", hint="is the disk full or read-only?"
+                f"cannot write {self.file}: {exc.strerror}", hint="check whether the disk is full or read-only"
             ) from exc
 
 
@@ -95,9 +95,9 @@ def hold_slot(home: Home, *, server: str | None = None, name: str | None = None)
                 return
         if name is not None:
             raise ConflictError(
-                f"an agent called {name} is running already in {home.root}", hint="choose another --name, or stop it"
+                f"an agent named {name} already runs in {home.root}", hint="choose another --name, or stop it"
             )
-    raise ConflictError(f"{_MOST_SLOTS} agents run in {home.root}", hint="give some of them a home of their own")
+    raise ConflictError(f"{_MOST_SLOTS} agents run in {home.root}", hint="use another PRONY_HOME for some of them")
 
 
 def _candidates(folder: Path, name: str | None) -> Iterator[Slot]:
@@ -116,14 +116,14 @@ def _serves(slot: Slot, server: str | None, *, is_named: bool) -> bool:
         return False
     raise ConflictError(
         f"the agent {slot.name} belongs to {identity.server}, not to {server}",
-        hint=f"choose another --name; where the server has moved, change its address in {slot.file}",
+        hint=f"choose another --name; if the server has moved, change its address in {slot.file}",
     )
 
 
 def checked_name(text: str) -> str:
     if _NAME.fullmatch(text):
         return text
-    raise InputError(f"{text!r} cannot be an agent's name", hint="letters, digits, '.', '_' and '-', at most 100")
+    raise InputError(f"{text!r} is not a valid agent name", hint="use letters, digits, '.', '_' and '-', at most 100")
 
 
 def agent_name(slot: Slot, device_name: str) -> str:

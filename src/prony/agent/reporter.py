@@ -178,7 +178,7 @@ class Reporter:
         except Refused as exc:
             return self._handle_refusal(exc)
         except TransportError as exc:
-            self._log.debug("progress not told", reason=exc.message)
+            self._log.debug("could not report progress", reason=exc.message)
             return False
         for event in events:
             if self._events and self._events[0] is event:  # it may have been forgotten meanwhile
@@ -194,11 +194,15 @@ class Reporter:
 
     def _handle_refusal(self, refused: Refused) -> bool:
         if not refused.is_final:
-            self._log.debug("progress refused", reason=refused.error.message, status=refused.status)
+            self._log.debug(
+                "the server rejected the progress report", reason=refused.error.message, status=refused.status
+            )
             return False
         self._events.clear()
         if refused.status in (404, 409, 410):
             self._on_cancel(True)
         else:
-            self._log.warning("progress refused", reason=refused.error.message, status=refused.status)
+            self._log.warning(
+                "the server rejected the progress report", reason=refused.error.message, status=refused.status
+            )
         return True

@@ -211,7 +211,7 @@ class ServerClient:
                 timeout=httpx.Timeout(self._answer_s + wait_s, connect=_CONNECT_S),
             )
         except httpx.TimeoutException as exc:
-            raise wire.unreachable(self.base, "it does not answer in time") from exc
+            raise wire.unreachable(self.base, "it timed out") from exc
         except (httpx.HTTPError, httpx.StreamError) as exc:
             raise wire.unreachable(self.base, str(exc) or type(exc).__name__) from exc
 
@@ -236,7 +236,7 @@ def server_date(response: httpx.Response) -> float | None:
 
 async def ask_again_for(ask: Callable[[], Awaitable[T]], most_s: float) -> T:
     """Ask again while nobody answers, for so long and no longer; for what is harmless to ask twice."""
-    last = TransportError("there was no time to ask")
+    last = TransportError("there was no time left for a request")
     pauses = wire.delays(0.1, 2.0)
     try:
         async with asyncio.timeout(most_s):

@@ -102,7 +102,9 @@ def token_from(file: Path | None, environment: Mapping[str, str] = os.environ) -
     try:
         text = file.read_text().strip()
     except OSError as exc:
-        raise InputError(f"cannot read the token in {file}: {exc.strerror}", hint="may you read it?") from exc
+        raise InputError(
+            f"cannot read the token in {file}: {exc.strerror}", hint="check the file's permissions"
+        ) from exc
     if not text:
-        raise InputError(f"{file} is empty", hint="write the token that the server printed into it")
+        raise InputError(f"{file} is empty", hint="put the token that the server printed into it")
     return text

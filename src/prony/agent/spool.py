@@ -202,7 +202,7 @@ class Spool:
         """Refuse to begin where what is begun could not be kept."""
         shortage = self.shortage()
         if shortage is not None:
-            raise StoreError(str(shortage), hint="make room on this disk", code="disk_full")
+            raise StoreError(str(shortage), hint="free some space on this disk", code="disk_full")
 
     def shortage(self) -> DiskShortage | None:
         """Return by how much this disk is too full to begin a job, if it is."""

@@ -86,7 +86,7 @@ class TargetScanner:
         question = hashlib.sha256(f"{self._target.model_dump_json()} {__version__}".encode()).hexdigest()[:12]
         key = placement_key(f"describe-{question}", 1, Placements(self.home).home_id())
         executor = open_executor(self._target, self.home)
-        self._log.info("asking what the target's machines have", target=self._target.name)
+        self._log.info("reading the hardware of the target's machines", target=self._target.name)
         with tempfile.TemporaryDirectory(prefix="prony-describe-") as scratch:
             handle = self._submit(executor, key, Path(scratch))
             reason = self._wait(executor, handle)
@@ -102,7 +102,7 @@ class TargetScanner:
             try:
                 return executor.submit(Payload(key=key, folder=str(folder)))
             except TransportError as exc:
-                self._log.warning("the target is not reached", target=self._target.name, reason=exc.message)
+                self._log.warning("the target cannot be reached", target=self._target.name, reason=exc.message)
                 self._pause(_UNREACHED_S)
 
     def _wait(self, executor: Executor, handle: Handle) -> str:
@@ -112,14 +112,14 @@ class TargetScanner:
             try:
                 seen = executor.look([handle], {})[0]
             except TransportError as exc:
-                self._log.warning("the target is not reached", target=self._target.name, reason=exc.message)
+                self._log.warning("the target cannot be reached", target=self._target.name, reason=exc.message)
                 self._pause(_UNREACHED_S)
                 continue
             if seen.phase in (PlacePhase.ENDED, PlacePhase.LOST):
                 return seen.reason
             if seen.reason and seen.reason != told:
                 told = seen.reason
-                self._log.info("the question waits there", phase=seen.phase.value, reason=told)
+                self._log.info("waiting for the target's hardware description", phase=seen.phase.value, reason=told)
             looks = looks + 1 if seen.phase is phase else 0
             phase = seen.phase
             self._pause(next_look_s(phase, looks))
@@ -130,8 +130,8 @@ class TargetScanner:
             return read_noun(into / RESULT / DESCRIPTION, Capabilities)
         except NotFoundError as exc:
             raise CapacityError(
-                f"no machine of {self._target.name} said what it has: {reason or 'its runner left no description'}",
-                hint=f"prony targets check {self._target.name}",
+                f"no machine of {self._target.name} described its hardware: {reason or 'no description came'}",
+                hint=f"run prony targets check {self._target.name}",
                 code="not_described",
             ) from exc
         finally:
@@ -139,4 +139,4 @@ class TargetScanner:
 
     def _pause(self, seconds: float) -> None:
         if self._given_up.wait(seconds):
-            raise PronyError("stopped before the target's machines said what they have")
+            raise PronyError("stopped before the target's machines described their hardware")

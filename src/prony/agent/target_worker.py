@@ -147,7 +147,7 @@ class TargetWorker:
                 await asyncio.to_thread(self.context.spool.remove, work)
             elif lease.id not in self._attempts:
                 placement = work.find_placement() or self._make_placement(lease)
-                self.log.info("taken up", job_id=lease.job.id, phase=placement.phase.value)
+                self.log.info("job resumed", job_id=lease.job.id, phase=placement.phase.value)
                 self._begin(lease, work, placement)
 
     async def carry_out(self, lease: Lease) -> Lease | None:
@@ -160,9 +160,9 @@ class TargetWorker:
                 await self._accept(lease)
             except PronyError as exc:
                 self.log.alarm(
-                    "the job is handed back: it cannot be kept here", job_id=lease.job.id, reason=exc.message
+                    "job returned: it cannot be stored on this disk", job_id=lease.job.id, reason=exc.message
                 )
-                await self.context.hand_back(lease.id, f"it cannot be kept there: {exc.message}")
+                await self.context.hand_back(lease.id, f"the agent cannot store it: {exc.message}")
                 raise
         while len(self._attempts) >= self.context.settings.slots and not self.context.stopping.is_asked:
             self._freed.clear()
@@ -181,7 +181,7 @@ class TargetWorker:
             return
         placement = self._make_placement(lease)
         await asyncio.to_thread(self.context.spool.keep_placement, work, placement)
-        self.log.info("job begins", job_id=lease.job.id, title=lease.job.title, lease_id=lease.id)
+        self.log.info("job started", job_id=lease.job.id, title=lease.job.title, lease_id=lease.id)
         self._begin(lease, work, placement)
 
     def _make_placement(self, lease: Lease) -> Placement:
@@ -222,12 +222,12 @@ class TargetWorker:
                     await self._go_round()
                 except TransportError as exc:
                     if is_reached:
-                        self.log.warning("the target is not reached, trying for ever", reason=exc.message)
+                        self.log.warning("the target cannot be reached; still trying", reason=exc.message)
                     is_reached = False
                     await asyncio.sleep(next(pauses))
                     continue
                 if not is_reached:
-                    self.log.info("the target is reached again")
+                    self.log.info("the target can be reached again")
                     is_reached, pauses = True, delays(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
                 await self._rest()
         finally:

@@ -208,8 +208,8 @@ class Uploader:
             return None
         await asyncio.to_thread(self._spool.remove, work)
         self._done(meta)
-        outcome = "accepted" if answer.accepted else "known already"
-        self._about(meta).info("result sent", outcome=outcome, bytes=meta.size)
+        outcome = "accepted" if answer.accepted else "already known"
+        self._about(meta).info("result uploaded", outcome=outcome, bytes=meta.size)
         return answer
 
     async def _handed_in(self, work: Work, meta: Meta, *, ask_next: bool) -> FinishAnswer:
@@ -224,7 +224,7 @@ class Uploader:
         """Send what the server has not yet, piece by piece."""
         offset = await self._link.upload_offset(meta.lease_id)
         if offset:
-            self._about(meta).info("upload goes on", offset=offset, bytes=meta.size)
+            self._about(meta).info("upload continues", offset=offset, bytes=meta.size)
         while offset < meta.size:
             piece = await asyncio.to_thread(_piece, work.tar, offset)
             try:
@@ -241,11 +241,11 @@ class Uploader:
         place = await asyncio.to_thread(self._spool.refuse, work, f"{error.code}: {error.message}")
         self._done(meta)
         self._metrics.count("results_refused_total", code=error.code)
-        self._about(meta).alarm("the server refuses the result", reason=error.message, kept=str(place))
+        self._about(meta).alarm("the server rejected the result", reason=error.message, kept=str(place))
 
     def _log_failure(self, meta: Meta, error: PronyError) -> None:
         self._metrics.count("upload_retries_total")
-        self._about(meta).warning("result not sent yet", reason=error.message, hint=error.hint)
+        self._about(meta).warning("result not uploaded yet", reason=error.message, hint=error.hint)
 
     def _about(self, meta: Meta) -> AgentLog:
         return self._log.bound(job_id=meta.job_id, experiment_id=meta.experiment_id, attempt=meta.attempt)

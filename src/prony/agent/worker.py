@@ -126,8 +126,8 @@ async def prepare_job(job: Job, context: AgentContext) -> Failure | None:
     if job.workload.kind not in context.settings.kinds:
         return Failure(
             code="kind_refused",
-            message=f"this agent runs no jobs of the kind {job.workload.kind}",
-            hint="the agent's owner may allow it: `prony agent start --kinds`",
+            message=f"this agent does not run jobs of the kind {job.workload.kind}",
+            hint="the agent's owner can allow it: `prony agent start --kinds`",
             whose="capacity",
         )
     try:
@@ -161,10 +161,10 @@ class AgentContext:
         self.metrics.count("leases_returned_total")
         try:
             await ask_again_for(lambda: self.link.hand_back(lease_id, reason), _HAND_BACK_S)
-            self.log.info("handed back", lease_id=lease_id, reason=reason)
+            self.log.info("job returned", lease_id=lease_id, reason=reason)
         except (TransportError, Refused) as exc:
             # Nobody renews it from now on, so it runs out; or this agent is given it again.
-            self.log.warning("could not hand back", lease_id=lease_id, reason=str(exc))
+            self.log.warning("could not return the job", lease_id=lease_id, reason=str(exc))
 
     def _note_condition(self, before: AgentState, state: AgentState) -> None:
         """Let metrics and log tell what the agent is doing."""
@@ -225,9 +225,12 @@ class Worker:
                 is_kept = await asyncio.to_thread(salvage, self.context.spool, work)
             except PronyError as exc:
                 self.has_leftovers = True
-                self.log.alarm("cannot take up what was left", work=work.path.name, reason=exc.message)
+                self.log.alarm("cannot recover an unfinished job", work=work.path.name, reason=exc.message)
                 continue
-            self.log.info("taken up" if is_kept else "nothing to keep of", work=work.path.name)
+            self.log.info(
+                "recovered an unfinished job" if is_kept else "removed an unfinished job without results",
+                work=work.path.name,
+            )
 
     async def run(self) -> None:
         """Do nothing beside the one lease."""
@@ -247,8 +250,8 @@ class Worker:
             return await self._deliver(work, meta) if meta else None
         except PronyError as exc:
             self.has_leftovers = True
-            log.alarm("the job is handed back: it cannot be kept here", reason=exc.message, hint=exc.hint)
-            await self.context.hand_back(lease.id, f"it cannot be kept there: {exc.message}")
+            log.alarm("job returned: it cannot be stored on this disk", reason=exc.message, hint=exc.hint)
+            await self.context.hand_back(lease.id, f"the agent cannot store it: {exc.message}")
             raise
         finally:
             self.attempt = None
@@ -260,11 +263,11 @@ class Worker:
         """Have the result of a job on this disk; None where there is to be none."""
         refusal = await prepare_job(lease.job, self.context)
         if refusal is not None:
-            log.warning("not run here", reason=refusal.message)
+            log.warning("job refused", reason=refusal.message)
             result = await asyncio.to_thread(decline_work, work, lease.job, self.context.home, refusal)
             return await self._pack_result(work, result, log)
         self.attempt = RunningAttempt(lease, work, self.context.link, log)
-        log.info("job begins", title=lease.job.title, lease_id=lease.id)
+        log.info("job started", title=lease.job.title, lease_id=lease.id)
         ending = await self._run_attempt(self.attempt)
         self.context.condition.to(AgentState.CLEANUP)
         if ending.exit_code not in (0, 1):
@@ -340,5 +343,5 @@ def _latest_calibration(home: Home, log: AgentLog) -> str | None:
             found = store.latest_calibration(detect().hardware_id)
             return keep_calibration(home.cache, found) if found else None
     except PronyError as exc:
-        log.warning("the calibration cannot be read", reason=exc.message)
+        log.warning("cannot read the calibration", reason=exc.message)
         return None

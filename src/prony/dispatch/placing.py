@@ -58,13 +58,13 @@ def explain_ending(placement: Placement) -> Failure:
     if ending in (PlaceEnding.DONE, PlaceEnding.TIME):
         return Failure(
             code="stopped_there",
-            message=f"it was stopped at {target} before its end, by its wall time or by somebody: {told}",
-            hint="give the target more minutes, or measure less",
+            message=f"it was stopped at {target}, by its time limit or by a person: {told}",
+            hint="raise the target's minutes, or measure less",
             whose="input",
         )
     if ending is PlaceEnding.MEMORY:
-        return Failure(code="out_of_memory", message=told, hint="ask for more memory there", whose="sut")
-    return Failure(code="lost_there", message=told, hint=f"prony targets check {target}", whose="prony")
+        return Failure(code="out_of_memory", message=told, hint="request more memory there", whose="sut")
+    return Failure(code="lost_there", message=told, hint=f"run prony targets check {target}", whose="prony")
 
 
 def next_look_s(phase: PlacePhase, looks: int) -> float:

@@ -62,7 +62,7 @@ def append_answers(folder: Path, answers: Iterable[KeptAnswer]) -> None:
         with (folder / OUTPUTS).open("a", encoding="utf-8") as file:
             file.write(text)
     except OSError as exc:
-        raise StoreError(f"cannot write {folder / OUTPUTS}: {exc.strerror}", hint="is the disk full?") from exc
+        raise StoreError(f"cannot write {folder / OUTPUTS}: {exc.strerror}", hint="check the free disk space") from exc
 
 
 def read_answers(folder: Path) -> list[WholeAnswer]:
@@ -84,7 +84,7 @@ def write_scores(folder: Path, answers: Sequence[WholeAnswer], scores: Sequence[
         unfinished.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         unfinished.replace(folder / SCORES)
     except OSError as exc:
-        raise StoreError(f"cannot write {folder / SCORES}: {exc.strerror}", hint="is the disk full?") from exc
+        raise StoreError(f"cannot write {folder / SCORES}: {exc.strerror}", hint="check the free disk space") from exc
 
 
 def read_scores(folder: Path) -> dict[tuple[int, int, str], dict[str, float]]:
@@ -102,7 +102,7 @@ def read_scores(folder: Path) -> dict[tuple[int, int, str], dict[str, float]]:
 
 def _finite(value: Any) -> float:
     if not math.isfinite(found := float(value)):
-        raise ValueError(f"{value!r} is no finite number")
+        raise ValueError(f"{value!r} is not a finite number")
     return found
 
 

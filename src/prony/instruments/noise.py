@@ -38,11 +38,13 @@ def _one_tick(noise: Noise) -> float:
 
 
 LIMITS = (
-    NoiseLimit("foreign_cpu", 0.05, _coarseness, "other processes used {value:.0%} of the CPU (at most {most:.0%})"),
-    NoiseLimit("steal", 0.01, _one_tick, "the hypervisor took {value:.1%} of the CPU away (at most {most:.0%})"),
-    NoiseLimit("pressure_memory", 0.05, _none, "tasks waited for memory {value:.0%} of the time (at most {most:.0%})"),
-    NoiseLimit("quota_throttled_ms", 0, _none, "the CPU quota of the control group held us back for {value:.0f} ms"),
-    NoiseLimit("thermal_events", 0, _none, "the CPU throttled itself {value:.0f} times because of heat"),
+    NoiseLimit("foreign_cpu", 0.05, _coarseness, "other processes used {value:.0%} of the CPU (limit: {most:.0%})"),
+    NoiseLimit("steal", 0.01, _one_tick, "the hypervisor took {value:.1%} of the CPU (limit: {most:.0%})"),
+    NoiseLimit("pressure_memory", 0.05, _none, "tasks waited for memory {value:.0%} of the time (limit: {most:.0%})"),
+    NoiseLimit(
+        "quota_throttled_ms", 0, _none, "the CPU quota of the control group throttled the run for {value:.0f} ms"
+    ),
+    NoiseLimit("thermal_events", 0, _none, "the CPU throttled {value:.0f} times because of heat"),
     NoiseLimit("swapped_pages", 0, _none, "{value:.0f} pages were swapped"),
 )
 # Waiting for a CPU is no proof by itself: an engine with more threads than CPUs makes its own threads wait. It
@@ -83,7 +85,7 @@ def noise_between(
         swapped_pages=_grown(before.swapped_pages, after.swapped_pages),
         window_s=window_s,
         cpu_resolution=max((_resolution(before, after, place) for place in places), default=None),
-        unwatched="" if places else "this system does not tell what other processes use",
+        unwatched="" if places else "this system does not report what other processes use",
     )
 
 
@@ -126,7 +128,7 @@ def contamination(noise: Noise) -> tuple[str, ...]:
 def _names(noise: Noise) -> str:
     """Return who used most of it, where that is known."""
     told = ", ".join(f"{name} {share:.0%}" for name, share in noise.busiest.items())
-    return f"; the busiest: {told}" if told else ""
+    return f"; busiest: {told}" if told else ""
 
 
 def _reasons(noise: Noise) -> Iterator[str]:

@@ -51,7 +51,7 @@ def read_git(folder: Path, environ: Mapping[str, str]) -> GitReading:
     try:
         return GitReading(_read(commands, environ))
     except _GitFailedError as exc:
-        return GitReading(trouble=f"git cannot be read at {place}, so these results have no commit: {exc}")
+        return GitReading(trouble=f"could not read git at {place}, so these results have no commit: {exc}")
 
 
 def canonical_repository(url: str) -> str:

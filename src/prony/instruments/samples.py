@@ -92,6 +92,6 @@ def read_frame(folder: Path, name: str, columns: Sequence[str] | None = None) ->
             return pl.read_parquet(path, columns=[name for name in columns if name in has])
         return pl.read_parquet(path)
     except FileNotFoundError as exc:
-        raise NotFoundError(f"no {name} in {folder}", hint="was this folder written by prony exec?") from exc
+        raise NotFoundError(f"no {name} in {folder}", hint="check that this folder was written by prony exec") from exc
     except pl.exceptions.PolarsError as exc:
         raise StoreError(f"{path} is damaged: {exc}", hint="restore it from a copy, or run the job again") from exc

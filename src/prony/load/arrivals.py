@@ -86,7 +86,7 @@ def time_arrivals(stretches: Sequence[RateSegment], *, seed: int, most: int | No
 def refuse_too_many(count: float) -> None:
     """Refuse a load of more requests than memory should hold."""
     if count > MOST_REQUESTS:
-        told = f"the load is of {count:,.0f} requests, and at most {MOST_REQUESTS:,} can be planned"
+        told = f"the load has {count:,.0f} requests; the limit is {MOST_REQUESTS:,}"
         raise InputError(told, hint="shorten it, or lower its rate")
 
 
@@ -94,7 +94,7 @@ def in_ns(dues: Units) -> Stamps:
     """Return ascending instants in whole ns; one that is too far off to be counted is refused."""
     if dues.size and not dues[-1] < _LATEST_NS:
         told = f"the last of {dues.size:,} requests is due in {dues[-1] / _YEAR_NS:,.0f} years"
-        raise InputError(told, hint="raise the rate, or ask for fewer")
+        raise InputError(told, hint="raise the rate, or use fewer requests")
     return np.rint(dues).astype(np.int64)
 
 
@@ -184,7 +184,7 @@ def read_trace(path: Path, *, layout: str = "auto") -> Trace:
             lines.seek(0)
             rows = _collect(_READERS[found](_Place(path), lines))
     except FileNotFoundError as exc:
-        raise NotFoundError(f"no trace at {path}", hint="a path is relative to the recipe's folder") from exc
+        raise NotFoundError(f"trace not found: {path}", hint="the path is relative to the recipe's folder") from exc
     except (OSError, UnicodeDecodeError) as exc:
         raise _bad(f"{path} cannot be read as text: {exc}") from exc
     if not rows.size:
@@ -209,15 +209,15 @@ def _detect_layout(path: Path, lines: Iterator[str]) -> str:
         return "mooncake" if "hash_ids" in record and all(key in record for key in _MOONCAKE) else "jsonl"
     if set(_BURSTGPT) <= {name.strip() for name in first.split(",")}:
         return "burstgpt"
-    hint = f"a JSON object a line, or CSV with the columns {', '.join(_BURSTGPT)}"
-    raise _bad(f"the first line of {path} is of no trace layout", hint)
+    hint = f"use one JSON object per line, or CSV with the columns {', '.join(_BURSTGPT)}"
+    raise _bad(f"the format of {path} is unknown", hint)
 
 
 def _jsonl(place: _Place, lines: Iterator[str]) -> Iterator[_Row]:
     for record in _objects(place, lines):
         key = next((key for key in TIME_KEYS if key in record), None)
         if key is None:
-            place.wrong("no key says when the request came", f"one of {', '.join(TIME_KEYS)}")
+            place.wrong("the request has no time", f"it needs one of {', '.join(TIME_KEYS)}")
         yield (
             _instant(place, key, record[key]) * TIME_KEYS[key],
             _first_length(place, record, INPUT_KEYS),
@@ -229,7 +229,7 @@ def _mooncake(place: _Place, lines: Iterator[str]) -> Iterator[_Row]:
     for record in _objects(place, lines):
         for key in _MOONCAKE:
             if key not in record:
-                place.wrong(f"no {key}", f"mooncake has {', '.join(_MOONCAKE)}")
+                place.wrong(f"{key} is missing", f"mooncake needs {', '.join(_MOONCAKE)}")
         time, given, asked = (record[key] for key in _MOONCAKE)
         lengths = _length(place, _MOONCAKE[1], given), _length(place, _MOONCAKE[2], asked)
         yield _instant(place, "timestamp", time) * 1e6, *lengths
@@ -241,13 +241,13 @@ def _burstgpt(place: _Place, lines: Iterator[str]) -> Iterator[_Row]:
     missing = [name for name in _BURSTGPT if name not in header]
     place.line = rows.line_num
     if missing:
-        place.wrong(f"no column {missing[0]!r}", f"burstgpt has {', '.join(_BURSTGPT)}")
+        place.wrong(f"the column {missing[0]!r} is missing", f"burstgpt needs {', '.join(_BURSTGPT)}")
     at, given, asked = (header.index(name) for name in _BURSTGPT)
     try:
         for row in filter(None, rows):
             place.line = rows.line_num
             if len(row) != len(header):
-                place.wrong(f"{len(row)} columns, and the header has {len(header)}")
+                place.wrong(f"{len(row)} columns, but the header has {len(header)}")
             yield (
                 _instant(place, _BURSTGPT[0], _number(place, _BURSTGPT[0], row[at])) * 1e9,
                 _length(place, _BURSTGPT[1], _number(place, _BURSTGPT[1], row[given])),
@@ -274,7 +274,7 @@ def _object(place: _Place, line: str) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except ValueError as exc:
-        raise _bad(f"{place.path}, line {place.line}: no JSON: {exc}") from exc
+        raise _bad(f"{place.path}, line {place.line}: not JSON: {exc}") from exc
     if not isinstance(record, dict):
         place.wrong("not a JSON object")
     return record
@@ -284,15 +284,15 @@ def _number(place: _Place, key: str, text: str) -> float:
     try:
         return float(text)
     except ValueError as exc:
-        raise _bad(f"{place.path}, line {place.line}: {key} is no number: {text!r}") from exc
+        raise _bad(f"{place.path}, line {place.line}: {key} is not a number: {text!r}") from exc
 
 
 def _instant(place: _Place, key: str, value: Any) -> float:
     """Return a time that a schedule can have."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        place.wrong(f"{key} is no number: {value!r}")
+        place.wrong(f"{key} is not a number: {value!r}")
     if not 0 <= value < _ENDLESS:
-        place.wrong(f"{key} is {value}, and a time is neither negative nor endless")
+        place.wrong(f"{key} is {value}, but a time must be finite and not negative")
     return float(value)
 
 
@@ -304,5 +304,5 @@ def _first_length(place: _Place, record: dict[str, Any], keys: Sequence[str]) ->
 
 def _length(place: _Place, key: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LONGEST or value % 1:
-        place.wrong(f"{key} is no number of tokens: {value!r}")
+        place.wrong(f"{key} is not a number of tokens: {value!r}")
     return int(value)

@@ -44,13 +44,15 @@ def parse_endpoint(url: str, base: Path = Path()) -> Endpoint:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as exc:
-        raise InputError(f"{url!r} is no endpoint: {exc}", hint=_HINT) from exc
+        raise InputError(f"{url!r} is not an endpoint: {exc}", hint=_HINT) from exc
     if parts.scheme == "unix":
         return _unix(url, parts)
     if parts.scheme not in _SCHEMES:
-        raise InputError(f"{url!r} is no endpoint: its scheme is not one of {', '.join(_SCHEMES)}, unix", hint=_HINT)
+        raise InputError(
+            f"{url!r} is not an endpoint: its scheme is not one of {', '.join(_SCHEMES)}, unix", hint=_HINT
+        )
     if not parts.hostname:
-        raise InputError(f"{url!r} is no endpoint: it names no host", hint=_HINT)
+        raise InputError(f"{url!r} is not an endpoint: it has no host", hint=_HINT)
     default, tls = _SCHEMES[parts.scheme]
     found = Endpoint(
         host=parts.hostname,
@@ -95,7 +97,7 @@ def _split_query(query: str, names: Sequence[str]) -> tuple[dict[str, str], str]
 def _only(query: str, names: Sequence[str]) -> dict[str, str]:
     wishes, rest = _split_query(query, names)
     if rest:
-        raise InputError(f"{rest!r} is nothing that this endpoint can be told", hint=f"it takes {', '.join(names)}")
+        raise InputError(f"unknown endpoint parameters: {rest!r}", hint=f"known: {', '.join(names)}")
     return wishes
 
 
@@ -107,9 +109,7 @@ def _check(found: Endpoint, wishes: Mapping[str, str], base: Path) -> Endpoint:
 def _add_tls(found: Endpoint, wishes: Mapping[str, str], base: Path) -> Endpoint:
     mode, ca = wishes.get("sslmode", "disable"), _file(wishes.get("sslrootcert", ""), base)
     if mode not in _SSL_MODES:
-        raise InputError(
-            f"sslmode={mode} does not say whether there is TLS", hint=f"say one of {', '.join(_SSL_MODES)}"
-        )
+        raise InputError(f"sslmode={mode} is not supported", hint=f"use one of {', '.join(_SSL_MODES)}")
     tls, verify, check_name = _SSL_MODES["verify-ca" if mode == "require" and ca else mode]
     return replace(found, tls=tls, verify=verify or not tls, check_name=check_name or not tls, ca=ca)
 
@@ -120,13 +120,13 @@ def _file(name: str, base: Path) -> str:
         return ""
     path = (base / Path(name).expanduser()).absolute()
     if not path.is_file():
-        raise InputError(f"no certificates at {path}", hint="name a file in PEM, relative to the recipe")
+        raise InputError(f"certificate file not found: {path}", hint="use a PEM file, relative to the recipe")
     return str(path)
 
 
 def _unix(url: str, parts: SplitResult) -> Endpoint:
     if parts.netloc or not parts.path.startswith("/"):
-        raise InputError(f"{url!r} is no endpoint: a unix socket has three slashes", hint=_HINT)
+        raise InputError(f"{url!r} is not an endpoint: a unix socket needs three slashes", hint=_HINT)
     wishes = _only(parts.query, ("base", "user", "password", "database"))
     return Endpoint(
         path=unquote(parts.path),
@@ -147,16 +147,14 @@ def resolve_endpoint(endpoint: Endpoint) -> tuple[int, Any]:
     if endpoint.path:
         if len(endpoint.path.encode()) > _LONGEST_PATH:
             raise InputError(
-                f"the path of a unix socket has at most {_LONGEST_PATH} bytes: {endpoint.path}",
+                f"the path of a unix socket must have at most {_LONGEST_PATH} bytes: {endpoint.path}",
                 hint="put the socket into a folder with a shorter name",
             )
         return int(socket.AF_UNIX), endpoint.path
     try:
         found = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
     except OSError as exc:
-        raise TransportError(
-            f"no address is known for {endpoint.host}: {exc.strerror}", hint="is the name right?"
-        ) from exc
+        raise TransportError(f"host not found: {endpoint.host}: {exc.strerror}", hint="check the name") from exc
     addresses = [(int(family), address) for family, _, _, _, address in found]
     if len(addresses) > 1:
         for family, address in addresses:

@@ -86,7 +86,7 @@ def generate(
     """Send the whole load; return a row for every request. `on_start` hears the common start on `perf_counter_ns`,
     which `start_at` is asked for when all clients are ready."""
     if not len(ground.requests.requests):
-        raise InputError("there is no request to send", hint="the driver or its task prepared none")
+        raise InputError("there are no requests to send", hint="check the options of the driver and its task")
     written = _write(ground)
     with ExitStack() as stack:
         clients = [stack.enter_context(_Client(order, ground.clients)) for order in written]
@@ -269,10 +269,10 @@ class _Client:
             self.facts = message.get("done", self.facts)
 
     def death_error(self) -> MeasurementError:
-        code, said = self._process.code(), self._process.last_words() or "it said nothing"
+        code, said = self._process.code(), self._process.last_words() or "it printed nothing"
         return MeasurementError(
-            f"client process {self.order.process} ended before its load did (exit code {code}): {said}",
-            hint="was it killed, or out of memory?",
+            f"client process {self.order.process} ended too early (exit code {code}): {said}",
+            hint="check whether it was killed or ran out of memory",
         )
 
     def __exit__(self, *_: object) -> None:
@@ -287,7 +287,9 @@ def _wait(
     while not all(until(client) for client in clients) and not stop_asked():
         _listen(clients, _TICK_S)
         if time.monotonic() > limit:
-            raise MeasurementError("the client processes were not ready in time", hint="is the machine overloaded?")
+            raise MeasurementError(
+                "the client processes were not ready in time", hint="check whether the machine is overloaded"
+            )
 
 
 def _listen(clients: list[_Client], patience_s: float) -> None:
@@ -336,7 +338,7 @@ def _outcome(written: list[ClientOrder], clients: list[_Client], begin_ns: int, 
     facts = tuple(_facts(client) for client in clients if client.facts is not None)
     problems = [text for client in clients if client.facts and (text := client.facts["spool_problem"])]
     if problems:
-        raise MeasurementError(f"replies could not be kept: {problems[0]}", hint="is the disk full?")
+        raise MeasurementError(f"replies could not be stored: {problems[0]}", hint="check the free disk space")
     full = [until for client in clients if client.facts and (until := int(client.facts["full_until_ns"]))]
     return LoadOutcome(
         records=merge_rows([order.file("records") for order in written]),

@@ -61,7 +61,7 @@ def status_numbers(data: bytes) -> dict[str, int]:
         if first & 0x80:
             index, at = _number(data, at, 7)
             if index == 0 or index > _STATIC:
-                raise BlockError(f"number {index} of a table that is not kept")
+                raise BlockError(f"it refers to entry {index} of a dynamic table, which is not supported")
             if index in _STATUS_NAMES:
                 found["status"] = _STATUSES[index - _STATUS_NAMES.start]
         elif first & 0x60 == 0x20:
@@ -74,7 +74,7 @@ def status_numbers(data: bytes) -> dict[str, int]:
 def _literal(data: bytes, at: int, found: dict[str, int]) -> int:
     index, at = _number(data, at, 6 if data[at] & 0x40 else 4)
     if index > _STATIC:
-        raise BlockError(f"number {index} of a table that is not kept")
+        raise BlockError(f"it refers to entry {index} of a dynamic table, which is not supported")
     if index:
         which = "status" if index in _STATUS_NAMES else ""
     else:

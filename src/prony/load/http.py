@@ -151,7 +151,7 @@ def request_bytes(
 
 def checked_lines(lines: Iterable[str]) -> None:
     if any("\r" in line or "\n" in line for line in lines):
-        raise ValueError("a header or a path may not hold a line break")
+        raise ValueError("a header or a path must not contain a line break")
 
 
 def quote_path(endpoint: Endpoint, path: str) -> str:

@@ -20,8 +20,8 @@ def check_lines(lines: int, endpoint: Endpoint, ports: Path = _PORTS) -> None:
     low, high = (int(word) for word in ports.read_text().split())
     if lines > high - low + 1:
         raise InputError(
-            f"{lines} connections are asked for, and this machine has {high - low + 1} ports to make them from",
-            hint="widen net.ipv4.ip_local_port_range, or ask for fewer users",
+            f"the load needs {lines} connections, but this machine has only {high - low + 1} local ports",
+            hint="widen net.ipv4.ip_local_port_range, or use fewer users",
         )
 
 
@@ -30,7 +30,7 @@ def check_files(files: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and files > hard:
         raise InputError(
-            f"a client process needs {files} open files, and may have {hard}",
+            f"a client process needs {files} open files, but the limit is {hard}",
             hint="raise the limit (ulimit -Hn), or use more client processes",
         )
 

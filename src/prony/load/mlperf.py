@@ -166,9 +166,9 @@ def _shortfalls(rule: MlperfRules, count: int, failed: int, lasted_ns: int) -> I
     if failed:
         yield f"{failed:,} of {count:,} {noun} failed"
     if lasted_ns < rule.min_duration_ns:
-        yield f"it lasted {lasted_ns / 1e9:.4g} s, and {rule.min_duration_ns / 1e9:g} s are the least"
+        yield f"it lasted {lasted_ns / 1e9:.4g} s, but at least {rule.min_duration_ns / 1e9:g} s are needed"
     if count < least:
-        yield f"it had {count:,} {noun}, and {least:,} are the least"
+        yield f"it had {count:,} {noun}, but at least {least:,} are needed"
     elif rule.is_closed and count < (needed := queries_needed(1, rule.percentile)):
         yield f"an early-stopping estimate of p{rule.percentile * 100:g} needs {needed:,} queries, not {count:,}"
 
@@ -176,7 +176,7 @@ def _shortfalls(rule: MlperfRules, count: int, failed: int, lasted_ns: int) -> I
 def _over(rule: MlperfRules, limits: Sequence[MlperfLimit]) -> Iterator[str]:
     """Give every limit that a server did not hold, and every one that it has not been shown to hold."""
     if not limits:
-        yield f"the server scenario holds a limit at p{rule.percentile * 100:g}, and none is given"
+        yield f"the server scenario needs a limit at p{rule.percentile * 100:g}, but none is set"
     for limit in limits:
         values = np.where(np.isnan(limit.values_ms), np.inf, limit.values_ms)
         if not values.size:
@@ -194,15 +194,15 @@ def _over(rule: MlperfRules, limits: Sequence[MlperfLimit]) -> Iterator[str]:
 def _departures(mlperf: Mlperf, rule: MlperfRules) -> Iterator[str]:
     """Give what the recipe asks for otherwise than a submission would."""
     if rule.min_duration_ns < _SUBMISSION_NS:
-        yield f"no submission: the least time is {rule.min_duration_ns / 1e9:g} s, not 600 s"
+        yield f"no valid submission: the minimum duration is {rule.min_duration_ns / 1e9:g} s, not 600 s"
     if rule.scenario == "offline" and rule.samples_per_query < _OFFLINE_SAMPLES:
-        yield f"no submission: {rule.samples_per_query:,} samples, not {_OFFLINE_SAMPLES:,} (or a whole data set)"
+        yield f"no valid submission: {rule.samples_per_query:,} samples, not {_OFFLINE_SAMPLES:,} (or a whole data set)"
     if rule.scenario == "offline" and rule.in_flight < rule.samples_per_query:
         yield f"at most {rule.in_flight:,} of the samples were in flight at once"
     own = 8 if rule.scenario == "multi-stream" else 1
     if rule.scenario != "offline" and rule.samples_per_query != own:
-        yield f"no submission: {rule.samples_per_query} samples a query, not {own}"
+        yield f"no valid submission: {rule.samples_per_query} samples per query, not {own}"
     if rule.scenario == "multi-stream" and rule.min_queries < (least := queries_needed(1, 0.99)):
-        yield f"no submission: the least are {rule.min_queries} queries, not {least}"
+        yield f"no valid submission: the minimum is {rule.min_queries} queries, not {least}"
     if mlperf.percentile not in (None, _PERCENTILES[rule.scenario]):
         yield f"judged at p{rule.percentile * 100:g}: the scenario's own is p{_PERCENTILES[rule.scenario] * 100:g}"

@@ -83,8 +83,8 @@ def write_places(requests: Sequence[Request], folder: Path) -> None:
             at = request.content.find(salt.text.encode(), at)
             if at < 0:
                 raise InputError(
-                    f"the words {salt.text!r}, with which a prompt begins, do not stand in its request",
-                    hint="the driver changes the text of prompts: write load.same_text: true",
+                    f"the request does not contain {salt.text!r}, the start of its prompt",
+                    hint="the driver changes the text of prompts: set load.same_text: true",
                 )
             if id(salt.words) not in lists:
                 lists[id(salt.words)] = len(kept)

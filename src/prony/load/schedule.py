@@ -74,7 +74,7 @@ def plan(load: Load, *, base: Path) -> LoadSchedule:
     if load.mlperf is not None:
         return _mlperf(load, load.mlperf)
     if load.search is not None:
-        raise InputError("a search has no schedule of its own", hint="each of its probes has one")
+        raise InputError("a search has no schedule; only its probes have one")
     users = load.users
     return LoadSchedule(
         steps=_start_users(users.concurrency, users.stagger or 0),
@@ -105,8 +105,8 @@ def _open(load: Load, way: Open) -> LoadSchedule:
 
 def _gaps(kind: str, burstiness: float, place: str) -> Gaps:
     if kind != "gamma" and burstiness != 1:
-        told = f"{place}.burstiness is of gamma arrivals, and these are {kind}"
-        raise InputError(told, hint=f"write {place}.arrivals: gamma")
+        told = f"{place}.burstiness is only for gamma arrivals, but these are {kind}"
+        raise InputError(told, hint=f"use {place}.arrivals: gamma")
     return Gaps(kind, burstiness)
 
 
@@ -115,7 +115,7 @@ def _due(dues_ns: Stamps, duration_ns: int | None, most_in_flight: int | None = 
     if duration_ns is not None:
         dues_ns = dues_ns[: np.searchsorted(dues_ns, duration_ns)]
     if not dues_ns.size:
-        raise InputError("no request is due within this load", hint="lengthen it, or raise its rate")
+        raise InputError("this load is too short to send a request", hint="make it longer, or raise its rate")
     return LoadSchedule(dues_ns, duration_ns=duration_ns, count=int(dues_ns.size), most_in_flight=most_in_flight)
 
 
@@ -124,7 +124,7 @@ def _stages(load: Load, stages: Sequence[Stage]) -> LoadSchedule:
     if any(of_users) and not all(of_users):
         first = of_users.index(not of_users[0])
         told = f"load.stages[{first}] has a {'concurrency' if of_users[first] else 'rate'}, and those before it do not"
-        raise InputError(told, hint="all stages have rates, or all have concurrencies")
+        raise InputError(told, hint="use rates in all stages, or concurrencies in all")
     ends = np.cumsum([stage.duration for stage in stages]).tolist()
     end_ns = min(ends[-1], load.duration or ends[-1])
     spans = tuple(

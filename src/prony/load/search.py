@@ -71,8 +71,8 @@ class LoadSearch:
         self._low = float(max(1, round(low))) if integral else low
         self._high = float(math.floor(high)) if integral else high
         if not 0 < self._low <= self._high:
-            told = f"a search goes up from low to high, and {low:g} is not below {high:g}"
-            raise InputError(told, hint="load.search.low, load.search.high")
+            told = f"the search's low ({low:g}) must be positive and at most its high ({high:g})"
+            raise InputError(told, hint="set load.search.low and load.search.high")
         self._precision = precision
         self._integral = integral
         self._probes: list[SearchProbe] = []
@@ -147,20 +147,20 @@ class LoadSearch:
 
     def _notes(self, held: float | None, not_held: float | None) -> Iterable[str]:
         if held is None:
-            yield "no load was shown to hold the SLO"
+            yield "no load met the SLO"
         elif not_held is None and held >= self._high:
-            yield f"{held:g} held, and nothing higher was asked for"
+            yield f"{held:g} met the SLO, and no higher load was tried"
         for load in sorted({probe.load for probe in self._probes}):
             answers = [probe.held for probe in self._probes if probe.load == load]
             state = self._state(load)
             if True in answers and False in answers:
-                yield f"{load:g} once held and once did not: it counts as not held"
+                yield f"{load:g} once met the SLO and once did not: it counts as not met"
             elif True in answers and not_held is not None and load > not_held:
-                yield f"{load:g} held although {not_held:g}, which is lower, did not: the limit is not sharp"
+                yield f"{load:g} met the SLO although the lower load {not_held:g} did not: the limit is not sharp"
             elif state is _State.NOT_HELD and False not in answers:
-                yield f"{load:g} stayed open after {len(answers)} probes: it counts as not held"
+                yield f"{load:g} was inconclusive after {len(answers)} probes: it counts as not met"
             elif load == held and True not in answers:
-                yield f"{load:g} was within the SLO, with too few requests in {len(answers)} probes to be sure of it"
+                yield f"{load:g} was within the SLO, but {len(answers)} probes had too few requests to be sure"
 
 
 def judge_share(good: int, total: int, share: float, *, confidence: float = 0.95) -> bool | None:
@@ -196,7 +196,7 @@ def _limit_as_share(key: str, limit: float) -> SloShare:
         return SloShare(metric, _EVERY_REQUEST, limit)
     match = _PERCENTILE.fullmatch(suffix)
     if match is None or float(match[1]) == 0:
-        raise InputError(f"a search cannot hold {key}", hint=f"it holds percentiles: {metric}.p99")
+        raise InputError(f"a search cannot use {key}", hint=f"use a percentile: {metric}.p99")
     # Decimal, because 99.9 / 100 in floats is not 0.999.
     return SloShare(metric, float(Decimal(match[1]) / 100), limit)
 
@@ -205,7 +205,7 @@ def plan_search(load: Load) -> LoadSearch:
     """Return the search that a load asks for."""
     way = load.search
     if way is None:
-        raise InputError("this load is no search")
+        raise InputError("this load is not a search")
     return LoadSearch(way.low, way.high, precision=way.precision, integral=way.over == "concurrency")
 
 
@@ -215,7 +215,7 @@ def probe_load(load: Load, level: float, attempt: int = 1) -> Load:
 
     way = load.search
     if way is None:
-        raise InputError("this load is no search")
+        raise InputError("this load is not a search")
     lasting = {"search": None, "duration": way.probe * 2 ** (attempt - 1), "requests": None}
     if way.over == "concurrency":
         return load.model_copy(update=lasting | {"closed": Closed(concurrency=round(level))})

@@ -18,12 +18,12 @@ class Tokenizer:
         if path.is_dir():
             path = path / "tokenizer.json"
         if not path.is_file():
-            raise NotFoundError(f"no tokenizer at {path}", hint="give the path of a tokenizer.json")
+            raise NotFoundError(f"tokenizer not found: {path}", hint="write the path of a tokenizer.json")
         try:
             import tokenizers
         except ImportError as exc:
             raise CapacityError(
-                "counting tokens here needs the package tokenizers",
+                "counting tokens needs the package tokenizers",
                 hint='pip install "prony[tokenizers]"',
                 code="missing_package",
             ) from exc
@@ -63,7 +63,9 @@ def _open_tokenizer(package: Any, path: Path) -> Any:
         return package.Tokenizer.from_file(str(path))
     except Exception as exc:  # noqa: BLE001 - the package raises nothing narrower for a file that it cannot read
         problem = exc
-    raise InputError(f"{path} is no tokenizer: {problem}", hint="it must be a Hugging Face tokenizer.json") from problem
+    raise InputError(
+        f"{path} is not a tokenizer: {problem}", hint="it must be a Hugging Face tokenizer.json"
+    ) from problem
 
 
 def tokenizer_at(path: str | None, base: Path) -> Tokenizer | None:

@@ -80,7 +80,7 @@ def _once(host: EngineHost, scratch: Path, model: str, runs: int) -> _Run:
     wall_ms = (time.perf_counter_ns() - begin_ns) / 1e6
     if answer.done is None:
         reason = answer.failure.message if answer.failure else "no answer"
-        raise MeasurementError(f"the instrument could not measure itself: {reason}", hint="is the machine overloaded?")
+        raise MeasurementError(f"the calibration failed: {reason}", hint="check whether the machine is overloaded")
     return _Run(_read_samples(samples, answer.done), wall_ms)
 
 

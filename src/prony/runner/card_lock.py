@@ -14,7 +14,7 @@ from prony.errors import StoreError
 from prony.instruments.device.nvidia import handles, hash_serial, management, read_uuid
 
 _PAUSE_S = 0.2
-CARD_IS_HELD = "waiting for the GPU: another Prony measures on it"
+CARD_IS_HELD = "waiting for the GPU: another run of Prony uses it"
 
 
 def card_of_unit(unit: str, uuids: list[str], environment: Mapping[str, str]) -> str | None:
@@ -57,7 +57,7 @@ def hold_card(unit: str, stop_asked: Callable[[], bool], on_wait: Callable[[], N
         lock = FileLock(_folder() / f"{hash_serial(card)}.lock", thread_local=False)
         _acquire(lock, stop_asked, on_wait)
     except OSError as exc:
-        hint = "is the folder of temporary files writable?"
+        hint = "check that the folder for temporary files is writable"
         raise StoreError(f"cannot lock the GPU: {exc}", hint=hint, code="store_busy") from exc
     try:
         yield

@@ -50,8 +50,8 @@ def verify(files: Sequence[Path], expected: str | None, *, source: str) -> None:
     found = _like(files, expected)
     if found != expected:
         raise InputError(
-            f"{source} is not what the recipe asks for: its checksum is {found}, not {expected}",
-            hint="if it was meant to change, write its new checksum into the recipe",
+            f"{source} has the wrong checksum: {found} instead of {expected}",
+            hint="if the file was changed on purpose, write the new checksum in the recipe",
             code="checksum_mismatch",
         )
 
@@ -59,4 +59,4 @@ def verify(files: Sequence[Path], expected: str | None, *, source: str) -> None:
 def _like(files: Sequence[Path], expected: str) -> str:
     if not expected.startswith("md5:"):
         return checksum(files)
-    return f"md5:{_digest(files[0], 'md5')}" if len(files) == 1 else "that of a folder, which has no md5"
+    return f"md5:{_digest(files[0], 'md5')}" if len(files) == 1 else "unknown, because a folder has no md5"

@@ -95,7 +95,9 @@ class Done:
 def run_commands(order: CommandOrder, stop_asked: Callable[[], bool], tick: Callable[[], None]) -> Done:
     """Run the command once for each user, all at once, to the end of all."""
     if order.users > MOST_USERS:
-        raise InputError(f"{order.users} users are {order.users} processes of a command; the most is {MOST_USERS}")
+        raise InputError(
+            f"{order.users} users would start {order.users} processes of the command; the limit is {MOST_USERS}"
+        )
     clients: list[_Client] = []
     is_late = False
     with guard_processes() as token:
@@ -204,22 +206,22 @@ def _written(order: CommandOrder, client: _Client) -> Log:
 def _told_of(clients: Sequence[_Client], log: Log, silent: int) -> str:
     unread = f", {log.unread} lines could not be read" if log.unread else ""
     if not log.lines:
-        return f"{len(clients)} runs of a command wrote no request down{unread}: there are no numbers"
-    coarse = ", their stamps are whole seconds" if log.has_whole_seconds else ""
+        return f"{len(clients)} runs of the command recorded no request{unread}: there are no results"
+    coarse = ", their timestamps are whole seconds" if log.has_whole_seconds else ""
     none = f", {silent} of them none" if silent else ""
-    return f"{len(clients)} runs of a command wrote {len(log.lines)} requests down{none}{coarse}{unread}"
+    return f"{len(clients)} runs of the command recorded {len(log.lines)} requests{none}{coarse}{unread}"
 
 
 def _failure(order: CommandOrder, clients: Sequence[_Client], *, is_late: bool, has_requests: bool) -> SutError | None:
     if is_late and has_requests:
         return None  # a load that was cut: what was written down until then counts, and is told to be cut
     if is_late:
-        said = f"clients still ran after {order.limit_s:g} s, and were ended"
+        said = f"clients timed out after {order.limit_s:g} s and were ended"
         return SutError(said, hint="raise load.duration", code="client_failed")
     bad = [client for client in clients if client.status != 0]
     if not bad:
         return None
     words = bad[0].log.read_bytes()[-_TAIL:].decode(errors="replace").strip()
     how = f"exit code {bad[0].status}" if bad[0].status > 0 else f"signal {-bad[0].status}"
-    said = f"{len(bad)} of {len(clients)} clients failed, the first with {how}; it said last: {words or 'nothing'}"
-    return SutError(said, hint=f"its words: {bad[0].log}", code="client_failed")
+    said = f"{len(bad)} of {len(clients)} clients failed, the first with {how}; its last output: {words or 'none'}"
+    return SutError(said, hint=f"see its log: {bad[0].log}", code="client_failed")

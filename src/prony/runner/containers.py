@@ -19,7 +19,7 @@ from prony.model.container import ENGINES, WITH_APPTAINER
 
 __all__ = ["ENGINES", "NO_ENGINE", "WITH_APPTAINER", "Box", "ContainerEngine", "engine_at_hand"]
 
-NO_ENGINE = "an image needs podman or docker, and neither is on PATH; to get one: apt-get install podman"
+NO_ENGINE = "an image needs podman or docker, but neither is on PATH; to get one: apt-get install podman"
 # Engines whose containers are no children of whoever starts them: what these use is counted for a daemon.
 DAEMONS = frozenset(("docker",))
 _LABEL = "prony.runner"
@@ -137,15 +137,15 @@ def engine_at_hand(among: Sequence[str] = ENGINES) -> ContainerEngine | None:
 def find_engine(among: Sequence[str] = WITH_APPTAINER) -> tuple[ContainerEngine | None, str]:
     """Return the engine that containers of scripts run by, or else why there is none that works."""
     engine = engine_at_hand(among)
-    reason = "no container engine is on the path" if engine is None else engine.trouble() or ""
+    reason = "no container engine is on PATH" if engine is None else engine.trouble() or ""
     return (None if reason else engine), reason
 
 
 def no_engine(image: str, reason: str) -> CapacityError:
     """Return what is raised where an image cannot be run: its command is never run on the machine itself instead."""
     return CapacityError(
-        f"image {image} needs a container engine, and {reason}",
-        hint="install podman or docker; or allow its command to run with the programs of the machine itself: "
+        f"image {image} needs a container engine, but {reason}",
+        hint="install podman or docker; or run its command directly on the machine: "
         "--no-container, or workload.container: false",
         code="no_container",
     )

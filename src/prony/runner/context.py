@@ -61,7 +61,7 @@ class RunContext:
             with self.interruptible():
                 return prepare()
         except Stopped:
-            self.give_up(folder, Failure(code="cancelled", message="stopped before it began", whose="prony"))
+            self.give_up(folder, Failure(code="cancelled", message="stopped before it started", whose="prony"))
         except PronyError as exc:
             self.give_up(folder, failure_of(exc, phase="prepare"))
         return None

@@ -42,7 +42,7 @@ def interpreter(name: str, engines: Path, version: str | None = None) -> str:
     python = str(json.loads(record.read_text())["python"])
     if not Path(python).exists():
         hint = _adding(name, version if record == records[0] else None)
-        raise CapacityError(f"the interpreter of {name} is gone: {python}", hint=hint, code="engine_broken")
+        raise CapacityError(f"the interpreter of {name} was removed: {python}", hint=hint, code="engine_broken")
     return python
 
 
@@ -58,7 +58,7 @@ def check_engine_version(name: str, wanted: str | None, found: str) -> None:
     if wanted is None or number == wanted or number.startswith(f"{wanted}."):
         return
     raise CapacityError(
-        f"{name} {wanted} is wanted, and {found} is here", hint=_adding(name, wanted), code="engine_version"
+        f"the recipe needs {name} {wanted}, but {found} is installed", hint=_adding(name, wanted), code="engine_version"
     )
 
 
@@ -109,7 +109,7 @@ def ask_engine_cards(
         return LayerAnswer(layer=name, state="absent", note=exc.message), {}
     seen = (answer.done or {}).get("seen")
     if seen is None:
-        note = answer.failure.message if answer.failure else "it does not tell"
+        note = answer.failure.message if answer.failure else "it did not report its GPUs"
         return LayerAnswer(layer=name, state="failed", note=note), {}
     trials = {key: tuple(map(ProductTrial.read, each)) for key, each in seen["trials"].items()}
     note = "" if seen["cards"] else "it sees no GPU"
@@ -160,9 +160,9 @@ def add_engine(
     engine = plugins.load_plugin(plugins.ENGINES, name)()
     reason = find_unsupported_reason(engine)
     if reason is not None:
-        raise CapacityError(f"{name} cannot run here: {reason}", code="engine_unsupported")
+        raise CapacityError(f"{name} cannot run on this machine: {reason}", code="engine_unsupported")
     if python is not None and not Path(python).is_file():
-        raise InputError(f"no interpreter at {python}", hint="give the path of a python executable")
+        raise InputError(f"interpreter not found: {python}", hint="use the path of a python executable")
     folder = engines / _place(name, version)
     folder.mkdir(parents=True, exist_ok=True)
     earlier = list(folder.glob("environment*"))
@@ -201,16 +201,16 @@ def check_build(build: GpuBuild, cuda: str | None, system: str = sys.platform, m
     lacks = ""
     if system not in build.systems:
         systems = " and ".join(_SYSTEMS[one] for one in build.systems)
-        lacks = f"runs on {systems}, and this is {_SYSTEMS.get(system, system)}"
+        lacks = f"runs on {systems}, but this is {_SYSTEMS.get(system, system)}"
     elif here not in build.machines:
-        lacks = f"is built for {' and '.join(build.machines)}, and this is {here}"
+        lacks = f"is built for {' and '.join(build.machines)}, but this is {here}"
     elif build.cuda and cuda is None:
-        lacks = f"needs NVIDIA's driver for CUDA {build.cuda} or newer, and there is none here ({describe_absence()})"
+        lacks = f"needs NVIDIA's driver for CUDA {build.cuda} or newer, but there is none ({describe_absence()})"
     elif build.cuda and cuda is not None and _numbers(cuda) < _numbers(build.cuda):
-        lacks = f"needs an NVIDIA driver for CUDA {build.cuda} or newer, and the one here is for CUDA {cuda}"
+        lacks = f"needs an NVIDIA driver for CUDA {build.cuda} or newer, but the installed one is for CUDA {cuda}"
     if lacks:
         raise CapacityError(
-            f"{build.name} {lacks}", hint="prony info says what is seen of GPUs here", code="engine_unsupported"
+            f"{build.name} {lacks}", hint="prony info shows the GPUs that Prony sees", code="engine_unsupported"
         )
 
 
@@ -229,7 +229,7 @@ def _pin_version(requirements: Sequence[str], version: str | None) -> list[str]:
     if version is None:
         return list(requirements)
     if not requirements:
-        raise InputError("this engine is part of Prony and has no versions of its own", hint="leave --version away")
+        raise InputError("this engine is part of Prony and has no version of its own", hint="remove --version")
     extras = "".join(re.findall(r"\[.*?\]", requirements[0]))
     return [f"{_plain_name(requirements[0])}{extras}=={version}.*", *requirements[1:]]
 
@@ -247,10 +247,10 @@ def _cpu_builds(engine: Engine, requirements: Sequence[str], say: Callable[[str]
     if not index:
         return []
     if not is_reached(f"{index.rstrip('/')}/{_plain_name(requirements[0])}/"):
-        say(f"note: no NVIDIA GPU is here, but the index of builds for the CPU does not answer ({index}): the usual "
-            f"build is installed. {engine.cpu_index.variable} names another index")  # fmt: skip
+        say(f"note: no NVIDIA GPU found, but the index of CPU builds does not answer ({index}): installing the default "
+            f"build. Set {engine.cpu_index.variable} to use another index")  # fmt: skip
         return []
-    say(f"no NVIDIA GPU is here: the build for the CPU, from {index}")
+    say(f"no NVIDIA GPU found: installing the CPU build from {index}")
     return ["--no-deps", "-i", index, requirements[0]]
 
 
@@ -262,7 +262,7 @@ def _new_environment(
     place = Path(tempfile.mkdtemp(prefix="environment-", dir=folder))
     python = place / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     try:
-        say(f"making {place}")
+        say(f"creating {place}")
         run_command([sys.executable, "-m", "venv", str(place)])
         if first:
             install_packages(python, first, say)

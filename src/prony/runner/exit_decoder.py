@@ -14,12 +14,20 @@ _MEANINGS: dict[str, tuple[str, str, str]] = {
         "install a build of the engine for this CPU, or one without native flags",
     ),
     "SIGSEGV": ("crash", "the engine crashed (segmentation fault)", "see the log; try another version of the engine"),
-    "SIGBUS": ("crash", "the engine crashed (bus error)", "is the disk full, or was the model file cut short?"),
-    "SIGABRT": ("crash", "the engine aborted itself", "see the log for its last words"),
+    "SIGBUS": (
+        "crash",
+        "the engine crashed (bus error)",
+        "check whether the disk is full or the model file is cut short",
+    ),
+    "SIGABRT": ("crash", "the engine aborted itself", "see the end of the log"),
     "SIGFPE": ("crash", "the engine crashed (arithmetic error)", "see the log; try another version of the engine"),
     "SIGXCPU": ("cpu_limit", "the system's CPU time limit was reached", "raise the limit (ulimit -t)"),
-    "SIGKILL": ("killed", "the process was killed from outside", "look for who did it: an operator or a supervisor"),
-    "SIGTERM": ("killed", "the process was asked to end from outside", "look for who did it"),
+    "SIGKILL": (
+        "killed",
+        "the process was killed from outside",
+        "find out what killed it: an operator or a supervisor",
+    ),
+    "SIGTERM": ("killed", "the process was stopped from outside", "find out what sent it this signal"),
 }
 
 
@@ -28,7 +36,7 @@ def decode_exit(status: int, phase: str, *, out_of_memory: bool = False, detail:
     if os.WIFSIGNALED(status):
         return _from_signal(os.WTERMSIG(status), phase, out_of_memory=out_of_memory, detail=detail)
     code = os.waitstatus_to_exitcode(status)
-    message = f"the engine ended this process by itself with exit code {code} during {phase}"
+    message = f"the engine ended its own process with exit code {code} during {phase}"
     return Failure(code="engine_exit", message=message, hint="see the log", phase=phase, detail=detail)
 
 
@@ -44,7 +52,7 @@ def _from_signal(number: int, phase: str, *, out_of_memory: bool, detail: str) -
 
 
 def timed_out(phase: str, limit_s: float) -> Failure:
-    message = f"no answer within {limit_s:g} s; the engine hung or was too slow during {phase}"
+    message = f"the engine timed out after {limit_s:g} s during {phase}"
     hint = "raise limits.timeout, or lower measure.runs"
     return Failure(code="timeout", message=message, hint=hint, phase=phase)
 
@@ -66,6 +74,6 @@ def cancelled_failure(phase: str) -> Failure:
 
 
 def garbled_failure(phase: str, detail: str) -> Failure:
-    message = f"the engine's process said what nobody understands during {phase}"
-    hint = "does the engine write to descriptors that are not its own?"
+    message = f"the engine's process sent an unreadable message during {phase}"
+    hint = "the engine may write to file descriptors that belong to Prony"
     return Failure(code="garbled", message=message, hint=hint, phase=phase, detail=detail)

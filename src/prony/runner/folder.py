@@ -51,7 +51,7 @@ class ResultFolder:
     def begin(cls, path: Path, job: Job, *, prony_version: str, started_at: datetime) -> ResultFolder:
         """Make the folder, marked partial; refuse one that holds something."""
         if path.exists() and any(path.iterdir()):
-            raise ConflictError(f"{path} is not empty", hint="give a new folder: results are never overwritten")
+            raise ConflictError(f"{path} is not empty", hint="choose a new folder: results are never overwritten")
         (path / PARTS).mkdir(parents=True, exist_ok=True)
         (path / "logs").mkdir(exist_ok=True)
         write_noun(path / "job.json", job)
@@ -166,7 +166,7 @@ def wait_until_abandoned(folder: Path) -> Iterator[None]:
     try:
         while not all(_take(hold) for hold in holds):
             if time.monotonic() > deadline:
-                hint = "its runner still lives: wait for it, or end it"
+                hint = "its runner is still active: wait for it, or end it"
                 raise StoreError(f"{folder} is still being written", hint=hint, code="store_busy")
             time.sleep(_PAUSE_S)
         yield
@@ -223,7 +223,7 @@ def _requests(runs: Sequence[Path]) -> pl.DataFrame:
     try:
         return join_runs(pl.read_parquet(path) for path in runs)
     except pl.exceptions.PolarsError as exc:
-        hint = "was the power lost? remove this file to keep what the others hold"
+        hint = "this can follow a power failure; remove this file to keep the others"
         raise StoreError(f"a part of {runs[0].parent} is damaged: {exc}", hint=hint) from exc
 
 
@@ -240,7 +240,7 @@ def _blocks(folder: Path, result: Result) -> Iterator[tuple[int, str, array[int]
                     begins.fromfile(file, count)
                     ends.fromfile(file, count)
                 except (EOFError, ValueError) as exc:  # ValueError: not even a whole number at its end
-                    hint = "was the power lost? remove this file to keep what the others hold"
+                    hint = "this can follow a power failure; remove this file to keep the others"
                     raise StoreError(f"{path} is cut short", hint=hint) from exc
                 yield repetition.index, phase, begins, ends
 
@@ -272,4 +272,6 @@ def _replacing(path: Path) -> Iterator[Path]:
     except OSError as exc:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
-        raise StoreError(f"cannot write {path}: {exc.strerror or exc}", hint="is the disk full or read-only?") from exc
+        raise StoreError(
+            f"cannot write {path}: {exc.strerror or exc}", hint="check whether the disk is full or read-only"
+        ) from exc

@@ -67,8 +67,8 @@ class Gang:
         found = Endpoint(**(said[0]["endpoint"] or {}))
         if not self.is_one_machine and is_local(found):
             raise InputError(
-                f"{found.path or f'{found.host}:{found.port}'} is another server on each of the agents' machines",
-                hint="give an endpoint that all of them reach: start the service yourself, and name its host",
+                f"{found.path or f'{found.host}:{found.port}'} is a different server on each agent's machine",
+                hint="use an endpoint that all agents can reach: start the service yourself, and write its host",
                 code="loopback",
             )
         return found
@@ -132,8 +132,8 @@ class Gang:
             if time.monotonic() > limit:
                 waited = self._job.limits.timeout / 1e9
                 raise MeasurementError(
-                    f"the other agents of this job did not come to `{name}` within {waited:g} s",
-                    hint="do all agents speak to the same server? limits.timeout is how long they wait",
+                    f"timed out waiting for the other agents of this job at `{name}` after {waited:g} s",
+                    hint="check that all agents use the same server; limits.timeout is how long they wait",
                     code="gang_lost",
                 )
 
@@ -147,9 +147,7 @@ class Gang:
         if ready:
             data = os.read(_IN, 2**16)
             if not data:
-                raise LostGangError(
-                    "nobody tells this part of a job when to begin", hint="a part is run by an agent, not by hand"
-                )
+                raise LostGangError("this part of a job gets no start signal", hint="let an agent run it, not a person")
             self._heard += data
         return None
 
@@ -171,7 +169,7 @@ def gang_of(job: Job, emit: Callable[[Event], None], stop_asked: Callable[[], bo
         return Gang(job, job.part, emit, stop_asked)
     if job.agents > 1:
         raise InputError(
-            f"job {job.id} is for {job.agents} agents together",
+            f"job {job.id} needs {job.agents} agents together",
             hint="submit its recipe to a server: prony run RECIPE --server URL",
             code="needs_agents",
         )

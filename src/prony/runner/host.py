@@ -100,7 +100,7 @@ class EngineHost:
         )
         stdin, stdout = self._process.stdin, self._process.stdout
         if stdin is None or stdout is None:
-            raise CapacityError(f"no pipe to {python}", code="engine_broken")
+            raise CapacityError(f"{python} could not be started", code="engine_broken")
         self._wire = MessageWire(stdout.fileno(), stdin.fileno())
         self.hello: Message = {}
 
@@ -123,7 +123,7 @@ class EngineHost:
         hello = self._first_message()
         if hello["event"] != "hello":
             code = {"missing": "engine_missing", "unsupported": "engine_unsupported"}
-            words = {"missing": "is not installed", "unsupported": "cannot run here", "broken": "is broken"}
+            words = {"missing": "is not installed", "unsupported": "cannot run on this machine", "broken": "is broken"}
             event = str(hello["event"])
             hint = "" if event == "unsupported" else self._hint()
             message = f"{self.name} {words[event]}: {hello['reason']}"
@@ -135,11 +135,11 @@ class EngineHost:
         while True:
             ready, _, _ = select.select([self._wire.read_fd], [], [], max(0.0, deadline - time.monotonic()))
             if not ready:
-                raise self._broken(f"its import did not end within {_IMPORT_TIMEOUT_S:g} s")
+                raise self._broken(f"its import timed out after {_IMPORT_TIMEOUT_S:g} s")
             try:
                 block = self._wire.receive()
             except ValueError as exc:  # somebody printed before the private descriptors were made
-                raise self._broken(f"its interpreter says what nobody understands ({exc})") from exc
+                raise self._broken(f"its interpreter sent an unreadable message ({exc})") from exc
             if block is None:
                 status = self._process.wait()
                 raise self._broken(f"its import ended the interpreter ({_exit_text(status)}); {self._log_tail()}")
@@ -230,7 +230,9 @@ class EngineHost:
         course.exited = True
         if course.answer.failure is None:
             phase = self._phase()
-            message = f"the engine's spawner ended ({_exit_text(self._process.returncode)}) during {phase}"
+            message = (
+                f"the process that starts the engine ended ({_exit_text(self._process.returncode)}) during {phase}"
+            )
             tail = self._log_tail()
             course.answer.failure = Failure(code="spawner_lost", message=message, phase=phase, detail=tail)
 

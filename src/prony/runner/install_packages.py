@@ -18,7 +18,7 @@ _REACHED_S = 10.0
 _PIP = ("-m", "pip", "install", "--disable-pip-version-check")
 # The lines of pip that say how far it is.
 _STEPS = ("Downloading ", "Using cached ", "Installing ", "Processing ")
-_HINT = "is the package index reachable? pip's own settings (PIP_INDEX_URL, pip.conf) are honoured"
+_HINT = "check that the package index is reachable; pip's settings (PIP_INDEX_URL, pip.conf) apply"
 
 
 def install_packages(python: Path, words: Sequence[str], say: Callable[[str], None]) -> None:
@@ -67,13 +67,13 @@ def _describe_download(python: Path, words: Sequence[str]) -> str:
         return f"installing {asked}"  # what is wrong, the installation itself says
     found = json.loads(done.stdout)["install"]
     if not found:
-        return f"{asked}: all of it is there"
+        return f"{asked}: already installed"
     sizes = [_size_of(one["download_info"]["url"]) for one in found]
     known = [size for size in sizes if size]
     first = found[0]["metadata"]
     more = f" and {len(found) - 1} more packages" if len(found) > 1 else ""
     least = "at least " if len(known) < len(sizes) else ""
-    size = f"{least}{sum(known) / 1e6:.0f} MB to fetch" if known else "of a size that the index does not tell"
+    size = f"{least}{sum(known) / 1e6:.0f} MB to fetch" if known else "unknown size"
     return f"installing {first['name']} {first['version']}{more}: {size}"
 
 

@@ -114,7 +114,7 @@ def _copy_input(path: Path, folder: Path, number: int) -> str:
     except (OSError, shutil.Error) as exc:
         raise InputError(
             f"cannot send {path}: {exc}",
-            hint="a relative path of a recipe is sent along; write an absolute one to mean a file of the target",
+            hint="files with a relative path are sent to the target; use an absolute path for a file on the target",
             code="no_input",
         ) from exc
     return name

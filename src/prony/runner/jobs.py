@@ -21,7 +21,7 @@ def run_jobs(jobs: Sequence[Job], folders: Sequence[Path], around: RunContext) -
     One that names a path which is not allowed here fails before anything of it is read.
     """
     if len({job.workload.kind for job in jobs}) > 1:
-        raise InputError("jobs of different kinds cannot take turns", hint="give them to runners of their own")
+        raise InputError("jobs of different kinds cannot run alternately", hint="use a separate runner for each")
     with mark_writing(folders[0] if len(folders) == 1 else folders[0].parent):
         refusals = [_refusal(job, around) for job in jobs]
         declined = {

@@ -78,7 +78,9 @@ def _timing(mock: Mock, scratch: Path) -> dict[str, float]:
             firsts.append(int(digest.token_ns[0] - outcome.records["sent_ns"][row]))
             gaps.append(np.diff(digest.token_ns))
     if not firsts:
-        raise MeasurementError("no stream of the calibration could be read", hint="is the machine overloaded?")
+        raise MeasurementError(
+            "the calibration could not read any stream", hint="check whether the machine is overloaded"
+        )
     truth = mock.truth()
     first_ms, gap_ms = float(np.median(firsts)) / 1e6, float(np.quantile(np.concatenate(gaps), 0.99)) / 1e6
     return {

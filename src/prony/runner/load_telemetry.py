@@ -54,7 +54,7 @@ class MetricsPage:
             line.request("GET", place.path or "/metrics", headers={"Accept": "text/plain"})
             answer = line.getresponse()
             if answer.status != 200:
-                raise ValueError(f"it answers {answer.status}")
+                raise ValueError(f"it answered {answer.status}")
             return answer.read(_MOST_BYTES).decode(errors="replace")
         finally:
             line.close()

@@ -71,8 +71,8 @@ def read_graph(path: str | Path) -> OnnxGraph:
             model = parse_model(data)
         except DamagedError as exc:
             raise InputError(
-                f"{path} is no whole ONNX file: {exc}",
-                hint="it may be cut short, or a web page or Git LFS pointer saved as a model: fetch it again",
+                f"{path} is not a complete ONNX file: {exc}",
+                hint="fetch it again: it may be cut short, or a web page or a Git LFS pointer",
                 code="damaged_model",
             ) from exc
     return _graph(path, model)
@@ -83,7 +83,7 @@ def _map_file(path: Path) -> mmap.mmap:
         with path.open("rb") as stream:
             return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     except FileNotFoundError as exc:
-        raise NotFoundError(f"no file at {path}", hint="check the path for a typing error") from exc
+        raise NotFoundError(f"file not found: {path}", hint="check the path") from exc
     except ValueError as exc:  # mmap refuses an empty file so
         raise InputError(f"{path} is empty", hint="fetch the model again", code="damaged_model") from exc
     except OSError as exc:
@@ -119,8 +119,8 @@ def _external_files(path: str | Path, tensors: Iterable[Tensor]) -> tuple[str, .
     for location in found:
         if not is_inside(location):
             raise InputError(
-                f"{path} keeps weights at {location!r}, outside its own folder",
-                hint="save it again with its external data beside it",
+                f"{path} has weights at {location!r}, outside its own folder",
+                hint="save it again with its external data next to it",
                 code="unsafe_path",
             )
     return tuple(found)
@@ -172,7 +172,8 @@ def read_tensors(path: str | Path, tensors: Iterable[Tensor]) -> dict[str, Array
         for tensor in tensors:
             if tensor.data is None or tensor.dtype not in np.sctypeDict:
                 raise InputError(
-                    f"cannot read the {tensor.dtype} weights of {tensor.name}", hint="only raw data of numpy's types"
+                    f"cannot read the {tensor.dtype} weights of {tensor.name}",
+                    hint="only raw data in numpy's types is supported",
                 )
             begin, end = tensor.data
             array = np.frombuffer(data[begin:end], dtype=np.dtype(tensor.dtype).newbyteorder("<"))

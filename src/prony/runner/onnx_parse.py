@@ -54,7 +54,7 @@ def message_fields(data: Bytes, at: int, end: int) -> Iterator[Field]:
         else:
             raise DamagedError(f"a field has the unknown wire type {kind}")
         if length > end - at:
-            raise DamagedError("a field is longer than what holds it")
+            raise DamagedError("a field is longer than its message")
         yield number, at, at + length
         at += length
 
@@ -66,7 +66,7 @@ def _as_signed(value: int) -> int:
 
 def read_number(field: Field) -> int:
     if field[2] != -1:
-        raise DamagedError(f"field {field[0]} is no number")
+        raise DamagedError(f"field {field[0]} is not a number")
     return _as_signed(field[1])
 
 
@@ -190,7 +190,7 @@ def parse_model(data: Bytes) -> Model:
         elif item[0] == 14:
             model.metadata.update([_pair(data, item)])
     if not has_graph:
-        raise DamagedError("there is no graph in it")
+        raise DamagedError("it has no graph")
     model.producer = " ".join(filter(None, producer))
     # A file of one special domain alone (trees, for one) has no default operators; then that domain's version tells.
     model.opset = versions.get("", max(versions.values(), default=0))
@@ -296,7 +296,7 @@ def _tensor(data: Bytes, item: Field) -> Tensor:
     raw = span(last[9]) if 9 in last else None
     # Six-bit types come in groups of four, of which the last may be padded.
     if raw is not None and raw[1] - raw[0] != size and _BITS[dtype] != 6:
-        raise DamagedError(f"tensor {name!r} holds {raw[1] - raw[0]} bytes where its shape asks for {size}")
+        raise DamagedError(f"tensor {name!r} has {raw[1] - raw[0]} bytes, but its shape needs {size}")
     integers = _short_list(data, raw, listed, math.prod(dims)) if dtype == "int64" and len(dims) < 2 else ()
     return Tensor(name, dtype, tuple(dims), size, data=raw, integers=integers)
 
@@ -370,7 +370,7 @@ def _single_text(data: Bytes, part: Field) -> str:
 def _single_float(data: Bytes, part: Field) -> float:
     found = floats(data, part)
     if len(found) != 1:
-        raise DamagedError("a float attribute holds no single number")
+        raise DamagedError("a float attribute is not a single number")
     return found[0]
 
 

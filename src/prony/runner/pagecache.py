@@ -60,7 +60,7 @@ def arrange(files: Collection[Path], wanted: str) -> None:
     if wanted == "cold" and (left := resident_share(files) or 0.0) > _COLD_MOST:
         raise CapacityError(
             f"{left:.0%} of the model stays in the page cache",
-            hint="is it on a file system in memory, or does another process use it? use measure.page_cache: as-is",
+            hint="it may be on a file system in memory, or in use by another process; use measure.page_cache: as-is",
             code="page_cache",
         )
 

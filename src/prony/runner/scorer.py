@@ -81,7 +81,7 @@ def run_scorer(order: ScorerOrder, answers: Sequence[WholeAnswer]) -> list[dict[
         status = _run(order, given, printed, said)
         if status != 0:
             words = said.read_bytes()[-_TAIL:].decode(errors="replace").strip()
-            raise _failure(f"it ended with {status}; it said last: {words or 'nothing'}")
+            raise _failure(f"it ended with {status}; its last output: {words or 'none'}")
         return _read_lines(printed.read_text(encoding="utf-8", errors="replace"), answers)
 
 
@@ -123,11 +123,11 @@ def _wait(order: ScorerOrder, process: subprocess.Popen[bytes], printed: Path) -
     deadline = time.monotonic() + order.limit_s
     while process.poll() is None:
         if time.monotonic() > deadline:
-            raise _failure(f"it still ran after {order.limit_s:g} s and was killed", "raise prompts.scorer_limit")
+            raise _failure(f"it timed out after {order.limit_s:g} s", "raise prompts.scorer_limit")
         if printed.stat().st_size > _MOST_BYTES:
             raise _failure(f"it printed more than {_MOST_BYTES // 2**20} MiB and was killed")
         if order.memory_bytes is not None and _memory_bytes(process.pid) > order.memory_bytes:
-            raise _failure("it took more memory than it may and was killed", "raise limits.memory")
+            raise _failure("it exceeded its memory limit and was killed", "raise limits.memory")
         time.sleep(_PAUSE_S)
 
 
@@ -149,7 +149,9 @@ def _rss_bytes(process: psutil.Process) -> int:
 def _read_lines(text: str, answers: Sequence[WholeAnswer]) -> list[dict[str, float]]:
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) != len(answers):
-        raise _failure(f"it printed {len(lines)} lines for {len(answers)} answers", "one line of JSON for each")
+        raise _failure(
+            f"it printed {len(lines)} lines for {len(answers)} answers", "print one line of JSON for each answer"
+        )
     return [
         _read_line(line, number, one.item) for number, (line, one) in enumerate(zip(lines, answers, strict=True), 1)
     ]
@@ -159,13 +161,13 @@ def _read_line(line: str, number: int, item: str) -> dict[str, float]:
     try:
         value = json.loads(line)
     except ValueError as exc:
-        raise _failure(f"its line {number} is no JSON: {line[:80]}") from exc
+        raise _failure(f"its line {number} is not JSON: {line[:80]}") from exc
     told: Mapping[str, Any] = value if isinstance(value, dict) else {_PLAIN: value}
     if "id" in told and told["id"] != item:
-        raise _failure(f"its line {number} is of {told['id']!r}, and answer {number} is of {item!r}")
+        raise _failure(f"its line {number} has the id {told['id']!r}, but answer {number} has {item!r}")
     found = {name: float(score) for name, score in told.items() if name != "id" and _is_number(score)}
     if not found or len(found) < len(told) - ("id" in told):
-        raise _failure(f"its line {number} holds something that is no finite number: {line[:80]}")
+        raise _failure(f"its line {number} contains something that is not a finite number: {line[:80]}")
     return found
 
 
@@ -173,5 +175,5 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _failure(message: str, hint: str = "docs/quality.md says what a scorer gets and prints") -> SutError:
-    return SutError(f"the scorer gave no scores: {message}", hint=hint, code="scorer_failed")
+def _failure(message: str, hint: str = "see docs/quality.md for the input and output of a scorer") -> SutError:
+    return SutError(f"the scorer failed: {message}", hint=hint, code="scorer_failed")

@@ -14,7 +14,7 @@ def main(path: str, name: str) -> int:
     out, sys.stdout = sys.stdout, sys.stderr
     spec = importlib.util.spec_from_file_location("scorer", path)
     if spec is None or spec.loader is None:
-        sys.stderr.write(f"{path} is no Python file\n")
+        sys.stderr.write(f"{path} is not a Python file\n")
         return 1
     module = importlib.util.module_from_spec(spec)
     sys.path[0] = path.rpartition("/")[0] or "."

@@ -35,7 +35,7 @@ def files_of(folder: Path) -> list[Path]:
         return [folder]
     if not folder.is_dir():
         raise InputError(
-            f"there is no folder or file {folder}", hint="workload.directory names the folder of the script's files",
+            f"folder or file not found: {folder}", hint="set workload.directory to the folder of the script's files",
             code="no_directory",
         )  # fmt: skip
     found, size = [], 0
@@ -44,8 +44,9 @@ def files_of(folder: Path) -> list[Path]:
         size += path.stat().st_size
         if len(found) > MOST_FILES or size > MOST_BYTES:
             raise InputError(
-                f"{folder} holds more than {MOST_FILES} files or {MOST_BYTES // 2**20} MiB, and every run has a copy",
-                hint="name a folder with the scripts alone; data belong into workload.sources",
+                f"{folder} has more than {MOST_FILES} files or {MOST_BYTES // 2**20} MiB: "
+                "too much for a copy in each run",
+                hint="use a folder with only the scripts; put data into workload.sources",
                 code="large_directory",
             )
     return sorted(found)
@@ -57,8 +58,8 @@ def _check_links(folder: Path) -> None:
     for path in _entries(folder):
         if path.is_symlink() and not _target(path).is_relative_to(root):
             raise InputError(
-                f"{path} is a link that leads out of {folder}",
-                hint="copy what it points to into the folder, remove the link, or name data in workload.sources",
+                f"{path} is a link to a place outside {folder}",
+                hint="copy its target into the folder, remove the link, or put data into workload.sources",
                 code="link_outside",
             )
 
@@ -121,7 +122,7 @@ def offer(place: Path) -> Path:
     return place
 
 
-_HINT = "make it with `tar -cf scripts.tar -C folder .`"
+_HINT = "create it with `tar -cf scripts.tar -C folder .`"
 _DEEPEST = 64
 
 
@@ -133,7 +134,7 @@ def unpack_archive(archive: Path, to: Path) -> Path:
             to.mkdir(parents=True)
             tar.extractall(to, members=members, filter="data")
     except tarfile.FilterError as exc:
-        raise InputError(f"{archive} holds what leads out of its folder: {exc}", code="bad_archive") from exc
+        raise InputError(f"{archive} has entries outside its folder: {exc}", code="bad_archive") from exc
     except (tarfile.TarError, OSError, EOFError) as exc:
         raise InputError(
             f"{archive} cannot be unpacked: {exc}",
@@ -153,7 +154,7 @@ def check_archive(archive: Path) -> None:
             for member in _small(tar, archive):
                 _check_member(member)
     except tarfile.FilterError as exc:
-        raise InputError(f"the archive holds what leads out of its folder: {exc}", code="bad_archive") from exc
+        raise InputError(f"the archive has entries outside its folder: {exc}", code="bad_archive") from exc
     except (tarfile.TarError, OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as exc:
         raise InputError(f"the archive cannot be read: {exc}", hint=_HINT, code="bad_archive") from exc
 
@@ -164,7 +165,7 @@ def _check_member(member: tarfile.TarInfo) -> None:
     parts = member.name.split("/")
     if len(parts) > _DEEPEST or not all(map(_is_name, parts)):
         raise InputError(
-            f"the archive holds {member.name[:200]!r}, which is no name for a script's file",
+            f"the archive has {member.name[:200]!r}, which is not a valid file name",
             hint=_HINT,
             code="bad_archive",
         )
@@ -181,8 +182,9 @@ def _small(tar: tarfile.TarFile, archive: Path) -> list[tarfile.TarInfo]:
         size += member.size
         if len(members) > MOST_FILES or size > MOST_BYTES:
             raise InputError(
-                f"{archive} holds more than {MOST_FILES} files or {MOST_BYTES // 2**20} MiB, and every run has a copy",
-                hint="leave out what is no script; data belong into workload.sources",
+                f"{archive} has more than {MOST_FILES} files or {MOST_BYTES // 2**20} MiB: "
+                "too much for a copy in each run",
+                hint="keep only the scripts; put data into workload.sources",
                 code="large_directory",
             )
     return members
@@ -218,8 +220,8 @@ def find_scripts(directory: str, cache: Path) -> Path:
     path = cache / "scripts" / found[1]
     if not path.is_dir():
         raise NotFoundError(
-            f"the scripts {directory} are not here",
-            hint="an agent fetches them from its server; here, name the folder itself",
+            f"the scripts {directory} are not on this machine",
+            hint="only an agent can fetch them, from its server; to run them here, write the path of the folder",
             code="no_scripts",
         )
     return path
@@ -232,7 +234,7 @@ def unpack_scripts(tar: Path, sha256: str, cache: Path) -> Path:
         return place
     with tar.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-            raise InputError(f"the scripts that arrived are not sha256:{sha256}", code="damaged")
+            raise InputError(f"the scripts arrived damaged: their checksum is not sha256:{sha256}", code="damaged")
     fresh = tar.with_name(f"{tar.name}.unpacked")
     unpack_archive(tar, fresh)
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -94,7 +94,7 @@ def why_made_again(repetition: Repetition) -> str:
     if repetition.failure is not None:
         return f"{repetition.state}: {repetition.failure.message}"
     if repetition.refused:
-        return f"refused: {repetition.refused[0].name} {repetition.refused[0].reason}"
+        return f"ignored: {repetition.refused[0].name} {repetition.refused[0].reason}"
     causes = repetition.client.causes if repetition.client is not None else {}
     if bad := ", ".join(f"{count:,} {name}" for name, count in causes.items() if name != "ok"):
         return f"some failed: {bad}"

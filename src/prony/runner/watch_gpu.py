@@ -117,21 +117,21 @@ class GpuWatch:
         held_up = max((one["gpu_held_up"] for one in done.get("canary", {}).values()), default=0.0)
         if not told and held_up > _HELD_UP:
             found.append(
-                f"foreign_gpu: something else used the same GPU, and the driver does not show what: fixed work on it "
+                f"foreign_gpu: another program used the same GPU, but the driver does not show which: fixed work on it "
                 f"waited for {held_up:.0%} of its time"
             )
         for cause, share in self._held_back().items():
             if cause in _FAULTS and share > _HELD_SHARE:
-                found.append(f"gpu_{cause}: {_FAULTS[cause]} held the GPU's clock down for {share:.1%} of the time")
+                found.append(f"gpu_{cause}: {_FAULTS[cause]} lowered the GPU's clock for {share:.1%} of the time")
         return (*found, *self._troubles())
 
     def _troubles(self) -> Iterator[str]:
         """Return what went wrong in the card's memory or with its link to the host."""
         if errors := self._errors().get("ecc_uncorrected"):
-            yield f"gpu_ecc: {errors} errors of the GPU's memory could not be corrected"
+            yield f"gpu_ecc: {errors} memory errors of the GPU could not be corrected"
         before, after = (side.get("link_width") for side in self._health)
         if before is not None and after is not None and before != after:
-            yield f"gpu_link: the GPU's link to the host went from {before:.0f} to {after:.0f} lanes"
+            yield f"gpu_link: the GPU's link to the host changed from {before:.0f} to {after:.0f} lanes"
 
     def _errors(self) -> dict[str, int]:
         before, after = self._health
@@ -198,15 +198,15 @@ class GpuWatch:
     def _energy(self, done: Message) -> dict[str, Any]:
         phase = done.get("phases", {}).get("sustained")
         if not self.card:
-            return {"energy_note": "the driver does not show the card that the engine used"}
+            return {"energy_note": "the driver does not show which GPU the engine used"}
         if phase is None:
-            return {"energy_note": "it did not work back to back"}
+            return {"energy_note": "the GPU was not busy all the time"}
         inside = [step for step in self._steps if phase["begin_ns"] < step[0] <= phase["end_ns"]]
         if not self._steps:
-            return {"energy_note": "this card shows no energy counter; a part of a card (MIG) never does"}
+            return {"energy_note": "this GPU has no energy counter; a part of a GPU (MIG) never has one"}
         window_s = (inside[-1][0] - inside[0][0]) / 1e9 if inside else 0.0
         if window_s < LEAST_ENERGY_S:
-            told = f"its counter was read over {window_s:.1f} s, and {LEAST_ENERGY_S:g} s are needed"
+            told = f"its counter was read over {window_s:.1f} s, but at least {LEAST_ENERGY_S:g} s are needed"
             return {"energy_note": f"{told}: raise measure.energy_window"}
         return {"energy_j": (inside[-1][1] - inside[0][1]) / 1e6, "energy_window_s": window_s}
 

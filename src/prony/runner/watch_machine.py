@@ -24,10 +24,10 @@ from prony.load.endpoint import is_local
 from prony.model.result import MachineUse, Noise
 from prony.ports.driver import Endpoint
 
-ELSEWHERE = "the machine of the service was not watched, because it is not this one"
-_HIDDEN = "the service at the endpoint belongs to another user, so what it uses cannot be told from what others use"
-_FORWARDED = "{name} passes the endpoint on, so what the service uses cannot be told from what others use"
-_NOBODY = "nobody is seen to listen at the endpoint, so what the service uses cannot be told from what others use"
+ELSEWHERE = "the service runs on another machine, which was not monitored"
+_HIDDEN = "the service belongs to another user, so its use cannot be separated from that of other programs"
+_FORWARDED = "{name} forwards the endpoint, so the service's use cannot be separated from that of other programs"
+_NOBODY = "no process was found at the endpoint, so the service's use cannot be separated from that of other programs"
 # Programs that only pass bytes on to a container: the service runs somewhere else.
 _FORWARDERS = frozenset(("docker-proxy", "rootlessport", "slirp4netns", "pasta", "pasta.avx2", "gvproxy"))
 _LOOK_AGAIN_S = 1.0

@@ -170,8 +170,8 @@ def test_job_after_job_is_run_and_its_result_handed_in(
 def test_every_line_about_a_job_has_its_ids(life: Life, server: SmallServer, lease: MakeLease) -> None:
     server.leases = [lease(1)]
     life(results(server, 1))
-    about = [line for line in life.lines if line["event"] in ("job begins", "job ended", "result sent")]
-    assert [line["event"] for line in about] == ["job begins", "job ended", "result sent"]
+    about = [line for line in life.lines if line["event"] in ("job started", "job ended", "result uploaded")]
+    assert [line["event"] for line in about] == ["job started", "job ended", "result uploaded"]
     assert {(line["job_id"], line["experiment_id"], line["attempt"]) for line in about} == {("e1-001", "e1", 1)}
 
 
@@ -185,7 +185,7 @@ def test_a_call_that_is_lost_loses_no_job_and_doubles_none(
     life(results(server, 1))
     assert states(server) == {"lease-1": ResultState.COMPLETE}
     assert server.returned == {}
-    assert sum(line["event"] == "job begins" for line in life.lines) == 1
+    assert sum(line["event"] == "job started" for line in life.lines) == 1
     assert len({(one.id, one.incarnation) for one in server.enrolments}) == 1
 
 
@@ -416,7 +416,7 @@ def test_an_agent_that_its_server_forgot_introduces_itself_again(
 
 def test_two_processes_that_say_they_are_one_agent_do_not_fight_for_ever(life: Life, server: SmallServer) -> None:
     server.faults["POST leases"] = [409] * 100
-    with pytest.raises(ConflictError, match="another process speaks as agent"):
+    with pytest.raises(ConflictError, match="another process uses the identity of agent"):
         life(results(server, 1))
     assert len(server.enrolments) <= module._MOST_RIVALS + 1
 

@@ -59,7 +59,7 @@ def test_a_process_that_is_killed_lets_go_of_its_slot(home: Home) -> None:
 def test_a_name_chooses_a_slot_and_is_refused_while_it_runs(home: Home) -> None:
     with hold_slot(home, name="rack-7") as slot:
         assert slot.path == home.root / "agents" / "rack-7"
-        with pytest.raises(ConflictError, match="rack-7 is running already"), hold_slot(home, name="rack-7"):
+        with pytest.raises(ConflictError, match="rack-7 already runs"), hold_slot(home, name="rack-7"):
             pass
 
 
@@ -118,14 +118,14 @@ def test_people_see_the_devices_name(tmp_path: Path) -> None:
 
 def test_an_owner_is_told_what_is_wrong_with_the_options(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, told in (
-        (["--label", "room"], "'room' is no label"),
-        (["--label", "room=the cellar"], "cannot be a label"),
+        (["--label", "room"], "'room' is not a label"),
+        (["--label", "room=the cellar"], "is not a valid label"),
         (["--drain-timeout", "soon"], "--drain-timeout"),
         (["--model-max-bytes", "huge"], "--model-max-bytes"),
         (["--metrics-port", "70000"], "70000 is not a port"),
         (["--server", "ftp://x"], "no address of a server"),
         (["--token-file", "/nowhere/token"], "cannot read the token"),
-        (["--name", "../x"], "cannot be an agent's name"),
+        (["--name", "../x"], "is not a valid agent name"),
     ):
         assert main(["agent", "start", *arguments]) == 2
         assert told in capsys.readouterr().err

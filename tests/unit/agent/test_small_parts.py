@@ -136,11 +136,11 @@ def test_a_port_that_is_taken_is_told(metrics: AgentMetrics) -> None:
 
 def test_every_line_carries_the_ids_that_it_was_given(log: AgentLog, said: io.StringIO) -> None:
     about = log.bound(job_id="e1-001", experiment_id="e1")
-    about.info("job begins", title="small")
-    about.warning("result not sent yet", reason="two\nlines", hint="")
+    about.info("job started", title="small")
+    about.warning("result not uploaded yet", reason="two\nlines", hint="")
     first, second = lines_of(said.getvalue())
     assert (first["event"], first["level"], first["job_id"], first["experiment_id"]) == (
-        "job begins", "info", "e1-001", "e1",
+        "job started", "info", "e1-001", "e1",
     )  # fmt: skip
     assert second["reason"] == "two\nlines"
     assert "hint" not in second
@@ -150,9 +150,9 @@ def test_a_line_for_people_is_one_line() -> None:
     out = io.StringIO()
     log = AgentLog(out=out)
     log.debug("not shown")
-    log.info("job\nbegins", title="two words", took=1.23456, state="ok")
+    log.info("job\nstarted", title="two words", took=1.23456, state="ok")
     [line] = out.getvalue().splitlines()
-    assert line.endswith('info    job begins  title="two words" took=1.235 state=ok')
+    assert line.endswith('info    job started  title="two words" took=1.235 state=ok')
 
 
 def test_a_log_that_nobody_reads_any_more_stops_nothing() -> None:

@@ -128,16 +128,16 @@ def test_a_disk_whose_page_cache_was_not_bypassed_is_suspect() -> None:
 
 
 def test_arrays_that_fit_a_cache_are_suspect() -> None:
-    details = {"array": "1 MB, and the last cache 35 MB: too small, the cache helps"}
+    details = {"array": "1 MB, with a last-level cache of 35 MB: too small, the cache helps"}
     _, found = measured(job_of("cpu-memory"), {"copy_gb_s": [50]}, "host memory", **details)
     assert codes(found) == {"small_arrays": Grade.SUSPECT}
 
 
 def test_a_format_that_does_not_run_is_named_with_its_reason() -> None:
-    details = {"fp8 left out": "does not run here: no such kernel"}
+    details = {"fp8 left out": "does not run on this machine: no such kernel"}
     _, found = measured(job_of("gpu-gemm"), {"gemm_bf16_tflops/64x64x64": [100]}, H200, **details)
     assert codes(found) == {"left_out": Grade.VALID}
-    assert found.verdict.reasons[0].text == "fp8 was left out: it does not run here: no such kernel."
+    assert found.verdict.reasons[0].text == "fp8 was skipped: it does not run on this machine: no such kernel."
 
 
 def test_a_report_tells_each_reading_with_its_peak_and_where_that_comes_from() -> None:

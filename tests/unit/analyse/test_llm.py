@@ -115,7 +115,7 @@ def test_a_card_that_nobody_knows_has_no_share() -> None:
 
 def test_power_on_a_card_is_its_own_over_the_measured_phase_of_two_seconds_at_least() -> None:
     joules = {"gpu0": 500.0, "gpu1": 400.0}
-    gpu = GpuFacts(card="gpu1", energy_note="it did not work back to back")
+    gpu = GpuFacts(card="gpu1", energy_note="the GPU was not busy all the time")
     found = {}
     for seconds in (1, 4):
         measured = {"measure": phase(begin_ns=0, end_ns=seconds * 10**9)}
@@ -193,7 +193,7 @@ def test_a_reading_of_the_same_part_of_the_machine_bounds_before_a_published_pea
     of_others = known.model_copy(update={"hardware_id": "another"})
     (plot,) = [one for one in REPORT.plots(entries, (of_others,)) if one.title == "Decode over batch"]
     assert [line.role for line in plot.lines] == ["line"]
-    assert "No bound" in plot.notes[0]
+    assert "No hardware limit" in plot.notes[0]
 
 
 def test_quality_is_drawn_against_speed_and_the_front_has_what_nothing_else_beats() -> None:

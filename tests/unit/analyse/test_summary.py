@@ -305,8 +305,8 @@ def test_a_narrow_link_and_corrected_errors_of_a_card_are_notes() -> None:
     gpu = GpuFacts(card="gpu0", link_width=8, link_width_max=16, errors={"ecc_corrected": 2}, energy_note="none")
     known = [repetition(i, phases={"measure": phase()}, gpu=gpu) for i in runs]
     reasons = {one.code: one for one in summarise(job(unit="cuda"), result(known), samples(runs)).verdict.reasons}
-    assert "8 lanes of 16" in reasons["narrow_link"].text
-    assert reasons["ecc_corrected"].text.startswith("10 errors")
+    assert "8 of 16 lanes" in reasons["narrow_link"].text
+    assert reasons["ecc_corrected"].text.startswith("10 memory errors")
     assert {reasons[code].grade for code in ("narrow_link", "ecc_corrected")} == {Grade.VALID}
 
 
@@ -376,7 +376,7 @@ def test_samples_of_zero_length_do_not_break_anything() -> None:
 
 
 def test_a_job_is_not_summarised_with_the_result_of_another() -> None:
-    with pytest.raises(InputError, match="do not belong together"):
+    with pytest.raises(InputError, match="the result is of job"):
         summarise(job(), result([], job_id="other"), samples({}))
 
 

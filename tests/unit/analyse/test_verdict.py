@@ -149,13 +149,13 @@ def test_the_reference_itself_is_not_compared_with_itself() -> None:
 
 def test_a_check_that_was_switched_off_is_noted() -> None:
     found = verdict(job(check=False), result(CLEAN, check=None))
-    assert reason(found, "not_compared").text == "The recipe switched the check of the outputs off."
+    assert reason(found, "not_compared").text == "The recipe turned off the check of the outputs."
 
 
 def test_a_precision_that_the_engine_chose_itself_is_always_visible() -> None:
     found = verdict(document=result(CLEAN, effective=effective("bf16")))
     assert found.grade is Grade.VALID
-    assert reason(found, "precision").text == "The file holds fp32 weights; openvino chose to compute in bf16."
+    assert reason(found, "precision").text == "The file has fp32 weights, but openvino chose to compute in bf16."
 
 
 def test_a_precision_that_was_asked_for_and_not_used_is_suspect() -> None:

@@ -200,18 +200,18 @@ def test_a_run_that_made_room_may_come_back_to_its_node(store: Store, tmp_path: 
 
 
 def test_a_run_that_vanished_is_tried_again_and_then_given_up(store: Store, tmp_path: Path) -> None:
-    lost = {"phase": PlacePhase.LOST, "reason": "its folder is not there"}
+    lost = {"phase": PlacePhase.LOST, "reason": "its folder is missing"}
     there, notes = FakeTarget([lost], [lost], [lost]), Notes()
     experiment, jobs = (runs := runs_at(store, there)).plan(recipe(), base=tmp_path)
     runs.follow(experiment.id, notes)
     assert len(there.payloads) == 3
     assert store.experiment(experiment.id).state is ExperimentState.FAILED
-    assert [(event.job_id, event.message) for event in notes.events] == [(jobs[0].id, "its folder is not there")]
+    assert [(event.job_id, event.message) for event in notes.events] == [(jobs[0].id, "its folder is missing")]
 
 
 def test_a_refused_submission_fails_the_experiment_and_a_lost_line_does_not(store: Store, tmp_path: Path) -> None:
     there = FakeTarget([DONE])
-    there.refusal = CapacityError("no place for it")
+    there.refusal = CapacityError("no room for it")
     refused, _ = runs_at(store, there).plan(recipe(), base=tmp_path)
     with pytest.raises(CapacityError):
         runs_at(store, there).follow(refused.id, Notes())
@@ -301,8 +301,8 @@ def test_targets_are_added_beside_what_a_person_wrote_and_removed_alone(tmp_path
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kind": "slurm", "native": ("--uid=0",)}, "not an option that a target may add"),
-        ({"kind": "slurm", "native": ("--wrap=rm",)}, "not an option that a target may add"),
+        ({"kind": "slurm", "native": ("--uid=0",)}, "must not set the option"),
+        ({"kind": "slurm", "native": ("--wrap=rm",)}, "must not set the option"),
         ({"kind": "slurm", "partition": "a b"}, "partition"),
         ({"kind": "ssh"}, "ssh"),
         ({"kind": "ssh", "ssh": "a", "lokc": "x"}, "lokc"),
@@ -347,7 +347,7 @@ def test_a_host_of_ssh_needs_no_entry_and_an_unknown_name_is_told(tmp_path: Path
     target = find_target(home, "ssh:me@box.example")
     assert (target.name, target.kind, target.options["ssh"]) == ("ssh-me-box-example", "ssh", "me@box.example")
     trick = find_target(home, "ssh:-oProxyCommand=x")
-    with pytest.raises(InputError, match="is no host of ssh"):
+    with pytest.raises(InputError, match="is not a host for ssh"):
         open_executor(trick, home)
     with pytest.raises(NotFoundError, match="no target is called 'box'"):
         find_target(home, "box")

@@ -107,7 +107,7 @@ def test_a_model_that_cannot_be_read_is_refused_with_a_hint(tmp_path: Path) -> N
     (tmp_path / "folder" / "inner.onnx").touch()
     (tmp_path / "script.pt").write_text("x")
     cases = {
-        "gone.onnx": "no model at",
+        "gone.onnx": "model not found:",
         "empty.pt2": "is empty",
         "notes.yaml": "no engine reads .yaml",
         "folder": "is a folder",

@@ -20,13 +20,13 @@ def test_a_card_stands_with_the_layers_that_tell_each_fact(capsys: pytest.Captur
     torch = {"name": "NVIDIA H200", "uuid": UUID, "memory_mib": 70000, "l2_mib": 60}
     answers = [
         LayerAnswer(layer="nvml", state="asked", cards=(nvml,)),
-        LayerAnswer(layer="nvidia-smi", state="absent", note="there is no nvidia-smi on the path"),
+        LayerAnswer(layer="nvidia-smi", state="absent", note="nvidia-smi not found on PATH"),
         LayerAnswer(layer="torch", state="asked", cards=(torch,), about={"runtime": "13.0"}),
     ]
     show_detection(add_trials(join_layers(answers), "torch", {UUID: TRIALS, "cpu": TRIALS[:1]}))
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "- nvml: 1 card" in lines
-    assert "- nvidia-smi: absent: there is no nvidia-smi on the path" in lines
+    assert "- nvidia-smi: absent: nvidia-smi not found on PATH" in lines
     assert "NVIDIA H200 (reported by nvml, torch)" in lines
     assert "unit cuda:GPU-9292ab31" in lines
     assert "memory mib 143771 nvml, torch" in lines

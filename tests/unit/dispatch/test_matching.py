@@ -181,14 +181,14 @@ def test_one_of_several_container_engines_is_enough() -> None:
 def test_the_reason_is_the_agents_own() -> None:
     reports = (
         AbilityReport(
-            kind="service", name="qdrant", state="missing", reason="no qdrant on PATH; to get one: unpack it"
+            kind="service", name="qdrant", state="missing", reason="qdrant not found on PATH; to get it: unpack it"
         ),
         AbilityReport(kind="container", name="podman", state="missing", reason="podman is not on PATH"),
         AbilityReport(kind="container", name="docker", state="broken", reason="docker does not work: no daemon"),
     )
     offered = Capabilities(facts=ABLE, abilities=reports)
     assert list(map(str, lacks(service(service="qdrant"), offered.facts, offered.reason_for))) == [
-        "service qdrant (has redis, nginx): no qdrant on PATH; to get one: unpack it"
+        "service qdrant (has redis, nginx): qdrant not found on PATH; to get it: unpack it"
     ]
     assert lacks(script(image="a:1"), offered.facts, offered.reason_for)[0].reason == "docker does not work: no daemon"
 

@@ -168,7 +168,7 @@ def test_what_differs_beyond_its_tolerance_is_a_disagreement() -> None:
     slim: GpuFields = {"name": "A", "uuid": "1", "memory_mib": 70000, "multiprocessors": 66}
     told = only(answer("nvml", nvml), answer("torch", slim, about={"runtime": "13.0"})).disagreements
     assert told == (
-        "multiprocessors: nvml says 132, torch says 66; a part of a card (MIG), or a limit of MPS, looks like this",
+        "multiprocessors: nvml says 132, torch says 66; a part of a GPU (MIG) or a limit of MPS can cause this",
         "memory_mib: nvml says 143771, torch says 70000",
     )
 
@@ -178,8 +178,8 @@ def test_what_differs_beyond_its_tolerance_is_a_disagreement() -> None:
     [
         (answer("torch", about={"runtime": ""}), "prony engines add torch"),
         (answer("torch", about={"runtime": "13.0", "visible_devices": ""}), "CUDA_VISIBLE_DEVICES is ''"),
-        (answer("torch", about={"runtime": "13.1"}), "the driver is for CUDA 13.0, and the build for 13.1"),
-        (answer("torch", about={"runtime": "12.8"}), "not known"),
+        (answer("torch", about={"runtime": "13.1"}), "the driver is for CUDA 13.0, but the build is for CUDA 13.1"),
+        (answer("torch", about={"runtime": "12.8"}), "unknown"),
         (LayerAnswer(layer="torch", state="absent", note="torch is not installed"), "torch is not installed"),
     ],
 )

@@ -89,7 +89,7 @@ def moment(**changes: Any) -> MachineMoment:
     told: dict[str, Any] = {
         "taken_at": AT, "window_s": 1.0, "cpu_percent": 62.4, "core_percents": {0: 100.0, 1: 25.0},
         "load_average": (1.5, 1.0, 0.5), "memory_used_mib": 2048, "memory_total_mib": 8192, "swap_used_mib": 0,
-        "swap_total_mib": 0, "pressure_percents": {"cpu": 3.0}, "cards_note": "no GPU: there is no NVML here",
+        "swap_total_mib": 0, "pressure_percents": {"cpu": 3.0}, "cards_note": "no GPU: NVML not found",
         "processes": (ProcessMoment(pid=7, name="spin", cpu_percent=99.6, memory_mib=12.2),),
     }  # fmt: skip
     return MachineMoment(**(told | changes))
@@ -100,7 +100,7 @@ def test_a_machine_without_a_gpu_says_so() -> None:
     assert "12:00:00   CPU 62 % of 2 cores   load 1.50 1.00 0.50" in text
     assert "0 ██████████ 100 %    1 ██░░░░░░░░  25 %" in text
     assert "memory 2.0 of 8.0 GiB" in text
-    assert "no GPU: there is no NVML here" in text
+    assert "no GPU: NVML not found" in text
     assert max(map(len, text.splitlines())) <= 80
 
 

@@ -78,7 +78,7 @@ def test_differences_of_the_other_counters_are_told_in_their_units() -> None:
 def test_a_system_that_tells_nothing_gives_nothing_and_convicts_nobody() -> None:
     mute = HostCounters(0, {}, {}, None, None, None, None, 0.0)
     noise = noise_between(mute, replace(mute, at_ns=10**9), own_cpu_s=0.0)
-    assert noise == Noise(window_s=1.0, unwatched="this system does not tell what other processes use")
+    assert noise == Noise(window_s=1.0, unwatched="this system does not report what other processes use")
     assert contamination(noise) == ()
 
 

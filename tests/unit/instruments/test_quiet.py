@@ -16,7 +16,7 @@ QUIET = Noise(foreign_cpu=0.01, busiest={"make": 0.01}, window_s=1.0, cpu_resolu
 def test_who_uses_the_cpu_is_named_with_shares() -> None:
     assert describe_others(BUSY) == "other programs use 46% of the CPU (make 24%, cc1 20%)"
     assert describe_others(QUIET) == ""
-    assert "the hypervisor took 30.0% of the CPU away" in describe_others(Noise(foreign_cpu=0.0, steal=0.3))
+    assert "the hypervisor took 30.0% of the CPU (limit: 1%)" in describe_others(Noise(foreign_cpu=0.0, steal=0.3))
 
 
 @pytest.mark.parametrize(

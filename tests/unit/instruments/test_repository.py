@@ -35,7 +35,7 @@ def test_a_repository_that_git_refuses_is_told(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     found = read_git(tmp_path, SYSTEM)
     assert found.git is None
-    assert f"git cannot be read at {tmp_path}" in found.trouble
+    assert f"could not read git at {tmp_path}" in found.trouble
 
 
 def test_a_repository_without_a_commit_has_none(tmp_path: Path) -> None:

@@ -615,7 +615,7 @@ def test_sigterm_ends_one_client_in_good_order(tmp_path: Path) -> None:
 def test_a_client_process_that_dies_voids_the_load_and_leaves_no_other_behind(tmp_path: Path) -> None:
     _, problem = signalled(tmp_path, signal.SIGKILL)
     assert isinstance(problem, MeasurementError)
-    assert "ended before its load did (exit code -9)" in problem.message
+    assert "ended too early (exit code -9)" in problem.message
     # Nothing that was recorded is lost, of the others or of the one that died.
     assert isinstance(problem, LostClientError)
     assert set(column(problem.rest, "client")) == {0, 1}
@@ -661,7 +661,7 @@ def test_a_load_without_requests_is_refused(tmp_path: Path) -> None:
 
 def test_a_turn_that_stands_before_the_one_it_follows_is_refused(tmp_path: Path) -> None:
     wrong = Prepared([Request(b"a", after=1), Request(b"b")], WIRE)
-    with pytest.raises(InputError, match="request 0 follows request 1"):
+    with pytest.raises(InputError, match="request 0 must come after request 1"):
         load_on(Server(Endpoint(host="127.0.0.1", port=1)), tmp_path, wrong)
 
 
@@ -689,7 +689,7 @@ def test_more_connections_than_ports_are_refused_beforehand(tmp_path: Path) -> N
     (tmp_path / "range").write_text("1000\t1099\n")
     check_lines(100, Endpoint(host="h", port=1), tmp_path / "range")
     check_lines(101, Endpoint(path="/s"), tmp_path / "range")
-    with pytest.raises(InputError, match="100 ports"):
+    with pytest.raises(InputError, match="100 local ports"):
         check_lines(101, Endpoint(host="h", port=1), tmp_path / "range")
 
 

@@ -88,8 +88,8 @@ def test_too_short_or_too_few_is_invalid_with_the_reason() -> None:
     found = judged("single-stream", latencies(63), lasted_s=12.5)
     assert not found.valid
     assert found.reasons == (
-        "it lasted 12.5 s, and 600 s are the least",
-        "it had 63 queries, and 64 are the least",
+        "it lasted 12.5 s, but at least 600 s are needed",
+        "it had 63 queries, but at least 64 are needed",
     )
     assert found.result is None
     few = judged("single-stream", latencies(20), min_queries=10)
@@ -103,9 +103,9 @@ def test_a_shorter_test_may_be_valid_and_is_told_to_be_no_submission() -> None:
     found = judged("multi-stream", latencies(700), lasted_s=61, min_duration="1m", samples_per_query=4, percentile=0.95)
     assert found.valid
     assert found.notes == (
-        "no submission: the least time is 60 s, not 600 s",
-        "no submission: 4 samples a query, not 8",
-        "no submission: the least are 130 queries, not 662",
+        "no valid submission: the minimum duration is 60 s, not 600 s",
+        "no valid submission: 4 samples per query, not 8",
+        "no valid submission: the minimum is 130 queries, not 662",
         "judged at p95: the scenario's own is p99",
     )
 
@@ -162,7 +162,7 @@ def test_a_server_of_tokens_holds_both_limits_or_none() -> None:
 
 
 def test_a_server_without_a_limit_shows_nothing() -> None:
-    assert judged("server", latencies(1000)).reasons == ("the server scenario holds a limit at p99, and none is given",)
+    assert judged("server", latencies(1000)).reasons == ("the server scenario needs a limit at p99, but none is set",)
 
 
 def test_offline_quotes_samples_a_second() -> None:
@@ -172,10 +172,10 @@ def test_offline_quotes_samples_a_second() -> None:
     assert (found.unit, found.queries) == ("1/s", 1)
     assert found.notes == ("at most 1,024 of the samples were in flight at once",)
     short = judged("offline", latencies(100), lasted_s=700)
-    assert short.reasons == ("it had 100 samples, and 24,576 are the least",)
+    assert short.reasons == ("it had 100 samples, but at least 24,576 are needed",)
     small = judged("offline", latencies(100), lasted_s=700, samples_per_query=100)
     assert small.valid
-    assert small.notes == ("no submission: 100 samples, not 24,576 (or a whole data set)",)
+    assert small.notes == ("no valid submission: 100 samples, not 24,576 (or a whole data set)",)
     assert judged("offline", latencies(0), lasted_s=0).result is None
 
 

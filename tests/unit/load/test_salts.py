@@ -63,6 +63,6 @@ def test_turns_of_a_session_begin_alike_and_so_does_what_is_shared(tmp_path: Pat
 
 def test_a_driver_that_hides_the_words_is_told_what_to_write(tmp_path: Path) -> None:
     hidden = Request(b"aGVsbG8=", salts=salt_in(draw_words(SALT_WORDS, 4, "x"), SALT_WORDS))
-    with pytest.raises(InputError, match="do not stand in its request") as caught:
+    with pytest.raises(InputError, match="does not contain") as caught:
         write_places([hidden], tmp_path)
     assert "load.same_text" in caught.value.hint

@@ -74,14 +74,14 @@ def test_it_stops_at_the_end_and_says_that_it_did() -> None:
     found, asked = searched(LoadSearch(3, 20), lambda _: True)
     assert asked == [3, 6, 12, 20]
     assert (found.highest_held, found.lowest_not_held) == (20, None)
-    assert found.notes == ("20 held, and nothing higher was asked for",)
+    assert found.notes == ("20 met the SLO, and no higher load was tried",)
 
 
 def test_nothing_that_holds_is_not_found_with_the_evidence() -> None:
     found, asked = searched(LoadSearch(4, 64), lambda _: False)
     assert asked == [4]
     assert (found.highest_held, found.lowest_not_held) == (None, 4)
-    assert found.notes == ("no load was shown to hold the SLO",)
+    assert found.notes == ("no load met the SLO",)
 
 
 def test_what_is_open_is_probed_again_and_then_counts_as_not_held() -> None:
@@ -93,7 +93,7 @@ def test_what_is_open_is_probed_again_and_then_counts_as_not_held() -> None:
     assert search.next() is None
     found = search.current_result()
     assert (found.highest_held, found.lowest_not_held) == (1, 2)
-    assert found.notes == ("2 stayed open after 3 probes: it counts as not held",)
+    assert found.notes == ("2 was inconclusive after 3 probes: it counts as not met",)
 
 
 def test_a_second_probe_may_decide() -> None:
@@ -112,7 +112,7 @@ def test_a_higher_load_that_held_after_a_lower_one_failed_is_told() -> None:
     assert search.next() == 6
     found, _ = searched(search, lambda load: load <= 6)
     assert (found.highest_held, found.lowest_not_held) == (6, 7)
-    assert found.notes == ("32 held although 7, which is lower, did not: the limit is not sharp",)
+    assert found.notes == ("32 met the SLO although the lower load 7 did not: the limit is not sharp",)
 
 
 def test_a_load_that_both_held_and_did_not_counts_as_not_held() -> None:
@@ -122,11 +122,11 @@ def test_a_load_that_both_held_and_did_not_counts_as_not_held() -> None:
     found = search.current_result()
     assert search.next() is None
     assert (found.highest_held, found.lowest_not_held) == (1, 2)
-    assert found.notes == ("2 once held and once did not: it counts as not held",)
+    assert found.notes == ("2 once met the SLO and once did not: it counts as not met",)
 
 
 def test_a_search_goes_up() -> None:
-    with pytest.raises(InputError, match="goes up"):
+    with pytest.raises(InputError, match="must be positive"):
         LoadSearch(10, 5)
     assert LoadSearch(0.2, 5).next() == 1
 
@@ -169,7 +169,7 @@ def test_an_slo_is_read_as_shares() -> None:
         SloShare("e2e_ms", 0.99, 900),
     )
     for key in ("ttft_ms.mean", "ttft_ms.p0", "ttft_ms.p100"):
-        with pytest.raises(InputError, match="cannot hold"):
+        with pytest.raises(InputError, match="cannot use"):
             slo_as_shares({key: 1.0})
 
 
@@ -185,9 +185,9 @@ def test_each_probe_is_a_load_of_its_own() -> None:
     probe = probe_load(rates, 12.5)
     assert probe.slo == rates.slo
     assert plan(probe, base=Path()).total == 125
-    with pytest.raises(InputError, match="no search"):
+    with pytest.raises(InputError, match="not a search"):
         plan_search(probe)
-    with pytest.raises(InputError, match="no search"):
+    with pytest.raises(InputError, match="not a search"):
         probe_load(probe, 1)
 
 
@@ -212,7 +212,7 @@ def test_the_answer_itself_is_probed_longer_before_it_is_given() -> None:
     assert asked == [(1, 1), (2, 1), (4, 1), (3, 1), (2, 2), (2, 3)]
     found = search.current_result()
     assert (found.highest_held, found.lowest_not_held) == (2, 3)
-    assert found.notes == ("2 was within the SLO, with too few requests in 3 probes to be sure of it",)
+    assert found.notes == ("2 was within the SLO, but 3 probes had too few requests to be sure",)
 
 
 def test_an_answer_that_fails_when_it_is_probed_longer_is_given_up() -> None:

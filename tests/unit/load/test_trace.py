@@ -97,18 +97,18 @@ def test_empty_lines_are_passed_over_and_still_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("{", "line 2: no JSON"),
+        ("{", "line 2: not JSON"),
         ("[1]", "line 2: not a JSON object"),
-        ('{"input_length": 3}', "line 2: no key says when"),
+        ('{"input_length": 3}', "line 2: the request has no time"),
         ('{"timestamp": NaN}', "line 2: timestamp is nan"),
         ('{"timestamp": Infinity}', "line 2: timestamp is inf"),
         ('{"timestamp": -1}', "line 2: timestamp is -1"),
-        ('{"timestamp": true}', "line 2: timestamp is no number: True"),
-        ('{"time_s": "12:00"}', "line 2: time_s is no number: '12:00'"),
-        ('{"timestamp": 3, "input_length": -2}', "line 2: input_length is no number of tokens: -2"),
-        ('{"timestamp": 3, "output_tokens": 2.5}', "line 2: output_tokens is no number of tokens: 2.5"),
-        ('{"timestamp": 3, "output_tokens": NaN}', "line 2: output_tokens is no number of tokens: nan"),
-        ('{"timestamp": 3, "input_tokens": "9"}', "line 2: input_tokens is no number of tokens: '9'"),
+        ('{"timestamp": true}', "line 2: timestamp is not a number: True"),
+        ('{"time_s": "12:00"}', "line 2: time_s is not a number: '12:00'"),
+        ('{"timestamp": 3, "input_length": -2}', "line 2: input_length is not a number of tokens: -2"),
+        ('{"timestamp": 3, "output_tokens": 2.5}', "line 2: output_tokens is not a number of tokens: 2.5"),
+        ('{"timestamp": 3, "output_tokens": NaN}', "line 2: output_tokens is not a number of tokens: nan"),
+        ('{"timestamp": 3, "input_tokens": "9"}', "line 2: input_tokens is not a number of tokens: '9'"),
     ],
 )
 def test_a_mistake_is_told_with_its_file_line_and_key(tmp_path: Path, line: str, told: str) -> None:
@@ -123,12 +123,12 @@ def test_a_mistake_is_told_with_its_file_line_and_key(tmp_path: Path, line: str,
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("45.5,", "soon,", "line 3: Timestamp is no number: 'soon'"),
+        ("45.5,", "soon,", "line 3: Timestamp is not a number: 'soon'"),
         ("45.5,", "-45.5,", "line 3: Timestamp is -45.5"),
         ("45.5,", "nan,", "line 3: Timestamp is nan"),
-        (",1087,", ",,", "line 3: Request tokens is no number: ''"),
-        (",230,", ",2.5,", "line 3: Response tokens is no number of tokens: 2.5"),
-        ("118,GPT-4,417", "118,417", "line 4: 5 columns, and the header has 6"),
+        (",1087,", ",,", "line 3: Request tokens is not a number: ''"),
+        (",230,", ",2.5,", "line 3: Response tokens is not a number of tokens: 2.5"),
+        ("118,GPT-4,417", "118,417", "line 4: 5 columns, but the header has 6"),
     ],
 )
 def test_a_mistake_in_a_table_is_told_too(tmp_path: Path, old: str, new: str, told: str) -> None:
@@ -140,14 +140,14 @@ def test_a_mistake_in_a_table_is_told_too(tmp_path: Path, old: str, new: str, to
 
 def test_a_layout_that_is_named_is_insisted_upon(tmp_path: Path) -> None:
     path = written(tmp_path / "t.jsonl", {"timestamp": 1, "input_length": 3})
-    with pytest.raises(InputError, match="line 1: no output_length"):
+    with pytest.raises(InputError, match="line 1: output_length is missing"):
         read_trace(path, layout="mooncake")
-    with pytest.raises(InputError, match="line 1: no column 'Timestamp'"):
+    with pytest.raises(InputError, match="line 1: the column 'Timestamp' is missing"):
         read_trace(path, layout="burstgpt")
 
 
 def test_what_is_no_trace_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="no trace at"):
+    with pytest.raises(NotFoundError, match="trace not found"):
         read_trace(tmp_path / "none.jsonl")
     with pytest.raises(InputError, match="cannot be read"):
         read_trace(tmp_path)
@@ -157,7 +157,7 @@ def test_what_is_no_trace_is_refused(tmp_path: Path) -> None:
         read_trace(path)
     for text in ("", "\n\n", "a,b,c\n1,2,3\n"):
         path.write_text(text)
-        with pytest.raises(InputError, match="is of no trace layout"):
+        with pytest.raises(InputError, match=r"the format of .* is unknown|has no requests"):
             read_trace(path)
     path.write_text(BURSTGPT.splitlines()[0] + "\n")
     with pytest.raises(InputError, match="has no requests"):

@@ -174,7 +174,7 @@ def test_a_failure_is_told_once_and_ends_with_one_mark(partial: ExperimentData) 
 
 def test_a_job_that_was_stopped_did_not_fail(partial: ExperimentData) -> None:
     stopped = partial.entries[1]
-    why = Failure(code="cancelled", message="stopped before it began", whose="prony")
+    why = Failure(code="cancelled", message="stopped before it started", whose="prony")
     stopped = stopped.model_copy(
         update={"result": stopped.result.model_copy(update={"failure": why, "repetitions": ()})}
     )

@@ -163,7 +163,7 @@ def test_a_lost_sample_file_costs_its_plots_and_is_said(full: ExperimentData) ->
     entry = full.entries[0]
     lost = full.model_copy(update={"entries": (entry.model_copy(update={"folder": entry.folder / "gone"}),)})
     shown = page(lost)
-    assert "No samples could be read" in shown.text
+    assert "Could not read samples" in shown.text
     assert shown.tags.count("svg") == 3
 
 

@@ -114,4 +114,4 @@ def test_the_json_has_the_unit_of_every_number(one: ExperimentData) -> None:
 def test_a_page_without_its_requests_is_still_a_page(tmp_path: Path) -> None:
     made = load_experiments.one_load(tmp_path)
     (made.entries[0].folder / "samples.parquet").unlink()
-    assert "No requests could be read" in str(render(made, "html"))
+    assert "Could not read requests" in str(render(made, "html"))

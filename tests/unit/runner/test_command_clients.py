@@ -52,7 +52,9 @@ def test_what_a_command_writes_down_are_the_requests(tmp_path: Path) -> None:
     assert dict(frame.schema) == request_schema()
     assert frame["cause"].cast(str).to_list().count("status") == 2
     assert sorted(set(frame["client"])) == [0, 1]
-    assert done.notes["clients"].startswith("2 runs of a command wrote 4 requests down, their stamps are whole seconds")
+    assert done.notes["clients"].startswith(
+        "2 runs of the command recorded 4 requests, their timestamps are whole seconds"
+    )
 
 
 def test_two_clients_never_share_a_file(tmp_path: Path) -> None:
@@ -67,7 +69,7 @@ def test_a_command_that_writes_nothing_has_no_request(tmp_path: Path) -> None:
     assert (done.failure, done.log.lines, done.silent) == (None, (), 3)
     assert frame_of(done.log, done.begins, done.ends).height == 0
     assert done.begin_ns < done.end_ns
-    assert done.notes["clients"] == "3 runs of a command wrote no request down: there are no numbers"
+    assert done.notes["clients"] == "3 runs of the command recorded no request: there are no results"
 
 
 def test_each_client_is_known_by_what_it_wrote_and_who_wrote_nothing_is_counted(tmp_path: Path) -> None:
@@ -92,7 +94,7 @@ def test_a_client_that_fails_fails_the_run_with_its_last_words(tmp_path: Path) -
     done = run(tmp_path, f"echo '{row(1)}' > $BENCHMARK_OUTPUT_DIR/requests.jsonl; echo no luck; exit 3", users=2)
     assert done.failure is not None
     assert done.failure.code == "client_failed"
-    assert "2 of 2 clients failed, the first with exit code 3; it said last: no luck" in done.failure.message
+    assert "2 of 2 clients failed, the first with exit code 3; its last output: no luck" in done.failure.message
     assert len(done.log.lines) == 2
 
 

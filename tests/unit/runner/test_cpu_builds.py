@@ -71,7 +71,7 @@ def test_the_build_for_the_cpu_is_installed_and_its_size_is_said_before(
     ask = "from importlib.metadata import version; print(version('torch'), version('numpy'))"
     found = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.split()
     assert found == ["9.8+cpu", "9.0"]
-    assert f"no NVIDIA GPU is here: the build for the CPU, from {indexes}/cpu" in said
+    assert f"no NVIDIA GPU found: installing the CPU build from {indexes}/cpu" in said
     size = next(place for place, text in enumerate(said) if text.startswith("installing torch 9.8+cpu: "))
     fetched = said.index("  Installing collected packages: torch")
     assert said[size].endswith(" MB to fetch")

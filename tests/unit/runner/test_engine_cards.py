@@ -9,7 +9,7 @@ from prony.runner.engines import add_engine, ask_engine_cards
 
 def test_an_engine_that_does_not_tell_says_so(tmp_path: Path) -> None:
     answer, trials = ask_engine_cards("null", tmp_path, tmp_path / "log", tries_products=True)
-    assert (answer.state, answer.note, trials) == ("failed", "it does not tell", {})
+    assert (answer.state, answer.note, trials) == ("failed", "it did not report its GPUs", {})
 
 
 def test_torch_multiplies_on_the_cpu_in_each_format(tmp_path: Path, torch_python: str) -> None:

@@ -34,7 +34,7 @@ def test_a_full_disk_keeps_the_old_file_and_leaves_no_half_of_a_new_one(tmp_path
     with no_room_beyond(10):
         with pytest.raises(StoreError, match="cannot write") as caught:
             write_frame(samples, pl.DataFrame({"x": range(100_000)}))
-        assert caught.value.hint == "is the disk full or read-only?"
+        assert caught.value.hint == "check whether the disk is full or read-only"
         with pytest.raises(StoreError, match="cannot write"):
             write_noun(noun, Limits(memory="1GiB"))
     assert (samples.read_bytes(), noun.read_bytes()) == old

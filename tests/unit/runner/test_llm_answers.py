@@ -83,9 +83,7 @@ def test_what_the_recipe_does_not_want_cut_fails_in_words(tmp_path: Path) -> Non
     assert (failure.code, "was made for 900" in failure.message) == ("context_exceeded", True)
 
 
-@pytest.mark.parametrize(
-    ("changes", "word"), [({"batch": 2}, "read one by one"), ({"task": None}, "options of a task")]
-)
+@pytest.mark.parametrize(("changes", "word"), [({"batch": 2}, "only for seeded ids"), ({"task": None}, "needs a task")])
 def test_settings_of_ids_do_not_go_with_a_task(changes: dict[str, Any], word: str) -> None:
     workload = {"kind": "llm", "engine": "null", "model": "m", "task": "summarize", "prompts": {"articles": 2}}
     with pytest.raises(InputError, match=word):

@@ -137,7 +137,7 @@ def test_a_card_that_the_driver_does_not_show_has_no_energy(probe: TwoCards) -> 
     assert watch.is_settled({"device": "GPU-unknown", "settle": True}, 0, gauges())
     facts = watch.describe({"phases": {}})
     assert facts is not None
-    assert "does not show the card" in facts.energy_note
+    assert "does not show which GPU" in facts.energy_note
 
 
 def test_a_job_on_the_cpu_has_no_card(probe: TwoCards) -> None:
@@ -168,8 +168,8 @@ def test_errors_of_memory_and_a_link_that_narrows_disturb(probe: TwoCards, clock
     watch.enter("sustained", lambda: None)
     watch.enter("copies", lambda: watch.take(4 * S, gauges()))
     assert watch.contamination({}) == (
-        "gpu_ecc: 3 errors of the GPU's memory could not be corrected",
-        "gpu_link: the GPU's link to the host went from 16 to 8 lanes",
+        "gpu_ecc: 3 memory errors of the GPU could not be corrected",
+        "gpu_link: the GPU's link to the host changed from 16 to 8 lanes",
     )
     facts = watch.describe({"phases": {}})
     assert facts is not None
@@ -182,7 +182,7 @@ def test_heat_that_holds_the_clock_down_disturbs(probe: TwoCards, clock: list[in
     watch.enter("sustained", lambda: None)
     clock[0] = 4 * S
     watch.enter("copies", lambda: watch.take(4 * S, gauges(held_thermal_ns_total=1.0 * S)))
-    assert watch.contamination({}) == ("gpu_thermal: heat held the GPU's clock down for 25.0% of the time",)
+    assert watch.contamination({}) == ("gpu_thermal: heat lowered the GPU's clock for 25.0% of the time",)
 
 
 def settle(probe: TwoCards, readings: Mapping[float, Mapping[str, float]]) -> list[bool]:

@@ -92,7 +92,9 @@ def test_what_cannot_be_told_apart_says_why() -> None:
     time.sleep(0.02)
     found = watch.end()
     assert (found.foreign_cpu, found.unwatched) == (None, "others share it")
-    assert find_service(Endpoint(host="127.0.0.1", port=1), ProcessTable.read()).reason.startswith("nobody is seen")
+    assert find_service(Endpoint(host="127.0.0.1", port=1), ProcessTable.read()).reason.startswith(
+        "no process was found"
+    )
 
 
 @pytest.mark.parametrize("is_blind", [False, True])

@@ -77,7 +77,7 @@ def test_sections_say_which_figures_there_are_and_what_was_asked_for(house: Hous
         found = client.jobs.sections(model_job)
     samples, settings, inputs, *_ = found.sections
     assert [one.type for one in samples.figures] == ["distribution", "timeline", "starts"]
-    assert ("engine asked for", "onnxruntime") in settings.facts
+    assert ("requested engine", "onnxruntime") in settings.facts
     assert inputs.title == "Model and inputs"
     assert inputs.tables[0].headings[0] == "input"
 

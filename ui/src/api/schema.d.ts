@@ -4061,7 +4061,7 @@ export interface components {
             kind: "hardware";
             /**
              * Layers
-             * @description of `shapes: model`: the products of a model's layers as MxNxK
+             * @description for `shapes: model`: the matrix products of a model's layers, as MxNxK
              * @default []
              * @example [
              *       "4096x14336x4096"
@@ -4070,19 +4070,19 @@ export interface components {
             layers: string[];
             /**
              * Library
-             * @description of the tests of the CPU: what computes; torch has triad, bf16, fp16 and int8 too
+             * @description for CPU tests: the library that computes; torch also has triad, bf16, fp16 and int8
              * @default numpy
              * @enum {string}
              */
             library: "numpy" | "torch";
             /**
              * Path
-             * @description of disk: the folder in which a file is written; default: that of temporary files
+             * @description for disk: the folder to write a file in; default: the folder for temporary files
              */
             path?: string | null;
             /**
              * Precisions
-             * @description of products: the formats to compute in; default: all that run
+             * @description for matrix products: the formats to compute in; default: all that run
              * @default []
              */
             precisions: ("fp32" | "tf32" | "fp64" | "bf16" | "fp16" | "fp8" | "int8")[];
@@ -4094,14 +4094,14 @@ export interface components {
             seed: number;
             /**
              * Shapes
-             * @description of products: some squares, a search over shapes, or those that `layers` names
+             * @description for matrix products: some squares, a search over shapes, or the shapes in `layers`
              * @default quick
              * @enum {string}
              */
             shapes: "quick" | "search" | "model";
             /**
              * Size
-             * @description bytes of an array, or of the disk's file; default: what the caches and the free memory ask for
+             * @description bytes of an array, or of the disk's file; default: chosen from the caches and the free memory
              */
             size?: string | null;
             /**
@@ -4112,7 +4112,7 @@ export interface components {
             test: "cpu-memory" | "cpu-gemm" | "disk" | "gpu-memory" | "gpu-gemm" | "gpu-transfer" | "gpu-launch" | "gpu-collective";
             /**
              * Threads
-             * @description of cpu-memory: the most processes at once; default: one for each CPU
+             * @description for cpu-memory: the most processes at once; default: one per CPU
              */
             threads?: number | null;
             /**
@@ -4125,7 +4125,7 @@ export interface components {
             time: string;
             /**
              * Unit
-             * @description of the tests of a GPU: which one, as cuda, cuda-1 or cuda:GPU-UUID
+             * @description for GPU tests: which GPU, for example cuda, cuda-1 or cuda:GPU-UUID
              * @default cuda
              */
             unit: string;
@@ -4579,19 +4579,19 @@ export interface components {
         Launch: {
             /**
              * Fallback
-             * @description what starts them where the launcher is not there; default: that is an error
+             * @description launcher to use if this one is missing; default: a missing launcher is an error
              */
             fallback?: "process" | null;
             /**
              * Kind
-             * @description process: by Prony itself, with RANK and its like set where there are several
+             * @description process: Prony starts the processes itself; several get RANK and similar variables
              * @default process
              * @enum {string}
              */
             kind: "process" | "torchrun" | "mpirun";
             /**
              * Nodes
-             * @description machines that run it at once: so many agents of a server
+             * @description machines that run it together: this many agents of a server
              * @default 1
              */
             nodes: number;
@@ -4801,25 +4801,25 @@ export interface components {
             batch: number;
             /**
              * Checksum
-             * @description sha256: and the 64 hexadecimal digits that the model must have
+             * @description sha256: and the 64 hexadecimal digits of the model
              */
             checksum?: string | null;
             /**
              * Depth
-             * @description tokens that the cache holds before the prompt and the first token
+             * @description tokens in the cache before the prompt
              * @default 0
              */
             depth: number;
             /**
              * Engine
-             * @description the engine that hosts the model; `prony engines` lists those found here
+             * @description the engine that runs the model; `prony engines` lists the installed ones
              * @example llamacpp
              * @example transformers
              */
             engine: string;
             /**
              * Generate
-             * @description tokens that are written; 0: none are, else at least 2
+             * @description tokens to generate; 0, or at least 2
              * @default 128
              */
             generate: number;
@@ -4844,7 +4844,7 @@ export interface components {
             model: string;
             /**
              * Options
-             * @description handed to the engine as they are
+             * @description passed to the engine unchanged
              * @default {}
              */
             options: {
@@ -4852,26 +4852,26 @@ export interface components {
             };
             /**
              * Passes
-             * @description how often each process reads the prompt and writes
+             * @description how often each process reads the prompt and generates
              * @default 3
              */
             passes: number;
             /**
              * Precision
-             * @description precision to compute in; default: that of the weights, and it is shown
+             * @description precision to compute in; default: that of the weights, which is shown
              * @default default
              * @enum {string}
              */
             precision: "default" | "fp32" | "fp16" | "bf16" | "int8";
             /**
              * Prompt
-             * @description tokens of the prompt that is read; 0: none is
+             * @description length of the prompt in tokens; 0: no prompt
              * @default 512
              */
             prompt: number;
             /**
              * Prompts
-             * @description of the task: data set, lengths, what fits
+             * @description options of the task: data set, lengths, what to do with long texts
              * @default {}
              */
             prompts: {
@@ -4881,18 +4881,18 @@ export interface components {
             };
             /**
              * Quality
-             * @description also compare the model's predictions on shipped text with those of a reference
+             * @description also compare the model's predictions with those of a reference, on a text that comes with Prony
              * @default false
              */
             quality: boolean;
             /**
              * Reference
-             * @description of `quality`: the model to compare with; default: the same one in fp32
+             * @description for `quality`: the model to compare with; default: the same model in fp32
              */
             reference?: string | null;
             /**
              * Reference Engine
-             * @description of `quality`: the engine of the reference; default: the same
+             * @description for `quality`: the engine of the reference; default: the same engine
              */
             reference_engine?: string | null;
             /**
@@ -4903,13 +4903,13 @@ export interface components {
             seed: number;
             /**
              * Task
-             * @description what is asked in words, in place of seeded ids; summarize, qa, classify and perplexity are scored
+             * @description ask text prompts instead of seeded token ids; summarize, qa, classify and perplexity are scored
              * @example summarize
              */
             task?: string | null;
             /**
              * Threads
-             * @description threads of the engine; default: every CPU this process may use
+             * @description threads of the engine; default: all CPUs that this process may use
              */
             threads?: number | null;
             /**
@@ -5530,31 +5530,31 @@ export interface components {
         ModelWorkload: {
             /**
              * Batch Size
-             * @description items in one inference
+             * @description items per inference
              * @default 1
              */
             batch_size: number;
             /**
              * Checksum
-             * @description sha256: and the 64 hexadecimal digits that the model file must have
+             * @description sha256: and the 64 hexadecimal digits of the model file
              */
             checksum?: string | null;
             /**
              * Engine
-             * @description the engine that runs the model; `prony engines` lists those found here
+             * @description the engine that runs the model; `prony engines` lists the installed ones
              * @example onnxruntime
              * @example openvino
              */
             engine: string;
             /**
              * Engine Version
-             * @description the engine's version, or its beginning; `prony engines add NAME --version` gives it a place
+             * @description the engine's version, or its first part; install one with `prony engines add NAME --version`
              * @example 1.20
              * @example 1.20.1
              */
             engine_version?: string | null;
             /**
-             * @description sizes and contents for what the model leaves open
+             * @description sizes and contents of the inputs that the model does not fix
              * @default {
              *       "at": "device",
              *       "axes": {},
@@ -5578,7 +5578,7 @@ export interface components {
             model: string;
             /**
              * Options
-             * @description handed to the engine as they are
+             * @description passed to the engine unchanged
              * @default {}
              */
             options: {
@@ -5593,14 +5593,14 @@ export interface components {
             outputs: "device" | "host";
             /**
              * Precision
-             * @description precision to compute in; default: whatever the engine chooses, and it is shown
+             * @description precision to compute in; default: the engine's choice, which is shown
              * @default default
              * @enum {string}
              */
             precision: "default" | "fp32" | "fp16" | "bf16" | "int8";
             /**
              * Threads
-             * @description threads of the engine; default: every CPU this process may use
+             * @description threads of the engine; default: all CPUs that this process may use
              */
             threads?: number | null;
             /**
@@ -6451,18 +6451,18 @@ export interface components {
             failure_threshold?: number | null;
             /**
              * Initial Delay
-             * @description wait so long before the first question
+             * @description wait before the first request
              */
             initial_delay?: string | null;
             /**
              * Path
-             * @description the page that is asked for
+             * @description the path to request
              * @default /
              */
             path: string;
             /**
              * Period
-             * @description from one question to the next
+             * @description time between requests
              * @default 1s
              * @example 60s
              * @example 5m
@@ -6470,12 +6470,12 @@ export interface components {
             period: string;
             /**
              * Port
-             * @description default: the first of the server's ports
+             * @description port of the request; default: the first of the server's ports
              */
             port?: number | null;
             /**
              * Scheme
-             * @description how it is asked
+             * @description protocol of the request
              * @default http
              * @enum {string}
              */
@@ -6488,7 +6488,7 @@ export interface components {
             success_threshold: number;
             /**
              * Timeout
-             * @description for one answer
+             * @description timeout of one request
              * @default 1s
              * @example 60s
              * @example 5m
@@ -7109,29 +7109,29 @@ export interface components {
         ScriptMetric: {
             /**
              * Better
-             * @description which way is better; default: a change is told and not judged
+             * @description which direction is better; default: changes are shown but not judged
              */
             better?: ("higher" | "lower") | null;
             /**
              * Name
-             * @description what it is called
+             * @description name of the metric
              * @example accuracy
              */
             name: string;
             /**
              * Pattern
-             * @description regular expression for lines of output: its one group is the value, else the number in the match
+             * @description regular expression for lines of output; the value is its group, or the match's number without one
              * @example accuracy=([0-9.]+)
              */
             pattern?: string | null;
             /**
              * Reduce
-             * @description how its values become the run's one number; default: the workload's own `reduce`
+             * @description how its values become one number per run; default: the workload's `reduce`
              */
             reduce?: ("last" | "mean" | "min" | "max" | "median") | null;
             /**
              * Stream
-             * @description where the pattern looks; default: in both
+             * @description which output to search; default: both
              */
             stream?: ("stdout" | "stderr") | null;
             /**
@@ -7148,18 +7148,18 @@ export interface components {
         ScriptServer: {
             /**
              * Arguments
-             * @description more words, for the command or for what the image runs
+             * @description extra arguments for the command, or for the image's own command
              * @default []
              */
             arguments: string | string[];
             /**
              * Command
-             * @description the program with its words; default: what the image runs
+             * @description the program with its arguments; default: the image's own command
              */
             command?: string | string[] | null;
             /**
              * Environment
-             * @description variables of its environment, over those of Prony
+             * @description environment variables, in addition to those of Prony
              * @default {}
              */
             environment: {
@@ -7172,7 +7172,7 @@ export interface components {
             image?: string | null;
             /**
              * Metrics
-             * @description numbers that it tells
+             * @description metrics that it reports
              * @default []
              */
             metrics: components["schemas"]["ScriptMetric"][];
@@ -7181,11 +7181,11 @@ export interface components {
              * @description where it listens; the script finds them in INFERENCE_SERVER_PORT, INFERENCE_SERVER_PORT_1, ...
              */
             ports: number[];
-            /** @description when it may be asked; default: when it listens */
+            /** @description how to see that it is ready; default: it listens */
             readiness?: components["schemas"]["Readiness"] | null;
             /**
              * Sources
-             * @description what must lie on the disk before it starts
+             * @description files to fetch before it starts
              * @default []
              */
             sources: components["schemas"]["ScriptSource"][];
@@ -7197,17 +7197,17 @@ export interface components {
         ScriptSource: {
             /**
              * Checksum
-             * @description sha256: or md5: with the hexadecimal digits that it must have
+             * @description sha256: or md5: and the hexadecimal digits of the source
              */
             checksum?: string | null;
             /**
              * Name
-             * @description what a person calls it
+             * @description a name for people
              */
             name?: string | null;
             /**
              * Path
-             * @description where the script finds it: relative to the folder it runs in, or whole
+             * @description where the script finds it: an absolute path, or relative to the folder it runs in
              */
             path: string;
             /**
@@ -7224,43 +7224,43 @@ export interface components {
         ScriptWorkload: {
             /**
              * Arguments
-             * @description more words, for the command or for what the image runs
+             * @description extra arguments for the command, or for the image's own command
              * @default []
              */
             arguments: string | string[];
             /**
              * Command
-             * @description the program with its words, split as a shell would and run by none; null: what the image runs
+             * @description the program with its arguments, split as by a shell, but run without; null: the image's command
              * @example python train.py --epochs 3
              */
             command: string | string[] | null;
             /**
              * Container
-             * @description false: no image is used, and commands run with the programs of the machine itself
+             * @description false: ignore the image and run the command directly on the machine
              * @default true
              */
             container: boolean;
             /**
              * Copy Files
-             * @description false: it runs in its folder itself, on this machine only, and may change it
+             * @description false: run in the folder itself, not in a copy; only on this machine; the script may change it
              * @default true
              */
             copy_files: boolean;
             /**
              * Directory
-             * @description folder of the script's files, a .tar of it or one file; it runs in a copy; default: an empty one
+             * @description the script's folder, a .tar of it, or one file; it runs in a copy; default: an empty folder
              * @example scripts
              */
             directory?: string | null;
             /**
              * Directory Name
-             * @description its files lie in a folder of this name in the one that it runs in; default: in that one itself
+             * @description put its files into a subfolder of this name; default: directly into the folder it runs in
              * @example src
              */
             directory_name?: string | null;
             /**
              * Environment
-             * @description variables of its environment, over those of Prony
+             * @description environment variables, in addition to those of Prony
              * @default {}
              */
             environment: {
@@ -7288,22 +7288,22 @@ export interface components {
             launch: components["schemas"]["Launch"];
             /**
              * Metrics
-             * @description units, directions and patterns of the numbers it tells; the first is the headline
+             * @description units, directions and patterns of the metrics it reports; the first is the headline
              * @default []
              */
             metrics: components["schemas"]["ScriptMetric"][];
             /**
              * Reduce
-             * @description how the values of one metric become the run's one number
+             * @description how the values of a metric become one number per run
              * @default last
              * @enum {string}
              */
             reduce: "last" | "mean" | "min" | "max" | "median";
-            /** @description a server that the script asks */
+            /** @description a server that the script uses */
             server?: components["schemas"]["ScriptServer"] | null;
             /**
              * Sources
-             * @description what must lie on the disk before it begins
+             * @description files to fetch before it starts
              * @default []
              */
             sources: components["schemas"]["ScriptSource"][];
@@ -7658,14 +7658,14 @@ export interface components {
         ServiceWorkload: {
             /**
              * Driver
-             * @description what speaks to it; default: the service's own
+             * @description how to talk to it; default: the service's own driver
              * @example openai-chat
              * @example redis
              */
             driver?: string | null;
             /**
              * Endpoint
-             * @description where a server runs already, as a URL; a unix socket is unix:///path
+             * @description URL of a running server; a unix socket is unix:///path
              * @example http://127.0.0.1:8000
              * @example redis://127.0.0.1:6379/0
              */
@@ -7677,12 +7677,12 @@ export interface components {
             kind: "service";
             /**
              * Metrics Url
-             * @description a Prometheus page to read during the load; default: the service's own
+             * @description a Prometheus metrics URL to read during the load; default: the service's own
              */
             metrics_url?: string | null;
             /**
              * Options
-             * @description of the driver: operations, sizes, model name
+             * @description options of the driver: operations, sizes, model name
              * @default {}
              */
             options: {
@@ -7692,7 +7692,7 @@ export interface components {
             };
             /**
              * Prompts
-             * @description of the task: lengths, data set, turns
+             * @description options of the task: lengths, data set, turns
              * @default {}
              */
             prompts: {
@@ -7702,7 +7702,7 @@ export interface components {
             };
             /**
              * Restart
-             * @description when the service is started: before each run, with its data made again, or once for all runs; auto: before each run where that takes 2 s at most, and once for LLMs, searches and several agents
+             * @description when to start the service: before each run, with fresh data, or once for all runs; auto: before each run if that takes at most 2 s, but once for LLMs, searches and several agents
              * @default auto
              * @enum {string}
              */
@@ -7715,7 +7715,7 @@ export interface components {
             service?: string | null;
             /**
              * Settings
-             * @description of the service: configuration, model, arguments
+             * @description settings of the service: configuration, model, arguments
              * @default {}
              */
             settings: {
@@ -7725,7 +7725,7 @@ export interface components {
             };
             /**
              * Task
-             * @description what an LLM is asked; default: synthetic
+             * @description the prompts for an LLM; default: synthetic
              */
             task?: string | null;
         };
@@ -8421,12 +8421,12 @@ export interface components {
             file?: string | null;
             /**
              * High
-             * @description the random values lie below it; goes with low
+             * @description upper bound of the random values, excluded; needs low
              */
             high?: number | null;
             /**
              * Low
-             * @description smallest of the random values; goes with high
+             * @description lower bound of the random values; needs high
              */
             low?: number | null;
         };

@@ -140,7 +140,7 @@ export function fakeJobPlot(over: Partial<JobPlot> = {}): JobPlot {
   return {
     title: "Decode over batch",
     x_title: "sequences at the same time",
-    y_title: "tokens written a second",
+    y_title: "tokens written per second",
     notes: ["4800 GB/s is the published peak."],
     lines: [
       {

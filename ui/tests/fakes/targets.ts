@@ -28,7 +28,7 @@ export function fakePlacement(over: Partial<PlacementView["note"]> = {}): Placem
       key: "prony-x1-001-1-0",
       phase: "queued",
       state: "PENDING",
-      reason: "no node that fits is free yet (Resources)",
+      reason: "no suitable node is free yet (Resources)",
       native_id: "4711",
       nodes: [],
       submitted_at: AT,

@@ -201,7 +201,7 @@ def summarise_runs(
 ) -> Summary:
     """The same of runs that were taken out of their samples: whoever has many need not keep both."""
     if job.id != result.job_id:
-        raise InputError(f"job {job.id} and the result of job {result.job_id} do not belong together")
+        raise InputError(f"the result is of job {result.job_id}, not of job {job.id}")
     repetitions = _with_stopped(result.repetitions, runs) if job.load.search is None else result.repetitions
     known = {repetition.index: repetition for repetition in repetitions}
     good = {index: run for index, run in runs.items() if index in known and known[index].state == "ok"}

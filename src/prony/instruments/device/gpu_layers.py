@@ -108,7 +108,7 @@ def _disagreements(told: Mapping[str, Mapping[str, FactValue]]) -> Iterator[str]
             yield f"{name}: {words}{_HINTS.get(name, '')}"
 
 
-_HINTS = {"multiprocessors": "; a part of a card (MIG), or a limit of MPS, looks like this"}
+_HINTS = {"multiprocessors": "; a part of a GPU (MIG) or a limit of MPS can cause this"}
 
 
 def _agrees(one: FactValue, other: FactValue, tolerance: float) -> bool:
@@ -123,21 +123,21 @@ def _explain_absence(group: Mapping[str, GpuFields], facts: GpuFields, answers: 
         if "runtime" not in answer.about and answer.layer != "torch":
             continue
         if answer.layer not in group:
-            yield f"{answer.layer} does not see it: {_why_unseen(answer, facts)}"
+            yield f"{answer.layer} does not see this GPU: {_why_unseen(answer, facts)}"
         elif (reason := _why_unusable(answer, facts)) is not None:
             yield f"{answer.layer}: {reason}"
 
 
 def _why_unseen(answer: LayerAnswer, facts: GpuFields) -> str:
     if answer.state != "asked":
-        return answer.note or "it could not be asked"
+        return answer.note or "it did not answer"
     if not answer.about.get("runtime"):
-        return "this build has no support for GPUs; one that has: prony engines add torch-cuda"
+        return "this build does not support GPUs; to get one that does: prony engines add torch-cuda"
     if "visible_devices" in answer.about:
         return f"CUDA_VISIBLE_DEVICES is {answer.about['visible_devices']!r}"
     if "cuda" in facts and _version(facts["cuda"]) < _version(answer.about["runtime"]):
-        return f"the driver is for CUDA {facts['cuda']}, and the build for {answer.about['runtime']}"
-    return "the reason is not known"
+        return f"the driver is for CUDA {facts['cuda']}, but the build is for CUDA {answer.about['runtime']}"
+    return "the reason is unknown"
 
 
 def _why_unusable(answer: LayerAnswer, facts: GpuFields) -> str | None:

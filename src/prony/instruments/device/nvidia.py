@@ -74,8 +74,8 @@ def driver_cuda() -> str | None:
 def describe_absence() -> str:
     """Return why NVML shows no GPU here."""
     if management() is not None:
-        return "no GPU: the NVIDIA driver is loaded and shows none to this process"
-    return f"no GPU: there is no NVML here ({_LIBRARIES.get(sys.platform, 'libnvidia-ml.so.1')}, of NVIDIA's driver)"
+        return "no GPU: the NVIDIA driver is loaded, but shows no GPU to this process"
+    return f"no GPU: NVML not found ({_LIBRARIES.get(sys.platform, 'libnvidia-ml.so.1')}, part of NVIDIA's driver)"
 
 
 def ask_library(question: Callable[..., Any], *about: Any) -> Any | None:

@@ -91,7 +91,7 @@ def ask_nvidia_smi() -> LayerAnswer:
     """Return what `nvidia-smi -q -x` says; another program than the library, of the same driver."""
     program = shutil.which(SMI)
     if program is None:
-        return LayerAnswer(layer=SMI, state="absent", note="there is no nvidia-smi on the path")
+        return LayerAnswer(layer=SMI, state="absent", note="nvidia-smi not found on PATH")
     try:
         done = subprocess.run([program, "-q", "-x"], capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
         cards = parse_smi(done.stdout) if done.returncode == 0 else ()

@@ -17,7 +17,7 @@ from typing import Any
 from prony.model.gpu_detection import GpuFields, LayerAnswer
 
 AMD, INTEL, APPLE = "amdsmi", "xpu-smi", "system_profiler"
-UNTRIED = "this way of asking follows the vendor's documentation and was never run on such a card"
+UNTRIED = "not tested: this check follows the vendor's documentation and was never run on such a GPU"
 _PATIENCE_S = 30
 
 
@@ -29,7 +29,7 @@ def ask_other_vendors() -> list[LayerAnswer]:
 def ask_amd() -> LayerAnswer:
     """Ask the package amdsmi, which comes with ROCm."""
     if find_spec("amdsmi") is None:
-        return LayerAnswer(layer=AMD, state="absent", note="amdsmi, the package of ROCm, is not installed")
+        return LayerAnswer(layer=AMD, state="absent", note="amdsmi (a package of ROCm) is not installed")
     try:
         library = import_module("amdsmi")
         return describe_amd(library)
@@ -78,7 +78,7 @@ def ask_intel() -> LayerAnswer:
     """Ask xpu-smi, Intel's program over Level Zero."""
     program = shutil.which(INTEL)
     if program is None:
-        return LayerAnswer(layer=INTEL, state="absent", note="there is no xpu-smi on the path")
+        return LayerAnswer(layer=INTEL, state="absent", note="xpu-smi not found on PATH")
     try:
         done = subprocess.run(
             [program, "discovery", "-j"], capture_output=True, text=True, timeout=_PATIENCE_S, check=False

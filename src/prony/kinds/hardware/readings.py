@@ -15,33 +15,33 @@ _Row = tuple[str, str, Better, str]
 OF_PEAK = "_of_peak"
 
 _TABLE: tuple[_Row, ...] = (
-    ("copy_gb_s", "GB/s", "higher", "memory copied: bytes read and bytes written"),
+    ("copy_gb_s", "GB/s", "higher", "memory copy: bytes read plus bytes written"),
     ("triad_gb_s", "GB/s", "higher", "a = b + s c over arrays: bytes of two reads and one write"),
     ("axpy_gb_s", "GB/s", "higher", "a = a + s c over arrays: bytes of two reads and one write"),
-    ("read_gb_s", "GB/s", "higher", "memory summed: bytes read"),
-    ("write_gb_s", "GB/s", "higher", "memory filled: bytes written"),
-    ("cache_copy_gb_s", "GB/s", "higher", "a copy that stays in a GPU's L2 cache: bytes read and bytes written"),
-    ("read_mb_s", "MB/s", "higher", "a file read in order, in pieces of 1 MiB"),
-    ("write_mb_s", "MB/s", "higher", "a file written in order, in pieces of 1 MiB, to its end on the disk"),
-    ("random_read_iops", "1/s", "higher", "pieces of 4 KiB read at random places of a file"),
-    ("random_write_iops", "1/s", "higher", "pieces of 4 KiB written at random places of a file"),
+    ("read_gb_s", "GB/s", "higher", "sum over memory: bytes read"),
+    ("write_gb_s", "GB/s", "higher", "memory fill: bytes written"),
+    ("cache_copy_gb_s", "GB/s", "higher", "a copy that stays in a GPU's L2 cache: bytes read plus bytes written"),
+    ("read_mb_s", "MB/s", "higher", "sequential read of a file, in blocks of 1 MiB"),
+    ("write_mb_s", "MB/s", "higher", "sequential write of a file, in blocks of 1 MiB, until it is on the disk"),
+    ("random_read_iops", "1/s", "higher", "random reads of 4 KiB from a file"),
+    ("random_write_iops", "1/s", "higher", "random writes of 4 KiB to a file"),
     ("host_to_device_gb_s", "GB/s", "higher", "copies from the host's memory to the GPU's"),
     ("device_to_host_gb_s", "GB/s", "higher", "copies from the GPU's memory to the host's"),
     ("both_ways_gb_s", "GB/s", "higher", "copies in both directions at once, both counted"),
-    ("launch_us", "us", "lower", "queueing an empty kernel, nothing waited for"),
+    ("launch_us", "us", "lower", "queueing an empty kernel, without waiting for it"),
     ("launch_waited_us", "us", "lower", "queueing an empty kernel and waiting for it"),
     ("graph_launch_us", "us", "lower", "an empty kernel as one of 100 in a graph"),
-    ("allocate_us", "us", "lower", "64 MiB of a GPU, from the allocator's cache; `/driver`: from the driver"),
-    ("all_reduce_gb_s", "GB/s", "higher", "sums over all GPUs by NCCL, as bus bandwidth; behind a slash, the buffer"),
+    ("allocate_us", "us", "lower", "allocating 64 MiB on a GPU from the allocator's cache; `/driver`: from the driver"),
+    ("all_reduce_gb_s", "GB/s", "higher", "sums over all GPUs by NCCL, as bus bandwidth; after the slash: the buffer"),
     ("all_reduce_us", "us", "lower", "a sum of 64 KiB over all GPUs by NCCL"),
     *(
-        (f"gemm_{name}_tflops", "TFLOP/s", "higher", f"a matrix product in {name}, of the best shape")
+        (f"gemm_{name}_tflops", "TFLOP/s", "higher", f"a matrix product in {name}, for the best shape")
         for name in ("bf16", "fp16", "fp8", "tf32", "fp32", "fp64")
     ),
-    ("gemm_int8_tops", "TOP/s", "higher", "a matrix product in int8 with sums in int32, of the best shape"),
+    ("gemm_int8_tops", "TOP/s", "higher", "a matrix product in int8 with sums in int32, for the best shape"),
 )  # fmt: skip
 _SHARES: tuple[_Row, ...] = tuple(
-    (f"{name}{OF_PEAK}", "1", "higher", f"{name} by the published peak of the card")
+    (f"{name}{OF_PEAK}", "1", "higher", f"{name} divided by the published peak of the GPU")
     for name, _, better, _ in _TABLE
     if better == "higher"
 )

@@ -25,9 +25,11 @@ _FORM = KindForm(
         FormField(
             path="workload.test", label="Tests", value="cpu-memory, cpu-gemm, disk", takes_several=True,
             choices=(
-                Named(name="cpu-memory", about="the host's memory"), Named(name="cpu-gemm", about="the CPU's products"),
+                Named(name="cpu-memory", about="the host's memory"),
+                Named(name="cpu-gemm", about="the CPU's matrix products"),
                 Named(name="disk", about="a disk"), Named(name="gpu-memory", about="a GPU's memory"),
-                Named(name="gpu-gemm", about="products of a GPU"), Named(name="gpu-transfer", about="host and GPU"),
+                Named(name="gpu-gemm", about="a GPU's matrix products"),
+                Named(name="gpu-transfer", about="copies to and from a GPU"),
                 Named(name="gpu-launch", about="starting work on a GPU"),
                 Named(name="gpu-collective", about="sums over all GPUs of a machine by NCCL; needs two"),
             ),
@@ -46,7 +48,7 @@ class HardwareReport(Report):
     method = (
         "Each run is a fresh process; a reading is the median of its samples, and intervals come from the spread "
         "between runs.",
-        "Of several shapes the best is published under the metric's own name; nothing is a mean over sizes.",
+        "With several shapes, the metric shows the best one; values are never averaged over sizes.",
         "Units are decimal: 1 GB is 10^9 bytes, 1 TFLOP is 10^12 operations.",
     )
 
@@ -122,7 +124,7 @@ def _sources(entry: Entry) -> tuple[Fact, ...]:
     found = {peak.source for name in metrics if (peak := find_peak(_device(entry), name)) is not None}
     if not entry.job.work(HardwareWorkload).is_of_gpu:
         return ()
-    return (("peak by", "; ".join(sorted(found)) or f"no published peak is known here of {_device(entry)}"),)
+    return (("peak by", "; ".join(sorted(found)) or f"no published peak is known for {_device(entry)}"),)
 
 
 PART = HardwareReport()

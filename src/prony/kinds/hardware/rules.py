@@ -34,10 +34,10 @@ def check_peaks(evidence: HardwareEvidence) -> Iterator[Reason]:
         if share <= _ABOVE_PEAK:
             continue
         told = (
-            f"{key.removesuffix('.p50')} is {percent(share)} of {peak.value:g} {found.unit}, the peak by {peak.source}"
+            f"{key.removesuffix('.p50')} is {percent(share)} of the peak, {peak.value:g} {found.unit} ({peak.source})"
         )
         if peak.is_verified:
-            yield void("above_peak", f"Faster than the hardware can be: {told}.")
+            yield void("above_peak", f"Faster than the hardware allows: {told}.")
         else:
             yield suspect("above_peak", f"Either the reading or the peak is wrong: {told}.")
 
@@ -47,7 +47,7 @@ def check_page_cache(evidence: HardwareEvidence) -> Iterator[Reason]:
     effective = evidence.result.effective
     cache = effective.details.get("page cache", "") if effective is not None else ""
     if cache.startswith("not bypassed"):
-        yield suspect("page_cache", f"The page cache was {cache}. The figures are of the disk and of memory together.")
+        yield suspect("page_cache", f"The page cache was {cache}. The figures mix the disk and memory.")
 
 
 def describe_left_out(evidence: HardwareEvidence) -> Iterator[Reason]:
@@ -55,7 +55,7 @@ def describe_left_out(evidence: HardwareEvidence) -> Iterator[Reason]:
     details = evidence.result.effective.details if evidence.result.effective is not None else {}
     for name, why in details.items():
         if name.endswith(" left out"):
-            yield note("left_out", f"{name.removesuffix(' left out')} was left out: it {why}.")
+            yield note("left_out", f"{name.removesuffix(' left out')} was skipped: it {why}.")
 
 
 def check_cached_arrays(evidence: HardwareEvidence) -> Iterator[Reason]:

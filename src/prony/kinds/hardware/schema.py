@@ -23,10 +23,10 @@ class HardwareWorkload(Workload):
     """Bare hardware without a model: the speed of memory, of matrix products, of a disk, of the way to a GPU."""
 
     measure_keys: ClassVar[tuple[str, ...] | None] = ("repeats", "warmup", "until")
-    wrong_section: ClassVar[str] = "`load` is for services: a hardware test's `measure` says how often it is repeated"
+    wrong_section: ClassVar[str] = "`load` is for services; for a hardware test, use `measure`"
     wrong_measure_key: ClassVar[str] = (
-        "measure.{} is for models: a hardware test's `repeats` are fresh processes, and workload.time says how long "
-        "each reading takes"
+        "measure.{} is for models; for a hardware test, set measure.repeats (fresh processes) and workload.time (time "
+        "per reading)"
     )
     sample_noun: ClassVar[str] = "sample"
     unit_noun: ClassVar[str] = "samples"
@@ -38,33 +38,34 @@ class HardwareWorkload(Workload):
         "from and to the host, launches, and sums over all GPUs (needs two)"
     )
     unit: str = Field(
-        default="cuda", min_length=1, description="of the tests of a GPU: which one, as cuda, cuda-1 or cuda:GPU-UUID"
+        default="cuda", min_length=1, description="for GPU tests: which GPU, for example cuda, cuda-1 or cuda:GPU-UUID"
     )
     library: Literal["numpy", "torch"] = Field(
-        default="numpy", description="of the tests of the CPU: what computes; torch has triad, bf16, fp16 and int8 too"
+        default="numpy",
+        description="for CPU tests: the library that computes; torch also has triad, bf16, fp16 and int8",
     )
     shapes: Literal["quick", "search", "model"] = Field(
         default="quick",
-        description="of products: some squares, a search over shapes, or those that `layers` names",
+        description="for matrix products: some squares, a search over shapes, or the shapes in `layers`",
     )
     layers: Annotated[tuple[MatrixShape, ...], Field(max_length=200)] = Field(
-        default=(), description="of `shapes: model`: the products of a model's layers as MxNxK",
+        default=(), description="for `shapes: model`: the matrix products of a model's layers, as MxNxK",
         examples=[["4096x14336x4096"]],
     )  # fmt: skip
     precisions: Annotated[tuple[GemmFormat, ...], Field(max_length=7)] = Field(
-        default=(), description="of products: the formats to compute in; default: all that run"
+        default=(), description="for matrix products: the formats to compute in; default: all that run"
     )
     threads: int | None = Field(
-        default=None, ge=1, le=4096, description="of cpu-memory: the most processes at once; default: one for each CPU"
+        default=None, ge=1, le=4096, description="for cpu-memory: the most processes at once; default: one per CPU"
     )
     size: SizeBytes | None = Field(
         default=None,
-        description="bytes of an array, or of the disk's file; default: what the caches and the free memory ask for",
+        description="bytes of an array, or of the disk's file; default: chosen from the caches and the free memory",
     )
     path: str | None = Field(
         default=None,
         min_length=1,
-        description="of disk: the folder in which a file is written; default: that of temporary files",
+        description="for disk: the folder to write a file in; default: the folder for temporary files",
         json_schema_extra={"path": "name"},
     )
     time: DurationNs = Field(
@@ -102,7 +103,9 @@ class HardwareWorkload(Workload):
     @model_validator(mode="after")
     def _knows_its_layers(self) -> Self:
         if (self.shapes == "model") != bool(self.layers):
-            raise ValueError("`shapes: model` and `layers` go together: name the products of the model's layers")
+            raise ValueError(
+                "`shapes: model` and `layers` need each other: list the products of the model's layers in `layers`"
+            )
         return self
 
 

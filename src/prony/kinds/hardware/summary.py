@@ -38,7 +38,7 @@ def summarise_hardware(
 ) -> Summary:
     """Summarise one job; the same input always gives the same."""
     if job.id != result.job_id:
-        raise InputError(f"job {job.id} and the result of job {result.job_id} do not belong together")
+        raise InputError(f"the result is of job {result.job_id}, not of job {job.id}")
     good = {one.index for one in result.repetitions if one.state == "ok"}
     selection = select(result.repetitions, job.measure, measured=good, loaded=())
     used = [one.index for one in selection.used]

@@ -17,20 +17,20 @@ BOUND_HEADLINES = ("copy_gb_s.p50", "gemm_fp32_tflops.p50", "gemm_bf16_tflops.p5
 _MEMORY = ("read_gb_s.p50", "copy_gb_s.p50", "triad_gb_s.p50", "axpy_gb_s.p50")
 _AXES = (
     ("batch", "sequences at the same time", ("decode_tok_s", "prefill_tok_s")),
-    ("depth", "tokens in the cache before", ("decode_tok_s", "prefill_tok_s")),
+    ("depth", "tokens in the cache at the start", ("decode_tok_s", "prefill_tok_s")),
     ("prompt", "tokens of the prompt", ("prefill_tok_s",)),
 )
 _WORDS = {
-    "decode_tok_s": ("Decode", "tokens written a second"), "prefill_tok_s": ("Prefill", "tokens read a second"),
+    "decode_tok_s": ("Decode", "tokens written per second"), "prefill_tok_s": ("Prefill", "tokens read per second"),
 }  # fmt: skip
 _NO_BOUND = (
-    "No bound of the hardware is drawn: there is no result of prony hardware for this part of the machine and this "
-    "precision that is not void, and no published peak is known."
+    "No hardware limit is drawn: there is no valid result of prony hardware for this device and "
+    "precision, and no published peak is known."
 )
 # Of quality the first that two jobs have, and whether less of it is better.
 _QUALITIES = (
     ("kl_nat.mean", "divergence from the reference, nat", True), ("rouge_1.mean", "ROUGE-1", False),
-    ("token_f1.mean", "F1", False), ("label_match.mean", "right labels", False),
+    ("token_f1.mean", "F1", False), ("label_match.mean", "correct labels", False),
     ("own_score.mean", "own score", False), ("perplexity.mean", "perplexity", True),
 )  # fmt: skip
 _SETTINGS = ("model", "engine", "unit", "precision", "kv_type", "threads", "batch", "depth", "prompt", "generate")
@@ -128,7 +128,11 @@ def _find_bound(entry: Entry, metric: str, readings: Sequence[OtherReading]) -> 
         return None
     peak, source = found
     if is_writing:
-        cached = " The weights fit into the processor's cache, so it may be passed." if _fits_cache(entry) else ""
+        cached = (
+            " The weights fit into the processor's cache, so the curve may exceed this limit."
+            if _fits_cache(entry)
+            else ""
+        )
         return _Bound("memory allows", source + cached, lambda one: _decode_bound(one, peak))
     each = 2 * int(effective.details["parameters"]) / 1e12
     return _Bound("arithmetic allows", source, lambda _: peak / each)
@@ -164,7 +168,7 @@ def _find_peak_reading(
     found = [(one.estimates[key], one.job_id) for one in mine for key in keys if key in one.estimates]
     if found:
         best, job_id = max(found, key=lambda one: one[0].value)
-        return best.value, f"{best.value:.3g} {best.unit} were read on {device.name} by the hardware test {job_id}."
+        return best.value, f"{best.value:.3g} {best.unit} were measured on {device.name} by the hardware test {job_id}."
     peak = find_peak(name, published)
     if peak is None:
         return None
@@ -185,8 +189,8 @@ def _plot_quality(entries: Sequence[Entry]) -> JobPlot | None:
             lines.append(PlotLine(name="on the front", role="front", points=front))
         better = "lower" if less_is_better else "higher"
         return JobPlot(
-            title="Quality against speed", x_title="tokens written a second", y_title=f"{title} ({better} is better)",
-            lines=tuple(lines), notes=("Void results are drawn hollow and are not on the front.",)
+            title="Quality against speed", x_title="tokens written per second", y_title=f"{title} ({better} is better)",
+            lines=tuple(lines), notes=("Void results are hollow and not on the front.",)
             if any(one.is_void for one in points) else (),
         )  # fmt: skip
     return None

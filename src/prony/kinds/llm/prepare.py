@@ -28,7 +28,7 @@ _KEYS = {
 # Engines that people ask for and that are not here: what to do instead.
 _ELSEWHERE = {
     "vllm": "start it as a service: prony run recipes/vllm.yaml",
-    "mlx": "it needs Apple silicon; serve it there, and measure its address: prony run recipes/llm-endpoint.yaml",
+    "mlx": "it needs Apple silicon; start its server there and measure that: prony run recipes/llm-endpoint.yaml",
 }
 
 
@@ -41,20 +41,20 @@ class LlmPrepare(Prepare):
         for name in (work.engine, *filter(None, [work.reference_engine])):
             if name in _ELSEWHERE and name not in plugins.find_plugins(plugins.ENGINES):
                 raise NotFoundError(
-                    f"{name} is not hosted in this process yet", hint=_ELSEWHERE[name], code="unknown_engine"
+                    f"{name} cannot be run as an engine yet", hint=_ELSEWHERE[name], code="unknown_engine"
                 )
             engine = plugins.load_plugin(plugins.ENGINES, name)
             if not issubclass(engine, LlmEngine):
                 raise InputError(
-                    f"{name} hosts no language models", hint=f"these do: {', '.join(llm_engines())}",
+                    f"{name} does not run language models", hint=f"these do: {', '.join(llm_engines())}",
                     code="no_llm_engine",
                 )  # fmt: skip
         if work.task is not None:
             task, _ = find_task(work.task, work.prompts)
             if isinstance(task, ScoresAnswers) and work.passes != LlmWorkload.model_fields["passes"].default:
                 raise InputError(
-                    f"the task {work.task} asks every item once in each run: passes means nothing to it",
-                    hint="leave passes out; measure.repeats says how many runs there are", code="recipe",
+                    f"workload.passes has no effect with the task {work.task}: it asks every item once per run",
+                    hint="remove passes; use measure.repeats for more runs", code="recipe",
                 )  # fmt: skip
 
     def needs(self, workload: LlmWorkload) -> Needs:

@@ -39,7 +39,7 @@ class LlmReport(Report):
         ColumnSpec("decode_tok_s", "decode", 100),
         ColumnSpec("prefill_tok_s", "prefill", 99),
         ColumnSpec("rss_peak_mib", "memory", 85),
-        ColumnSpec("energy_j_per_token", "energy a token", 83),
+        ColumnSpec("energy_j_per_token", "energy per token", 83),
         ColumnSpec("mbu", "of bandwidth", 82),
         ColumnSpec("mfu", "of arithmetic", 70),
         ColumnSpec("rouge_1.mean", "ROUGE-1", 90),
@@ -48,31 +48,31 @@ class LlmReport(Report):
         ColumnSpec("rouge_lsum.mean", "ROUGE-Lsum", 86),
         ColumnSpec("exact_match.mean", "exact match", 89),
         ColumnSpec("token_f1.mean", "F1", 90),
-        ColumnSpec("label_match.mean", "right labels", 90),
-        ColumnSpec("bits_per_byte.mean", "bits a byte", 89),
-        ColumnSpec("token_nll.mean", "nat a token", 70),
+        ColumnSpec("label_match.mean", "correct labels", 90),
+        ColumnSpec("bits_per_byte.mean", "bits per byte", 89),
+        ColumnSpec("token_nll.mean", "nat per token", 70),
         ColumnSpec("own_score.mean", "own score", 88),
         ColumnSpec("cut_share.mean", "cut answers", 71),
         ColumnSpec("kl_nat.mean", "KL", 81),
         ColumnSpec("top1_agreement.mean", "top-1", 80),
         ColumnSpec("perplexity.mean", "perplexity", 79),
-        ColumnSpec("perplexity_ratio.mean", "of the reference's", 50),
+        ColumnSpec("perplexity_ratio.mean", "vs. reference", 50),
         ColumnSpec("kl_nat.p99", "KL p99", 35),
         ColumnSpec("tpot_ms", "tpot", 38),
         ColumnSpec("weights_mib", "weights", 37),
         ColumnSpec("kv_peak_mib", "KV cache", 36),
-        ColumnSpec("kv_kib_per_token", "KV a token", 34),
+        ColumnSpec("kv_kib_per_token", "KV per token", 34),
     )
     form = _FORM
     example = "llm.yaml"
     method = (
         "Each run is a fresh process that loads the model; a run's number is the median over its passes, and intervals "
         "come from the spread between runs.",
-        "A prompt is read, and tokens are written, into a cache that was emptied before and filled to the depth.",
-        "Without a task, token ids are seeded and the same for every engine; writing is greedy, and exactly as many "
-        "tokens are written as were asked for, or the run fails.",
-        "A task's prompts are read one after the other, each into an empty cache, and answered greedily to the end "
-        "mark or the limit; a run's rates are over all its prompts and all its tokens.",
+        "Before each prompt, the cache is emptied and then filled to the given depth.",
+        "Without a task, token ids are seeded and the same for every engine; decoding is greedy. A run fails if the "
+        "engine writes more or fewer tokens than requested.",
+        "A task's prompts are read one after the other, each into an empty cache, and answered greedily until the end "
+        "token or the limit; the rates of a run cover all its prompts and tokens.",
     )
 
     def sections(self, entry: Entry) -> tuple[Section, ...]:

@@ -37,7 +37,9 @@ def check_shares(evidence: LlmEvidence) -> Iterator[Reason]:
     for name, what in (("mbu", "memory bandwidth"), ("mfu", "arithmetic")):
         found = evidence.estimates.get(f"{name}.p50")
         if found is not None and found.value > _ABOVE_PEAK:
-            yield void("above_peak", f"It would use {percent(found.value)} of the card's published {what}.")
+            yield void(
+                "above_peak", f"Impossible: this would need {percent(found.value)} of the GPU's published {what}."
+            )
 
 
 def check_predictions(evidence: LlmEvidence) -> Iterator[Reason]:
@@ -47,10 +49,12 @@ def check_predictions(evidence: LlmEvidence) -> Iterator[Reason]:
         effective = evidence.result.effective
         said = effective.details.get("reference", "") if effective is not None else ""
         if said.startswith("none"):
-            yield note("no_reference", f"Its predictions were compared with no reference: {said.partition(': ')[2]}.")
+            yield note(
+                "no_reference", f"Its predictions were not compared with a reference: {said.partition(': ')[2]}."
+            )
         return
     word = grade_divergence(found.value)
-    said = f"Its predictions diverge from the reference's by {found.value:.2g} nat in the mean: {word}."
+    said = f"Its predictions differ from the reference by {found.value:.2g} nat on average (KL divergence): {word}."
     yield suspect("different_answer", said) if word == DIFFERENT else note("predictions", said)
 
 

@@ -26,10 +26,10 @@ class LlmWorkload(Workload):
         **QUALITY_FAMILIES,
     }
     measure_keys: ClassVar[tuple[str, ...] | None] = ("repeats", "warmup", "until")
-    wrong_section: ClassVar[str] = "`load` is for services: a language model's `measure` says how often it is repeated"
+    wrong_section: ClassVar[str] = "`load` is for services; for a language model, use `measure`"
     wrong_measure_key: ClassVar[str] = (
-        "measure.{} is for models: `repeats` are fresh processes, and workload.passes says how often each of them "
-        "reads the prompt and writes tokens"
+        "measure.{} is for models; for a language model, set measure.repeats (fresh processes) and workload.passes "
+        "(passes in each process)"
     )
     sample_noun: ClassVar[str] = "token"
     unit_noun: ClassVar[str] = "tokens"
@@ -46,50 +46,53 @@ class LlmWorkload(Workload):
     checksum: str | None = Field(
         default=None,
         pattern=r"^sha256:[0-9a-f]{64}$",
-        description="sha256: and the 64 hexadecimal digits that the model must have",
+        description="sha256: and the 64 hexadecimal digits of the model",
     )
     engine: str = Field(
         min_length=1,
-        description="the engine that hosts the model; `prony engines` lists those found here",
+        description="the engine that runs the model; `prony engines` lists the installed ones",
         examples=["llamacpp", "transformers"],
     )
     unit: str = Field(default="cpu", min_length=1, description="compute unit: cpu, cuda, cuda-1, ...")
-    prompt: int = Field(default=512, ge=0, description="tokens of the prompt that is read; 0: none is")
-    generate: int = Field(default=128, ge=0, description="tokens that are written; 0: none are, else at least 2")
+    prompt: int = Field(default=512, ge=0, description="length of the prompt in tokens; 0: no prompt")
+    generate: int = Field(default=128, ge=0, description="tokens to generate; 0, or at least 2")
     batch: int = Field(default=1, ge=1, le=4096, description="sequences at the same time")
-    depth: int = Field(default=0, ge=0, description="tokens that the cache holds before the prompt and the first token")
+    depth: int = Field(default=0, ge=0, description="tokens in the cache before the prompt")
     threads: int | None = Field(
-        default=None, ge=1, le=4096, description="threads of the engine; default: every CPU this process may use"
+        default=None, ge=1, le=4096, description="threads of the engine; default: all CPUs that this process may use"
     )
     precision: LlmPrecision = Field(
-        default="default", description="precision to compute in; default: that of the weights, and it is shown"
+        default="default", description="precision to compute in; default: that of the weights, which is shown"
     )
     kv_type: KvType = Field(
         default="default", description="type of the keys and values in the cache; default: the engine's own"
     )
-    passes: int = Field(default=3, ge=1, le=1000, description="how often each process reads the prompt and writes")
+    passes: int = Field(default=3, ge=1, le=1000, description="how often each process reads the prompt and generates")
     seed: int = Field(default=0, ge=0, description="seed of the token ids of the prompts")
     quality: bool = Field(
-        default=False, description="also compare the model's predictions on shipped text with those of a reference"
+        default=False,
+        description="also compare the model's predictions with those of a reference, on a text that comes with Prony",
     )
     reference: str | None = Field(
         default=None,
         min_length=1,
-        description="of `quality`: the model to compare with; default: the same one in fp32",
+        description="for `quality`: the model to compare with; default: the same model in fp32",
         json_schema_extra={"path": "reference"},
     )
     reference_engine: str | None = Field(
-        default=None, min_length=1, description="of `quality`: the engine of the reference; default: the same"
+        default=None, min_length=1, description="for `quality`: the engine of the reference; default: the same engine"
     )
     task: str | None = Field(
         default=None,
         min_length=1,
-        description="what is asked in words, in place of seeded ids; summarize, qa, classify and perplexity are scored",
+        description="ask text prompts instead of seeded token ids; summarize, qa, classify and perplexity are scored",
         examples=["summarize"],
     )
-    prompts: dict[str, Option] = Field(default={}, description="of the task: data set, lengths, what fits")
+    prompts: dict[str, Option] = Field(
+        default={}, description="options of the task: data set, lengths, what to do with long texts"
+    )
     options: dict[str, Scalar] = Field(
-        default={}, description="handed to the engine as they are", json_schema_extra={"path": "words"}
+        default={}, description="passed to the engine unchanged", json_schema_extra={"path": "words"}
     )
 
     @property
@@ -118,19 +121,19 @@ class LlmWorkload(Workload):
     @model_validator(mode="after")
     def _does_something(self) -> Self:
         if not self.prompt and not self.generate:
-            raise ValueError("prompt and generate are both 0: nothing would be measured")
+            raise ValueError("prompt and generate are both 0: there is nothing to measure")
         if self.generate == 1:
-            raise ValueError("generate is 1: a rate of tokens needs at least 2")
+            raise ValueError("generate is 1, but a token rate needs at least 2")
         return self
 
     @model_validator(mode="after")
     def _asks_or_reads_ids(self) -> Self:
         if self.task is None and self.prompts:
-            raise ValueError("prompts are the options of a task, and none is named: task: summarize")
+            raise ValueError("prompts needs a task, for example task: summarize")
         fields = type(self).model_fields
         strange = [name for name in ("prompt", "batch", "depth") if getattr(self, name) != fields[name].default]
         if self.task is not None and strange:
-            raise ValueError(f"{strange[0]} is for seeded ids: a task's prompts are read one by one, as they are")
+            raise ValueError(f"{strange[0]} is only for seeded ids: remove it, or remove task")
         return self
 
 

@@ -44,7 +44,7 @@ def summarise_llm(
 ) -> Summary:
     """Summarise one job; the same input always gives the same."""
     if job.id != result.job_id:
-        raise InputError(f"job {job.id} and the result of job {result.job_id} do not belong together")
+        raise InputError(f"the result is of job {result.job_id}, not of job {job.id}")
     work = job.work(LlmWorkload)
     times = times_by_run(samples)
     good = {one.index for one in result.repetitions if one.state == "ok" and one.index in times}

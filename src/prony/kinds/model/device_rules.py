@@ -26,7 +26,7 @@ def check_waited(evidence: Evidence) -> Iterator[Reason]:
     if device > (_UNWAITED_LAUNCH if is_launch_bound else _UNWAITED) * call:
         yield void(
             "not_waited",
-            f"A call returned after {call:.4g} ms, but the device's own marks say that it worked for {device:.4g} ms: "
+            f"A call returned after {call:.4g} ms, but the device's own timestamps show {device:.4g} ms of work: "
             "the engine did not wait for it.",
         )
 
@@ -70,13 +70,13 @@ def describe_copies(evidence: Evidence) -> Iterator[Reason]:
         if evidence.result.version >= 2:
             yield note(
                 "host_copies",
-                f"{effective.engine} on {work.unit} leaves its outputs on the host, so the times count the copies.",
+                f"{effective.engine} on {work.unit} leaves its outputs on the host, so the times include the copies.",
             )
         return
     told = [name for name, where in (("inputs", work.inputs.at), ("outputs", work.outputs)) if where == "host"]
     if told:
         yield note(
-            "host_copies", f"Every timed call copies its {' and '.join(told)} between host and device, as asked."
+            "host_copies", f"Every timed call copies its {' and '.join(told)} between host and device, as requested."
         )
 
 
@@ -84,7 +84,7 @@ def describe_energy(evidence: Evidence) -> Iterator[Reason]:
     """Say why a device has no energy."""
     notes = {gpu.energy_note for gpu in _cards(evidence) if gpu.energy_note}
     for text in sorted(notes):
-        yield note("no_energy", f"There is no energy of the GPU: {text}.")
+        yield note("no_energy", f"The energy of the GPU is unknown: {text}.")
 
 
 def check_power_cap(evidence: Evidence) -> Iterator[Reason]:
@@ -95,15 +95,15 @@ def check_power_cap(evidence: Evidence) -> Iterator[Reason]:
     if max(shares) - min(shares) > _CAPPED_UNEVENLY:
         yield suspect(
             "power_cap",
-            f"The power cap held the GPU's clock down for {percent(min(shares))} to {percent(max(shares))} of the "
-            "time: the runs were not made under the same conditions.",
+            f"The power cap lowered the GPU's clock for {percent(min(shares))} to {percent(max(shares))} of the "
+            "time: the runs did not have the same conditions.",
         )
     else:
         clock = _value(evidence, "gpu_clock_mhz.p50")
         at = "" if clock is None else f", at {clock:.0f} MHz"
         yield note(
             "power_cap",
-            f"The power cap held the GPU's clock down for {percent(max(shares))} of the time{at}; usual at hard work.",
+            f"The power cap lowered the GPU's clock for {percent(max(shares))} of the time{at}; usual under full load.",
         )
 
 
@@ -115,12 +115,12 @@ def describe_link(evidence: Evidence) -> Iterator[Reason]:
         if gpu.link_width is not None and gpu.link_width_max is not None and gpu.link_width < gpu.link_width_max
     }
     for width, most in sorted(narrow):
-        yield note("narrow_link", f"The GPU's link to the host has {width} lanes of {most}: copies are slower for it.")
+        yield note("narrow_link", f"The GPU's link to the host uses {width} of {most} lanes: copies are slower.")
     if corrected := _count_errors(evidence, "ecc_corrected"):
-        yield note("ecc_corrected", f"{corrected} errors of the GPU's memory were corrected while it was measured.")
+        yield note("ecc_corrected", f"{corrected} memory errors of the GPU were corrected during the measurement.")
     if again := _count_errors(evidence, "pcie_replay"):
         yield note(
-            "pcie_replay", f"{again} packets between the host and the GPU were sent again while it was measured."
+            "pcie_replay", f"{again} packets between the host and the GPU were sent again during the measurement."
         )
 
 

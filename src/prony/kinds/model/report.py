@@ -27,7 +27,7 @@ FORM = KindForm(
         FormField(path="workload.engine", label="Engines", value="onnxruntime", takes_several=True),
         FormField(path="workload.unit", label="Unit", value="cpu", help="cpu, cuda, …", default="cpu"),
         FormField(
-            path="workload.batch_size", label="Batch sizes", value="1", help="several are a job each", default="1",
+            path="workload.batch_size", label="Batch sizes", value="1", help="one job for each", default="1",
             takes_several=True, is_text=False,
         ),
         FormField(path="measure.runs", label="Inferences in a run", value="50", is_text=False),
@@ -46,11 +46,11 @@ class ModelReport(Report):
     def sections(self, entry: Entry) -> tuple[Section, ...]:
         asked, effective = entry.job.work(ModelWorkload), entry.result.effective
         told: list[tuple[str, str | None]] = [
-            ("engine asked for", asked.engine),
-            ("unit asked for", asked.unit),
+            ("requested engine", asked.engine),
+            ("requested unit", asked.unit),
             ("batch size", str(asked.batch_size)),
-            ("threads asked for", str(asked.threads) if asked.threads else "default"),
-            ("precision asked for", asked.precision),
+            ("requested threads", str(asked.threads) if asked.threads else "default"),
+            ("requested precision", asked.precision),
         ]
         told += [(f"option {name}", str(value)) for name, value in asked.options.items()]
         if effective is not None:
@@ -119,7 +119,7 @@ def _inputs(entry: Entry) -> Section | None:
             ("opset", None if model.opset is None else str(model.opset)), ("weight types", types or None),
             ("files", ", ".join(model.files)), ("sha256", model.sha256),
         )  # fmt: skip
-    headings = ("input", "type", "shape", "where the shape came from", "where the values came from")
+    headings = ("input", "type", "shape", "source of the shape", "source of the values")
     fed = (SectionTable(headings=headings, rows=rows),) if rows else ()
     return Section(title="Model and inputs", facts=about, tables=fed)
 
@@ -132,9 +132,9 @@ def _output_check(check: OutputCheck | None) -> Section | None:
     same = "this job is the reference" if check.is_reference else ("yes" if check.compared else "no")
     facts: tuple[Fact, ...] = (
         ("all outputs finite", "yes" if check.finite else "no"), ("outputs", str(check.outputs)),
-        ("reference", check.reference), ("compared with it", same),
+        ("reference", check.reference), ("compared", same),
         ("largest error", unknown if check.max_abs_error is None else number.format_observed(check.max_abs_error)),
-        ("largest error of range", unknown if of_range is None else number.format_share(of_range)),
+        ("largest error, share of range", unknown if of_range is None else number.format_share(of_range)),
         ("cosine", unknown if check.cosine is None else f"{check.cosine:.6f}"), ("note", check.note or "none"),
     )  # fmt: skip
     return Section(title="Output check", facts=facts)
@@ -142,22 +142,22 @@ def _output_check(check: OutputCheck | None) -> Section | None:
 
 def _together(entries: Sequence[Entry], samples: dict[str, list[PlottedRun]]) -> Html:
     drawn = (
-        ("Median inference.", "The mark is the median of runs, the bar its interval, the pale dots below it the median "
-         "of each single run (grey: left out). ● valid, ▲ suspect, ✖ void; hollow means that there is no interval.",
+        ("Median inference.", "The mark is the median of runs, the bar is its interval, the pale dots are the medians "
+         "of single runs (grey: excluded). ● valid, ▲ suspect, ✖ void; hollow: no interval.",
          experiment.comparison(entries, samples)),
         ("Cold against warm.", "Loading the model, the first inference after it, and the warm median.",
          experiment.cold_warm(entries)),
-        ("Memory by phase.", "Resident memory at the end of each phase, anonymous and file-backed apart; the tick is "
+        ("Memory by phase.", "Resident memory at the end of each phase, anonymous and file-backed; the tick is "
          "the process after importing the engine, the diamond the kernel's high-water mark.",
          experiment.memory(entries)),
     )  # fmt: skip
     shown = [add_caption(title, text, plot) for title, text, plot in drawn if plot is not None]
-    return section("plots", "Plots", *(shown or [tag("p", "There is nothing to draw: no job has a number.")]))
+    return section("plots", "Plots", *(shown or [tag("p", "No plots: no job has a result.")]))
 
 
 def _plots(entry: Entry, runs: list[PlottedRun]) -> Html:
     drawn = (
-        ("Runs.", "One row a fresh process: its samples, their density and its median. A run that was left out is red.",
+        ("Runs.", "One row per fresh process: its samples, their density and median. Excluded runs are red.",
          job.distribution(entry, runs)),
         ("In order.", "Samples as they were taken, run after run; outliers are circled.",
          job.timeline(entry, runs)),
@@ -165,7 +165,7 @@ def _plots(entry: Entry, runs: list[PlottedRun]) -> Html:
     )  # fmt: skip
     shown = [add_caption(title, text, plot) for title, text, plot in drawn if plot is not None]
     if not runs and not entry_fields.has_failed(entry):
-        shown.append(tag("p", f"No samples could be read in {entry.folder}.", class_="muted"))
+        shown.append(tag("p", f"Could not read samples in {entry.folder}.", class_="muted"))
     return tag("div", *shown, class_="pair")
 
 
@@ -179,7 +179,7 @@ def _most(model: str, rated: list[tuple[Estimate, Entry]]) -> str:
         if ours is None or theirs is None or theirs[1] >= ours[0]:
             tied.append(entry_fields.label(one))
     begin = f"The highest throughput of {model} is {number.format_number(best)}, by {entry_fields.label(entry)}"
-    return f"{begin}; {join_names(tied)} cannot be told from it." if tied else f"{begin}."
+    return f"{begin}; {join_names(tied)} are not measurably different." if tied else f"{begin}."
 
 
 PART = ModelReport()

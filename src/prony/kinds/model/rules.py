@@ -33,7 +33,7 @@ def not_finite(evidence: Evidence) -> Iterator[Reason]:
     """A model that answers NaN was not measured at work."""
     check = evidence.result.check
     if check is not None and not check.finite:
-        yield void("not_finite", "The outputs hold values that are not finite.")
+        yield void("not_finite", "The outputs contain values that are not finite.")
 
 
 def different_answer(evidence: Evidence) -> Iterator[Reason]:
@@ -63,17 +63,18 @@ def _other_precision(evidence: Evidence) -> Iterator[Reason]:
     asked = evidence.job.work(ModelWorkload).precision
     if asked not in ("default", ran):
         yield suspect(
-            "precision", f"The recipe asks for {asked}; {effective.engine} computed in {effective.precision}."
+            "precision", f"The recipe requests {asked}, but {effective.engine} computed in {effective.precision}."
         )
     elif asked == "default" and (held := _file_precision(evidence)) is not None and held != ran:
         yield note(
-            "precision", f"The file holds {held} weights; {effective.engine} chose to compute in {effective.precision}."
+            "precision",
+            f"The file has {held} weights, but {effective.engine} chose to compute in {effective.precision}.",
         )
 
 
 def _why_not_compared(evidence: Evidence, check: OutputCheck | None) -> str:
     if not evidence.job.measure.check:
-        return "The recipe switched the check of the outputs off."
+        return "The recipe turned off the check of the outputs."
     reason = f": {check.note}" if check is not None and check.note else ""
     return f"The outputs were not compared with a float32 reference{reason}."
 
@@ -103,7 +104,7 @@ def _unit_unverified(evidence: Evidence) -> Iterator[Reason]:
     if (who := reporter_of(evidence)) is not None:
         unit = evidence.job.work(ModelWorkload).unit
         yield suspect(
-            "unit_not_verified", f"The report of {who} does not say what really computed: {unit} was asked for."
+            "unit_not_verified", f"The report of {who} does not say which device computed; {unit} was requested."
         )
 
 

@@ -22,8 +22,8 @@ class Values(Noun):
     """What to fill one input with; exactly one of `constant`, `low` with `high`, and `file`."""
 
     constant: Finite | str | bool | None = Field(default=None, description="the same value everywhere")
-    low: Finite | None = Field(default=None, description="smallest of the random values; goes with high")
-    high: Finite | None = Field(default=None, description="the random values lie below it; goes with low")
+    low: Finite | None = Field(default=None, description="lower bound of the random values; needs high")
+    high: Finite | None = Field(default=None, description="upper bound of the random values, excluded; needs low")
     file: str | None = Field(
         default=None, min_length=1, description="a .npy file with the whole tensor", json_schema_extra={"path": True}
     )
@@ -31,9 +31,9 @@ class Values(Noun):
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if (self.low is None) != (self.high is None):
-            raise ValueError("low and high go together")
+            raise ValueError("low and high need each other")
         if self.low is not None and self.high is not None and self.low > self.high:
-            raise ValueError(f"low ({self.low:g}) lies above high ({self.high:g})")
+            raise ValueError(f"low ({self.low:g}) is above high ({self.high:g})")
         ways = [way for way in (self.constant, self.low, self.file) if way is not None]
         if len(ways) != 1:
             raise ValueError("choose exactly one of constant, low with high, and file")
@@ -93,7 +93,7 @@ class ModelWorkload(Workload):
     is_allowed_by_default: ClassVar[bool] = True
     named_fields: ClassVar[Mapping[str, str]] = {"model": "models", "engine": "engines"}
     later_keys: ClassVar[Mapping[str, Scalar]] = {"outputs": "device", "inputs.at": "device"}
-    wrong_section: ClassVar[str] = "`load` is for services: a model's `measure` says how much is measured"
+    wrong_section: ClassVar[str] = "`load` is for services; for a model, use `measure`"
 
     kind: Literal["model"] = Field(description="which kind of workload this is")
     model: str = Field(
@@ -105,39 +105,39 @@ class ModelWorkload(Workload):
     checksum: str | None = Field(
         default=None,
         pattern=r"^sha256:[0-9a-f]{64}$",
-        description="sha256: and the 64 hexadecimal digits that the model file must have",
+        description="sha256: and the 64 hexadecimal digits of the model file",
     )
     engine: str = Field(
         min_length=1,
-        description="the engine that runs the model; `prony engines` lists those found here",
+        description="the engine that runs the model; `prony engines` lists the installed ones",
         examples=["onnxruntime", "openvino"],
     )
     engine_version: str | None = Field(
         default=None,
         pattern=r"^[0-9]+(\.[0-9A-Za-z]+)*$",
-        description="the engine's version, or its beginning; `prony engines add NAME --version` gives it a place",
+        description="the engine's version, or its first part; install one with `prony engines add NAME --version`",
         examples=["1.20", "1.20.1"],
     )
     unit: str = Field(
         default="cpu", min_length=1, description="compute unit: cpu, cuda, coreml-gpu, neural-engine, directml, ..."
     )
-    batch_size: int = Field(default=1, ge=1, description="items in one inference")
+    batch_size: int = Field(default=1, ge=1, description="items per inference")
     threads: int | None = Field(
-        default=None, ge=1, le=4096, description="threads of the engine; default: every CPU this process may use"
+        default=None, ge=1, le=4096, description="threads of the engine; default: all CPUs that this process may use"
     )
     precision: Precision = Field(
-        default="default", description="precision to compute in; default: whatever the engine chooses, and it is shown"
+        default="default", description="precision to compute in; default: the engine's choice, which is shown"
     )
     inputs: Inputs = Field(
         default=Inputs(),
-        description="sizes and contents for what the model leaves open",
+        description="sizes and contents of the inputs that the model does not fix",
         json_schema_extra=_allow_location,
     )
     outputs: Location = Field(
         default="device", description="where each timed call leaves its outputs; host: it copies them from the device"
     )
     options: dict[str, Scalar] = Field(
-        default={}, description="handed to the engine as they are", json_schema_extra={"path": "words"}
+        default={}, description="passed to the engine unchanged", json_schema_extra={"path": "words"}
     )
 
     @property

@@ -39,7 +39,7 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
     The same input always gives the same summary, and the order of rows and repetitions does not matter.
     """
     if job.id != result.job_id:
-        raise InputError(f"job {job.id} and the result of job {result.job_id} do not belong together")
+        raise InputError(f"the result is of job {result.job_id}, not of job {job.id}")
     succeeded = sorted(repetition.index for repetition in result.repetitions if repetition.state == "ok")
     columns = Columns.of(samples)
     measured = {index: run for index in succeeded if (run := measured_run(columns, index)) is not None}

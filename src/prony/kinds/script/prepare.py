@@ -30,8 +30,8 @@ def _check(job: Job) -> None:
         return
     if work.server is not None:
         raise InputError(
-            f"workload.server is beside one script, and workload.launch.nodes is {work.launch.nodes}",
-            hint="start the server yourself where all nodes reach it, and name it in workload.environment",
+            f"workload.server needs workload.launch.nodes: 1, but it is {work.launch.nodes}",
+            hint="start a server that all nodes can reach, and put its address into workload.environment",
             code="recipe",
         )
 
@@ -49,7 +49,7 @@ def _unused_image_notes(jobs: Sequence[Job], machine: str) -> tuple[str, ...]:
     """Say which images are not used because that was allowed, and whose programs run in their stead."""
     works = [work for job in jobs if not (work := job.work(ScriptWorkload)).container]
     images = dict.fromkeys(one.image for work in works for one in (work, work.server) if one is not None and one.image)
-    return tuple(f"image {image} is not used: the command runs with the programs of {machine}" for image in images)
+    return tuple(f"image {image} is not used: the command runs directly on {machine}" for image in images)
 
 
 def _engine_notes(jobs: Sequence[Job]) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def _engine_notes(jobs: Sequence[Job]) -> tuple[str, ...]:
     try:
         _check_containers(jobs)
     except CapacityError as exc:
-        return (f"prony run refuses this here: {exc.message}; {exc.hint}",)
+        return (f"prony run would fail on this machine: {exc.message}; {exc.hint}",)
     return ()
 
 
@@ -106,10 +106,8 @@ def _check_program(workload: ScriptWorkload) -> None:
     if shutil.which(str(folder / program) if "/" in program else program, path=path) is None:
         near = nearest(program, _programs(path)) if "/" not in program else None
         raise InputError(
-            f"there is no program {program} {'in ' + str(folder) if '/' in program else 'on the path'}",
-            hint=f"did you mean {near}?"
-            if near
-            else "commands run without a shell; for shell syntax write sh -c '...'",
+            f"program {program} not found {'in ' + str(folder) if '/' in program else 'on PATH'}",
+            hint=f"did you mean {near}?" if near else "commands run without a shell; for shell syntax, use sh -c '...'",
             code="no_script_program",
         )
 

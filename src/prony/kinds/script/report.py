@@ -83,7 +83,7 @@ def over_steps(entry: Entry, found: Sequence[StepLine]) -> Html | None:
         for place, line in enumerate(lines[: len(draw.COLOURS)]):
             panels[0].plot([], [], color=draw.COLOURS[place], label=draw.shorten(line or "unlabelled", 24))
         draw.legend(figure, panels[0])
-    return draw.svg(figure, f"steps-{entry.job.id}", f"What {entry_fields.label(entry)} told, step by step")
+    return draw.svg(figure, f"steps-{entry.job.id}", f"Values of {entry_fields.label(entry)} by step")
 
 
 class ScriptReport(Report):
@@ -97,7 +97,7 @@ class ScriptReport(Report):
         asked, did = entry.job.work(ScriptWorkload), entry.result.script
         launch = asked.launch
         told: list[tuple[str, str | None]] = [
-            ("command asked for", asked.subject), ("directory", asked.directory), ("image", asked.image),
+            ("requested command", asked.subject), ("directory", asked.directory), ("image", asked.image),
             ("variables", ", ".join(asked.environment) or None),
             ("launch", f"{launch.kind}, {launch.processes} processes on {launch.nodes} nodes"),
             ("reduced by", asked.reduce),
@@ -106,7 +106,7 @@ class ScriptReport(Report):
             told += [("command", " ".join(did.command)), ("program", did.program or None)]
             told += [("folder's checksum", did.directory or None), ("launcher", did.launcher or None)]
             told += [("nodes", ", ".join(did.nodes) or None)]
-            told += [("not honoured", note) for note in did.notes]
+            told += [("not as requested", note) for note in did.notes]
         return (Section(title=SETTINGS, facts=tuple(told)),)
 
     def programs(self, entry: Entry) -> tuple[Fact, ...]:
@@ -123,7 +123,7 @@ class ScriptReport(Report):
 
 def _draw(entry: Entry) -> Html:
     drawn = (
-        ("Step by step.", "What was told at each step: a line for each run, a colour for each set of labels and rank.",
+        ("Step by step.", "The reported values by step: a line for each run, a colour for each set of labels and rank.",
          over_steps(entry, curves(entry))),
         (*BESIDE, job.telemetry(entry)),
     )  # fmt: skip

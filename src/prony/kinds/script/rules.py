@@ -53,18 +53,18 @@ def untold(evidence: ScriptEvidence) -> Iterator[Reason]:
         told.setdefault(series.name, set()).update(series.runs.keys() & used)
     for metric in evidence.job.work(ScriptWorkload).all_metrics if used else ():
         if not told.get(metric.name):
-            how = "its pattern found nothing" if metric.pattern else "the script never told it"
-            yield suspect("untold", f"There is no {metric.name}: {how}.")
+            how = "its pattern did not match" if metric.pattern else "the script did not report it"
+            yield suspect("untold", f"{metric.name} is missing: {how}.")
     for name, runs in told.items():
         if runs and len(runs) < len(used):
-            yield suspect("sometimes_told", f"{name} was told in {len(runs)} of {runs_text(len(used))} only.")
+            yield suspect("sometimes_told", f"{name} was reported in only {len(runs)} of {runs_text(len(used))}.")
 
 
 def left_behind(evidence: ScriptEvidence) -> Iterator[Reason]:
     """Processes that outlive the script took CPU from its next run, had they not been ended."""
     strays = sum(repetition.strays for repetition in evidence.selection.used)
     if strays:
-        yield note("strays", f"The script left {strays} processes behind, which were ended.")
+        yield note("strays", f"The script left {strays} processes running; Prony ended them.")
 
 
 def check_start_cost(evidence: ScriptEvidence) -> Iterator[Reason]:
@@ -75,8 +75,8 @@ def check_start_cost(evidence: ScriptEvidence) -> Iterator[Reason]:
     if costs and median(costs) > _START_SHARE * median(lengths):
         yield note(
             "start_cost",
-            f"Starting and ending an empty program takes {median(costs):.2f} ms here, and is in the wall time of every "
-            f"execution ({median(lengths):.2f} ms).",
+            f"Starting and ending an empty program takes {median(costs):.2f} ms here, which is part of the "
+            f"wall time of every execution ({median(lengths):.2f} ms).",
         )
 
 
@@ -94,6 +94,6 @@ def check_machine_independence(evidence: ScriptEvidence) -> Iterator[Reason]:
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
         yield note(
             "spared",
-            f"Neither a time, a rate, power nor memory: {', '.join(names[:_LISTED])}{more}. That the machine was "
-            "disturbed takes nothing from such numbers, and gates judge them.",
+            f"A disturbed machine does not change {', '.join(names[:_LISTED])}{more}, because they are not times, "
+            "rates, power or memory. Gates judge them.",
         )

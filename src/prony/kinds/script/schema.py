@@ -29,7 +29,7 @@ def _words(value: str | list[str]) -> str | list[str]:
     except ValueError as exc:
         raise ValueError(f"cannot be split into words: {str(exc).lower()}") from exc
     if any("\0" in word for word in words):
-        raise ValueError("a command holds no NUL character")
+        raise ValueError("a command must not contain a NUL character")
     return value
 
 
@@ -37,22 +37,22 @@ def _command(value: str | list[str]) -> str | list[str]:
     """Refuse at once what no program could be started from."""
     words = words_of(_words(value))
     if not words or not words[0].strip():
-        raise ValueError("a command begins with the program to run")
+        raise ValueError("a command must start with the program to run")
     return value
 
 
 def _environment(value: dict[str, str]) -> dict[str, str]:
     for name, text in value.items():
         if _ENVIRONMENT_NAME.fullmatch(name) is None:
-            raise ValueError(f"{name!r} is no name of a variable: letters, digits and '_', no digit first")
+            raise ValueError(f"{name!r} is not a valid variable name: use letters, digits and '_', and no digit first")
         if "\0" in text:
-            raise ValueError(f"{name}: a variable holds no NUL character")
+            raise ValueError(f"{name}: a variable must not contain a NUL character")
     return value
 
 
 def _plain_name(value: str) -> str:
     if not value or value in (".", "..") or any(one in value for one in "/\\\0") or len(value) > 255:
-        raise ValueError("must be the plain name of a folder, as src")
+        raise ValueError("must be a plain folder name, such as src")
     return value
 
 
@@ -60,16 +60,16 @@ def _pattern(value: str) -> str:
     try:
         groups = re.compile(value).groups
     except re.error as exc:
-        raise ValueError(f"is no regular expression: {exc}") from exc
+        raise ValueError(f"is not a valid regular expression: {exc}") from exc
     if groups > 1:
-        raise ValueError(f"has {groups} groups and a metric one value: write the others as (?:...)")
+        raise ValueError(f"has {groups} groups, but a metric has one value: write the others as (?:...)")
     return value
 
 
 def _source(value: str) -> str:
     scheme, colon, _ = value.partition("://")
     if colon and scheme not in _SCHEMES:
-        raise ValueError(f"nothing fetches {scheme}://; there are {', '.join(_SCHEMES)} and paths")
+        raise ValueError(f"{scheme}:// is not supported; use {', '.join(_SCHEMES)} or a path")
     return value
 
 
@@ -88,28 +88,28 @@ Variables = Annotated[dict[str, str], AfterValidator(_environment)]
 class ScriptMetric(Noun):
     """One number that a script tells: by name where it is emitted or printed as JSON, else by a pattern."""
 
-    name: str = Field(min_length=1, max_length=200, description="what it is called", examples=["accuracy"])
+    name: str = Field(min_length=1, max_length=200, description="name of the metric", examples=["accuracy"])
     pattern: Annotated[str, AfterValidator(_pattern)] | None = Field(
         default=None,
         min_length=1,
-        description="regular expression for lines of output: its one group is the value, else the number in the match",
+        description="regular expression for lines of output; the value is its group, or the match's number without one",
         examples=["accuracy=([0-9.]+)"],
     )
     stream: Literal["stdout", "stderr"] | None = Field(
-        default=None, description="where the pattern looks; default: in both"
+        default=None, description="which output to search; default: both"
     )
     unit: str | None = Field(default=None, max_length=40, description="its unit", examples=["ms"])
     better: Literal["higher", "lower"] | None = Field(
-        default=None, description="which way is better; default: a change is told and not judged"
+        default=None, description="which direction is better; default: changes are shown but not judged"
     )
     reduce: Reduce | None = Field(
-        default=None, description="how its values become the run's one number; default: the workload's own `reduce`"
+        default=None, description="how its values become one number per run; default: the workload's `reduce`"
     )
 
     @model_validator(mode="after")
     def _looks_somewhere(self) -> Self:
         if self.stream is not None and self.pattern is None:
-            raise ValueError("`stream` says where a pattern looks: there is none")
+            raise ValueError("`stream` needs a pattern")
         return self
 
 
@@ -123,29 +123,32 @@ class ScriptSource(Noun):
         json_schema_extra={"path": "reference"},
     )
     path: str = Field(
-        min_length=1, description="where the script finds it: relative to the folder it runs in, or whole"
+        min_length=1, description="where the script finds it: an absolute path, or relative to the folder it runs in"
     )
     checksum: str | None = Field(
         default=None,
         pattern=r"^(sha256:[0-9a-f]{64}|md5:[0-9a-f]{32})$",
-        description="sha256: or md5: with the hexadecimal digits that it must have",
+        description="sha256: or md5: and the hexadecimal digits of the source",
     )
-    name: str | None = Field(default=None, min_length=1, description="what a person calls it")
+    name: str | None = Field(default=None, min_length=1, description="a name for people")
 
 
 class Launch(Noun):
     """How the processes of a script are started."""
 
     kind: Literal["process", "torchrun", "mpirun"] = Field(
-        default="process", description="process: by Prony itself, with RANK and its like set where there are several"
+        default="process",
+        description="process: Prony starts the processes itself; several get RANK and similar variables",
     )
     processes: int = Field(default=1, ge=1, le=4096, description="processes on each node")
-    nodes: int = Field(default=1, ge=1, le=4096, description="machines that run it at once: so many agents of a server")
+    nodes: int = Field(
+        default=1, ge=1, le=4096, description="machines that run it together: this many agents of a server"
+    )
     spread: bool = Field(
         default=True, description="false: without a server, the processes of all nodes start on this machine"
     )
     fallback: Literal["process"] | None = Field(
-        default=None, description="what starts them where the launcher is not there; default: that is an error"
+        default=None, description="launcher to use if this one is missing; default: a missing launcher is an error"
     )
 
     @property
@@ -157,12 +160,12 @@ class Launch(Noun):
 class Readiness(Noun):
     """When a script's server may be asked: its page answers with a status below 400."""
 
-    path: str = Field(default="/", pattern="^/", description="the page that is asked for")
-    port: Port | None = Field(default=None, description="default: the first of the server's ports")
-    scheme: Literal["http", "https"] = Field(default="http", description="how it is asked")
-    initial_delay: DurationNs | None = Field(default=None, description="wait so long before the first question")
-    period: DurationNs = _lasting(10**9, "from one question to the next")
-    timeout: DurationNs = _lasting(10**9, "for one answer")
+    path: str = Field(default="/", pattern="^/", description="the path to request")
+    port: Port | None = Field(default=None, description="port of the request; default: the first of the server's ports")
+    scheme: Literal["http", "https"] = Field(default="http", description="protocol of the request")
+    initial_delay: DurationNs | None = Field(default=None, description="wait before the first request")
+    period: DurationNs = _lasting(10**9, "time between requests")
+    timeout: DurationNs = _lasting(10**9, "timeout of one request")
     success_threshold: int = Field(default=1, ge=1, description="good answers in a row until it is ready")
     failure_threshold: int | None = Field(
         default=None, ge=1, description="bad answers in a row that end the run; default: the time limit ends it"
@@ -173,14 +176,14 @@ class ScriptServer(Noun):
     """A server beside the script: started before it, stopped after it."""
 
     command: Command | None = Field(
-        default=None, description="the program with its words; default: what the image runs"
+        default=None, description="the program with its arguments; default: the image's own command"
     )
-    arguments: Words = Field(default=[], description="more words, for the command or for what the image runs")
+    arguments: Words = Field(default=[], description="extra arguments for the command, or for the image's own command")
     ports: Annotated[tuple[Port, ...], Field(min_length=1, max_length=64)] = Field(
         description="where it listens; the script finds them in INFERENCE_SERVER_PORT, INFERENCE_SERVER_PORT_1, ..."
     )
-    environment: Variables = Field(default={}, description="variables of its environment, over those of Prony")
-    readiness: Readiness | None = Field(default=None, description="when it may be asked; default: when it listens")
+    environment: Variables = Field(default={}, description="environment variables, in addition to those of Prony")
+    readiness: Readiness | None = Field(default=None, description="how to see that it is ready; default: it listens")
     image: str | None = Field(
         default=None,
         min_length=1,
@@ -188,10 +191,10 @@ class ScriptServer(Noun):
         json_schema_extra={"path": "name"},
     )
     metrics: Annotated[tuple[ScriptMetric, ...], Field(max_length=1000)] = Field(
-        default=(), description="numbers that it tells"
+        default=(), description="metrics that it reports"
     )
     sources: Annotated[tuple[ScriptSource, ...], Field(max_length=1000)] = Field(
-        default=(), description="what must lie on the disk before it starts"
+        default=(), description="files to fetch before it starts"
     )
 
 
@@ -199,9 +202,9 @@ class ScriptWorkload(Workload):
     """Any command that tells numbers (`prony.emit`, JSON lines, patterns); each run is a whole fresh execution."""
 
     measure_keys: ClassVar[tuple[str, ...] | None] = ("repeats", "warmup", "until")
-    wrong_section: ClassVar[str] = "`load` is for services: a script's `measure` says how much is measured"
+    wrong_section: ClassVar[str] = "`load` is for services; for a script, use `measure`"
     wrong_measure_key: ClassVar[str] = (
-        "measure.{} is for models: a script's whole executions are `repeats`, and `warmup` those before"
+        "measure.{} is for models; for a script, set measure.repeats and measure.warmup (whole executions)"
     )
     runs_in_place: ClassVar[bool] = True  # another process starts it and takes its time
     is_rankable: ClassVar[bool] = False  # what its numbers mean, nobody knows but its writer
@@ -213,26 +216,27 @@ class ScriptWorkload(Workload):
 
     kind: Literal["script"] = Field(description="which kind of workload this is")
     command: Command | None = Field(
-        description="the program with its words, split as a shell would and run by none; null: what the image runs",
+        description="the program with its arguments, split as by a shell, but run without; null: the image's command",
         examples=["python train.py --epochs 3"],
     )
-    arguments: Words = Field(default=[], description="more words, for the command or for what the image runs")
+    arguments: Words = Field(default=[], description="extra arguments for the command, or for the image's own command")
     directory: str | None = Field(
         default=None,
         min_length=1,
-        description="folder of the script's files, a .tar of it or one file; it runs in a copy; default: an empty one",
+        description="the script's folder, a .tar of it, or one file; it runs in a copy; default: an empty folder",
         examples=["scripts"],
         json_schema_extra={"path": "scripts"},
     )
     directory_name: Annotated[str, AfterValidator(_plain_name)] | None = Field(
         default=None,
-        description="its files lie in a folder of this name in the one that it runs in; default: in that one itself",
+        description="put its files into a subfolder of this name; default: directly into the folder it runs in",
         examples=["src"],
     )
     copy_files: bool = Field(
-        default=True, description="false: it runs in its folder itself, on this machine only, and may change it"
+        default=True,
+        description="false: run in the folder itself, not in a copy; only on this machine; the script may change it",
     )
-    environment: Variables = Field(default={}, description="variables of its environment, over those of Prony")
+    environment: Variables = Field(default={}, description="environment variables, in addition to those of Prony")
     image: str | None = Field(
         default=None,
         min_length=1,
@@ -240,17 +244,17 @@ class ScriptWorkload(Workload):
         json_schema_extra={"path": "name"},
     )
     container: bool = Field(
-        default=True, description="false: no image is used, and commands run with the programs of the machine itself"
+        default=True, description="false: ignore the image and run the command directly on the machine"
     )
     metrics: Annotated[tuple[ScriptMetric, ...], Field(max_length=1000)] = Field(
-        default=(), description="units, directions and patterns of the numbers it tells; the first is the headline"
+        default=(), description="units, directions and patterns of the metrics it reports; the first is the headline"
     )
-    reduce: Reduce = Field(default="last", description="how the values of one metric become the run's one number")
+    reduce: Reduce = Field(default="last", description="how the values of a metric become one number per run")
     sources: Annotated[tuple[ScriptSource, ...], Field(max_length=1000)] = Field(
-        default=(), description="what must lie on the disk before it begins"
+        default=(), description="files to fetch before it starts"
     )
     launch: Launch = Field(default=Launch(), description="one process, or several that work together")
-    server: ScriptServer | None = Field(default=None, description="a server that the script asks")
+    server: ScriptServer | None = Field(default=None, description="a server that the script uses")
 
     @property
     def subject(self) -> str:
@@ -297,9 +301,9 @@ class ScriptWorkload(Workload):
     def _runs_something(self) -> Self:
         for whose, one in (("", self), ("server: ", self.server)):
             if one is not None and one.command is None and one.image is None:
-                raise ValueError(f"{whose}there is neither a command nor an image")
+                raise ValueError(f"{whose}needs a command or an image")
             if one is not None and one.command is None and not self.container:
-                raise ValueError(f"{whose}there is no command, and without a container its image runs nothing")
+                raise ValueError(f"{whose}needs a command: with container: false, the image is not used")
         return self
 
     @model_validator(mode="after")
@@ -311,7 +315,9 @@ class ScriptWorkload(Workload):
         others = {"image": self.image, "server": self.server, "sources": self.sources, "name": self.directory_name}
         for name, given in others.items():
             if given:
-                raise ValueError(f"`copy_files: false` does not go with {'directory_name' if name == 'name' else name}")
+                raise ValueError(
+                    f"`copy_files: false` cannot be combined with {'directory_name' if name == 'name' else name}"
+                )
         return self
 
     @model_validator(mode="after")

@@ -64,7 +64,7 @@ def summarise_script(
 ) -> Summary:
     """Summarise one script: one number a run of everything it told, an interval over runs, and the verdict."""
     if job.id != result.job_id:
-        raise InputError(f"job {job.id} and the result of job {result.job_id} do not belong together")
+        raise InputError(f"the result is of job {result.job_id}, not of job {job.id}")
     measured = [one for one in result.repetitions if one.kind == "measure"]
     good = {one.index for one in measured if one.state == "ok"}
     selection = select(measured, job.measure, measured=good, loaded=())
@@ -101,7 +101,7 @@ def _metric(series: ScriptSeries, workload: ScriptWorkload) -> Metric:
         declared.better if declared is not None and declared.better else known.better if known else "neither"
     )
     unit = series.unit if series.unit is not None else known.unit if known else ""
-    meaning = known.meaning if known is not None else f"what the script calls {series.name}"
+    meaning = known.meaning if known is not None else f"{series.name}, reported by the script"
     return Metric(name=series.metric, unit=unit, better=better, meaning=meaning)
 
 

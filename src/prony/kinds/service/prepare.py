@@ -49,18 +49,18 @@ def chosen(workload: ServiceWorkload) -> Chosen:
         raise InputError("a service workload needs a service or an endpoint", hint=hint, code="recipe")
     name = workload.driver or (service.driver if service is not None else "")
     if not name:
-        raise InputError("no driver is named", hint="workload.driver: http", code="recipe")
+        raise InputError("workload.driver is missing", hint="workload.driver: http", code="recipe")
     driver: Driver = plugins.load_plugin(plugins.DRIVERS, name)()
     options = read_plugin_options(driver, workload.options, "workload.options")
     if not driver.asks:
         if workload.task is not None or workload.prompts:
-            raise InputError(f"the driver {name} asks nothing of an LLM, so it takes no task", code="recipe")
+            raise InputError(f"the driver {name} does not use LLM prompts: remove workload.task", code="recipe")
         return Chosen(driver, options, service, settings)
     task, prompts = find_task(workload.task, workload.prompts)
     if isinstance(task, PredictsTexts) and not isinstance(driver, PredictsTexts):
         raise InputError(
-            f"the task {task.name} asks how likely a text is, and the driver {name} cannot ask that",
-            hint="workload.driver: openai-completions, and a server that knows echo and logprobs", code="recipe",
+            f"the task {task.name} needs the likelihood of a text, which the driver {name} cannot request",
+            hint="use workload.driver: openai-completions, and a server that supports echo and logprobs", code="recipe",
         )  # fmt: skip
     return Chosen(driver, options, service, settings, task, prompts)
 
@@ -79,21 +79,21 @@ class ServicePrepare(Prepare):
         picked = chosen(job.work(ServiceWorkload))
         if picked.task is None and (job.load.cache != "as-is" or job.load.same_text):
             raise InputError(
-                f"load.cache and load.same_text are of an LLM's prompts, and the driver {picked.driver.name} asks none",
-                hint="leave them out; docs/load.md says what every driver does about caches",
+                f"load.cache and load.same_text need LLM prompts, which the driver {picked.driver.name} does not send",
+                hint="remove them; see docs/load.md for caches and drivers",
                 code="recipe",
             )
         if job.load.clients.agents > 1 and picked.driver.makes:
             raise InputError(
-                f"the driver {picked.driver.name} makes what it asks for at the endpoint, and several agents would get "
-                "in each other's way",
-                hint="leave load.clients.agents out, and use more load.clients.processes",
+                f"the driver {picked.driver.name} writes test data to the endpoint, so several agents would disturb "
+                "each other",
+                hint="remove load.clients.agents, and use more load.clients.processes",
                 code="recipe",
             )
         if job.load.clients.agents > 1 and job.work(ServiceWorkload).restart == "each-run":
             raise InputError(
-                "several agents agree once on where the service is, so it cannot be started before each run",
-                hint="workload.restart: once, or leave load.clients.agents out",
+                "workload.restart: each-run does not work with several agents",
+                hint="use workload.restart: once, or remove load.clients.agents",
                 code="recipe",
             )
 
@@ -165,7 +165,7 @@ class ServicePrepare(Prepare):
 def _unavailable(workload: ServiceWorkload) -> str:
     picked = chosen(workload)
     reason = None if picked.service is None else picked.service.available(picked.settings)
-    return "" if reason is None else f"prony run cannot start {workload.service} here: {reason}"
+    return "" if reason is None else f"prony run cannot start {workload.service} on this machine: {reason}"
 
 
 PART = ServicePrepare()

@@ -33,12 +33,12 @@ FORM = KindForm(
     name="my-endpoint",
     fields=(
         FormField(path="workload.endpoint", label="Address", value="http://127.0.0.1:8000"),
-        FormField(path="workload.driver", label="Speaks", value="openai-chat", is_choice=True),
+        FormField(path="workload.driver", label="Driver", value="openai-chat", is_choice=True),
         FormField(
-            path="load.closed.concurrency", label="Users at once", value="1, 2, 4, 8", help="several are a sweep",
+            path="load.closed.concurrency", label="Users at once", value="1, 2, 4, 8", help="several make a sweep",
             takes_several=True, is_text=False,
         ),
-        FormField(path="load.duration", label="For how long", value="30s", is_text=False),
+        FormField(path="load.duration", label="Duration", value="30s", is_text=False),
         FormField(path="load.repeats", label="Runs", value="5", is_text=False),
     ),
 )  # fmt: skip
@@ -55,8 +55,8 @@ class ServiceReport(Report):
         ColumnSpec("exact_match.mean", "exact match", 73),
         ColumnSpec("token_f1.mean", "F1", 90),
         ColumnSpec("label_match.mean", "accuracy", 90),
-        ColumnSpec("token_nll.mean", "nat a token", 90),
-        ColumnSpec("bits_per_byte.mean", "bits a byte", 89),
+        ColumnSpec("token_nll.mean", "nat per token", 90),
+        ColumnSpec("bits_per_byte.mean", "bits per byte", 89),
         ColumnSpec("own_score.mean", "own score", 91),
     )
     method = HOW_LOAD
@@ -117,7 +117,7 @@ def _load_plots(entry: Entry, runs: list[LoadRun]) -> Html:
     if beside is not None:
         shown.append(add_caption(*BESIDE, beside))
     if not runs and not entry_fields.has_failed(entry):
-        shown.append(tag("p", f"No requests could be read in {entry.folder}.", class_="muted"))
+        shown.append(tag("p", f"Could not read requests in {entry.folder}.", class_="muted"))
     return tag("div", *shown, class_="pair")
 
 

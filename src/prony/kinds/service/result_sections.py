@@ -27,7 +27,7 @@ def _latencies(entry: Entry) -> Section | None:
 def _figures(entry: Entry) -> Section | None:
     rows = tuple((line.name, *line.cells, line.note) for line in load_tables.figure_lines(entry))
     table = SectionTable(headings=("metric", "value", "interval", "method"), rows=rows, numeric=(1, 2))
-    return Section(title="Figures of the load", tables=(table,), is_open=True) if rows else None
+    return Section(title="Load metrics", tables=(table,), is_open=True) if rows else None
 
 
 def _causes(entry: Entry) -> Section | None:
@@ -40,14 +40,14 @@ def _clients(entry: Entry) -> Section:
     sides = [(one.index, one.client) for one in entry.result.repetitions if one.client is not None]
     rows = tuple((str(index), *_client(side)) for index, side in sides)
     if not rows:
-        return Section(title="The clients", note="Nothing is known of them.")
+        return Section(title="The clients", note="The clients were not monitored.")
     return Section(title="The clients", tables=(SectionTable(headings=_CLIENTS, rows=rows, numeric=(0,)),))
 
 
 def _members(entry: Entry) -> Section | None:
     rows = _rows(load_tables.member_lines(entry))
     table = SectionTable(headings=load_tables.MEMBERS, rows=rows, numeric=(1, 2))
-    return Section(title="The agents that sent it together", tables=(table,)) if rows else None
+    return Section(title="Agents that sent the load", tables=(table,)) if rows else None
 
 
 def _service(entry: Entry) -> Section | None:
@@ -60,7 +60,7 @@ def _service(entry: Entry) -> Section | None:
     ]  # fmt: skip
     facts += [(f"setting {name}", value) for name, value in found.settings.items()]
     facts += list(found.notes.items())
-    return Section(title="The service, as it told itself", facts=tuple(facts))
+    return Section(title="The service, as it reports itself", facts=tuple(facts))
 
 
 def _describe_starts(entry: Entry) -> str | None:
@@ -68,11 +68,11 @@ def _describe_starts(entry: Entry) -> str | None:
     found = entry.result.service
     if found is None or found.restart is None:
         return None
-    when = "before each run, with new data" if found.restart == "each-run" else "once for all runs"
+    when = "before each run, with fresh data" if found.restart == "each-run" else "once for all runs"
     took = [one.service_start_ms for one in entry.result.repetitions if one.service_start_ms is not None]
     each = ", ".join(number.format_observed(one, "ms") for one in took)
-    whole = "" if found.ready_s is None else f"; {found.ready_s:.2g} s with its data the first time"
-    return f"{when}; its program served after {each}{whole}" if took else when
+    whole = "" if found.ready_s is None else f"; {found.ready_s:.2g} s including its data, the first time"
+    return f"{when}; the program was ready after {each}{whole}" if took else when
 
 
 def _rows(lines: list[FigureLine]) -> tuple[tuple[str, ...], ...]:

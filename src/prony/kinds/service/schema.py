@@ -15,7 +15,7 @@ class ServiceWorkload(Workload):
     """Load on a server: one that Prony starts (`service`) or one that runs already (`endpoint`)."""
 
     section: ClassVar[Section] = "load"
-    wrong_section: ClassVar[str] = "`measure` is for models: a service's `load` says how much is measured"
+    wrong_section: ClassVar[str] = "`measure` is for models; for a service, use `load`"
     headline: ClassVar[str | None] = LOAD_HEADLINE
     metric_names: ClassVar[tuple[str, ...] | None] = (*LOAD_METRICS, "throughput_per_s")
     families: ClassVar[Mapping[str, tuple[str, tuple[str, ...]]]] = {
@@ -40,30 +40,34 @@ class ServiceWorkload(Workload):
     service: str | None = Field(
         default=None, min_length=1, description="the service to start; `prony services` lists them", examples=["redis"]
     )
-    settings: dict[str, Option] = Field(default={}, description="of the service: configuration, model, arguments")
+    settings: dict[str, Option] = Field(
+        default={}, description="settings of the service: configuration, model, arguments"
+    )
     restart: Literal["auto", "each-run", "once"] = Field(
         default="auto",
-        description="when the service is started: before each run, with its data made again, or once for all runs; "
-        "auto: before each run where that takes 2 s at most, and once for LLMs, searches and several agents",
+        description="when to start the service: before each run, with fresh data, or once for all runs; "
+        "auto: before each run if that takes at most 2 s, but once for LLMs, searches and several agents",
     )
     endpoint: str | None = Field(
         default=None,
         min_length=1,
-        description="where a server runs already, as a URL; a unix socket is unix:///path",
+        description="URL of a running server; a unix socket is unix:///path",
         examples=["http://127.0.0.1:8000", "redis://127.0.0.1:6379/0"],
         json_schema_extra={"path": "url"},
     )
     driver: str | None = Field(
         default=None,
         min_length=1,
-        description="what speaks to it; default: the service's own",
+        description="how to talk to it; default: the service's own driver",
         examples=["openai-chat", "redis"],
     )
-    options: dict[str, Option] = Field(default={}, description="of the driver: operations, sizes, model name")
-    task: str | None = Field(default=None, min_length=1, description="what an LLM is asked; default: synthetic")
-    prompts: dict[str, Option] = Field(default={}, description="of the task: lengths, data set, turns")
+    options: dict[str, Option] = Field(default={}, description="options of the driver: operations, sizes, model name")
+    task: str | None = Field(default=None, min_length=1, description="the prompts for an LLM; default: synthetic")
+    prompts: dict[str, Option] = Field(default={}, description="options of the task: lengths, data set, turns")
     metrics_url: str | None = Field(
-        default=None, min_length=1, description="a Prometheus page to read during the load; default: the service's own"
+        default=None,
+        min_length=1,
+        description="a Prometheus metrics URL to read during the load; default: the service's own",
     )
 
     @property
@@ -79,11 +83,11 @@ class ServiceWorkload(Workload):
     @model_validator(mode="after")
     def _one_place(self) -> Self:
         if self.service is not None and self.endpoint is not None:
-            raise ValueError("choose one of service (Prony starts it) and endpoint (it runs already)")
+            raise ValueError("set either service (Prony starts it) or endpoint (it runs already), not both")
         if self.endpoint is not None and self.driver is None:
             raise ValueError("an endpoint needs a driver")
         if self.service is None and self.restart == "each-run":
-            raise ValueError("restart is for a service that Prony starts, and an endpoint runs already")
+            raise ValueError("restart needs a service that Prony starts: it has no effect on an endpoint")
         return self
 
 

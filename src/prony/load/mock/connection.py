@@ -229,7 +229,7 @@ class MockConnection:
         try:
             requests = self._reader.feed(data)
         except BadRequestError:
-            self.write(answer_bytes(b'{"error":"this is no request"}', status=400))
+            self.write(answer_bytes(b'{"error":"this is not a valid request"}', status=400))
             self.drop()
             return
         if self._reader.expects and not self.busy:

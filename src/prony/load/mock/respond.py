@@ -73,7 +73,7 @@ def _cut(content: bytes) -> int:
 
 # What it takes to write a chunk, with some room.
 _SLOT_NS = 12_000
-_FAULT = b"this is a fault, as it was asked for"
+_FAULT = b"this fault was requested"
 
 
 class AskedPrompt(NamedTuple):

@@ -150,16 +150,16 @@ class Routes:
     def _metrics(self) -> bytes:
         truth = self._works.truth
         lines = [
-            "# HELP prony_mock_requests_total Requests that came.",
+            "# HELP prony_mock_requests_total Requests received.",
             "# TYPE prony_mock_requests_total counter",
             f"prony_mock_requests_total {truth.requests}",
-            "# HELP prony_mock_tokens_total Tokens of answers.",
+            "# HELP prony_mock_tokens_total Tokens sent in answers.",
             "# TYPE prony_mock_tokens_total counter",
             f"prony_mock_tokens_total {truth.tokens}",
-            "# HELP prony_mock_in_flight Requests that are being answered.",
+            "# HELP prony_mock_in_flight Requests in progress.",
             "# TYPE prony_mock_in_flight gauge",
             f"prony_mock_in_flight {truth.in_flight}",
-            "# HELP prony_mock_errors_total Faults that were sent.",
+            "# HELP prony_mock_errors_total Faults sent.",
             "# TYPE prony_mock_errors_total counter",
             *(f'prony_mock_errors_total{{kind="{kind}"}} {count}' for kind, count in truth.faults.items()),
             *self._cache_lines(),
@@ -169,13 +169,13 @@ class Routes:
 
 def _object(request: MockRequest) -> dict[str, Any]:
     if request.method != "POST":
-        raise WrongAskError(f"this is asked by POST, not by {request.method}")
+        raise WrongAskError(f"use POST, not {request.method}")
     try:
         wanted = json.loads(request.body)
     except ValueError as exc:
-        raise WrongAskError(f"the body is no JSON: {exc}") from exc
+        raise WrongAskError(f"the body is not JSON: {exc}") from exc
     if not isinstance(wanted, dict):
-        raise WrongAskError("the body is no JSON object")
+        raise WrongAskError("the body is not a JSON object")
     return wanted
 
 
@@ -188,7 +188,7 @@ def _openai_limit(wanted: dict[str, Any]) -> int | None:
     if given is None:
         return None
     if not isinstance(given, int) or given < 1:
-        raise WrongAskError(f"max_tokens is a number from 1, not {given!r}")
+        raise WrongAskError(f"max_tokens must be a number from 1, not {given!r}")
     return given
 
 
@@ -231,4 +231,4 @@ def _lead_words(asked: Any) -> tuple[str, ...]:
 def _number(text: str, least: int, most: int) -> int:
     if text.isascii() and text.isdigit() and len(text) < 12 and least <= int(text) <= most:
         return int(text)
-    raise WrongAskError(f"{text!r} is no number from {least} to {most}")
+    raise WrongAskError(f"{text!r} is not a number from {least} to {most}")

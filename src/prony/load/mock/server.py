@@ -120,7 +120,7 @@ def _listening(options: MockOptions) -> Iterator[tuple[socket.socket, str]]:
         where = options.unix or f"{options.host}:{options.port}"
         raise CapacityError(
             f"cannot listen on {where}: {exc.strerror or exc}",
-            hint="is another server there? --port 0 takes any port that is free",
+            hint="check whether another server uses it; --port 0 takes any free port",
             code="address_unavailable",
         ) from exc
     with sock:
@@ -147,7 +147,7 @@ def _on_port(host: str, port: int) -> tuple[socket.socket, str]:
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except (socket.gaierror, UnicodeError) as exc:
-        raise InputError(f"{host!r} is no address of this machine: {exc}", hint="try --host 127.0.0.1") from exc
+        raise InputError(f"{host!r} is not an address of this machine: {exc}", hint="try --host 127.0.0.1") from exc
     sock = socket.socket(family, socket.SOCK_STREAM, protocol)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -61,17 +61,17 @@ class MockOptions:
 
     def __post_init__(self) -> None:
         if min(self.ttft_ns, self.itl_ns, self.stall_ns, self.reasoning, self.prefix_cache) < 0:
-            raise InputError("a time or a count of the mock is below zero", hint="0 is the least")
+            raise InputError("a time or a count of the mock is negative", hint="use 0 or more")
         if not 1 <= self.tokens <= 100_000 or not 1 <= self.tokens_per_chunk <= self.tokens:
             raise InputError(
-                f"{self.tokens} tokens in chunks of {self.tokens_per_chunk} make no stream",
-                hint="from 1 to 100000 tokens, and at least one in a chunk",
+                f"{self.tokens} tokens in chunks of {self.tokens_per_chunk} are not possible",
+                hint="use 1 to 100000 tokens, and at least one per chunk",
             )
         faults = (self.errors, self.reset, self.truncate, self.garbage)
         if min(*faults, self.refuse) < 0 or self.refuse > 1 or sum(faults) > 1 + 1e-9:
-            raise InputError("the shares of the faults are more than all requests", hint="together at most 100%")
+            raise InputError("the fault rates add up to more than 100%", hint="lower them")
         if not 0 <= self.port <= 65535:
-            raise InputError(f"{self.port} is no port", hint="a port is a number from 0 to 65535")
+            raise InputError(f"{self.port} is not a port", hint="use a number from 0 to 65535")
 
     @property
     def is_paced(self) -> bool:
@@ -124,7 +124,9 @@ def serve_mock(options: MockOptions | None = None) -> Iterator[Mock]:
 def _read_address(process: subprocess.Popen[bytes]) -> Mock:
     line = process.stdout.readline() if process.stdout else b""
     if not line:
-        raise CapacityError(f"the mock ended at its start, with {process.wait(_STOP_S)}", hint="its words are above")
+        raise CapacityError(
+            f"the mock failed to start (exit code {process.wait(_STOP_S)})", hint="see its output above"
+        )
     said = json.loads(line)
     if "error" in said:
         raise CapacityError(said["error"]["message"], hint=said["error"]["hint"], code=said["error"]["code"])
@@ -145,7 +147,7 @@ def duration_ns(text: str) -> int:
     match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?(ns|us|ms|s|m)", text.strip())
     if match is None and text.strip() != "0":
         raise InputError(
-            f"{text!r} is no duration", hint=f"a number with its unit ({', '.join(_UNITS_NS)}), as in 50ms"
+            f"{text!r} is not a duration", hint=f"write a number with a unit ({', '.join(_UNITS_NS)}), for example 50ms"
         )
     return round(Fraction(match[1]) * _UNITS_NS[match[2]]) if match else 0
 
@@ -154,5 +156,5 @@ def parse_share(text: str) -> float:
     """Return the share that `1%` is; from 0% to 100%."""
     match = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,9})?) ?%", text.strip())
     if match is None or Fraction(match[1]) > 100:
-        raise InputError(f"{text!r} is no share", hint="a percentage from 0% to 100%, as in 1%")
+        raise InputError(f"{text!r} is not a percentage", hint="write 0% to 100%, for example 1%")
     return float(Fraction(match[1]) / 100)

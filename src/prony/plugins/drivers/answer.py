@@ -92,7 +92,7 @@ class Answer:
         """Return the digest; `count` counts tokens where the server has not."""
         asked = request.about if isinstance(request.about, Asked) else Asked()
         if not self.is_whole:
-            self.fail(Cause.TRUNCATED, "the reply ended before its terminator")
+            self.fail(Cause.TRUNCATED, "the reply ended before its end marker")
         if not self.ends:
             self.fail(Cause.CONTENT, "the answer is empty")
         text = _mend_surrogates("".join(self.answers))

@@ -18,8 +18,8 @@ _SHELLS = ("bash", "sh")
 class CommandOptions(Noun):
     """What is run."""
 
-    command: str = Field(default="", description="a shell command, of one line or many; needed")
-    environment: dict[str, Scalar] = Field(default={}, description="more variables of its environment")
+    command: str = Field(default="", description="a shell command, one or more lines; required")
+    environment: dict[str, Scalar] = Field(default={}, description="extra environment variables")
 
 
 class CommandDriver:
@@ -34,15 +34,15 @@ class CommandDriver:
     def prepare(self, wants: Wants) -> Prepared:
         options: CommandOptions = wants.options
         if not options.command.strip():
-            raise InputError("the driver command has no command", hint="workload.options.command: COMMAND")
+            raise InputError("the driver command needs a command", hint="workload.options.command: COMMAND")
         shell = next((path for name in _SHELLS if (path := shutil.which(name))), None)
         if shell is None:
-            raise CapacityError("there is no shell here to run a command with", code="service_missing")
+            raise CapacityError("no shell found to run the command", code="service_missing")
         variables = {name: str(value) for name, value in options.environment.items()}
         return Prepared((), "", keeps=Keeps.NOTHING, command=(shell, "-c", options.command), environment=variables)
 
     def digest(self, request: Request, reply: Reply) -> Digest:  # noqa: ARG002 - nobody asks: no reply is ours
-        return Digest(Cause.MALFORMED, "a command's replies are its own")
+        return Digest(Cause.MALFORMED, "Prony does not read the replies of a command")
 
     def finish(self) -> None:
         """What the command made, only the command knows."""

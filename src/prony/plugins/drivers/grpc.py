@@ -19,10 +19,10 @@ _SERVING = 1
 class GrpcOptions(Noun):
     """Whose health is asked for."""
 
-    service: str = Field(default="", max_length=1000, description="the service's name; default: the whole server")
-    headers: dict[str, str] = Field(default={}, description="more metadata of every call")
+    service: str = Field(default="", max_length=1000, description="name of the service; default: the whole server")
+    headers: dict[str, str] = Field(default={}, description="extra metadata of every call")
     api_key_env: str | None = Field(
-        default=None, min_length=1, description="the NAME of the environment variable that holds the key"
+        default=None, min_length=1, description="NAME of the environment variable with the key"
     )
 
 
@@ -47,7 +47,7 @@ class GrpcHealth:
     def digest(self, request: Request, reply: Reply) -> Digest:  # noqa: ARG002 - every call is the same
         state = _state(reply.body)
         if state is None:
-            return Digest(Cause.MALFORMED, "the reply is no HealthCheckResponse")
+            return Digest(Cause.MALFORMED, "the reply is not a HealthCheckResponse")
         name = _STATES[state] if state < len(_STATES) else str(state)
         return Digest() if state == _SERVING else Digest(Cause.CONTENT, f"the service is {name}")
 

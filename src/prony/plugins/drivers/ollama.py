@@ -17,26 +17,26 @@ from prony.ports.driver import Cause, Digest, Endpoint, Prepared, Prompt, Reply,
 class OllamaOptions(Noun):
     """What is asked of an Ollama server."""
 
-    api: Literal["chat", "generate"] = Field(default="chat", description="which of its two ways to generate text")
+    api: Literal["chat", "generate"] = Field(default="chat", description="which of its two APIs to use")
     model: str | None = Field(
-        default=None, min_length=1, description="the model's name; default: the only one that the server has"
+        default=None, min_length=1, description="the model's name; default: the server's only model"
     )
-    stream: bool = Field(default=True, description="ask for the answer as a stream; false: in one piece")
-    think: bool | None = Field(default=None, description="let a model that can reason do so; default: the model's own")
+    stream: bool = Field(default=True, description="request a streamed answer; false: a single reply")
+    think: bool | None = Field(default=None, description="turn reasoning on or off; default: the model's own")
     keep_alive: str | None = Field(
         default=None, min_length=1, description="how long the model stays in memory; default: the server's own"
     )
     parameters: dict[str, Any] = Field(
-        default={}, description="of the model: num_ctx, temperature, ...; handed over as they are"
+        default={}, description="options of the model: num_ctx, temperature, ...; passed on unchanged"
     )
     api_key_env: str | None = Field(
-        default=None, min_length=1, description="the NAME of the environment variable that holds the key"
+        default=None, min_length=1, description="NAME of the environment variable with the key"
     )
-    headers: dict[str, str] = Field(default={}, description="more headers of every request")
+    headers: dict[str, str] = Field(default={}, description="extra headers of every request")
     tokenizer: str | None = Field(
         default=None,
         min_length=1,
-        description="a tokenizer.json that counts tokens where the server does not",
+        description="a tokenizer.json to count tokens if the server does not",
         json_schema_extra={"path": True},
     )
 
@@ -109,9 +109,9 @@ def _read(body: bytes) -> Answer:
         if value is not None:
             _take(answer, value, min(end, len(body)))
         elif number < len(lines):
-            answer.fail(Cause.MALFORMED, f"a line is no JSON object: {line[:100].decode('utf-8', 'replace')}")
+            answer.fail(Cause.MALFORMED, f"a line is not a JSON object: {line[:100].decode('utf-8', 'replace')}")
         elif not line.lstrip().startswith(b"{"):
-            answer.fail(Cause.MALFORMED, "the reply is no line of JSON")
+            answer.fail(Cause.MALFORMED, "the reply is not a line of JSON")
         if answer.is_whole or answer.cause is not Cause.OK:
             break
     return answer

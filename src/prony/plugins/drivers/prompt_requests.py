@@ -74,5 +74,5 @@ def encode_body(body: Mapping[str, Any]) -> bytes:
 
 def require_prompts(prompts: Sequence[Prompt], name: str) -> Sequence[Prompt]:
     if not prompts:
-        raise InputError(f"{name} has nothing to ask", hint="does the task's data set hold any prompts?")
+        raise InputError(f"{name} has no prompts", hint="check that the task's data set has prompts")
     return prompts

@@ -29,30 +29,32 @@ _THREADS = 8
 class S3Options(Noun):
     """What is asked of an S3 store."""
 
-    operation: Literal["put", "get", "mixed"] = Field(default="mixed", description="what is done with objects")
-    get_share: float = Field(default=0.5, ge=0, le=1, description="of mixed: which share of the requests are GETs")
-    object_size: int = Field(default=1024**2, ge=0, le=256 * 1024**2, description="bytes of an object, random ones")
-    objects: int = Field(default=100, ge=1, le=1_000_000, description="objects; for GETs all are put beforehand")
+    operation: Literal["put", "get", "mixed"] = Field(default="mixed", description="what to do with objects")
+    get_share: float = Field(default=0.5, ge=0, le=1, description="for mixed: share of GET requests")
+    object_size: int = Field(default=1024**2, ge=0, le=256 * 1024**2, description="size of an object, in random bytes")
+    objects: int = Field(
+        default=100, ge=1, le=1_000_000, description="number of objects; for GETs, all are put beforehand"
+    )
     bucket: str = Field(
         default="prony",
         pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$",
-        description="made where it is not there, and then removed at the end",
+        description="the bucket; a missing one is created, and removed at the end",
     )
-    region: str = Field(default="us-east-1", min_length=1, description="of the signature")
+    region: str = Field(default="us-east-1", min_length=1, description="region for the signature")
     access_key_env: str = Field(
         default="AWS_ACCESS_KEY_ID",
-        description="the environment variable that has the access key; the endpoint's user comes before it",
+        description="NAME of the environment variable with the access key; the endpoint's user has priority",
     )
     secret_key_env: str = Field(
         default="AWS_SECRET_ACCESS_KEY",
-        description="the environment variable that has the secret key; the endpoint's password comes before it",
+        description="NAME of the environment variable with the secret key; the endpoint's password has priority",
     )
-    verify: bool = Field(default=False, description="keep what GETs bring and compare it, byte for byte, afterwards")
+    verify: bool = Field(default=False, description="keep the bytes of GETs and compare them afterwards")
     distinct: int = Field(
         default=10_000,
         ge=1,
         le=1_000_000,
-        description="number of different requests made before the run; then they repeat",
+        description="number of different requests to prepare; they repeat after that",
     )
 
 
@@ -84,7 +86,7 @@ class S3Driver:
             keeps=Keeps.REPLY if options.verify else Keeps.NOTHING,
             notes={
                 "objects": f"{options.objects} of {options.object_size} bytes in {options.bucket}",
-                "signatures": f"good for seven days from {bucket.signer.at:%Y-%m-%dT%H:%M:%SZ}",
+                "signatures": f"valid for seven days from {bucket.signer.at:%Y-%m-%dT%H:%M:%SZ}",
             },
         )
 
@@ -92,7 +94,7 @@ class S3Driver:
         if reply.status >= 400:
             return Digest(cause=Cause.STATUS, detail=f"{reply.status}: {reply.body[:300].decode(errors='replace')}")
         if request.expected is not None and hashlib.sha256(reply.body).digest() != request.expected:
-            return Digest(cause=Cause.CONTENT, detail=f"other bytes than were put, {len(reply.body)} of them")
+            return Digest(cause=Cause.CONTENT, detail=f"the {len(reply.body)} bytes differ from those that were put")
         return Digest()
 
     def finish(self) -> None:
@@ -191,7 +193,7 @@ def _keys(endpoint: Endpoint, options: S3Options) -> tuple[str, str]:
     secret = endpoint.password or os.environ.get(options.secret_key_env, "")
     if not access or not secret:
         names = f"{options.access_key_env} and {options.secret_key_env}"
-        raise InputError("there are no keys to sign requests with", hint=f"export {names}")
+        raise InputError("the keys to sign requests are missing", hint=f"export {names}")
     return access, secret
 
 

@@ -18,8 +18,8 @@ _TIMEOUT_S = 60.0
 _HANDSHAKE_S = 10.0
 _NOT_OFFERED = "no application protocol"
 _TLS_HINT = (
-    "a certificate of your own needs who vouches for it: ?ca=FILE (PostgreSQL: sslrootcert=FILE); "
-    "?verify=no (sslmode=require) leaves it unchecked"
+    "for a private certificate, name its CA: ?ca=FILE (PostgreSQL: sslrootcert=FILE); "
+    "?verify=no (sslmode=require) skips the check"
 )
 
 
@@ -39,12 +39,14 @@ def connect(
     except ssl.SSLError as exc:
         if _NOT_OFFERED in str(exc):
             told = f"{show_endpoint(endpoint)} does not offer {' or '.join(protocols)} over TLS (ALPN)"
-            raise TransportError(told, hint="leave options.http out, or 1", code="no_http2") from exc
-        raise TransportError(f"no TLS with {show_endpoint(endpoint)}: {exc}", hint=_TLS_HINT, code="no_tls") from exc
+            raise TransportError(told, hint="remove options.http, or set it to 1", code="no_http2") from exc
+        raise TransportError(
+            f"TLS with {show_endpoint(endpoint)} failed: {exc}", hint=_TLS_HINT, code="no_tls"
+        ) from exc
     except OSError as exc:
         raise TransportError(
-            f"nobody answers at {show_endpoint(endpoint)}: {exc}",
-            hint="is the server running, and is this its address?",
+            f"no connection to {show_endpoint(endpoint)}: {exc}",
+            hint="check that the server runs and that the address is right",
         ) from exc
 
 
@@ -58,7 +60,7 @@ def with_password(endpoint: Endpoint, variable: str) -> Endpoint:
     if not variable:
         return endpoint
     if variable not in os.environ:
-        raise InputError(f"the environment has no {variable}", hint=f"export {variable}=...")
+        raise InputError(f"the environment variable {variable} is not set", hint=f"export {variable}=...")
     return replace(endpoint, password=os.environ[variable])
 
 
@@ -98,7 +100,7 @@ def _connect(
         secure.settimeout(timeout_s)
     except TimeoutError as exc:
         plain.close()
-        raise ssl.SSLError(f"nothing is said within {_HANDSHAKE_S:g} s") from exc
+        raise ssl.SSLError(f"no answer within {_HANDSHAKE_S:g} s") from exc
     except (OSError, TransportError):
         plain.close()
         raise
@@ -114,7 +116,7 @@ def _ask(plain: socket.socket, asking: tuple[bytes, bytes], endpoint: Endpoint) 
     asked, granted = asking
     plain.sendall(asked)
     if receive(plain, endpoint) != granted:
-        raise TransportError(f"{show_endpoint(endpoint)} offers no TLS", hint="switch it on there", code="no_tls")
+        raise TransportError(f"{show_endpoint(endpoint)} does not offer TLS", hint="turn it on there", code="no_tls")
 
 
 @contextmanager

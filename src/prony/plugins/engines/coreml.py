@@ -39,7 +39,7 @@ class CoreMl:
     extra: ClassVar[str] = "coreml"
 
     def unsupported_reason(self) -> str | None:
-        return None if sys.platform == "darwin" else f"Core ML runs models on macOS only, and this is {sys.platform}"
+        return None if sys.platform == "darwin" else f"Core ML runs models only on macOS, and this is {sys.platform}"
 
     def preload(self) -> str:
         import coremltools
@@ -67,7 +67,7 @@ class CoreMl:
             model = coremltools.models.MLModel(path, compute_units=compute_units)
         except (import_module("google.protobuf.message").DecodeError, RuntimeError, ValueError, OSError) as exc:
             raise InputError(
-                f"{path} is not a Core ML model: {exc}", hint="is it whole?", code="model_invalid"
+                f"{path} is not a Core ML model: {exc}", hint="check that the file is complete", code="model_invalid"
             ) from exc
         return CoreMlSession(model, compute_units, options.unit)
 
@@ -87,14 +87,14 @@ def _check(path: str, options: LoadOptions) -> None:
         )
     if options.precision not in ("default", "fp32"):
         raise InputError(
-            f"precision {options.precision} was asked for, but Core ML computes in what the model was converted to",
+            f"precision {options.precision} was requested, but Core ML uses the precision of the converted model",
             hint="convert it with compute_precision set, and use precision: default",
             code="precision_unavailable",
         )
     if options.options:
         raise InputError(f"coreml has no option {next(iter(options.options))!r}", hint="it takes none")
     if not Path(path).exists():
-        raise NotFoundError(f"no model at {path}")
+        raise NotFoundError(f"model not found: {path}")
 
 
 class CoreMlSession:
@@ -111,7 +111,7 @@ class CoreMlSession:
 
     def effect(self) -> Effect:
         coverage = self._coverage()
-        used = ", ".join(coverage) if coverage else f"{_UNITS[self._unit][2]}, or the CPU: Core ML does not tell"
+        used = ", ".join(coverage) if coverage else f"{_UNITS[self._unit][2]} or the CPU: Core ML does not report which"
         return Effect(
             device=used,
             precision=_written_precision(self._spec),
@@ -173,7 +173,7 @@ def _declare_input(feature: Any) -> TensorSpec:
     if kind in numbers:
         return TensorSpec(feature.name, numbers[kind], ())
     raise InputError(
-        f"input {feature.name!r} is a {kind}, and Prony feeds arrays, images, numbers and text only",
+        f"input {feature.name!r} is a {kind}, but Prony supports only arrays, images, numbers and text",
         hint="convert the model with arrays as inputs",
         code="unsupported_type",
     )

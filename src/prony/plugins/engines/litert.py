@@ -41,15 +41,17 @@ class LiteRt:
 
         if options.unit != "cpu":
             raise CapacityError(
-                f"LiteRT has no unit {options.unit!r} here", hint="it offers: cpu", code="unit_unavailable"
+                f"LiteRT has no unit {options.unit!r} on this machine", hint="available: cpu", code="unit_unavailable"
             )
         resolver = getattr(OpResolverType, _RESOLVERS[_delegate(options)])
         if not Path(path).exists():
-            raise NotFoundError(f"no model at {path}")
+            raise NotFoundError(f"model not found: {path}")
         try:
             interpreter = Interpreter(path, num_threads=options.threads, experimental_op_resolver_type=resolver)
         except ValueError as exc:
-            raise InputError(f"{path} is not a TFLite model: {exc}", hint="is it whole?", code="model_invalid") from exc
+            raise InputError(
+                f"{path} is not a TFLite model: {exc}", hint="check that the file is complete", code="model_invalid"
+            ) from exc
         session = LiteRtSession(interpreter, path, options)
         session.allocate_if_known(options.shapes)
         return session
@@ -61,7 +63,7 @@ def _delegate(options: LoadOptions) -> str:
         raise InputError(f"LiteRT has no option {unknown[0]!r}", hint="known: delegate")
     asked = str(options.options.get("delegate", "xnnpack"))
     if asked not in _RESOLVERS:
-        raise InputError(f"option delegate is {asked!r}", hint=f"one of {', '.join(_RESOLVERS)}")
+        raise InputError(f"option delegate has the unknown value {asked!r}", hint=f"use one of {', '.join(_RESOLVERS)}")
     return asked
 
 
@@ -103,8 +105,8 @@ class LiteRtSession:
         asked, written = self._options.precision, self._precision()
         if asked not in ("default", "fp32", written):
             raise InputError(
-                f"precision {asked} was asked for, but {Path(self._path).name} is written in {written}",
-                hint="LiteRT runs a file as it was written: convert the file, or use precision: default",
+                f"precision {asked} was requested, but {Path(self._path).name} is in {written}",
+                hint="LiteRT does not convert precision: convert the file, or use precision: default",
                 code="precision_unavailable",
             )
 
@@ -171,7 +173,7 @@ def _spec(detail: Mapping[str, Any]) -> TensorSpec:
     dtype = np.dtype(detail["dtype"])
     if dtype.kind in "SUO":
         raise InputError(
-            f"input {detail['name']!r} is text, which LiteRT's interpreter cannot be fed from arrays",
+            f"input {detail['name']!r} is text, which LiteRT's interpreter cannot take from arrays",
             hint="export the model without its text processing",
             code="unsupported_type",
         )

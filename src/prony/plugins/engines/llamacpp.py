@@ -135,7 +135,7 @@ class _Library:
         made: _Parameters = self.loaded.llama_context_default_params()
         if tuple(made.words[: len(_DEFAULTS)]) != _DEFAULTS:
             raise CapacityError(
-                "this version of xllamacpp lays its parameters out in another way",
+                "this version of xllamacpp has another parameter layout",
                 hint='prony engines add llamacpp --package "xllamacpp<2026.11"', code="engine_broken",
             )  # fmt: skip
         return made
@@ -160,8 +160,8 @@ class LlamaSession:
         self._context = self._c.llama_init_from_model(self._model, asked)
         if not self._context:
             raise SutError(
-                f"llama.cpp made no context of {each} tokens for {options.batch} sequences: {self._why()}",
-                hint="fewer sequences or a shorter context need less memory", code="out_of_memory",
+                f"llama.cpp could not create a context of {each} tokens for {options.batch} sequences: {self._why()}",
+                hint="use fewer sequences or a shorter context", code="out_of_memory",
             )  # fmt: skip
         self._c.llama_set_n_threads(self._context, options.threads, options.threads)
         self._memory = self._c.llama_get_memory(self._context)
@@ -175,7 +175,7 @@ class LlamaSession:
         with Path(path).open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:
                 raise InputError(
-                    f"{path} is no GGUF file", hint="such a file begins with the letters GGUF", code="damaged_model"
+                    f"{path} is not a GGUF file", hint="a GGUF file starts with the letters GGUF", code="damaged_model"
                 )
         asked = self._c.llama_model_default_params()
         asked.words[_LAYERS_AT] = 0 if self._options.unit == "cpu" else _OWN_LAYERS
@@ -183,12 +183,12 @@ class LlamaSession:
         if not found:
             raise InputError(
                 f"llama.cpp cannot load {Path(path).name}: {self._why()}",
-                hint="is the file whole, and of an architecture that this version knows?", code="damaged_model",
+                hint="check that the model is complete, and that this version supports it", code="damaged_model",
             )  # fmt: skip
         return found
 
     def _why(self) -> str:
-        return "; ".join(dict.fromkeys(self._library.errors[:3])) or "it does not say why"
+        return "; ".join(dict.fromkeys(self._library.errors[:3])) or "no reason given"
 
     def _measure_token(self) -> int:
         """Return what one more token adds to the cache, by the size of a saved sequence."""
@@ -378,7 +378,7 @@ def _set_cache_type(asked: _Parameters, kv_type: str) -> None:
         return
     if (*asked.words[_TYPES_AT : _TYPES_AT + 2], asked.words[_FLASH_AT]) != (1, 1, 2**32 - 1):
         raise CapacityError(
-            "this version of xllamacpp keeps the type of its cache elsewhere", hint="leave kv_type out",
+            "kv_type is not supported with this version of xllamacpp", hint="remove kv_type",
             code="kv_type_unavailable",
         )  # fmt: skip
     asked.words[_TYPES_AT] = asked.words[_TYPES_AT + 1] = _KV_TYPES[kv_type]
@@ -439,17 +439,17 @@ class Llamacpp:
         known = ("cpu", "gpu") if library.loaded.llama_supports_gpu_offload() else ("cpu",)
         if options.unit not in known:
             raise CapacityError(
-                f"this build of llama.cpp has no unit {options.unit}", hint=f"it has {' and '.join(known)}",
+                f"this build of llama.cpp has no unit {options.unit}", hint=f"available: {' and '.join(known)}",
                 code="unit_unavailable",
             )  # fmt: skip
         if options.precision != "default":
             raise CapacityError(
-                "llama.cpp computes in the types of the file", hint="a GGUF file of another quantisation",
+                "llama.cpp computes in the types of the file", hint="use a GGUF file of another quantization",
                 code="precision_unavailable",
             )  # fmt: skip
         if options.options:
             name = next(iter(options.options))
-            hint = "it takes none; speculative decoding by a draft model is not measured here"
+            hint = "it has no options; speculative decoding with a draft model is not supported"
             raise InputError(f"llamacpp has no option {name!r}", hint=hint)
         return LlamaSession(library, path, options)
 

@@ -124,21 +124,23 @@ class Null:
     def load(self, path: str, options: LoadOptions) -> Session:
         if options.unit != "cpu":
             hint = "the null engine has only cpu"
-            raise CapacityError(f"no unit {options.unit}", hint=hint, code="unit_unavailable")
+            raise CapacityError(f"unknown unit {options.unit}", hint=hint, code="unit_unavailable")
         calls: dict[str, Callable[[], Any]] = {"noop": _nothing, "kernel": _kernel()}
         name = Path(path).stem
         if name.startswith(_SPIN):
             return NullSession(_spin(name))
         if name not in calls:
-            raise InputError(f"the null engine has no model {name!r}", hint="noop, kernel or spin-500us")
+            raise InputError(f"the null engine has no model {name!r}", hint="use noop, kernel or spin-500us")
         return NullSession(calls[name])
 
     def load_llm(self, path: str, options: LlmOptions) -> NullLlm:
         if options.unit != "cpu":
-            raise CapacityError(f"no unit {options.unit}", hint="the null engine has only cpu", code="unit_unavailable")
+            raise CapacityError(
+                f"unknown unit {options.unit}", hint="the null engine has only cpu", code="unit_unavailable"
+            )
         found = _LLM.fullmatch(Path(path).stem)
         if found is None:
-            hint = "llm-2us-500us: microseconds for each token that is read, and for each that is written"
+            hint = "use for example llm-2us-500us: microseconds per token read and per token written"
             raise InputError(f"the null engine has no language model {Path(path).stem!r}", hint=hint)
         read_us, write_us, context = (int(number or 0) for number in found.groups())
         return NullLlm(1000 * read_us, 1000 * write_us, context, options)
@@ -151,7 +153,9 @@ def _nothing() -> None:
 def _spin(name: str) -> Callable[[], Any]:
     digits = name.removeprefix(_SPIN).removesuffix("us")
     if not digits.isdecimal():
-        raise InputError(f"the null engine has no model {name!r}", hint="a time in microseconds, as in spin-500us")
+        raise InputError(
+            f"the null engine has no model {name!r}", hint="write a time in microseconds, for example spin-500us"
+        )
     return partial(_spin_for, 1000 * int(digits))
 
 

@@ -120,8 +120,8 @@ def _find(ort: Any, name: str) -> ProviderUnit:
     command = gpu_build_command(OnnxRuntime, name)
     names = ", ".join(name for unit in offered for name in _names_of(unit))
     raise CapacityError(
-        f"this build of onnxruntime offers no unit {name!r}",
-        hint=f"it offers: {names}" + (f"; another build: {command}" if command else ""),
+        f"this build of onnxruntime has no unit {name!r}",
+        hint=f"available: {names}" + (f"; another build: {command}" if command else ""),
         code="unit_unavailable",
     )
 
@@ -142,7 +142,7 @@ def _open(ort: Any, model: str | bytes, session_options: Any, unit: ProviderUnit
     if used != unit.provider:
         raise CapacityError(
             f"{unit.provider} did not start on this machine: onnxruntime would have run on {used}",
-            hint="look for its driver and libraries; `prony engines` shows what works here",
+            hint="check its driver and libraries; `prony engines` shows what works on this machine",
             code="unit_unavailable",
         )
     session.disable_fallback()
@@ -160,11 +160,13 @@ def _translate_error(model: str | bytes, unit: ProviderUnit, exc: Exception) -> 
     """Say whose move it is when a session could not be made."""
     kind, where = type(exc).__name__, model if isinstance(model, str) else "the probe's model"
     if kind == "NoSuchFile":
-        return NotFoundError(f"no model at {where}")
+        return NotFoundError(f"model not found: {where}")
     if kind in ("InvalidProtobuf", "NoModel"):
-        return InputError(f"{where} is not an ONNX model: {exc}", hint="is it whole?", code="model_invalid")
+        return InputError(
+            f"{where} is not an ONNX model: {exc}", hint="check that the file is complete", code="model_invalid"
+        )
     if kind in ("InvalidGraph", "InvalidArgument"):
-        return InputError(f"onnxruntime refuses {where}: {exc}", code="model_invalid")
+        return InputError(f"onnxruntime rejects {where}: {exc}", code="model_invalid")
     if unit.provider != CPU and kind in ("EPFail", "RuntimeError", "ValueError"):
         return CapacityError(f"{unit.provider} did not start: {exc}", code="unit_unavailable")
     return SutError(f"onnxruntime cannot load {where}: {exc}", code="load_failed")
@@ -220,8 +222,8 @@ class OnnxSession:
         if asked in ("default", "fp32", written) or asked in self._unit.by_precision:
             return
         raise InputError(
-            f"precision {asked} was asked for, but {Path(self._path).name} is written in {written}",
-            hint="onnxruntime runs a file as it was written: convert the file, or use precision: default",
+            f"precision {asked} was requested, but {Path(self._path).name} is in {written}",
+            hint="onnxruntime does not convert precision: convert the file, or use precision: default",
             code="precision_unavailable",
         )
 
@@ -345,7 +347,7 @@ def _inner(declared: Any) -> str:
 def _tensor_dtype(declared: Any) -> str:
     if not str(declared.type).startswith("tensor("):
         raise InputError(
-            f"input {declared.name!r} is a {declared.type}, and Prony feeds tensors only",
+            f"input {declared.name!r} is a {declared.type}, but Prony supports only tensors",
             hint="export the model with plain tensors as inputs",
             code="unsupported_type",
         )

@@ -48,7 +48,7 @@ class OnnxGenaiLlm:
         except RuntimeError as exc:
             raise InputError(
                 f"onnxruntime-genai cannot load {folder.name}: {exc}",
-                hint="is it whole, and of an architecture that this version knows?", code="damaged_model",
+                hint="check that the model is complete, and that this version supports it", code="damaged_model",
             ) from exc  # fmt: skip
         self._is_writing = False
         self._held = 0
@@ -103,7 +103,7 @@ class OnnxGenaiLlm:
     def _tokenizer(self) -> Any:
         if not (self._folder / "tokenizer.json").is_file():
             raise InputError(
-                "the model's folder has no tokenizer", hint=f"put tokenizer.json beside {_SETTINGS}",
+                "the model's folder has no tokenizer", hint=f"put tokenizer.json next to {_SETTINGS}",
                 code="no_tokenizer",
             )  # fmt: skip
         try:
@@ -122,7 +122,7 @@ class OnnxGenaiLlm:
             text = self._tokenizer.apply_chat_template(given, add_generation_prompt=True)
         except RuntimeError as exc:
             raise InputError(
-                f"the model's chat template fails: {exc}", hint="without prompts.system it may take what is asked",
+                f"the model's chat template fails: {exc}", hint="try it without prompts.system",
                 code="bad_template",
             ) from exc  # fmt: skip
         return EncodedPrompt(self.tokenize(text), CHAT_TEMPLATE)
@@ -150,8 +150,8 @@ class OnnxGenaiLlm:
     def _append(self, ids: Array) -> None:
         if self._is_writing or (self._held and len(ids) > 1):
             raise CapacityError(
-                "onnxruntime-genai reads the prompts of several sequences once, into an empty cache",
-                hint="depth: 0, or batch: 1", code="engine_limit",
+                "onnxruntime-genai supports several sequences only with an empty cache",
+                hint="use depth: 0 or batch: 1", code="engine_limit",
             )  # fmt: skip
         try:
             self._generator.append_tokens(np.ascontiguousarray(ids, np.int32))
@@ -225,19 +225,19 @@ class OnnxRuntimeGenai:
         known = ("cpu", *self._cards())
         if options.unit not in known:
             raise CapacityError(
-                f"this build of onnxruntime-genai has no unit {options.unit}", hint=f"it has {' and '.join(known)}",
+                f"this build of onnxruntime-genai has no unit {options.unit}", hint=f"available: {' and '.join(known)}",
                 code="unit_unavailable",
             )  # fmt: skip
         if options.precision != "default":
             raise CapacityError(
-                "onnxruntime-genai computes in the types of the file", hint="a folder that was built in another type",
+                "onnxruntime-genai computes in the types of the file", hint="use a model built in another type",
                 code="precision_unavailable",
             )  # fmt: skip
         settings = _read_json(Path(path) / _SETTINGS)
         if not isinstance(settings.get("model", {}).get("decoder"), dict):
             raise InputError(
                 f"{Path(path).name} has no {_SETTINGS} with a decoder",
-                hint="python -m onnxruntime_genai.models.builder -m FOLDER -o OUT -p fp32 -e cpu writes one",
+                hint="python -m onnxruntime_genai.models.builder -m FOLDER -o OUT -p fp32 -e cpu creates one",
                 code="damaged_model",
             )  # fmt: skip
         return OnnxGenaiLlm(Path(path), settings, options)
@@ -249,5 +249,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text())
     except ValueError as exc:
-        raise InputError(f"{path.name} is no JSON: {exc}", hint="is it whole?", code="damaged_model") from exc
+        raise InputError(
+            f"{path.name} is not JSON: {exc}", hint="check that the file is complete", code="damaged_model"
+        ) from exc
     return found if isinstance(found, dict) else {}

@@ -55,7 +55,7 @@ def apply_options(vendor: Any, session_options: Any, options: Mapping[str, Scala
 def _set_plain(session_options: Any, key: str, value: Scalar) -> None:
     if key not in _PLAIN:
         near = difflib.get_close_matches(key, _KNOWN, n=1)
-        known = f"{', '.join(_KNOWN)}, and names that begin with {', '.join((*_ENTRY_PREFIXES, PROVIDER_PREFIX))}"
+        known = f"{', '.join(_KNOWN)}, and names that start with {', '.join((*_ENTRY_PREFIXES, PROVIDER_PREFIX))}"
         raise InputError(
             f"onnxruntime has no option {key!r}", hint=f"did you mean {near[0]}?" if near else f"known: {known}"
         )
@@ -66,7 +66,7 @@ def _set_plain(session_options: Any, key: str, value: Scalar) -> None:
 
 def _chosen(enumeration: Any, names: Mapping[str, str], key: str, value: Scalar) -> Any:
     if value not in names:
-        raise InputError(f"option {key} is {value!r}", hint=f"one of {', '.join(names)}")
+        raise InputError(f"option {key} has the unknown value {value!r}", hint=f"use one of {', '.join(names)}")
     return getattr(enumeration, names[str(value)])
 
 
@@ -143,7 +143,7 @@ KNOWN: tuple[ProviderUnit, ...] = (
     ),
     ProviderUnit("tensorrt-rtx", "NvTensorRTRTXExecutionProvider", "NVIDIA GPU through TensorRT for RTX"),
     ProviderUnit("directml", "DmlExecutionProvider", "GPU through DirectML", "DirectML (ONNX)"),
-    _coreml("coreml", "ALL", "whatever Core ML chooses"),
+    _coreml("coreml", "ALL", "device chosen by Core ML"),
     _coreml("coreml-cpu", "CPUOnly", "CPU through Core ML"),
     _coreml("coreml-gpu", "CPUAndGPU", "GPU through Core ML"),
     _coreml("neural-engine", "CPUAndNeuralEngine", "Neural Engine through Core ML"),

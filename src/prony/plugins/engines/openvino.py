@@ -35,7 +35,7 @@ _HINTS = {"fp32": "f32", "fp16": "f16", "bf16": "bf16"}
 _CARRYING = {"Const", "Input", "Output", "Reorder", "Convert", "Reshape", "Parameter", "Result", "MemoryInput"}
 # Where these exist they are nearly all of the arithmetic, so they alone decide.
 _COMPUTING = {"Convolution", "Deconvolution", "FullyConnected", "MatMul", "Gemm", "RNNSeq", "ScaledDotProductAttention"}
-_CONVERT_HINT = "the file is whole, but OpenVINO does not know all of it: another engine may"
+_CONVERT_HINT = "the file is complete, but OpenVINO does not support all of it; try another engine"
 
 
 def import_openvino() -> Any:
@@ -98,7 +98,7 @@ def find_openvino_device(core: Any, unit: str) -> str:
             return str(device)
     raise CapacityError(
         f"OpenVINO sees no unit {unit!r} on this machine",
-        hint=f"it sees: {', '.join(device.lower() for device in devices)}; look for the device's driver",
+        hint=f"available: {', '.join(device.lower() for device in devices)}; check the device's driver",
         code="unit_unavailable",
     )
 
@@ -122,13 +122,15 @@ def compile_settings(core: Any, device: str, options: LoadOptions | LlmOptions) 
 
 def _read(core: Any, path: str) -> Any:
     if not Path(path).exists():
-        raise NotFoundError(f"no model at {path}")
+        raise NotFoundError(f"model not found: {path}")
     try:
         return core.read_model(path)
     except RuntimeError as exc:
         if "OpConversionFailure" in str(exc):
             raise SutError(f"OpenVINO cannot convert {path}: {exc}", hint=_CONVERT_HINT, code="load_failed") from exc
-        raise InputError(f"OpenVINO cannot read {path}: {exc}", hint="is it whole?", code="model_invalid") from exc
+        raise InputError(
+            f"OpenVINO cannot read {path}: {exc}", hint="check that the file is complete", code="model_invalid"
+        ) from exc
 
 
 def check_openvino_precision(compiled: Any, device: str, asked: str) -> None:
@@ -137,14 +139,14 @@ def check_openvino_precision(compiled: Any, device: str, asked: str) -> None:
         used = WORDS.get(compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name())
         if used != asked:
             raise CapacityError(
-                f"precision {asked} was asked for, but OpenVINO uses {used} on {device}",
+                f"precision {asked} was requested, but OpenVINO uses {used} on {device}",
                 hint="`prony engines` lists the precisions of each unit",
                 code="precision_unavailable",
             )
     elif asked == "int8" and of_weights(_layer_types(compiled)) not in ("int8", "mixed"):
         raise InputError(
-            "precision int8 was asked for, but no layer of this model runs in it",
-            hint="OpenVINO runs in int8 what was quantised beforehand: quantise the file, as with nncf",
+            "precision int8 was requested, but no layer of this model runs in it",
+            hint="OpenVINO only runs quantized models in int8: quantize the file first, for example with nncf",
             code="precision_unavailable",
         )
 

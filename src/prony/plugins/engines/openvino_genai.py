@@ -64,7 +64,7 @@ class OpenVinoLlm:
         names = {name for port in self._model.inputs for name in port.get_names()}
         if not {"input_ids", "beam_idx"} <= names <= set(_INPUTS):
             raise InputError(
-                f"{_MODEL} in {folder.name} is no language model with a cache of its own: it takes {', '.join(names)}",
+                f"{_MODEL} in {folder.name} is not a stateful language model: its inputs are {', '.join(names)}",
                 hint="export it as text-generation-with-past, which is stateful by default", code="damaged_model",
             )  # fmt: skip
         self._names = tuple(name for name in _INPUTS if name in names)
@@ -87,7 +87,7 @@ class OpenVinoLlm:
         except RuntimeError as exc:
             raise SutError(
                 f"OpenVINO cannot compile {self._folder.name} for {self._device}: {_first_line(exc)}",
-                hint="try --precision fp32: on some processors OpenVINO chooses a type in which it cannot compute",
+                hint="try --precision fp32: on some processors OpenVINO chooses a type that does not work",
                 code="load_failed",
             ) from exc
 
@@ -107,7 +107,7 @@ class OpenVinoLlm:
         about = _read_facts(self._folder)
         template = self._tokenizer.chat_template if self._has_tokenizer else ""
         return LlmFacts(
-            architecture=str(about.get("model_type", "not told")),
+            architecture=str(about.get("model_type", "unknown")),
             vocabulary=int(self._compiled.output(0).get_partial_shape()[2].get_length()),
             context=int(about.get("max_position_embeddings", 0)), kv_token_bytes=self._token_bytes,
             weights_bytes=(self._folder / _WEIGHTS).stat().st_size, parameters=self._parameters,
@@ -123,7 +123,7 @@ class OpenVinoLlm:
     def _tokenizer(self) -> Any:
         if not self._has_tokenizer:
             raise InputError(
-                "the model's folder has no tokenizer", hint=f"put {_TOKENIZER} beside {_MODEL}", code="no_tokenizer"
+                "the model's folder has no tokenizer", hint=f"put {_TOKENIZER} next to {_MODEL}", code="no_tokenizer"
             )
         import openvino_genai
 
@@ -145,7 +145,7 @@ class OpenVinoLlm:
         halves = [self._encode_piece(one, with_marks=False) for one in (text[:half], text[half:])]
         if sum(map(len, halves)) > len(found) + _BORDER:
             raise InputError(
-                f"the tokenizer of this model cuts texts at {len(found)} tokens", hint="shorter texts: prompts.longest",
+                f"the tokenizer of this model cuts texts at {len(found)} tokens", hint="lower prompts.longest",
                 code="context_exceeded",
             )  # fmt: skip
         return found
@@ -162,7 +162,7 @@ class OpenVinoLlm:
         except RuntimeError as exc:
             raise InputError(
                 f"the model's chat template fails: {_first_line(exc)}",
-                hint="without prompts.system it may take what is asked", code="bad_template",
+                hint="try it without prompts.system", code="bad_template",
             ) from exc  # fmt: skip
         return EncodedPrompt(self._encode(text, with_marks=False), CHAT_TEMPLATE)
 
@@ -250,13 +250,13 @@ class OpenVinoGenai:
         if options.precision == "int8":
             raise CapacityError(
                 "OpenVINO computes in the types of the file, or in fp32, fp16 or bf16",
-                hint="a model whose weights were compressed to int8", code="precision_unavailable",
+                hint="use a model with weights compressed to int8", code="precision_unavailable",
             )  # fmt: skip
         given = Path(path)
         folder = self._convert(given, options) if given.is_file() else given
         if not (folder / _MODEL).is_file():
             raise InputError(
-                f"{folder.name} has no {_MODEL}", hint="optimum-cli export openvino --model FOLDER OUT writes one",
+                f"{folder.name} has no {_MODEL}", hint="optimum-cli export openvino --model FOLDER OUT creates one",
                 code="damaged_model",
             )  # fmt: skip
         return OpenVinoLlm(folder, options)
@@ -342,12 +342,14 @@ def read_gguf_facts(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
         magic, _, _, pairs = struct.unpack("<4sIQQ", file.read(24).ljust(24, b"\0"))
         if magic != b"GGUF":
-            raise InputError(f"{path} is no GGUF file", hint="it begins with the letters GGUF", code="damaged_model")
+            raise InputError(
+                f"{path} is not a GGUF file", hint="a GGUF file starts with the letters GGUF", code="damaged_model"
+            )
         try:
             found = dict(_read_pair(file) for _ in range(pairs))
         except (struct.error, ValueError) as exc:
-            raise InputError(f"{path.name} ends in the middle", hint="fetch it again", code="damaged_model") from exc
-    kind = found.get("general.architecture", "not told")
+            raise InputError(f"{path.name} is cut short", hint="fetch it again", code="damaged_model") from exc
+    kind = found.get("general.architecture", "unknown")
     return {"model_type": kind, "max_position_embeddings": found.get(f"{kind}.context_length", 0)}
 
 
@@ -393,7 +395,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 def _describe_damage(path: Path, exc: RuntimeError) -> InputError:
     return InputError(
         f"OpenVINO cannot load {path.name}: {_first_line(exc)}",
-        hint="is it whole, and of an architecture that this version knows?", code="damaged_model",
+        hint="check that the model is complete, and that this version supports it", code="damaged_model",
     )  # fmt: skip
 
 

@@ -134,7 +134,7 @@ def _find(torch: Any, unit: str) -> str:
     if device is None:
         raise CapacityError(
             f"PyTorch sees no unit {unit!r} on this machine",
-            hint=f"it sees: {', '.join(units)}; this is the build {torch.__version__}{_advise_build(torch, unit)}",
+            hint=f"available: {', '.join(units)}; this is the build {torch.__version__}{_advise_build(torch, unit)}",
             code="unit_unavailable",
         )
     return device
@@ -159,8 +159,8 @@ def _find_card(torch: Any, unit: str) -> str | None:
 def _check(options: LoadOptions) -> None:
     if options.precision == "int8":
         raise InputError(
-            "torch cannot turn a model into int8 while loading",
-            hint="quantise it before exporting, and use precision: default",
+            "torch cannot convert a model to int8 while loading",
+            hint="quantize it before exporting, and use precision: default",
             code="precision_unavailable",
         )
 

@@ -91,7 +91,7 @@ class PreparedRun:
             with cuda.graph(graph):
                 answer = work.run()
         except RuntimeError as exc:
-            hint = "use options.mode: eager or compile; a model that asks the host for a value cannot be captured"
+            hint = "use options.mode: eager or compile; a model that reads a value on the host cannot be captured"
             raise SutError(f"this model cannot be captured as a graph: {exc}", hint=hint, code="load_failed") from exc
         work.wait()
         self._stages["capture"] = begin_ns, time.perf_counter_ns()

@@ -58,7 +58,7 @@ def read_options(options: LoadOptions, device: str) -> TorchOptions:
 def _choose(name: str, asked: Mapping[str, Any], choices: tuple[str, ...]) -> str:
     value = asked.get(name, choices[0])
     if value not in choices:
-        raise InputError(f"option {name} is {value!r}", hint=f"one of {', '.join(choices)}")
+        raise InputError(f"option {name} has the unknown value {value!r}", hint=f"use one of {', '.join(choices)}")
     return str(value)
 
 
@@ -74,10 +74,10 @@ def _check_device(found: TorchOptions, device: str) -> None:
     if kind != "cuda" and found.mode == "graph":
         raise InputError("mode: graph needs a CUDA device", hint="use mode: eager or compile, or unit: cuda")
     if kind != "cuda" and found.attention != "auto":
-        raise InputError("attention can be chosen on a CUDA device only", hint="leave it out, or use unit: cuda")
+        raise InputError("attention needs a CUDA device", hint="remove it, or use unit: cuda")
     if kind == "cuda" and os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0"):
         raise InputError(
-            "CUDA_LAUNCH_BLOCKING is set, so every kernel would be waited for and timed wrongly",
+            "CUDA_LAUNCH_BLOCKING is set, which makes the times wrong",
             hint="unset CUDA_LAUNCH_BLOCKING and run again",
         )
 

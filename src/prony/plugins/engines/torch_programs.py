@@ -35,7 +35,7 @@ class Program(Protocol):
 def read_program(torch: Any, path: str, device: str) -> Program:
     """Read a file by its ending; nothing is ever unpickled that the format itself does not need."""
     if not Path(path).exists():
-        raise NotFoundError(f"no model at {path}")
+        raise NotFoundError(f"model not found: {path}")
     try:
         if path.endswith(".pt2"):
             return _load_exported(torch, path, device)
@@ -43,7 +43,7 @@ def read_program(torch: Any, path: str, device: str) -> Program:
     except _UNREADABLE as exc:
         raise InputError(
             f"{path} is neither an exported program nor TorchScript: {exc}",
-            hint="write it with torch.export.save (.pt2) or torch.jit.save (.pt); a bare state_dict holds no model",
+            hint="write it with torch.export.save (.pt2) or torch.jit.save (.pt); a bare state_dict is not a model",
             code="model_invalid",
         ) from exc
     return Script(module)
@@ -156,7 +156,7 @@ class Script:
             return TensorSpec(name, {"int": "int64", "float": "float64", "bool": "bool"}[kind], ())
         if kind not in ("Tensor", "Optional[Tensor]"):
             raise InputError(
-                f"input {name!r} is a {kind}, and Prony feeds tensors and numbers only",
+                f"input {name!r} is a {kind}, but Prony supports only tensors and numbers",
                 hint="export the model with plain tensors as inputs",
                 code="unsupported_type",
             )

@@ -68,7 +68,7 @@ class TransformersSession:
             "cache": "dynamic", "tf32": str(torch.backends.cuda.matmul.allow_tf32) if is_cuda else "no",
         }  # fmt: skip
         if "round_weights" in self._options:
-            details["weights"] = f"rounded to {self._options['round_weights']} bits a row, computed in {kind}"
+            details["weights"] = f"rounded to {self._options['round_weights']} bits per row, computed in {kind}"
         return Effect(device, _NAMES.get(kind, kind), torch.get_num_threads(), details=details)
 
     def facts(self) -> LlmFacts:
@@ -93,7 +93,9 @@ class TransformersSession:
     def _tokenize(self, text: str, *, with_marks: bool) -> list[int]:
         if self._tokenizer is None:
             raise InputError(
-                "the model's folder has no tokenizer", hint="put tokenizer.json beside config.json", code="no_tokenizer"
+                "the model's folder has no tokenizer",
+                hint="put tokenizer.json next to config.json",
+                code="no_tokenizer",
             )
         return [int(one) for one in self._tokenizer(text, add_special_tokens=with_marks)["input_ids"]]
 
@@ -108,7 +110,7 @@ class TransformersSession:
             )
         except TemplateError as exc:
             raise InputError(
-                f"the model's chat template fails: {exc}", hint="without prompts.system it may take what is asked",
+                f"the model's chat template fails: {exc}", hint="try it without prompts.system",
                 code="bad_template",
             ) from exc  # fmt: skip
         return EncodedPrompt([int(one) for one in found], CHAT_TEMPLATE)
@@ -227,7 +229,7 @@ class Transformers:
             said = (str(exc).strip().splitlines() or [type(exc).__name__])[0]
             raise InputError(
                 f"transformers cannot load {Path(path).name}: {said}",
-                hint="is it whole, and of an architecture that this version knows?", code="damaged_model",
+                hint="check that the model is complete, and that this version supports it", code="damaged_model",
             ) from exc  # fmt: skip
         if bits := options.options.get("round_weights"):
             _round_weights(torch, model, int(bits))
@@ -238,12 +240,12 @@ def _check_options(options: LlmOptions) -> None:
     if options.precision not in ("default", *_CASTS):
         raise CapacityError(
             f"transformers computes in {', '.join(_CASTS)}",
-            hint="options.round_weights: 8 shows what rounding to so many bits does to the answers",
+            hint="to see what rounded weights do to the answers, use options.round_weights: 8",
             code="precision_unavailable",
         )
     wrong = [name for name in options.options if name not in _OPTIONS]
     if wrong:
-        raise InputError(f"transformers has no option {wrong[0]!r}", hint=f"it has {', '.join(_OPTIONS)}")
+        raise InputError(f"transformers has no option {wrong[0]!r}", hint=f"it takes {', '.join(_OPTIONS)}")
 
 
 def _load_model(path: Path, device: str, options: LlmOptions) -> Any:
@@ -283,7 +285,7 @@ def _fill_seeded(torch: Any, model: Any, seed: int) -> None:
 def _round_weights(torch: Any, model: Any, bits: int) -> None:
     """Round every matrix of a layer to so many bits a row, and leave it in its type."""
     if not 2 <= bits <= 8:
-        raise InputError(f"round_weights is {bits}", hint="from 2 to 8 bits")
+        raise InputError(f"round_weights is {bits}", hint="use 2 to 8 bits")
     most = 2 ** (bits - 1) - 1
     with torch.no_grad():
         for name, weight in model.named_parameters():

@@ -30,12 +30,12 @@ SetupLine = Annotated[str, Field(max_length=2000)]
 class FolderOptions(Noun):
     """Where Prony works on the target, and how its Python is found there."""
 
-    prefix: str = Field(default="~/prony", min_length=1, description="the folder on the target for everything of Prony")
+    prefix: str = Field(default="~/prony", min_length=1, description="Prony's folder on the target")
     python: str = Field(
-        default="", description="a Python there that has Prony; default: what `targets install` put there"
+        default="", description="a Python with Prony on the target; default: the one that `targets install` put there"
     )
     setup: tuple[SetupLine, ...] = Field(
-        default=(), description="lines of sh to run before, as in `module load python`"
+        default=(), description="shell lines to run before, for example `module load python`"
     )
 
 
@@ -218,7 +218,7 @@ class RemoteFolders:
             self.shell.receive(_COMMON + _PACK_LISTED, values, into, names=missing)
         missing = find_missing_files(note, into)
         if missing:
-            raise TransportError(f"{missing[0]} of {key} did not come whole", hint="it is fetched again")
+            raise TransportError(f"{missing[0]} of {key} arrived incomplete", hint="Prony fetches it again")
         self.run(_MARK_FETCHED, key=key)
         return note
 
@@ -246,7 +246,7 @@ class RemoteFolders:
         if done.exit_code:
             raise CapacityError(
                 f"no Python 3.11 or newer on {self.shell.host or 'this machine'}",
-                hint="name one by the target's option python, or load a module by its option setup",
+                hint="set the target's option python, or load a module with its option setup",
                 code="no_python",
             )
         path, version, machine, libc = done.stdout.decode().split()
@@ -269,7 +269,7 @@ class RemoteFolders:
 def _read_check(line: str) -> CheckLine:
     title, status, value = line.split("|", 2)
     bad = status != "ok"
-    hint = "prony targets install NAME, or name a Python that has Prony by its option python"
+    hint = "run prony targets install NAME, or set its option python to a Python with Prony"
     return CheckLine.model_validate(
         {"title": title, "status": status, "value": value, "hint": hint if bad and title == "runner" else ""}
     )
@@ -280,7 +280,7 @@ def check_installed(told: bytes, shell: Shell) -> None:
     if told.strip().endswith(b"no-prony"):
         raise CapacityError(
             f"Prony {__version__} is not installed on {shell.host or 'this machine'}",
-            hint="prony targets install NAME, or name a Python that has it by the option python",
+            hint="run prony targets install NAME, or set its option python to a Python with Prony",
             code="no_prony_there",
         )
 

@@ -13,7 +13,7 @@ from prony.plugins.executors.kubernetes_text import KEEPER, explain_refusal
 from prony.plugins.executors.shell import Shell
 
 _ANSWER_S = 30.0
-_INSTALL = "install kubectl, or name it by the target's option kubectl"
+_INSTALL = "install kubectl, or set the target's option kubectl"
 
 
 class Kubectl:
@@ -48,7 +48,7 @@ class Kubectl:
         try:
             done = subprocess.run(command, input=stdin, capture_output=True, timeout=2 * _ANSWER_S, check=False)
         except FileNotFoundError as exc:
-            raise CapacityError(f"there is no {command[0]} here", hint=_INSTALL, code="no_kubectl") from exc
+            raise CapacityError(f"{command[0]} not found", hint=_INSTALL, code="no_kubectl") from exc
         except subprocess.TimeoutExpired as exc:
             raise TransportError(
                 f"no answer from {self._target} in {2 * _ANSWER_S:g} s", hint=f"try: {shlex.join(self.words(*more))}"

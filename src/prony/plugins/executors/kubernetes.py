@@ -152,8 +152,8 @@ class KubernetesExecutor:
         """Refuse: what runs in a cluster is in an image."""
         del build
         raise InputError(
-            f"Prony {release} cannot be installed on {self._name}: its image must have it",
-            hint="build one as deploy/kubernetes/Containerfile does, and name it by the target's option image",
+            f"Prony {release} cannot be installed on {self._name}: it must be in the image",
+            hint="build an image like deploy/kubernetes/Containerfile, and set the target's option image",
             code="image_needed",
         )
 
@@ -243,7 +243,7 @@ class KubernetesExecutor:
         if pod is None:
             if job is not None:
                 return judge_absent(job, self._warnings.get(job.key))
-            return PlaceStatus(PlacePhase.LOST, None, "the cluster knows no such Job")
+            return PlaceStatus(PlacePhase.LOST, None, "its Job was not found in the cluster")
         if status is None:
             return self._judge_pod(pod) or PlaceStatus(PlacePhase.STARTING)
         return judge_runner(pod, is_begun=status.has("begun"), is_done=status.has("DONE"))
@@ -272,13 +272,13 @@ class KubernetesExecutor:
             if code:
                 command = shlex.join(self._kubectl.words(*words))
                 answer = told.decode(errors="replace").strip() or complaint.strip()[-300:]
-                hint = "give this user the Role of deploy/kubernetes/role.yaml"
+                hint = "give this user the Role in deploy/kubernetes/role.yaml"
                 missing.append(
                     CheckLine(
                         title=f"may {right}", status="failed", value=f"{answer}: {command}", hint=hint, command=command
                     )
                 )
-        all_there = f"all that is needed in the namespace {self._kubectl.namespace}"
+        all_there = f"all required rights in the namespace {self._kubectl.namespace}"
         return missing or [CheckLine(title="rights", status="ok", value=all_there)]
 
     def _now_s(self) -> float:
@@ -299,11 +299,11 @@ def _started_at(pod: KubernetesPod | None) -> datetime | None:
 def _describe_share(options: KubernetesOptions) -> CheckLine:
     """Say whether the pod owns what it measures with."""
     if options.cpus and options.memory:
-        told = f"{options.cpus} CPUs and {options.memory}, guaranteed; cores of its own only where the nodes' CPU "
+        told = f"{options.cpus} CPUs and {options.memory}, guaranteed; exclusive cores only if the nodes' CPU "
         return CheckLine(title="share", status="ok", value=f"{told}manager is static")
     return CheckLine(
         title="share",
         status="warn",
-        value="the pod asks for nothing: pods of others on its node may take CPU and memory from it",
-        hint="name cpus and memory, whole CPUs, so that the pod is guaranteed them",
+        value="the pod reserves nothing: other pods on its node may take CPU and memory from it",
+        hint="set cpus (whole CPUs) and memory to reserve them",
     )

@@ -38,7 +38,7 @@ umask 077
 mkdir -p "$PRONY_HOME" /prony/runs/new && cd /prony/runs || exit 70
 trap 'touch /prony/over' EXIT
 cat /prony-in/part-* > payload.tgz
-echo "$PAYLOAD_SHA256  payload.tgz" | sha256sum -c - >/dev/null || { echo "the payload did not come whole"; exit 71; }
+echo "$PAYLOAD_SHA256  payload.tgz" | sha256sum -c - >/dev/null || { echo "the payload arrived incomplete"; exit 71; }
 tar -xzf payload.tgz -C new && rm payload.tgz && mv new "$PAYLOAD_KEY" && cd "$PAYLOAD_KEY" || exit 72
 "$RUN_PYTHON" -P -m prony exec --folder . &
 runner=$!
@@ -80,40 +80,42 @@ Word = Annotated[str, Field(pattern=r"^\S*$")]
 class KubernetesOptions(Noun):
     """Of a namespace in a cluster of Kubernetes."""
 
-    image: str = Field(min_length=1, pattern=r"^\S+$", description="the image that has Prony; best by its digest")
-    namespace: Name = Field(default="default", description="where its Jobs are made")
-    context: Word = Field(default="", description="of the kubeconfig; default: the current one")
-    kubeconfig: str = Field(default="", description="the file; default: the one that kubectl takes")
-    kubectl: str = Field(default="kubectl", min_length=1, description="the program")
-    python: Word = Field(default="python3", min_length=1, description="the Python in the image that has Prony")
+    image: str = Field(min_length=1, pattern=r"^\S+$", description="an image with Prony, best given by digest")
+    namespace: Name = Field(default="default", description="namespace for its Jobs")
+    context: Word = Field(default="", description="context of the kubeconfig; default: the current one")
+    kubeconfig: str = Field(default="", description="path of the kubeconfig; default: that of kubectl")
+    kubectl: str = Field(default="kubectl", min_length=1, description="the kubectl program")
+    python: Word = Field(default="python3", min_length=1, description="the Python with Prony in the image")
     cpus: int | None = Field(
-        default=None, ge=1, description="whole CPUs, asked for and allowed; default: as many as are free"
+        default=None, ge=1, description="whole CPUs, as request and limit; default: as many as are free"
     )
-    memory: Quantity = Field(default="", description="memory, asked for and allowed, as in 8Gi; default: no limit")
-    gpus: int = Field(default=0, ge=0, description="so many GPUs")
+    memory: Quantity = Field(default="", description="memory, as request and limit, for example 8Gi; default: no limit")
+    gpus: int = Field(default=0, ge=0, description="number of GPUs")
     gpu_resource: str = Field(
-        default="nvidia.com/gpu", pattern=r"^[a-z0-9./-]+$", description="what the cluster calls a GPU"
+        default="nvidia.com/gpu", pattern=r"^[a-z0-9./-]+$", description="the cluster's resource name of a GPU"
     )
-    exclusive: bool = Field(default=True, description="no two runs of Prony on one node; pods of others may be there")
+    exclusive: bool = Field(
+        default=True, description="never two runs of Prony on one node; other pods may still be there"
+    )
     node_selector: Annotated[tuple[str, ...], _check_all(r"[^=\s]+=[^=\s]*", "LABEL=VALUE")] = Field(
-        default=(), description="labels that a node must have, LABEL=VALUE each"
+        default=(), description="labels that a node must have, as LABEL=VALUE"
     )
     tolerations: Annotated[tuple[str, ...], _check_all(_TOLERATION, "KEY[=VALUE][:EFFECT]")] = Field(
-        default=(), description="taints of nodes that it tolerates, KEY[=VALUE][:EFFECT] each"
+        default=(), description="node taints to tolerate, as KEY[=VALUE][:EFFECT]"
     )
     mounts: Annotated[tuple[str, ...], _check_all(_MOUNT, "pvc/NAME:/PATH[:ro] or host//PATH:/PATH[:ro]")] = Field(
-        default=(), description="volumes, as in pvc/models:/models:ro; host//PATH:/PATH is a folder of the node"
+        default=(), description="volumes, for example pvc/models:/models:ro; host//PATH:/PATH is a folder of the node"
     )
-    service_account: MaybeName = Field(default="", description="of the pod; its token is never mounted")
+    service_account: MaybeName = Field(default="", description="service account of the pod; its token is never mounted")
     pull_secret: MaybeName = Field(default="", description="a Secret for the image's registry")
     pull_policy: Annotated[str, Field(pattern="^(Always|IfNotPresent|Never)$")] = Field(
         default="IfNotPresent", description="Always, IfNotPresent or Never"
     )
     user: int | None = Field(default=None, ge=1, description="run as this user, not root; default: the image's own")
-    kueue: MaybeName = Field(default="", description="a queue of Kueue that lets the Job go; not tried yet")
-    minutes: int = Field(default=1440, ge=1, description="the wall time; what was measured by then is kept")
+    kueue: MaybeName = Field(default="", description="a Kueue queue that admits the Job; not tested yet")
+    minutes: int = Field(default=1440, ge=1, description="wall time in minutes; results up to then are kept")
     keep_minutes: int = Field(
-        default=240, ge=1, description="so long the pod holds its node for results that nobody fetched yet"
+        default=240, ge=1, description="how long the pod keeps its node until results are fetched"
     )
 
 
@@ -139,8 +141,8 @@ def pack_payload(key: str, folder: Path) -> PackedPayload:
     if len(packed) > _MOST_BYTES:
         raise InputError(
             f"the files of this recipe are {len(packed) / 2**20:.0f} MiB packed; a cluster takes {_MOST_BYTES >> 20}",
-            hint="put large ones into the image or on a volume (option mounts) and name them by absolute paths, or by "
-            "an address",
+            hint="put large files into the image or on a volume (option mounts) and write their absolute paths, or "
+            "a URL",
             code="payload_too_large",
         )
     count = math.ceil(len(packed) / _PART_BYTES)
@@ -302,7 +304,7 @@ def _render_affinity(options: KubernetesOptions, avoid: Sequence[str]) -> dict[s
 def _render_toleration(text: str) -> dict[str, str]:
     matched = re.fullmatch(_TOLERATION, text)
     if matched is None:
-        raise InputError(f"{text} is no toleration", hint="KEY[=VALUE][:EFFECT]")
+        raise InputError(f"{text} is not a toleration", hint="write KEY[=VALUE][:EFFECT]")
     key, value, effect = matched.groups()
     found = {"key": key, "operator": "Exists"} if value is None else {"key": key, "operator": "Equal", "value": value}
     return found | ({"effect": effect} if effect else {})
@@ -312,7 +314,7 @@ def _mount_parts(text: str) -> tuple[str, str, str, bool]:
     """Return kind, name or path, path in the container, and whether it is read only."""
     matched = re.fullmatch(_MOUNT, text)
     if matched is None:
-        raise InputError(f"{text} is no mount", hint="pvc/NAME:/PATH[:ro] or host//PATH:/PATH[:ro]")
+        raise InputError(f"{text} is not a mount", hint="write pvc/NAME:/PATH[:ro] or host//PATH:/PATH[:ro]")
     return matched[1], matched[2], matched[3], matched[4] is not None
 
 

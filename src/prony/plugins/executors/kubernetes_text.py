@@ -18,7 +18,7 @@ _Q, _S, _R, _E, _H = PlacePhase.QUEUED, PlacePhase.STARTING, PlacePhase.RUNNING,
 
 # Why a container does not start. With `held` nothing changes until a person acts, so nobody is to wait for it.
 WAITING: dict[str, tuple[PlacePhase, str]] = {
-    "ContainerCreating": (_S, "its containers are being made"),
+    "ContainerCreating": (_S, "its containers are being created"),
     "PodInitializing": (_S, "its pod is being prepared"),
     "ErrImagePull": (_H, "the image cannot be pulled"),
     "ImagePullBackOff": (_H, "the image cannot be pulled"),
@@ -27,46 +27,46 @@ WAITING: dict[str, tuple[PlacePhase, str]] = {
     "ImageInspectError": (_H, "the image cannot be read"),
     "RegistryUnavailable": (_H, "the registry of the image does not answer"),
     "SignatureValidationFailed": (_H, "the image's signature is not accepted"),
-    "CreateContainerConfigError": (_H, "something that its pod names is not there"),
-    "CreateContainerError": (_H, "its container cannot be made"),
+    "CreateContainerConfigError": (_H, "something that its pod refers to is missing"),
+    "CreateContainerError": (_H, "its container cannot be created"),
     "RunContainerError": (_H, "its container cannot be started"),
-    "CrashLoopBackOff": (_H, "its container ends again and again"),
+    "CrashLoopBackOff": (_H, "its container keeps crashing"),
 }
 
 # Why a pod ended that did not come to its own end: of the pod, of its condition DisruptionTarget, or of the Job.
 ENDINGS: dict[str, tuple[PlaceEnding, str]] = {
-    "DeadlineExceeded": (PlaceEnding.TIME, "it ran longer than it may"),
+    "DeadlineExceeded": (PlaceEnding.TIME, "it exceeded its time limit"),
     "Evicted": (PlaceEnding.NODE, "its node ran short of memory, disk or processes"),
-    "TerminationByKubelet": (PlaceEnding.NODE, "its node ended it: it ran short of something, or was shut down"),
-    "NodeLost": (PlaceEnding.NODE, "its node is not reached any more"),
-    "DeletionByTaintManager": (PlaceEnding.NODE, "its node is not ready, or takes no such pods any more"),
+    "TerminationByKubelet": (PlaceEnding.NODE, "its node ended it: the node ran out of a resource, or was shut down"),
+    "NodeLost": (PlaceEnding.NODE, "its node is not reachable any more"),
+    "DeletionByTaintManager": (PlaceEnding.NODE, "its node is not ready, or does not accept such pods any more"),
     "DeletionByPodGC": (PlaceEnding.NODE, "its node is gone"),
     "NodeShutdown": (PlaceEnding.NODE, "its node was shut down"),
     "Shutdown": (PlaceEnding.NODE, "its node was shut down"),
     "Terminated": (PlaceEnding.NODE, "its node was shut down"),
-    "NodeAffinity": (PlaceEnding.NODE, "its node does not fit any more"),
-    "OutOfcpu": (PlaceEnding.NODE, "its node had not enough CPUs left"),
-    "OutOfmemory": (PlaceEnding.NODE, "its node had not enough memory left"),
+    "NodeAffinity": (PlaceEnding.NODE, "its node no longer meets its constraints"),
+    "OutOfcpu": (PlaceEnding.NODE, "its node did not have enough CPUs left"),
+    "OutOfmemory": (PlaceEnding.NODE, "its node did not have enough memory left"),
     "OutOfpods": (PlaceEnding.NODE, "its node had no room for one more pod"),
-    "UnexpectedAdmissionError": (PlaceEnding.NODE, "its node refused it"),
-    "Preempting": (PlaceEnding.PREEMPTED, "it had to make room for another pod"),
-    "Preempted": (PlaceEnding.PREEMPTED, "it had to make room for another pod"),
-    "PreemptionByScheduler": (PlaceEnding.PREEMPTED, "it had to make room for another pod"),
-    "EvictionByEvictionAPI": (PlaceEnding.PREEMPTED, "somebody evicted it, as a drain of its node does"),
-    "OOMKilled": (PlaceEnding.MEMORY, "it used more memory than it may"),
+    "UnexpectedAdmissionError": (PlaceEnding.NODE, "its node rejected it"),
+    "Preempting": (PlaceEnding.PREEMPTED, "it was preempted by another pod"),
+    "Preempted": (PlaceEnding.PREEMPTED, "it was preempted by another pod"),
+    "PreemptionByScheduler": (PlaceEnding.PREEMPTED, "it was preempted by another pod"),
+    "EvictionByEvictionAPI": (PlaceEnding.PREEMPTED, "it was evicted, for example by a drain of its node"),
+    "OOMKilled": (PlaceEnding.MEMORY, "it exceeded its memory limit"),
 }
 
 # What the cluster warns of while a pod is not there or does not start yet. A quota frees itself, a mount may come.
 WARNINGS: dict[str, tuple[PlacePhase, str]] = {
-    "FailedScheduling": (_Q, "no node fits or is free"),
+    "FailedScheduling": (_Q, "no suitable node is free"),
     "FailedMount": (_S, "a volume cannot be mounted yet"),
     "FailedAttachVolume": (_S, "a volume cannot be attached yet"),
-    "FailedCreatePodSandBox": (_S, "its node cannot make the pod yet"),
+    "FailedCreatePodSandBox": (_S, "its node cannot create the pod yet"),
     "NetworkNotReady": (_S, "the network of its node is not ready"),
-    "FailedCreate": (_H, "the cluster refuses its pod"),
+    "FailedCreate": (_H, "the cluster rejects its pod"),
 }
 _DELETED = "its pod was deleted"
-_KEPT_TOO_LONG = "nobody fetched its results in time, and they are gone"
+_KEPT_TOO_LONG = "its results were not fetched in time and are lost"
 
 
 class PlaceStatus(NamedTuple):
@@ -198,7 +198,7 @@ def judge_absent(job: KubernetesJob, warning: tuple[str, str] | None) -> PlaceSt
     if job.failed:
         return _judge_end(job.failed, job.message, _DELETED)
     if job.is_suspended:
-        return PlaceStatus(_Q, None, "it is suspended until its queue or a person lets it go")
+        return PlaceStatus(_Q, None, "it is suspended until its queue or a person releases it")
     if warning is None:
         return PlaceStatus(_Q)
     reason, message = warning
@@ -213,7 +213,7 @@ def judge_pod(pod: KubernetesPod, warning: tuple[str, str] | None) -> PlaceStatu
     if pod.is_deleted or pod.phase in ("Failed", "Succeeded", "Unknown"):
         return _judge_over(pod)
     if pod.unscheduled:
-        return PlaceStatus(_Q, None, _say("no node fits or is free", "Unschedulable", pod.unscheduled))
+        return PlaceStatus(_Q, None, _say("no suitable node is free", "Unschedulable", pod.unscheduled))
     waiting = next((one for one in pod.containers.values() if one.state == "waiting"), None)
     if waiting is not None and WAITING.get(waiting.reason, (_S,))[0] is _H:
         return PlaceStatus(_H, None, _say(WAITING[waiting.reason][1], waiting.reason, waiting.message))
@@ -287,18 +287,18 @@ _WRONG_CONFIG = re.compile(
 
 def explain_refusal(told: str, command: str, target: str) -> PronyError:
     """Turn what kubectl printed into whose move it is."""
-    text = " ".join(told.split())[-600:].removeprefix("Error from server ") or "kubectl said nothing"
+    text = " ".join(told.split())[-600:].removeprefix("Error from server ") or "no output from kubectl"
     hint = f"the request was: {command}"
     if "exceeded quota" in told:
-        return CapacityError(f"the cluster has no place for it: {text}", hint=hint, code="kubernetes_full")
+        return CapacityError(f"the cluster has no room for it: {text}", hint=hint, code="kubernetes_full")
     if "(Forbidden)" in told or "(Unauthorized)" in told or "must be logged in" in told:
         return AccessError(f"the cluster of {target} forbids it: {text}", hint=hint, code="kubernetes_forbidden")
     if _WRONG_CONFIG.search(told) or re.search(r'namespaces? "?\S+"? not found', told):
         return InputError(
             f"an option of the target {target} is wrong: {text}",
-            hint="its options context, kubeconfig and namespace say where it goes",
+            hint="check its options context, kubeconfig and namespace",
             code="kubernetes_option",
         )
     if _NOT_REACHED.search(told):
-        return TransportError(f"the cluster of {target} is not reached: {text}", hint=hint)
-    return InputError(f"the cluster of {target} refuses it: {text}", hint=hint, code="kubernetes_refused")
+        return TransportError(f"the cluster of {target} cannot be reached: {text}", hint=hint)
+    return InputError(f"the cluster of {target} rejects it: {text}", hint=hint, code="kubernetes_refused")

@@ -47,7 +47,7 @@ class ProcessOptions(FolderOptions):
 
     lock: str = Field(
         default="/tmp/prony-machine.lock",
-        description="held while something is measured there; whoever else measures there with the same lock waits",
+        description="lock file held during a measurement; others that measure with the same lock wait",
     )
 
 
@@ -55,7 +55,9 @@ class SshOptions(ProcessOptions):
     """Of a machine that ssh reaches."""
 
     ssh: str = Field(min_length=1, description="the host: a name from ~/.ssh/config, or user@host")
-    ssh_options: tuple[str, ...] = Field(default=(), description="options for every ssh, as in -p 2222, one word each")
+    ssh_options: tuple[str, ...] = Field(
+        default=(), description="options for every ssh, for example -p 2222, one word each"
+    )
 
 
 class ProcessExecutor:
@@ -110,7 +112,7 @@ class ProcessExecutor:
 def judge_process(status: FolderStatus) -> tuple[PlacePhase, PlaceEnding | None, str]:
     """Return the phase of a folder whose runner is a process, how it ended, and why."""
     if not status.flags:
-        return PlacePhase.LOST, None, "its folder is not there"
+        return PlacePhase.LOST, None, "its folder is missing"
     if status.has("DONE"):
         return PlacePhase.ENDED, PlaceEnding.DONE, ""
     if status.has("alive"):
@@ -124,7 +126,7 @@ def judge_process(status: FolderStatus) -> tuple[PlacePhase, PlaceEnding | None,
 
 def _judge_alive(status: FolderStatus) -> tuple[PlacePhase, None, str]:
     if status.has("waiting"):
-        return PlacePhase.QUEUED, None, "another run has the machine"
+        return PlacePhase.QUEUED, None, "another run uses the machine"
     return PlacePhase.RUNNING if status.has("begun") else PlacePhase.STARTING, None, ""
 
 

@@ -42,7 +42,9 @@ class ShellOutput:
         """
         if self.exit_code:
             tail = self.stderr.strip()[-600:] or f"exit code {self.exit_code}"
-            raise TransportError(f"{command} failed: {tail}", hint="prony targets check NAME says what is missing")
+            raise TransportError(
+                f"{command} failed: {tail}", hint="run prony targets check NAME to see what is missing"
+            )
         return self.stdout
 
 
@@ -73,7 +75,7 @@ class Shell:
             except subprocess.TimeoutExpired as exc:
                 raise TransportError(f"no answer from {self.host or 'the shell'} in {timeout_s:g} s") from exc
             except FileNotFoundError as exc:
-                raise TransportError(f"there is no {command[0]} here", hint=self.install_hint) from exc
+                raise TransportError(f"{command[0]} not found", hint=self.install_hint) from exc
             errors.seek(0)
             told = errors.read().decode(errors="replace")
             out.seek(0)
@@ -94,14 +96,14 @@ class Shell:
             process = subprocess.Popen(command, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         try:
             if process.stdout is None:
-                raise TransportError("no pipe to the shell")
+                raise TransportError("the shell could not be started")
             _skip_to_mark(process.stdout, mark)
             with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
                 for member in archive:
                     if member.isfile():
                         _extract_file(archive, member, into)
         except (tarfile.TarError, EOFError) as exc:
-            raise TransportError(f"what {self.host or 'the shell'} sent was cut short: {exc}") from exc
+            raise TransportError(f"the data from {self.host or 'the shell'} was cut short: {exc}") from exc
         finally:
             process.kill()
             process.wait()
@@ -124,7 +126,7 @@ class SshShell(Shell):
     def __init__(self, host: str, folder: Path, setup: Sequence[str] = (), options: Sequence[str] = ()) -> None:
         super().__init__(setup)
         if not re.fullmatch(r"[A-Za-z0-9_.:@%\[\]-]+", host) or host.startswith("-"):
-            raise InputError(f"{host!r} is no host of ssh", hint="a host from ~/.ssh/config, or user@host")
+            raise InputError(f"{host!r} is not a host for ssh", hint="use a host from ~/.ssh/config, or user@host")
         self.host = host
         self._options = tuple(options)
         self._sockets = _socket_folder(folder)
@@ -153,13 +155,13 @@ class SshShell(Shell):
         words = shlex.join([*self.words(), self.host])
         if "REMOTE HOST IDENTIFICATION HAS CHANGED" in told or "Host key verification failed" in told:
             return AccessError(
-                f"{self.host} has a host key that is not the known one: {self._fingerprint(told)}",
-                hint=f"compare the fingerprint with what its owner says, then: ssh {self.host}",
+                f"the host key of {self.host} is not the known one: {self._fingerprint(told)}",
+                hint=f"compare the fingerprint with its owner, then run: ssh {self.host}",
                 code="host_key",
             )
         if code == _SSH_FAILED and re.search(r"Permission denied|Too many authentication failures", told):
             return AccessError(
-                f"{self.host} lets nobody in: {told.strip()[-300:]}",
+                f"{self.host} rejected the login: {told.strip()[-300:]}",
                 hint=f"log in once by hand, then try again: {words}",
                 code="ssh_login",
             )
@@ -175,14 +177,14 @@ class SshShell(Shell):
                     stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False,
                 )  # fmt: skip
                 found = re.search(r"Server host key: \S+ (SHA256:\S+)", more.stderr)
-        return found[1] if found else "ssh does not tell which"
+        return found[1] if found else "fingerprint unknown"
 
 
 def _extract_file(archive: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> None:
     """Write one file below a folder, in one step: what was cut has another name."""
     parts = PurePosixPath(member.name).parts
     if not parts or parts[0] == "/" or ".." in parts:
-        raise TransportError(f"a file of another folder was sent: {member.name!r}")
+        raise TransportError(f"the archive contains a file outside its folder: {member.name!r}")
     path = into.joinpath(*parts)
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.part")
@@ -210,7 +212,7 @@ def _skip_to_mark(stream: IO[bytes], mark: str) -> None:
     for line in stream:
         if line.rstrip(b"\n") == mark.encode():
             return
-    raise TransportError("nothing came back", hint="prony targets check NAME says what is missing")
+    raise TransportError("no output came back", hint="run prony targets check NAME to see what is missing")
 
 
 def _open_source(stdin: Path | bytes) -> IO[bytes]:
@@ -230,5 +232,5 @@ def _socket_folder(folder: Path) -> Path:
     short = Path(tempfile.gettempdir(), f"prony-ssh-{os.getuid()}")
     short.mkdir(mode=0o700, exist_ok=True)
     if short.stat().st_uid != os.getuid() or short.stat().st_mode & 0o077:
-        raise AccessError(f"{short} is not this user's alone", hint="remove it", code="forbidden")
+        raise AccessError(f"{short} is accessible to other users", hint="remove it", code="forbidden")
     return short

@@ -100,14 +100,14 @@ if command -v sbatch >/dev/null; then
   tried() { timeout 30 sbatch --test-only "$@" --wrap=true 2>&1; }
   if told=$(as_words); then say submission ok "$(printf '%s' "$told" | tail -n 1)"
   else say submission failed "$(printf '%s' "$told" | tail -n 1)"; fi
-else say slurm failed "there is no sbatch on the path"; fi
+else say slurm failed "sbatch not found on PATH"; fi
 """
 
 
 def _check_native(options: tuple[str, ...]) -> tuple[str, ...]:
     for option in options:
         if _NATIVE.fullmatch(option) is None:
-            raise ValueError(f"{option} is not an option that a target may add")
+            raise ValueError(f"a target must not set the option {option}")
     return options
 
 
@@ -117,24 +117,26 @@ Word = Annotated[str, Field(pattern=r"^[^\s;&|<>$`'\"]*$")]
 class SlurmOptions(FolderOptions):
     """Of a cluster with Slurm. The prefix must be a folder that login and compute nodes share."""
 
-    ssh: str = Field(default="", description="the login node; default: this machine is one")
+    ssh: str = Field(default="", description="the login node; default: this machine")
     ssh_options: tuple[str, ...] = Field(default=(), description="options for every ssh, one word each")
-    partition: Word = Field(default="", description="the partition; default: the cluster's own")
-    account: Word = Field(default="", description="the account that pays")
+    partition: Word = Field(default="", description="the partition; default: the cluster's default")
+    account: Word = Field(default="", description="the account to charge")
     qos: Word = Field(default="", description="the quality of service")
     constraint: Word = Field(default="", description="features that a node must have")
-    gres: Word = Field(default="", description="generic resources, as in gpu:1")
+    gres: Word = Field(default="", description="generic resources, for example gpu:1")
     minutes: int | None = Field(
         default=None,
         ge=1,
-        description="the wall time; default: half as long again as the run is expected to take and 5 minutes more, at "
-        "least 10; 60 where nobody knows. What was measured by then is kept",
+        description="wall time in minutes; default: 1.5 times the expected time of the run plus 5 minutes, at "
+        "least 10, or 60 if unknown. Results up to then are kept",
     )
-    exclusive: bool = Field(default=True, description="ask for whole nodes: a shared one measures its neighbours")
+    exclusive: bool = Field(
+        default=True, description="request whole nodes, because other jobs on a node disturb the measurement"
+    )
     native: Annotated[tuple[str, ...], AfterValidator(_check_native)] = Field(
-        default=(), description="further options of sbatch, as in --reservation=x; only harmless ones"
+        default=(), description="further options of sbatch, for example --reservation=x; only harmless ones"
     )
-    files_late_s: int = Field(default=60, ge=0, description="how late files of a node may appear on the login node")
+    files_late_s: int = Field(default=60, ge=0, description="seconds until files of a node appear on the login node")
 
 
 def wall_minutes(options: SlurmOptions, expected_s: float | None) -> int:
@@ -317,7 +319,7 @@ class SlurmExecutor:
         if status.has("begun") and phase in (PlacePhase.QUEUED, PlacePhase.STARTING):
             return PlacePhase.RUNNING, None, ""  # the queue was asked before it began
         if phase is PlacePhase.HELD or is_stuck(job):
-            return PlacePhase.HELD, None, f"{describe_wait(job) or job.state}; to let it go: scontrol release {job.id}"
+            return PlacePhase.HELD, None, f"{describe_wait(job) or job.state}; to release it: scontrol release {job.id}"
         return phase, None, describe_wait(job) if phase is PlacePhase.QUEUED else ""
 
     def _judge_done(
@@ -335,8 +337,8 @@ class SlurmExecutor:
         if self._waited_s(key, "absent") < _ABSENT_S:
             return (PlacePhase.RUNNING if status.has("begun") else PlacePhase.QUEUED), None, ""
         if status.has("result"):
-            return PlacePhase.ENDED, PlaceEnding.KILLED, "Slurm has forgotten it, and it did not end well"
-        return PlacePhase.LOST, None, "neither the queue nor its folder knows it"
+            return PlacePhase.ENDED, PlaceEnding.KILLED, "Slurm does not know it any more, and it did not end normally"
+        return PlacePhase.LOST, None, "it is neither in the queue nor in its folder"
 
     def _judge_ended(
         self, key: str, status: FolderStatus, job: SlurmJob, ending: PlaceEnding | None

@@ -49,19 +49,19 @@ STATES: dict[str, tuple[PlacePhase, PlaceEnding | None]] = {
 _STOPPED_STATES = frozenset({"SUSPENDED", "STOPPED"})
 
 _WORDS = {
-    "Resources": "no node that fits is free yet",
+    "Resources": "no suitable node is free yet",
     "Priority": "jobs with a higher priority go first",
     "Dependency": "a job that it depends on has not ended",
-    "BeginTime": "it is not to begin yet",
+    "BeginTime": "its start time has not come yet",
     "Licenses": "a license is not free",
     "Prolog": "a node is being prepared",
     "ReqNodeNotAvail": "a node that it needs is down, drained or reserved",
     "Reservation": "its reservation has not begun",
-    "PartitionTimeLimit": "it asks for more time than the partition allows",
-    "PartitionNodeLimit": "it asks for more nodes than the partition has",
+    "PartitionTimeLimit": "it requests more time than the partition allows",
+    "PartitionNodeLimit": "it requests more nodes than the partition has",
     "PartitionDown": "the partition is down",
     "PartitionInactive": "the partition is inactive",
-    "BadConstraints": "no node can ever meet its constraints",
+    "BadConstraints": "no node meets its constraints",
     "InvalidAccount": "the account is not valid",
     "InvalidQOS": "the QOS is not valid",
     "AccountNotAllowed": "the partition does not allow the account",
@@ -216,13 +216,13 @@ def explain_refusal(told: str, target: str) -> PronyError:
     for words, option in _REFUSALS:
         if words in told:
             return InputError(
-                f"Slurm refuses the option {option} of the target {target}: {text}",
-                hint=f"prony targets check {target} says what there is; a recipe may ask for it by place.queue",
+                f"Slurm rejects the option {option} of the target {target}: {text}",
+                hint=f"prony targets check {target} shows what is available; a recipe can select it with place.queue",
                 code="slurm_option",
             )
     if any(words in told for words in _NO_ROOM):
-        hint = "ask for less, or wait until fewer of your jobs are there"
-        return CapacityError(f"Slurm has no place for it: {text}", hint=hint, code="slurm_full")
+        hint = "request less, or wait until you have fewer jobs there"
+        return CapacityError(f"Slurm has no room for it: {text}", hint=hint, code="slurm_full")
     if re.search(r"Unable to contact slurm controller|Socket timed out|Zero Bytes were transmitted", told):
-        return TransportError(f"Slurm's controller does not answer: {text}", hint="it is tried again by its key")
-    return InputError(f"sbatch refuses it: {text}", hint=f"prony targets check {target}", code="slurm_refused")
+        return TransportError(f"Slurm's controller does not answer: {text}", hint="Prony tries again")
+    return InputError(f"sbatch rejects it: {text}", hint=f"run prony targets check {target}", code="slurm_refused")

@@ -61,4 +61,4 @@ def resolve_host(host: str, port: int) -> tuple[Address, ...]:
 
 def private_host_error(host: str) -> InputError:
     # Which address it was is not told: the submitter of a job has no business knowing this network.
-    return policy_error(f"{host} is not asked for models: it leads into a private network", "--model-private allow")
+    return policy_error(f"models are not fetched from {host}: it is in a private network", "--model-private allow")

@@ -44,8 +44,8 @@ class Fetching:
                 files = self._find_cached(reference, filename, blobs)
             except OSError as exc:
                 raise StoreError(
-                    f"cannot keep {show_url(reference)} in {self.options.cache}: {exc}",
-                    hint="is the disk full, or the folder not writable?",
+                    f"cannot store {show_url(reference)} in {self.options.cache}: {exc}",
+                    hint="check free disk space and whether the folder is writable",
                 ) from exc
         size = sum(path.stat().st_size for path in files)
         self.progress(size, size)

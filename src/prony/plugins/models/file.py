@@ -32,7 +32,9 @@ class FileSource:
             _check_size(size, reference, options.policy)
             files = _find_version(path, files, options)
         except OSError as exc:
-            raise InputError(f"cannot read the model at {path}: {exc.strerror}", hint="may you read it?") from exc
+            raise InputError(
+                f"cannot read the model at {path}: {exc.strerror}", hint="check the file's permissions"
+            ) from exc
         progress(size, size)
         return ModelFiles(path=files[0] if path.is_file() else path, files=files)
 
@@ -53,12 +55,12 @@ def _reference_path(reference: str, base: Path) -> Path:
     """Return the absolute path that a reference means, whether it exists or not."""
     if reference.startswith("file://"):
         raise InputError(
-            f"{reference} is a URL, and its rules for hosts and escapes make it ambiguous here",
+            f"{reference} is a URL, which is ambiguous here",
             hint=f"write the path itself: {reference.removeprefix('file://') or 'model.onnx'}",
         )
     text = reference.removeprefix("file:")
     if not text or "\0" in text:
-        raise InputError(f"{reference!r} is no path", hint="write the path of a model file")
+        raise InputError(f"{reference!r} is not a path", hint="write the path of a model file")
     try:
         return (base / Path(text).expanduser()).absolute()
     except RuntimeError as exc:  # an unknown user's home
@@ -70,11 +72,11 @@ def _existing_path(reference: str, base: Path) -> Path:
     path = _reference_path(reference, base)
     try:
         if not path.exists():
-            raise NotFoundError(f"no model at {path}", hint=_near(path), code="unknown_model")
+            raise NotFoundError(f"model not found: {path}", hint=_near(path), code="unknown_model")
     except OSError as exc:  # a name that is too long, a folder that is closed
         raise _lost(reference, exc) from exc
     if not path.is_file() and not path.is_dir():
-        raise InputError(f"{path} is a pipe or a device", hint="a model is a file that can be read again")
+        raise InputError(f"{path} is a pipe or a device", hint="use a normal file")
     return path
 
 
@@ -83,13 +85,15 @@ def _check_folder(path: Path, formats: tuple[str, ...]) -> None:
     if formats and path.is_dir() and not path.name.lower().endswith(formats):
         inside = sorted(item.name for item in path.iterdir() if item.name.lower().endswith(formats))[:3]
         hint = (
-            f"name a model in it: {', '.join(str(path / name) for name in inside)}" if inside else "name a model file"
+            f"choose a model in it: {', '.join(str(path / name) for name in inside)}"
+            if inside
+            else "write the path of a model file"
         )
         raise InputError(f"{path} is a folder", hint=hint, code="format_unavailable")
 
 
 def _lost(reference: str, reason: Exception) -> InputError:
-    return InputError(f"{reference!r} cannot be looked for: {reason}", hint="write the path of a model file")
+    return InputError(f"{reference!r} cannot be opened: {reason}", hint="write the path of a model file")
 
 
 def _check_size(size: int, reference: str, policy: ModelPolicy) -> None:
@@ -100,18 +104,20 @@ def _check_size(size: int, reference: str, policy: ModelPolicy) -> None:
 def _near(path: Path) -> str:
     """Say what is nearest to a path that does not exist."""
     if not path.parent.is_dir():
-        return f"there is no folder {path.parent}"
+        return f"folder not found: {path.parent}"
     names = sorted(item.name for item in path.parent.iterdir())
     near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.5)
     same_kind = [name for name in names if path.suffix and name.endswith(path.suffix)][:3]
     found = near or same_kind
-    return f"did you mean {' or '.join(found)}?" if found else f"{path.parent} holds no file of a name like it"
+    return f"did you mean {' or '.join(found)}?" if found else f"{path.parent} has no file with a similar name"
 
 
 def _inside(folder: Path) -> tuple[Path, ...]:
     files = tuple(sorted(item for item in folder.rglob("*") if item.is_file()))
     if not files:
-        raise InputError(f"{folder} is an empty folder", hint="name a model file, or a package such as .mlpackage")
+        raise InputError(
+            f"{folder} is an empty folder", hint="write the path of a model file, or of a package such as .mlpackage"
+        )
     return files
 
 
@@ -121,8 +127,8 @@ def _beside(path: Path) -> tuple[Path, ...]:
     for item in files:
         if not item.is_file():
             raise NotFoundError(
-                f"{path.name} keeps its weights in {item.name}, which is not at {item}",
-                hint="copy it beside the model, under the same name",
+                f"{path.name} has its weights in {item.name}, but {item} is missing",
+                hint="copy it next to the model, under the same name",
                 code="missing_weights",
             )
     return files

@@ -35,8 +35,8 @@ class FtpSource(NetworkSource):
         parts = _parts(reference)
         if not (options.may_be_plain or options.checksum or is_loopback(parts.hostname or "")):
             raise InputError(
-                f"{_show_url(parts)} is not fetched: by ftp anybody on the way could change it",
-                hint="give its checksum",
+                f"{_show_url(parts)} was not fetched: ftp has no protection against changes on the way",
+                hint="write its checksum in the recipe",
                 code="insecure_url",
             )
         return self.begin(_download, options, progress).files(reference)
@@ -47,10 +47,10 @@ def _parts(reference: str) -> SplitResult:
         parts = urlsplit(reference)
         has_host = bool(parts.hostname) and (parts.port or 21) > 0
     except ValueError as exc:
-        raise InputError(f"{reference!r} is no URL: {exc}", hint="write ftp://host/path/file") from exc
+        raise InputError(f"{reference!r} is not a URL: {exc}", hint="write ftp://host/path/file") from exc
     # A line break would be a command of its own.
     if not has_host or re.search(r"[\r\n\0]", unquote(reference)):
-        raise InputError(f"{reference!r} is no URL of a file", hint="write ftp://host/path/file")
+        raise InputError(f"{reference!r} is not the URL of a file", hint="write ftp://host/path/file")
     return parts
 
 
@@ -131,7 +131,5 @@ def _retrieve(ftp: ftplib.FTP, path: str, part: Path, offset: int, size: int | N
 
 def _refusal(parts: SplitResult, said: str) -> InputError:
     if said.startswith("530"):
-        return InputError(
-            f"{_show_url(parts)} may not be read without an account: {said}", hint="ftp://USER:WORD@host/..."
-        )
-    return NotFoundError(f"{_show_url(parts)} is not there: {said}", hint="check the path", code="unknown_model")
+        return InputError(f"{_show_url(parts)} needs a login: {said}", hint="write ftp://USER:PASSWORD@host/...")
+    return NotFoundError(f"{_show_url(parts)} not found: {said}", hint="check the path", code="unknown_model")

@@ -46,7 +46,7 @@ class HubReference:
         path = unquote(match[3] or "").rstrip("/") if match else ""
         if match is None or (path and (not is_inside(path) or "\\" in path)):
             raise InputError(
-                f"{text!r} is no model on a hub",
+                f"{text!r} is not a model on a hub",
                 hint="write hf:ORG/NAME@REVISION or hf:ORG/NAME@REVISION/FILE; a / in a revision is written %2F",
             )
         return cls(match[1], unquote(match[2] or "main"), path)
@@ -118,10 +118,10 @@ class RepoSnapshot:
             commit = str(document["sha"])
         except (ValueError, KeyError, TypeError) as exc:
             raise TransportError(
-                f"the list of {wanted} is not as a hub writes it: {exc!r}", hint="check HF_ENDPOINT", code="bad_status"
+                f"the file list of {wanted} is not valid: {exc!r}", hint="check HF_ENDPOINT", code="bad_status"
             ) from exc
         if not _COMMIT.fullmatch(commit) or not all(is_inside(one.name) and "\\" not in one.name for one in files):
-            raise InputError(f"the list of {wanted} has a commit or a file of no proper name", hint="check HF_ENDPOINT")
+            raise InputError(f"the file list of {wanted} has an invalid commit or file name", hint="check HF_ENDPOINT")
         return cls(commit, files)
 
     def find(self, name: str) -> HubFile:
@@ -129,8 +129,8 @@ class RepoSnapshot:
             if one.name == name:
                 return one
         raise NotFoundError(
-            f"the model keeps its weights in {name}, which is not in the repository",
-            hint="name another file of it", code="missing_weights",
+            f"the model has its weights in {name}, which is not in the repository",
+            hint="choose another file of it", code="missing_weights",
         )  # fmt: skip
 
     def choose(self, wanted: HubReference, formats: tuple[str, ...]) -> tuple[str, list[HubFile]]:
@@ -163,7 +163,7 @@ class RepoSnapshot:
         fitting = self._fitting(formats)
         if len(fitting) != 1:
             what = "several models" if fitting else "no model that the chosen engine loads"
-            raise InputError(f"{wanted} holds {what}", hint=self._describe(formats), code="format_unavailable")
+            raise InputError(f"{wanted} has {what}", hint=self._describe(formats), code="format_unavailable")
         return fitting[0]
 
     def _fitting(self, formats: tuple[str, ...]) -> list[str]:
@@ -174,7 +174,7 @@ class RepoSnapshot:
         names = self._fitting(formats)
         more = f" and {len(names) - 6} more" if len(names) > 6 else ""
         return (
-            f"name one of its files: {', '.join(names[:6])}{more}" if names else "choose another repository or engine"
+            f"choose one of its files: {', '.join(names[:6])}{more}" if names else "choose another repository or engine"
         )
 
 
@@ -200,7 +200,7 @@ class HubFetch:
                 place, chosen = snapshot.choose(wanted, options.formats)
                 files = tuple(self._bring_all(root / snapshot.commit, snapshot, chosen))
             except OSError as exc:
-                raise StoreError(f"cannot keep {wanted} in {root}: {exc}", hint="is the disk full?") from exc
+                raise StoreError(f"cannot store {wanted} in {root}: {exc}", hint="check the free disk space") from exc
         verify(files, options.checksum, source=str(wanted))
         resolved = replace(wanted, path=place).at(snapshot.commit)
         return ModelFiles(path=root / snapshot.commit / place, files=files, source=resolved)
@@ -237,7 +237,7 @@ class HubFetch:
             if exc.code != "no_access":
                 raise
             raise InputError(
-                f"{self.wanted} does not exist, or may not be read without an account: {exc.message}",
+                f"{self.wanted} does not exist, or needs an account: {exc.message}",
                 hint="set HF_TOKEN to the token of an account that may read it, and accept its terms on the hub",
                 code="no_access",
             ) from exc
@@ -249,7 +249,7 @@ class HubFetch:
         if not note.is_file():
             return ""
         commit = RepoSnapshot.parse(note.read_bytes(), self.wanted).commit
-        return f"HF_HUB_OFFLINE=1 uses what it was when it was last asked for, where it is here: commit {commit}"
+        return f"HF_HUB_OFFLINE=1 uses the cached version: commit {commit}"
 
     def _bring_all(self, folder: Path, snapshot: RepoSnapshot, chosen: Sequence[HubFile]) -> Iterator[Path]:
         """Bring the chosen files, and then what the only one of them names; sizes are told and checked before."""
@@ -288,8 +288,8 @@ class HubFetch:
         if not one.is_content(part):
             part.unlink()
             raise TransportError(
-                f"{one.name} of {self.wanted} is not what the hub lists: other bytes came",
-                hint="try again; is HF_ENDPOINT a mirror that is out of date?", code="checksum_mismatch",
+                f"{one.name} of {self.wanted} differs from what the hub lists",
+                hint="try again, and check whether HF_ENDPOINT is an outdated mirror", code="checksum_mismatch",
             )  # fmt: skip
 
 

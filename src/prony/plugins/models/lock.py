@@ -19,7 +19,7 @@ def hold_lock(path: Path) -> Iterator[None]:
     except OSError as exc:
         raise StoreError(
             f"cannot write to the model cache at {path.parent}: {exc.strerror}",
-            hint="set PRONY_HOME to a folder that you may write to",
+            hint="set PRONY_HOME to a writable folder",
         ) from exc
     try:
         yield
@@ -57,6 +57,8 @@ def _make(path: Path, write: Callable[[Path], None]) -> None:
         part.replace(path)
         _size_note(path).write_text(str(size))
     except OSError as exc:
-        raise StoreError(f"cannot write {path}: {exc}", hint="is the disk full, or the folder not writable?") from exc
+        raise StoreError(
+            f"cannot write {path}: {exc}", hint="check free disk space and whether the folder is writable"
+        ) from exc
     finally:
         part.unlink(missing_ok=True)

@@ -60,7 +60,9 @@ class Folder:
                 root.mkdir(parents=True, exist_ok=True)
                 files = self._brought(root, missing)
             except OSError as exc:
-                raise StoreError(f"cannot keep {self.reference} in {root}: {exc}", hint="is the disk full?") from exc
+                raise StoreError(
+                    f"cannot store {self.reference} in {root}: {exc}", hint="check the free disk space"
+                ) from exc
         verify(files, self.fetching.options.checksum, source=self.reference)
         return ModelFiles(path=root / "content", files=files)
 
@@ -86,7 +88,7 @@ class Folder:
         name = one.key.removeprefix(f"{self.key}/" if self.key else "")
         if not is_inside(name) or "\\" in name:
             raise InputError(
-                f"{one.key!r} in {self.reference} is no name of a file", hint="fetch the others one by one"
+                f"{one.key!r} in {self.reference} is not a valid file name", hint="fetch the others one by one"
             )
         return name
 
@@ -108,7 +110,7 @@ class Folder:
                     count += 1
                     yield _read_listing_entry(found)
             if count > _MOST:
-                raise InputError(f"{self.reference} holds more than {_MOST} objects", hint="name a smaller part of it")
+                raise InputError(f"{self.reference} has more than {_MOST} objects", hint="use a longer prefix")
             token = next((one.text or "" for one in page.iter() if _bare(one) == "NextContinuationToken"), "")
             if not token:
                 return
@@ -125,9 +127,7 @@ class Folder:
         try:
             return ElementTree.fromstring(page.read_bytes())
         except ElementTree.ParseError as exc:
-            raise TransportError(
-                f"the list of {self.reference} is not as S3 writes it: {exc}", code="bad_status"
-            ) from exc
+            raise TransportError(f"the object list of {self.reference} is not valid: {exc}", code="bad_status") from exc
 
 
 def _bare(element: ElementTree.Element) -> str:
@@ -222,7 +222,7 @@ class S3Source(NetworkSource):
                 missing: PronyError = exc
         else:
             missing = NotFoundError(
-                f"{reference} holds nothing", hint="check the bucket and the key", code="unknown_model"
+                f"{reference} has no objects", hint="check the bucket and the key", code="unknown_model"
             )
         return Folder(reference, bucket, key.rstrip("/"), store.url, store.headers, fetching).files(missing)
 
@@ -235,5 +235,5 @@ def _may_be_folder(error: PronyError) -> bool:
 def _split_reference(reference: str) -> tuple[str, str]:
     parts = urlsplit(reference)
     if not _BUCKET.fullmatch(parts.netloc) or parts.query or parts.fragment:
-        raise InputError(f"{reference!r} is no place in S3", hint="write s3://bucket/key")
+        raise InputError(f"{reference!r} is not an S3 address", hint="write s3://bucket/key")
     return parts.netloc, unquote(parts.path).removeprefix("/")

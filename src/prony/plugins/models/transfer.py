@@ -79,14 +79,14 @@ def check_url(url: str, *, may_be_plain: bool = False) -> None:
     try:
         parsed = httpx.URL(url)
     except (httpx.InvalidURL, ValueError) as exc:
-        raise InputError(f"{url!r} is no URL: {exc}", hint="write https://host/path/model.onnx") from exc
+        raise InputError(f"{url!r} is not a URL: {exc}", hint="write https://host/path/model.onnx") from exc
     if parsed.scheme == "https" and parsed.host:
         return
     if parsed.scheme == "http" and parsed.host and (may_be_plain or is_loopback(parsed.host)):
         return
     raise InputError(
-        f"{url} is not fetched: a model comes by https, so that nobody on the way can change it",
-        hint="use https://; of a server in a private network the owner of this machine may allow plain http: "
+        f"{url} was not fetched: models need https, which protects them against changes on the way",
+        hint="use https://; for a server in a private network, the owner of this machine can allow plain http: "
         "`prony agent start --model-private plain`, or PRONY_MODEL_PRIVATE=plain",
         code="insecure_url",
     )
@@ -125,7 +125,7 @@ def persistently(
             if failures >= ATTEMPTS:
                 raise TransportError(
                     f"{show_url(url)} could not be fetched in {failures} tries: {exc}",
-                    hint="check the network; what has arrived is kept, and the next run goes on from there",
+                    hint="check the network; the next run continues where this one stopped",
                     code="broken_transfer",
                 ) from exc
             limits.pause(_FIRST_PAUSE_S * 2 ** (failures - 1))
@@ -144,7 +144,7 @@ def _attempt(url: str, part: Path, note: Path, limits: TransferLimits, known: Va
             return None
         if response.status_code == 416:
             part.unlink(missing_ok=True)
-            raise BrokenError("the part that was kept does not fit the content any more")
+            raise BrokenError("the file changed since the first part was fetched")
         _check_status(url, response)
         offset = _begin(response, offset)
         found = Validators(response.headers.get("ETag", ""), response.headers.get("Last-Modified", ""))
@@ -186,9 +186,7 @@ def _answer(url: str, headers: dict[str, str], limits: TransferLimits) -> Iterat
         raise BrokenError(f"no connection to {httpx.URL(url).host}: {exc}") from exc
     except (httpx.TransportError, httpx.InvalidURL) as exc:
         raise BrokenError(str(exc) or type(exc).__name__) from exc
-    raise TransportError(
-        f"{url} was reached over more than {_REDIRECTS} redirects", hint="use the URL at their end", code="redirects"
-    )
+    raise TransportError(f"{url} has more than {_REDIRECTS} redirects", hint="use the final URL", code="redirects")
 
 
 @contextmanager
@@ -229,7 +227,7 @@ def _private_addresses(url: httpx.URL) -> tuple[Address, ...]:
     addresses = _addresses(url)
     if not all(map(is_own, addresses)):
         raise InputError(
-            f"{url.host} is not asked by plain http: it is in no private network, and somebody could change what comes",
+            f"plain http to {url.host} is refused: it is not in a private network, so data could be changed on the way",
             hint="use https://; plain http is for addresses such as 10.0.0.5 or 192.168.0.5",
             code="insecure_url",
         )
@@ -265,14 +263,14 @@ def _check_status(url: str, response: httpx.Response) -> None:
     status = response.status_code
     if status in (200, 206):
         if response.headers.get("Content-Encoding", "identity") != "identity":
-            raise TransportError(f"{url} came compressed though it was not asked to", hint="use another mirror")
+            raise TransportError(f"{url} was sent compressed, which was not requested", hint="use another mirror")
         return
     if status in _GONE_STATUS:
         raise NotFoundError(f"{url} does not exist ({status})", hint="check the URL in a browser", code="unknown_model")
     if status in (401, 403):
         raise InputError(
-            f"{url} may not be read without an account ({status})",
-            hint="download it yourself and give its path",
+            f"{url} needs an account ({status})",
+            hint="download it yourself and use its path",
             code="no_access",
         )
     if status in _PASSING_STATUS:
@@ -286,7 +284,7 @@ def _begin(response: httpx.Response, offset: int) -> int:
         return 0
     match = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
     if match is None or int(match[1]) != offset:
-        raise BrokenError("the server sent another range than the one asked for")
+        raise BrokenError("the server sent another range than requested")
     return offset
 
 
@@ -295,8 +293,8 @@ def _write(url: str, response: httpx.Response, part: Path, offset: int, limits: 
     total = offset + int(length) if length.isdigit() else None
     if total is None and not limits.is_checked and "Transfer-Encoding" not in response.headers:
         raise TransportError(
-            f"{url} does not say how long it is, so nobody could tell whether all of it came",
-            hint="give its checksum in the recipe",
+            f"{url} does not report its size, so an incomplete download could not be detected",
+            hint="write its checksum in the recipe",
             code="unknown_length",
         )
     check_size(url, total or 0, limits)
@@ -316,10 +314,10 @@ def _write(url: str, response: httpx.Response, part: Path, offset: int, limits: 
 def check_size(url: str, size: int, limits: TransferLimits) -> None:
     """Refuse what is larger than is allowed, or than the limit."""
     if limits.allowed_bytes is not None and size > limits.allowed_bytes:
-        raise policy_error(f"{url} is larger than what is allowed here", "--model-max-bytes")
+        raise policy_error(f"{url} is larger than allowed on this machine", "--model-max-bytes")
     if size > limits.max_bytes:
         raise InputError(
             f"{url} is larger than the limit of {limits.max_bytes} bytes",
-            hint="download it yourself and give its path",
+            hint="download it yourself and use its path",
             code="too_big",
         )

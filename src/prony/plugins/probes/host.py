@@ -28,7 +28,7 @@ class HostProbe:
         """Return why nothing can be read, or None."""
         if sys.platform != "linux":
             return None
-        return None if (self._root / "proc/stat").exists() else "/proc is not mounted here"
+        return None if (self._root / "proc/stat").exists() else "/proc is not mounted"
 
     def read(self) -> dict[str, float]:
         """Read every counter once."""

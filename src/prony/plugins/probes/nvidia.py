@@ -45,7 +45,7 @@ class NvidiaProbe:
     def available(self) -> str | None:
         """Return why there is no GPU to read, or None."""
         if management() is None:
-            return "no NVIDIA driver is loaded here"
+            return "no NVIDIA driver is loaded"
         return None if handles() else "the NVIDIA driver shows no GPU to this process"
 
     def watch(self, pids: Collection[int]) -> None:

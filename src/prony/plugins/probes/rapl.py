@@ -50,10 +50,10 @@ class RaplProbe:
         """Return why no energy can be read, and the command that allows it."""
         domains = _domains(self._root)
         if not domains:
-            return "this machine shows no energy counters of its CPU (RAPL): usual in a virtual machine and on ARM"
+            return "no CPU energy counters (RAPL) on this machine: usual in a virtual machine and on ARM"
         if not any(os.access(folder / "energy_uj", os.R_OK) for folder in domains.values()):
             return (
-                "the CPU's energy counters are readable by root only; until the next boot this allows everybody: "
+                "only root can read the CPU's energy counters; to allow everyone until the next boot: "
                 "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj"
             )
         return None

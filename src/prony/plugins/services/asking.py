@@ -67,7 +67,7 @@ def failure_at(endpoint: Endpoint, path: str) -> str | None:
         return str(exc)
     if answer.status // 100 == 2:
         return None
-    return f"{path} says {answer.status} {answer.body[:200].decode(errors='replace')}".strip()
+    return f"{path} answered {answer.status} {answer.body[:200].decode(errors='replace')}".strip()
 
 
 def ask_json(endpoint: Endpoint, path: str, headers: Mapping[str, str] | None = None) -> Any:

@@ -12,7 +12,7 @@ from prony.ports.service import Installation, ServiceSite, Start
 from prony.runner.services.site import LOOPBACK
 
 PROGRAMS = ("chroma",)
-HOW = "pip install chromadb, in an environment of its own, and settings.program: ENVIRONMENT/bin/chroma"
+HOW = "pip install chromadb in a separate environment, and set settings.program: ENVIRONMENT/bin/chroma"
 
 
 class ChromaOptions(ServiceOptions):

@@ -21,29 +21,30 @@ from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
 from prony.runner.services.site import with_own_programs
 
-HOW = "settings.command names the program first: a path, or a name on PATH"
+HOW = "start settings.command with a path or a program on PATH"
 _TIMEOUT_S = 0.9
 
 
 class CommandOptions(Noun):
     command: str | list[Scalar] = Field(
         min_length=1,
-        description="what is run, in the foreground",
+        description="the command to run, in the foreground",
         examples=["python server.py --port {port}"],
         json_schema_extra={"starts": "program"},
     )
     endpoint: str = Field(
-        default="http://127.0.0.1:{port}", description="where requests go", json_schema_extra={"path": "url"}
+        default="http://127.0.0.1:{port}", description="URL for requests", json_schema_extra={"path": "url"}
     )
     ready: str = Field(
-        default="tcp", description="`tcp`: its port takes connections; or a URL that answers with success when it is"
+        default="tcp",
+        description="when it is ready: `tcp`: its port accepts connections; or a URL: it answers with success",
     )
-    before: list[str] = Field(default=[], description="commands that are run to their end before it")
-    environment: dict[str, Scalar] = Field(default={}, description="more variables of its environment")
-    version: str | None = Field(default=None, min_length=1, description="a URL path whose answer is its version")
-    metrics_url: str | None = Field(default=None, min_length=1, description="its Prometheus page")
-    as_nobody: bool = Field(default=False, description="it refuses to be root: run it as an ordinary user")
-    grace: float = Field(default=5.0, ge=0, le=600, description="seconds that it may take to end")
+    before: list[str] = Field(default=[], description="commands to run before it starts")
+    environment: dict[str, Scalar] = Field(default={}, description="extra environment variables")
+    version: str | None = Field(default=None, min_length=1, description="a URL path that returns its version")
+    metrics_url: str | None = Field(default=None, min_length=1, description="its Prometheus metrics URL")
+    as_nobody: bool = Field(default=False, description="run it as an ordinary user, because it does not run as root")
+    grace: float = Field(default=5.0, ge=0, le=600, description="seconds it may take to stop")
 
 
 class Command:
@@ -83,7 +84,7 @@ class Command:
         try:
             _connect(endpoint)
         except OSError as exc:
-            return f"nobody listens yet: {exc}"
+            return f"nothing listens yet: {exc}"
         return None
 
     def facts(self, endpoint: Endpoint, options: CommandOptions) -> Mapping[str, str]:

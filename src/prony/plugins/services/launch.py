@@ -51,8 +51,8 @@ def missing(names: Iterable[str], given: str | None, how: str) -> str | None:
     if find_program(names, given) is not None:
         return None
     if given is not None:
-        return f"there is no program {given}; to get one: {how}"
-    return f"no {' or '.join(names)} on PATH; to get one: {how}"
+        return f"program not found: {given}; to fix this: {how}"
+    return f"{' or '.join(names)} not found on PATH; to get it: {how}"
 
 
 def _package_version(script: Path, package: str) -> str:
@@ -68,7 +68,7 @@ def require_program(names: Iterable[str], given: str | None, base: Path) -> Path
     path = find_program(names, given, base)
     if path is None:
         name = given or " or ".join(names)
-        raise NotFoundError(f"there is no program {name}", hint="name it as settings.program", code="no_program")
+        raise NotFoundError(f"program not found: {name}", hint="set settings.program", code="no_program")
     return path
 
 
@@ -96,14 +96,14 @@ class ServiceOptions(Noun):
     program: str | None = Field(
         default=None,
         min_length=1,
-        description="its program: a name, or a path; default: found on PATH",
+        description="its program, a name or a path; default: the one on PATH",
         json_schema_extra={"path": "slash", "starts": "program"},
     )
     arguments: list[Scalar] = Field(
-        default=[], description="more words for its command line", json_schema_extra={"path": "words"}
+        default=[], description="extra arguments for its command line", json_schema_extra={"path": "words"}
     )
-    environment: dict[str, Scalar] = Field(default={}, description="more variables of its environment")
-    before: list[str] = Field(default=[], description="commands that are run to their end before it")
+    environment: dict[str, Scalar] = Field(default={}, description="extra environment variables")
+    before: list[str] = Field(default=[], description="commands to run before it starts")
     image: str | None = Field(
         default=None,
         min_length=1,
@@ -112,7 +112,7 @@ class ServiceOptions(Noun):
     )
     container_arguments: list[Scalar] = Field(
         default=[],
-        description="more words for `podman run` or `docker run`: limits, GPUs",
+        description="extra arguments for `podman run` or `docker run`, for example limits or GPUs",
         json_schema_extra={"path": "mounts"},
     )
 

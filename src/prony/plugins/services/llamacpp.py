@@ -40,9 +40,13 @@ def find_library() -> EnginePackage | None:
 
 class LlamacppOptions(ServiceOptions):
     model: str = Field(min_length=1, description="a GGUF file", json_schema_extra={"path": True})
-    model_name: str | None = Field(default=None, min_length=1, description="what requests call it; default: its file")
-    context: int | None = Field(default=None, ge=1, description="tokens of context, over all slots; default: its own")
-    threads: int | None = Field(default=None, ge=1, description="default: its own")
+    model_name: str | None = Field(
+        default=None, min_length=1, description="the model's name in requests; default: its file"
+    )
+    context: int | None = Field(
+        default=None, ge=1, description="context length in tokens, over all slots; default: its own"
+    )
+    threads: int | None = Field(default=None, ge=1, description="threads; default: its own")
     parallel: int | None = Field(default=None, ge=1, description="slots: requests at the same time; default: its own")
     gpu_layers: int | None = Field(default=None, ge=0, description="layers on the GPU; default: its own")
 
@@ -68,7 +72,7 @@ class Llamacpp:
         options: LlamacppOptions = site.options
         model = (site.base / Path(options.model).expanduser()).absolute()
         if not model.is_file():
-            raise NotFoundError(f"no model at {model}", hint="settings.model is a GGUF file", code="unknown_model")
+            raise NotFoundError(f"model not found: {model}", hint="settings.model is a GGUF file", code="unknown_model")
         chosen = {
             "--alias": options.model_name,
             "--ctx-size": options.context,
@@ -98,7 +102,7 @@ class Llamacpp:
         except SilentError as exc:
             return str(exc)
         is_ok = answer.status == 200 and pick_values(answer.document(), "status").get("status") == "ok"
-        return None if is_ok else f"/health says {answer.status} {answer.body[:200].decode(errors='replace')}"
+        return None if is_ok else f"/health answered {answer.status} {answer.body[:200].decode(errors='replace')}"
 
     def facts(self, endpoint: Endpoint, options: LlamacppOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
         props = ask_json(endpoint, "/props")

@@ -67,15 +67,15 @@ _PROXIES = 'proxy_pass {upstream}; proxy_http_version 1.1; proxy_set_header Conn
 
 class NginxOptions(ServiceOptions):
     size: SizeBytes = Field(
-        default=1024, description="of the file at `/file`, and at `/`", json_schema_extra={"default": "1KiB"}
+        default=1024, description="size of the file at `/file` and at `/`", json_schema_extra={"default": "1KiB"}
     )
     proxy: str | None = Field(
-        default=None, pattern=r"^https?://[^\s;{}]+$", description="pass every request on to this URL instead"
+        default=None, pattern=r"^https?://[^\s;{}]+$", description="a URL that every request is forwarded to"
     )
-    workers: int | None = Field(default=None, ge=1, description="its processes; default: one for each core")
-    connections: int = Field(default=16384, ge=16, le=1_000_000, description="that each worker may have")
+    workers: int | None = Field(default=None, ge=1, description="worker processes; default: one per core")
+    connections: int = Field(default=16384, ge=16, le=1_000_000, description="most connections per worker")
     config: dict[str, Scalar] = Field(
-        default={}, description="more directives of its `http` block", json_schema_extra={"path": "words"}
+        default={}, description="extra directives of its `http` block", json_schema_extra={"path": "words"}
     )
 
 
@@ -118,7 +118,7 @@ class Nginx:
         except SilentError as exc:
             return str(exc)
         whole = answer.status == 200 and len(answer.body) == options.size
-        return None if whole else f"/file says {answer.status} with {len(answer.body)} bytes"
+        return None if whole else f"/file answered {answer.status} with {len(answer.body)} bytes"
 
     def facts(self, endpoint: Endpoint, options: NginxOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
         """A container's configuration is read back from its answers only."""

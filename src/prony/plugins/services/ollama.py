@@ -24,7 +24,7 @@ _LOAD_S = 3600.0
 
 
 class OllamaOptions(ServiceOptions):
-    model: str = Field(min_length=1, description="a model that was pulled already", examples=["llama3.2:1b"])
+    model: str = Field(min_length=1, description="a model that is already pulled", examples=["llama3.2:1b"])
     models: str | None = Field(
         default=None,
         min_length=1,
@@ -34,7 +34,7 @@ class OllamaOptions(ServiceOptions):
 
 
 class Ollama:
-    """Ollama, with a model that was pulled already."""
+    """Ollama, with a model that is already pulled."""
 
     name: ClassVar[str] = "ollama"
     driver: ClassVar[str] = "ollama"
@@ -76,11 +76,11 @@ class Ollama:
         if _find_in_list(endpoint, "/api/ps", options.model) is not None:
             return None
         if self._refused:
-            raise SutError(f"ollama does not load {options.model}: {self._refused}", code="service_failed")
+            raise SutError(f"ollama cannot load {options.model}: {self._refused}", code="service_failed")
         if self._loading is None:
             if _find_in_list(endpoint, "/api/tags", options.model) is None:
                 hint = f"ollama pull {options.model}"
-                raise NotFoundError(f"ollama has no model {options.model} here", hint=hint, code="unknown_model")
+                raise NotFoundError(f"model not found in ollama: {options.model}", hint=hint, code="unknown_model")
             # Ollama gives up loading when whoever asked for it hangs up, so that somebody must wait.
             self._loading = threading.Thread(target=self._load, args=(endpoint, options.model), daemon=True)
             self._loading.start()

@@ -63,8 +63,8 @@ class Postgres:
             return None
         shut = next(_places(), None)
         if shut is not None:
-            return f"it refuses to be root, and only root can get to {shut}; to get another: {HOW}"
-        return f"no PostgreSQL on PATH or in its usual places; to get one: {HOW}"
+            return f"it does not run as root, and other users cannot read {shut}; to get another: {HOW}"
+        return f"PostgreSQL not found on PATH or in the usual places; to get it: {HOW}"
 
     def installation(self) -> Installation | None:
         folder = next(_usable(), None)
@@ -109,7 +109,7 @@ class Postgres:
         try:
             query_rows(endpoint, "SELECT 1", timeout_s=READY_S)
         except (OSError, RefusedError) as exc:
-            return f"a query is not answered: {exc}"
+            return f"a query got no answer: {exc}"
         return None
 
     def facts(self, endpoint: Endpoint, options: PostgresOptions) -> Mapping[str, str]:
@@ -129,7 +129,7 @@ def _folder(options: PostgresOptions, base: Path) -> Path:
         return launch.require_program(("postgres",), options.program, base).resolve().parent
     folder = next(_usable(), None)
     if folder is None:
-        raise NotFoundError("there is no PostgreSQL here", hint=HOW, code="no_program")
+        raise NotFoundError("PostgreSQL not found", hint=HOW, code="no_program")
     return folder
 
 

@@ -42,7 +42,7 @@ def _log_in(connection: socket.socket, file: BinaryIO, endpoint: Endpoint) -> No
             if kind == _CLEARTEXT:
                 connection.sendall(_message(b"p", endpoint.password.encode() + b"\0"))
             elif kind:
-                raise RefusedError(f"it wants to know us in way {kind}, and was told to ask for the password")
+                raise RefusedError(f"it requires authentication method {kind} instead of a password")
 
 
 def _message(kind: bytes, body: bytes) -> bytes:
@@ -52,13 +52,13 @@ def _message(kind: bytes, body: bytes) -> bytes:
 def _next(file: BinaryIO) -> tuple[bytes, bytes]:
     head = file.read(5)
     if len(head) < 5:
-        raise RefusedError("it hung up")
+        raise RefusedError("it closed the connection")
     kind, size = head[:1], struct.unpack("!i", head[1:])[0]
     body = file.read(size - 4)
     if kind == b"E":
         fields = [field for field in body.split(b"\0") if field]
         said = {field[:1]: field[1:].decode(errors="replace") for field in fields}
-        raise RefusedError(said.get(b"M", "it refuses without a word"))
+        raise RefusedError(said.get(b"M", "it refused without a reason"))
     return kind, body
 
 

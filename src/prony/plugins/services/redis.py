@@ -29,7 +29,7 @@ _INFO = ("redis_version", "valkey_version", "redis_mode", "arch_bits", "multiple
 class RedisOptions(ServiceOptions):
     config: dict[str, Scalar] = Field(
         default={},
-        description="its configuration, as in redis.conf; default: nothing is kept on the disk",
+        description="its configuration, as in redis.conf; default: nothing is saved to disk",
         json_schema_extra={"path": "words", "read_back": [*_TOLD]},
     )
 
@@ -64,8 +64,8 @@ class Redis:
             with _Line(endpoint, READY_S) as line:
                 answer = line.ask("PING")
         except (OSError, SutError) as exc:
-            return f"PING is not answered: {exc}"
-        return None if answer == "PONG" else f"PING is answered with {answer}"
+            return f"PING got no answer: {exc}"
+        return None if answer == "PONG" else f"PING got {answer}"
 
     def facts(self, endpoint: Endpoint, options: RedisOptions) -> Mapping[str, str]:
         found: dict[str, str] = {}
@@ -137,4 +137,4 @@ class _Line:
             return None if size < 0 else self._file.read(size + 2)[:-2].decode(errors="replace")
         if kind == b"*":
             return [self._read() for _ in range(int(rest))]
-        raise SutError(f"this is no Redis: {line[:80]!r}")
+        raise SutError(f"this is not Redis: {line[:80]!r}")

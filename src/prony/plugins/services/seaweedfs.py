@@ -24,8 +24,8 @@ _PORTS = (
 
 
 class SeaweedOptions(ServiceOptions):
-    volume_size_mib: int = Field(default=1024, ge=1, description="how large one of its volumes may grow")
-    volumes: int = Field(default=20, ge=1, description="how many volumes there may be")
+    volume_size_mib: int = Field(default=1024, ge=1, description="largest size of one volume")
+    volumes: int = Field(default=20, ge=1, description="most volumes")
 
 
 class Seaweedfs:

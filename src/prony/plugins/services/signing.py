@@ -31,12 +31,12 @@ def cannot_store(endpoint: Endpoint) -> str | None:
             answer = ask_as_owner(endpoint, method, path, body)
             # A bucket that an earlier question made is as good as a new one.
             if answer.status // 100 != 2 and answer.status != 409:
-                return f"{method} {path} says {answer.status} {answer.body[:200].decode(errors='replace')}"
+                return f"{method} {path} answered {answer.status} {answer.body[:200].decode(errors='replace')}"
             last = answer.body
         for path in (f"{bucket}/ready", bucket):
             answer = ask_as_owner(endpoint, "DELETE", path)
             if answer.status // 100 != 2 and answer.status != 404:
-                return f"DELETE {path} says {answer.status} {answer.body[:200].decode(errors='replace')}"
+                return f"DELETE {path} answered {answer.status} {answer.body[:200].decode(errors='replace')}"
     except SilentError as exc:
         return str(exc)
-    return None if last == content else "an object did not come back as it was put"
+    return None if last == content else "an object came back changed"

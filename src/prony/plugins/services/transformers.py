@@ -36,12 +36,14 @@ class TransformersOptions(ServiceOptions):
     model: str = Field(
         min_length=1, description="a folder in Hugging Face's layout, or a GGUF file", json_schema_extra={"path": True}
     )
-    model_name: str | None = Field(default=None, min_length=1, description="what requests call it; default: its name")
+    model_name: str | None = Field(
+        default=None, min_length=1, description="the model's name in requests; default: its name"
+    )
     unit: str = Field(default="cpu", min_length=1, description="compute unit: cpu, cuda, cuda-1, ...")
     precision: Literal["default", "fp32", "fp16", "bf16"] = Field(
         default="default", description="precision to compute in; default: that of the weights"
     )
-    threads: int | None = Field(default=None, ge=1, description="default: every CPU that this process may use")
+    threads: int | None = Field(default=None, ge=1, description="threads; default: all CPUs that this process may use")
 
 
 class Transformers:
@@ -55,7 +57,7 @@ class Transformers:
         if options.image is not None or options.program is not None:
             return lacking(PROGRAMS, options, HOW)
         is_there = find_engine_package("transformers", "transformers") is not None
-        return None if is_there else f"the engine transformers is not here; to get it: {HOW}"
+        return None if is_there else f"the engine transformers is not installed; to get it: {HOW}"
 
     def installation(self) -> Installation | None:
         found = find_engine_package("transformers", "transformers")
@@ -65,7 +67,7 @@ class Transformers:
         options: TransformersOptions = site.options
         model = (site.base / Path(options.model).expanduser()).absolute()
         if not model.exists():
-            raise NotFoundError(f"no model at {model}", hint="settings.model is a folder or a GGUF file",
+            raise NotFoundError(f"model not found: {model}", hint="settings.model is a folder or a GGUF file",
                                 code="unknown_model")  # fmt: skip
         words = [
             str(_ENTRY), "--call", _SERVER, plugins.target(plugins.ENGINES, "transformers"), "--model", str(model),

@@ -16,18 +16,20 @@ from prony.ports.service import Installation, ServiceSite, Start
 from prony.runner.services.site import LOOPBACK
 
 PROGRAMS = ("vllm",)
-HOW = "pip install vllm, in an environment of its own, and settings.python: ENVIRONMENT/bin/python"
+HOW = "pip install vllm in a separate environment, and set settings.python: ENVIRONMENT/bin/python"
 
 
 class VllmOptions(ServiceOptions):
     model: str = Field(
         min_length=1, description="a folder, or a name on Hugging Face", json_schema_extra={"path": "there"}
     )
-    model_name: str | None = Field(default=None, min_length=1, description="what requests call it; default: the model")
+    model_name: str | None = Field(
+        default=None, min_length=1, description="the model's name in requests; default: the model"
+    )
     python: str | None = Field(
         default=None,
         min_length=1,
-        description="the interpreter of the environment it is in",
+        description="the Python interpreter of its environment",
         json_schema_extra={"path": True, "starts": "program"},
     )
 

@@ -20,8 +20,8 @@ from prony.ports.driver import Prompt, Stamps
 class ConversationOptions(ConversationsOptions):
     """How much of a conversation is asked."""
 
-    max_turns: int | None = Field(default=None, ge=1, description="only so many turns of each; default: all")
-    min_turns: int = Field(default=2, ge=1, description="leave out conversations with fewer turns")
+    max_turns: int | None = Field(default=None, ge=1, description="most turns per conversation; default: all")
+    min_turns: int = Field(default=2, ge=1, description="skip conversations with fewer turns")
 
 
 class Conversation:

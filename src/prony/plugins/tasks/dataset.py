@@ -25,15 +25,15 @@ class DatasetOptions(Noun):
         description="a .jsonl, .json, .csv or .parquet file, relative to the recipe",
         json_schema_extra={"path": True},
     )
-    prompt: str = Field(default="prompt", min_length=1, description="the column that holds the prompt, or its messages")
+    prompt: str = Field(default="prompt", min_length=1, description="column with the prompt, or its messages")
     expected: str | None = Field(
-        default=None, min_length=1, description="a column with the right answer: quality is the share of exact matches"
+        default=None, min_length=1, description="column with the right answer: quality is the share of exact matches"
     )
-    max_tokens: str | None = Field(default=None, min_length=1, description="a column with the most tokens of an answer")
-    output_tokens: Spread = Field(default="256", description="the most tokens of an answer where no column says it")
-    exact: bool = Field(default=False, description="ask the server to go on until an answer has all its tokens")
+    max_tokens: str | None = Field(default=None, min_length=1, description="column with the most tokens of an answer")
+    output_tokens: Spread = Field(default="256", description="most tokens of an answer, unless a column gives it")
+    exact: bool = Field(default=False, description="ask the server to continue until the answer has all its tokens")
     system: str | None = Field(default=None, min_length=1, description="a system message before every prompt")
-    order: Literal["file", "shuffled"] = Field(default="file", description="in which order prompts are asked")
+    order: Literal["file", "shuffled"] = Field(default="file", description="order of the prompts")
     tokenizer: str | None = Field(
         default=None,
         min_length=1,
@@ -86,8 +86,8 @@ def _messages(row: Row, options: DatasetOptions, number: int) -> tuple[Turn, ...
         turns = turns_of({"messages": value}) or turns_of({"conversations": value})
     if not turns:
         raise InputError(
-            f"{options.file}, row {number} has no prompt in {options.prompt!r}",
-            hint=f"its columns: {', '.join(map(str, row))}; say which one in prompts.prompt",
+            f"{options.file}, row {number}: no prompt in column {options.prompt!r}",
+            hint=f"its columns: {', '.join(map(str, row))}; set prompts.prompt to one of them",
         )
     system: list[Turn] = [] if options.system is None else [{"role": "system", "content": options.system}]
     return (*system, *turns)

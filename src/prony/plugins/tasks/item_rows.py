@@ -33,12 +33,12 @@ def name_rows(rows: Sequence[Row], column: str) -> list[str]:
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
         hint = f"scores are compared row by row: give each its own {column!r}"
-        raise InputError(f"two rows are called {twice!r}", hint=hint)
+        raise InputError(f"two rows have the id {twice!r}", hint=hint)
     return names
 
 
 def _missing(row: Row, column: str, number: int, noun: str) -> InputError:
     return InputError(
-        f"row {number} has no {noun} in {column!r}",
-        hint=f"its columns: {', '.join(map(str, row))}; workload.prompts says which one to take",
+        f"row {number}: no {noun} in column {column!r}",
+        hint=f"its columns: {', '.join(map(str, row))}; choose one in workload.prompts",
     )

@@ -27,11 +27,11 @@ class PerplexityOptions(ScoringOptions):
         description="a .jsonl, .json, .csv or .parquet file, relative to the recipe; default: Prony's own 36 articles",
         json_schema_extra={"path": True},
     )
-    id: str = Field(default="id", min_length=1, description="the column that names a text; default: its number")
-    text: str = Field(default="text", min_length=1, description="the column that holds the text")
-    texts: int | None = Field(default=None, ge=1, description="take only so many, the first ones")
+    id: str = Field(default="id", min_length=1, description="column with the id of a text; default: its number")
+    text: str = Field(default="text", min_length=1, description="column with the text")
+    texts: int | None = Field(default=None, ge=1, description="use only the first N")
     window: int = Field(
-        default=512, ge=16, description="the most tokens that the model sees at once; longer texts are read in windows"
+        default=512, ge=16, description="most tokens that the model sees at once; longer texts are read in windows"
     )
 
 

@@ -24,26 +24,26 @@ class _QuestionOptions(ScoringOptions):
     """What both tasks take."""
 
     file: str = Field(min_length=1, description=_FILE, json_schema_extra={"path": True})
-    id: str = Field(default="id", min_length=1, description="the column that names a row; default: its number")
-    rows: int | None = Field(default=None, ge=1, description="take only so many, the first ones")
+    id: str = Field(default="id", min_length=1, description="column with the id of a row; default: its number")
+    rows: int | None = Field(default=None, ge=1, description="use only the first N")
     system: str | None = Field(default=None, min_length=1, description="a system message before every prompt")
-    output_tokens: Spread = Field(default="32", description="the most tokens of an answer")
+    output_tokens: Spread = Field(default="32", description="most tokens of an answer")
 
 
 class QaOptions(_QuestionOptions):
     """Where questions and their answers stand."""
 
-    question: str = Field(default="question", min_length=1, description="the column that holds the question")
-    context: str | None = Field(default=None, min_length=1, description="a column with a text to answer it from")
-    answers: str = Field(default="answers", min_length=1, description="the column with one right answer, or a list")
+    question: str = Field(default="question", min_length=1, description="column with the question")
+    context: str | None = Field(default=None, min_length=1, description="column with a text that has the answer")
+    answers: str = Field(default="answers", min_length=1, description="column with one right answer, or a list")
 
 
 class ClassifyOptions(_QuestionOptions):
     """Where texts and their labels stand."""
 
-    text: str = Field(default="text", min_length=1, description="the column that holds the text")
-    label: str = Field(default="label", min_length=1, description="the column that holds the right label")
-    labels: list[str] = Field(default=[], description="the labels to choose from; default: those in the file")
+    text: str = Field(default="text", min_length=1, description="column with the text")
+    label: str = Field(default="label", min_length=1, description="column with the right label")
+    labels: list[str] = Field(default=[], description="the allowed labels; default: those in the file")
 
 
 class Qa:
@@ -95,7 +95,7 @@ class Classify:
         right = [str(row_texts(row, options.label, number)[0]) for number, row in enumerate(rows, start=1)]
         labels = options.labels or sorted(set(right))
         if strange := sorted(set(right) - set(labels)):
-            raise InputError(f"{strange[0]!r} is none of prompts.labels", hint=f"they are {', '.join(labels)}")
+            raise InputError(f"{strange[0]!r} is not in prompts.labels", hint=f"prompts.labels has {', '.join(labels)}")
         begin = f"Classify the following text as one of: {', '.join(labels)}. Answer with the label alone."
         asked = []
         for number, (row, name) in enumerate(zip(rows, name_rows(rows, options.id), strict=True), start=1):

@@ -21,16 +21,16 @@ Row = dict[str, Any]
 def rows_at(path: Path) -> list[Row]:
     """Return every row of a data set."""
     if not path.is_file():
-        raise NotFoundError(f"no data set at {path}", hint="the path is relative to the recipe's folder")
+        raise NotFoundError(f"data set not found: {path}", hint="the path is relative to the recipe's folder")
     read = _READERS.get(path.suffix.lower())
     if read is None:
-        raise InputError(f"{path} has none of the known endings", hint=f"known: {', '.join(_READERS)}")
+        raise InputError(f"{path} has an unknown file extension", hint=f"known: {', '.join(_READERS)}")
     try:
         rows = list(read(path))
     except (UnicodeDecodeError, csv.Error) as exc:
         raise InputError(f"{path} cannot be read: {exc}", hint="it must be UTF-8 text") from exc
     if not rows:
-        raise InputError(f"{path} holds no rows", hint="a data set needs at least one")
+        raise InputError(f"{path} has no rows", hint="a data set needs at least one")
     return rows
 
 
@@ -51,9 +51,9 @@ def _object(text: str, where: str) -> Row:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as exc:
-        raise InputError(f"{where} is no JSON: {exc}") from exc
+        raise InputError(f"{where} is not JSON: {exc}") from exc
     if not isinstance(value, dict):
-        raise InputError(f"{where} is no JSON object", hint="each row has names for what it holds")
+        raise InputError(f"{where} is not a JSON object", hint="each row must be an object with named fields")
     return value
 
 
@@ -65,10 +65,12 @@ def _list(path: Path) -> Iterator[Row]:
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as exc:
-        raise InputError(f"{path} is no JSON: {exc}") from exc
+        raise InputError(f"{path} is not JSON: {exc}") from exc
     for number, value in enumerate(values):
         if not isinstance(value, dict):
-            raise InputError(f"{path}, entry {number} is no JSON object", hint="each row has names for what it holds")
+            raise InputError(
+                f"{path}, entry {number} is not a JSON object", hint="each row must be an object with named fields"
+            )
         yield value
 
 
@@ -83,7 +85,7 @@ def _parquet(path: Path) -> Iterator[Row]:
     try:
         frame = polars.read_parquet(path)
     except (polars.exceptions.PolarsError, OSError) as exc:
-        raise InputError(f"{path} is no Parquet file: {exc}") from exc
+        raise InputError(f"{path} is not a Parquet file: {exc}") from exc
     yield from frame.iter_rows(named=True)
 
 

@@ -31,12 +31,12 @@ class ConversationsOptions(Noun):
     )
     output_tokens: Spread | None = Field(
         default=None,
-        description="tokens of an answer; default: as many as the data set's own has by the tokenizer, without one 256",
+        description="tokens of an answer; default: as many as in the data set; 256 without a tokenizer to count them",
     )
     exact: bool = Field(
-        default=True, description="ask the server to go on until an answer has all its tokens, where it can"
+        default=True, description="ask the server to continue until the answer has all its tokens, if it can"
     )
-    order: Literal["file", "shuffled"] = Field(default="shuffled", description="in which order they are asked")
+    order: Literal["file", "shuffled"] = Field(default="shuffled", description="order of the prompts")
     tokenizer: str | None = Field(
         default=None,
         min_length=1,
@@ -48,9 +48,7 @@ class ConversationsOptions(Noun):
 class ShareGptOptions(ConversationsOptions):
     """What else may be asked of first questions."""
 
-    max_input_tokens: int | None = Field(
-        default=None, ge=1, description="leave out prompts that are longer; needs a tokenizer"
-    )
+    max_input_tokens: int | None = Field(default=None, ge=1, description="skip longer prompts; needs a tokenizer")
 
 
 class ShareGpt:
@@ -70,7 +68,9 @@ class ShareGpt:
     ) -> Sequence[Prompt]:
         tokenizer = tokenizer_at(options.tokenizer, base)
         if tokenizer is None and options.max_input_tokens is not None:
-            raise InputError("max_input_tokens needs a tokenizer", hint="give one, or leave it out")
+            raise InputError(
+                "max_input_tokens needs a tokenizer", hint="set prompts.tokenizer, or remove max_input_tokens"
+            )
         firsts = [found[0] for found in sessions(options, seeds["prompts"], base)]
         if tokenizer is not None and options.max_input_tokens is not None:
             limit = options.max_input_tokens
@@ -105,7 +105,7 @@ def sessions(options: ConversationsOptions, seed: int, base: Path) -> list[list[
     good = [one for one in found if one]
     if not good:
         raise InputError(
-            f"{options.file} holds no question with its answer",
+            f"{options.file} has no question with an answer",
             hint="rows need `conversations` of `from` and `value`, or `messages` of `role` and `content`",
         )
     return good

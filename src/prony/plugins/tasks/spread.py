@@ -27,9 +27,9 @@ def _check_spread(value: Any) -> str:
         raise ValueError("write a length such as 256, `uniform 128:512`, `normal 256:64` or `lognormal 256:64`")
     kind, first, second = _parts(text)
     if not 1 <= first <= _LONGEST or second > _LONGEST:
-        raise ValueError(f"lengths lie between 1 and {_LONGEST}")
+        raise ValueError(f"lengths must be between 1 and {_LONGEST}")
     if kind == "uniform" and (second < first or first % 1 or second % 1):
-        raise ValueError("uniform has two whole numbers, the lowest first")
+        raise ValueError("uniform needs two whole numbers, the lower first")
     return text
 
 

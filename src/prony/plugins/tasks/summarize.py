@@ -35,18 +35,18 @@ class SummarizeOptions(ScoringOptions):
         description="a .jsonl, .json, .csv or .parquet file, relative to the recipe; default: Prony's own 36 articles",
         json_schema_extra={"path": True},
     )
-    id: str = Field(default="id", min_length=1, description="the column that names an article; default: its number")
-    article: str = Field(default="article", min_length=1, description="the column that holds the article")
-    summaries: str = Field(default="summaries", min_length=1, description="the column with one reference, or a list")
-    articles: int | None = Field(default=None, ge=1, description="take only so many, the first ones")
-    prompt: str = Field(default=_PROMPT, min_length=1, description="what is asked; {article} stands for the article")
+    id: str = Field(default="id", min_length=1, description="column with the id of an article; default: its number")
+    article: str = Field(default="article", min_length=1, description="column with the article")
+    summaries: str = Field(default="summaries", min_length=1, description="column with one reference, or a list")
+    articles: int | None = Field(default=None, ge=1, description="use only the first N")
+    prompt: str = Field(default=_PROMPT, min_length=1, description="the prompt; {article} is replaced by the article")
     system: str | None = Field(default=None, min_length=1, description="a system message before every prompt")
-    output_tokens: Spread = Field(default="160", description="the most tokens of a summary")
+    output_tokens: Spread = Field(default="160", description="most tokens of a summary")
     longest: int | None = Field(
-        default=None, ge=20, description="the most words of an article in one prompt; tokens where a tokenizer is named"
+        default=None, ge=20, description="most words of an article in one prompt; with a tokenizer, most tokens"
     )
     fit: Literal["cut", "chunk", "refuse"] = Field(
-        default="cut", description="what to do with a longer one: cut it, ask about it in parts, or refuse it"
+        default="cut", description="what to do with longer articles: cut them, ask in parts, or fail"
     )
     tokenizer: str | None = Field(
         default=None,
@@ -74,7 +74,9 @@ class Summarize:
         lengths: Stamps | None = None,
     ) -> Sequence[Prompt]:
         if "{article}" not in options.prompt:
-            raise InputError("prompts.prompt has no {article}", hint="say where the article stands", code="recipe")
+            raise InputError(
+                "prompts.prompt has no {article}", hint="put {article} where the article belongs", code="recipe"
+            )
         tokenizer = tokenizer_at(options.tokenizer, base)
         size: Size = _count_words if tokenizer is None else tokenizer.count
         asked = [pair for pair, _ in zip(_ask(options, base, size), range(count), strict=False)]
@@ -147,7 +149,7 @@ def _fit_parts(whole: str, name: str, options: SummarizeOptions, size: Size) -> 
         return [whole]
     if options.fit == "refuse":
         unit = "words" if options.tokenizer is None else "tokens"
-        hint = "prompts.fit: cut or chunk, or a larger prompts.longest"
+        hint = "use prompts.fit: cut or chunk, or raise prompts.longest"
         raise InputError(f"article {name} has {size(whole)} {unit}, more than {longest}", hint=hint)
     parts = _pack_sentences(whole, longest, size)
     return parts if options.fit == "chunk" else parts[:1]

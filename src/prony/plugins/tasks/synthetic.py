@@ -80,20 +80,19 @@ class SyntheticOptions(Noun):
     """How long prompts and answers are."""
 
     input_tokens: Spread | None = Field(
-        default=None, description="tokens of a prompt, shared ones among them; needs a tokenizer; default with one: 128"
+        default=None,
+        description="tokens of a prompt, including shared ones; needs a tokenizer; default with a tokenizer: 128",
     )
-    input_words: Spread | None = Field(
-        default=None, description="words of a prompt where there is no tokenizer; default: 100"
-    )
+    input_words: Spread | None = Field(default=None, description="words of a prompt, without a tokenizer; default: 100")
     output_tokens: Spread = Field(default="128", description="tokens of an answer")
     exact: bool = Field(
-        default=True, description="ask the server to go on until an answer has all its tokens, where it can"
+        default=True, description="ask the server to continue until the answer has all its tokens, if it can"
     )
     shared_prefix_tokens: int = Field(
-        default=0, ge=0, description="tokens that all prompts have in common at their beginning; needs a tokenizer"
+        default=0, ge=0, description="tokens at the start that all prompts share; needs a tokenizer"
     )
     shared_prefix_words: int = Field(
-        default=0, ge=0, description="words that all prompts have in common, where there is no tokenizer"
+        default=0, ge=0, description="words at the start that all prompts share, without a tokenizer"
     )
     tokenizer: str | None = Field(
         default=None,
@@ -105,9 +104,9 @@ class SyntheticOptions(Noun):
     @model_validator(mode="after")
     def _countable(self) -> Self:
         if self.tokenizer is None and (self.input_tokens is not None or self.shared_prefix_tokens):
-            raise ValueError("tokens are counted by a tokenizer: give one, or write input_words")
+            raise ValueError("token counts need a tokenizer: set one, or use input_words")
         if self.tokenizer is not None and (self.input_words is not None or self.shared_prefix_words):
-            raise ValueError("with a tokenizer, write input_tokens and shared_prefix_tokens")
+            raise ValueError("with a tokenizer, use input_tokens and shared_prefix_tokens")
         return self
 
 
@@ -194,8 +193,8 @@ def _exact(tokenizer: Tokenizer, seed: int, prefix: int, sizes: Lengths) -> list
         words = tokenizer.single(tokenizer.words(_MOST_WORDS)) or words
     if not words:
         raise InputError(
-            "no word of this tokenizer is one token of its own",
-            hint="exact lengths need one; leave the tokenizer out and write input_words",
+            "this tokenizer has no word that is exactly one token",
+            hint="exact lengths need one; remove the tokenizer and use input_words",
         )
     everyday = tokenizer.single(SALT_WORDS)
     mixture = Mixture(words, everyday if len(everyday) >= _ENOUGH_SALT_WORDS else same_length(words), seed, prefix)
@@ -208,6 +207,6 @@ def _exact(tokenizer: Tokenizer, seed: int, prefix: int, sizes: Lengths) -> list
         for index in wrong:
             texts[index] = mixture.text(int(sizes[index]))
     raise InputError(
-        f"this tokenizer makes {counts[wrong[0]]} tokens of a prompt that should have {sizes[wrong[0]]}",
-        hint="exact lengths cannot be had from it; leave it out and write input_words",
+        f"this tokenizer gives {counts[wrong[0]]} tokens for a prompt that should have {sizes[wrong[0]]}",
+        hint="exact lengths are not possible with it; remove it and use input_words",
     )

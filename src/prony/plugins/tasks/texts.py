@@ -20,9 +20,9 @@ Text = Annotated[str, Field(min_length=1)]
 class TextsOptions(Noun):
     """What is asked, word for word."""
 
-    texts: list[Text] = Field(min_length=1, max_length=10_000, description="what is asked, one after the other")
-    output_tokens: Spread = Field(default="128", description="the most tokens of an answer")
-    exact: bool = Field(default=False, description="ask the server to go on until an answer has all its tokens")
+    texts: list[Text] = Field(min_length=1, max_length=10_000, description="the prompts, sent one after the other")
+    output_tokens: Spread = Field(default="128", description="most tokens of an answer")
+    exact: bool = Field(default=False, description="ask the server to continue until the answer has all its tokens")
     system: str | None = Field(default=None, min_length=1, description="a system message before every text")
     tokenizer: str | None = Field(
         default=None,

@@ -45,7 +45,7 @@ def compare_outputs(got: Outputs, reference: Outputs) -> dict[str, Any]:
     compared = pairs is not None
     for name, ours, theirs in pairs or ():
         if ours.shape != theirs.shape:
-            worst.notes.append(f"{name} has the shape {list(ours.shape)}, the reference {list(theirs.shape)}")
+            worst.notes.append(f"{name} has the shape {list(ours.shape)}, but the reference has {list(theirs.shape)}")
             compared = False
         else:
             _one(name, ours, theirs, worst)
@@ -68,7 +68,7 @@ def _pair_outputs(got: Outputs, reference: Outputs, worst: _Worst) -> list[tuple
     if set(got) == set(reference):
         return [(name, got[name], reference[name]) for name in got]
     if len(got) != len(reference):
-        worst.notes.append(f"{len(got)} outputs, the reference has {len(reference)}")
+        worst.notes.append(f"{len(got)} outputs, but the reference has {len(reference)}")
         return None
     worst.notes.append("outputs matched by position: their names differ")
     return [(name, array, other) for (name, array), other in zip(got.items(), reference.values(), strict=True)]
@@ -143,7 +143,9 @@ def save_outputs(path: str, outputs: Mapping[str, Array]) -> None:
     try:
         np.savez(path, **named)  # type: ignore[arg-type]
     except OSError as exc:
-        raise StoreError(f"cannot keep the outputs in {path}: {exc}", hint="is the disk full or read-only?") from exc
+        raise StoreError(
+            f"cannot store the outputs in {path}: {exc}", hint="check whether the disk is full or read-only"
+        ) from exc
 
 
 def read_outputs(path: str) -> dict[str, Array]:

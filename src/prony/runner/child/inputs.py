@@ -60,8 +60,8 @@ def _check_dtype(spec: TensorSpec) -> None:
         supported = False
     if not supported:
         raise InputError(
-            f"input {spec.name!r} is of type {spec.dtype}, which numpy cannot hold",
-            hint="export the model with an input of a byte or more for each element",
+            f"input {spec.name!r} has the type {spec.dtype}, which numpy does not support",
+            hint="export the model with an input type of one byte or more",
             code="unsupported_type",
         )
 
@@ -253,11 +253,9 @@ def _contents(blank: Blank, given: Mapping[str, Any], file: Array | None) -> Fil
     if not kinds:
         return fill(blank)
     if kinds not in (["constant"], ["file"], ["low", "high"]):
-        raise InputError(
-            f"inputs.values.{name} has {', '.join(kinds)}", hint="give constant, or file, or low and high together"
-        )
+        raise InputError(f"inputs.values.{name} has {', '.join(kinds)}", hint="use constant, or file, or low and high")
     if blank.spec.dtype in FLOAT8_BITS and file is None:
-        raise InputError(f"inputs.values.{name}: {blank.spec.dtype} cannot be made from a number", hint="use a file")
+        raise InputError(f"inputs.values.{name}: {blank.spec.dtype} cannot be filled with a number", hint="use a file")
     if file is not None:
         return _from_file(blank, file, str(given["file"]))
     if "constant" in given:
@@ -278,7 +276,7 @@ def _constant(blank: Blank, value: Any) -> Array:
 def _between(blank: Blank, low: float, high: float) -> Array:
     name, dtype = blank.spec.name, blank.spec.dtype
     if blank.kind in "Ub" or high <= low:
-        raise InputError(f"inputs.values.{name}: low {low} and high {high} make no range for the type {dtype}")
+        raise InputError(f"inputs.values.{name}: low {low} and high {high} are not a range of the type {dtype}")
     if blank.kind in "iu":
         _check_range(blank, low, high - 1)
         return _convert_type(blank.random.integers(int(low), int(high), blank.shape), dtype)
@@ -301,7 +299,7 @@ def _read(name: str, file: str) -> Array:
     try:
         return np.asarray(np.load(path, allow_pickle=False))
     except FileNotFoundError as exc:
-        raise NotFoundError(f"inputs.values.{name}.file: no file at {path}") from exc
+        raise NotFoundError(f"inputs.values.{name}.file: file not found: {path}") from exc
     except (ValueError, OSError, EOFError) as exc:
         raise InputError(
             f"inputs.values.{name}.file: {path} cannot be read as .npy: {exc}", hint="write it with numpy.save"
@@ -313,9 +311,9 @@ def _from_file(blank: Blank, array: Array, file: str) -> Filled:
     found = "str" if array.dtype.kind == "U" else array.dtype.name
     if found != expected or array.shape != blank.shape:
         raise InputError(
-            f"inputs.values.{blank.spec.name}.file holds {found} {list(array.shape)}, "
+            f"inputs.values.{blank.spec.name}.file has {found} {list(array.shape)}, "
             f"but {expected} {list(blank.shape)} is needed",
-            hint="write the array with the model's own type and shape",
+            hint="save the array with the type and shape of the model's input",
         )
     source = f"recipe: file {Path(file).name}"
     return (

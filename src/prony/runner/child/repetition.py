@@ -388,7 +388,7 @@ def _advise_sizes(made: Sequence[MadeInput]) -> str:
     fed = ", ".join(f"{item.name} {list(item.array.shape)} ({item.shape_source})" for item in guessed)
     flags = " ".join(shape_flag(item.name, item.array.shape) for item in guessed)
     return (
-        f"it was fed {fed}: where a size is wrong, write it in workload.inputs.axes or .shapes; "
+        f"it got {fed}: if a size is wrong, set it in workload.inputs.axes or .shapes; "
         f"with prony bench: {flags}, with the right sizes"
     )
 
@@ -429,7 +429,9 @@ def _write_blocks(path: Path, blocks: Iterable[array[int]]) -> None:
     except OSError as exc:  # not the engine's fault
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
-        raise StoreError(f"cannot write {path}: {exc.strerror}", hint="is the disk full or read-only?") from exc
+        raise StoreError(
+            f"cannot write {path}: {exc.strerror}", hint="check whether the disk is full or read-only"
+        ) from exc
 
 
 def _count_compilations(call: Call) -> int:

@@ -135,7 +135,7 @@ def _check_names(work: _Open, shapes: Mapping[str, tuple[int, ...]]) -> None:
         if rule_of_axis(axis) == BATCH and not _EXPRESSION.search(axis) and size != work.batch_size:
             raise InputError(
                 f"inputs.axes.{axis} is {size}, but batch_size is {work.batch_size}",
-                hint=f"leave {axis} out and write workload.batch_size: {size}",
+                hint=f"remove {axis} and set workload.batch_size: {size}",
             )
 
 
@@ -160,7 +160,7 @@ def _take_shape(work: _Open, spec: TensorSpec, shape: tuple[int, ...]) -> None:
     if not fits:
         raise InputError(
             f"inputs.shapes.{spec.name} is {list(shape)}, but the model declares {_format_shape(spec)}",
-            hint="keep the model's fixed sizes and give one number for each axis",
+            hint="keep the model's fixed sizes, and write one number per axis",
         )
     for dim, size in zip(spec.shape, shape, strict=True):
         if isinstance(dim, str) and dim:
@@ -175,7 +175,7 @@ def _agree(work: _Open, spec: TensorSpec, axis: str, size: int) -> None:
     if given != size:
         raise InputError(
             f"axis {axis} is {size} in inputs.shapes.{spec.name} and {given} elsewhere in the recipe",
-            hint="an axis has one size in every input; batch_size decides the batch (prony bench: --batch)",
+            hint="an axis must have the same size in every input; batch_size sets the batch (prony bench: --batch)",
         )
     work.by_name[axis] = AxisSize(size, f"recipe: inputs.shapes.{spec.name}")
 
@@ -294,9 +294,9 @@ def _missing(work: _Open, found: Mapping[str, list[AxisSize | None] | None]) -> 
         position = sizes.index(None)
         name = first.shape[position]
         which = f"{name!r}" if name else "which has no name"
-        message = f"input {first.name!r} {_format_shape(first)}: no size is known for axis {position}, {which}"
+        message = f"input {first.name!r} {_format_shape(first)}: unknown size of axis {position}, {which}"
     lines = _recipe_lines(work, lacking, found)
-    hint = f"write it in the recipe, with the size that you mean:\nworkload:\n  inputs:\n{lines}"
+    hint = f"set the size in the recipe, for example:\nworkload:\n  inputs:\n{lines}"
     flags = " ".join(shape_flag(spec.name, _example(work, spec, found)) for spec in lacking)
     return InputError(message, hint=f"{hint}\nor with prony bench: {flags}", code="unknown_size")
 

@@ -101,11 +101,11 @@ def start_service(
 def started_by(service: Service, options: Any, wish: Wish) -> Iterator[Running]:
     """Start a service as it is wished, on any port or on the one that it must have."""
     if sys.platform == "win32":
-        hint = "start the server yourself and name it as `endpoint`"
-        raise CapacityError("services are started on Linux and macOS only", hint=hint, code="service_missing")
+        hint = "start the server yourself and set workload.endpoint"
+        raise CapacityError("Prony can start services only on Linux and macOS", hint=hint, code="service_missing")
     reason = service.available(options)
     if reason is not None:
-        raise CapacityError(f"{service.name} cannot be started here: {reason}", code="service_missing")
+        raise CapacityError(f"{service.name} cannot be started on this machine: {reason}", code="service_missing")
     with ExitStack() as block:
         yield _first_that_serves(service, options, wish, block)
 
@@ -126,8 +126,8 @@ def _first_that_serves(service: Service, options: Any, wish: Wish, block: ExitSt
             block.push(trying.pop_all())
             return running
     raise SutError(
-        f"{service.name} found its port taken {tries} times: {reason}",
-        hint=f"its words: {wish.log}",
+        f"{service.name} failed to start {tries} times because its port was in use: {reason}",
+        hint=f"see its log: {wish.log}",
         code="service_failed",
     )
 
@@ -158,14 +158,14 @@ class ServiceHost:
         usage = Usage(pid)
         while "started" not in self._events:
             self._listen(_MOST_PAUSE_S)
-            self._check(deadline, "what must be done before it is started takes too long", port)
+            self._check(deadline, "its preparation takes too long", port)
         begin_ns = int(self._events["started"]["begin_ns"])
         usage.begin()
         self._wait_ready(start, begin_ns, deadline, port)
         ready_ns = time.perf_counter_ns()
         served = start.endpoint.port or port  # a command may have a port of its own
         if not start.clear and _is_another(served, pid):
-            raise _TakenError(f"another server listens on {served}")
+            raise _TakenError(f"another server already listens on {served}")
         return Running(
             endpoint=start.endpoint,
             facts=self._facts(start.endpoint),
@@ -183,7 +183,7 @@ class ServiceHost:
         try:
             return dict(self._service.facts(endpoint, self._options))
         except OSError as exc:
-            raise self._failure(f"it does not tell its settings: {exc}") from exc
+            raise self._failure(f"its settings could not be read: {exc}") from exc
 
     def _launch(self, start: Start) -> int:
         who = site.ordinary_user() if start.as_nobody else None
@@ -215,7 +215,7 @@ class ServiceHost:
         return supervisor.pid
 
     def _wait_ready(self, start: Start, begin_ns: int, deadline: float, port: int) -> None:
-        lacks: str | None = "it was not asked yet"
+        lacks: str | None = "no request was sent yet"
         while lacks is not None:
             self._check(deadline, lacks, port)
             lacks = self._service.ready(start.endpoint, self._options)
@@ -234,11 +234,11 @@ class ServiceHost:
                 raise _TakenError(exc.message) from exc
             raise
         if self._wish.stop_asked():
-            raise SutError(f"{self._service.name} was stopped while it started", code="cancelled")
+            raise SutError(f"{self._service.name} was stopped during its start", code="cancelled")
         if time.monotonic() > deadline:
             raise SutError(
                 f"{self._service.name} was not ready within {self._wish.timeout_s:g} s: {lacks}{self._tail()}",
-                hint=f"its words: {self._wish.log}",
+                hint=f"see its log: {self._wish.log}",
                 code="service_timeout",
             )
 
@@ -247,19 +247,19 @@ class ServiceHost:
         self._listen(0)
         gone, failed = self._events.get("gone"), self._events.get("failed")
         if gone is not None:
-            raise self._failure(f"it ended by itself ({gone['status']})")
+            raise self._failure(f"it ended unexpectedly ({gone['status']})")
         if failed is not None:
             raise self._failure(str(failed["reason"]))
         if self._watchdog is not None and self._watchdog.poll() is not None:
-            raise self._failure("its watchdog was killed")
+            raise self._failure("its supervisor was killed")
 
     def _failure(self, reason: str) -> PronyError:
         message = f"{self._service.name} failed: {reason}{self._tail()}"
-        return SutError(message, hint=f"its words: {self._wish.log}", code="service_failed")
+        return SutError(message, hint=f"see its log: {self._wish.log}", code="service_failed")
 
     def _tail(self) -> str:
         said = self._last_log_lines().strip()
-        return f"; it said last: {said}" if said else "; it said nothing"
+        return f"; its last output: {said}" if said else "; it printed nothing"
 
     def _last_log_lines(self) -> str:
         """Return the last of what this start wrote into the log."""

@@ -24,7 +24,9 @@ def made_folder() -> Path:
         if Path(place).is_dir() and is_reachable(Path(place).resolve()):
             return Path(tempfile.mkdtemp(prefix="prony-service-", dir=Path(place).resolve()))
     raise CapacityError(
-        "no folder for temporary files lets other users in", hint="TMPDIR=/path/that/all/may/enter", code="no_folder"
+        "no folder for temporary files is open to other users",
+        hint="set TMPDIR to a folder that all users can open",
+        code="no_folder",
     )
 
 
@@ -49,7 +51,7 @@ def ordinary_user() -> tuple[int, int] | None:
         entry = pwd.getpwnam(ORDINARY)
     except KeyError as exc:
         hint = f"useradd --system {ORDINARY}, or run Prony as an ordinary user"
-        raise CapacityError(f"there is no user called {ORDINARY}", hint=hint, code="no_user") from exc
+        raise CapacityError(f"user {ORDINARY} not found", hint=hint, code="no_user") from exc
     return entry.pw_uid, entry.pw_gid
 
 

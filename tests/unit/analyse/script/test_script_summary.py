@@ -107,7 +107,7 @@ def test_what_was_refused_makes_the_numbers_suspect_and_is_named() -> None:
 def test_a_metric_that_some_runs_do_not_tell_is_said() -> None:
     found = summary(frame([told("a", 1.0), told("b", 1.0)], [told("a", 2.0)]))
     assert [one.text for one in found.verdict.reasons if one.code == "sometimes_told"] == [
-        "b was told in 1 of 2 runs only."
+        "b was reported in only 1 of 2 runs."
     ]
 
 
@@ -154,7 +154,7 @@ def test_a_busy_machine_voids_times_and_not_what_was_computed() -> None:
     found = summary(rows, foreign_cpu=0.9)
     assert found.verdict.grade is Grade.VOID
     assert [one.text.partition(".")[0] for one in found.verdict.reasons if one.code == "spared"] == [
-        "Neither a time, a rate, power nor memory: loss"
+        "A disturbed machine does not change loss, because they are not times, rates, power or memory"
     ]
     assert verdict_on(found, "loss.p50").grade is Grade.SUSPECT  # of no clean run at all
     assert {verdict_on(found, key).grade for key in ("epoch_ms.p50", "wall_s.p50")} == {Grade.VOID}

@@ -196,7 +196,7 @@ async def test_a_script_on_several_nodes_is_lent_to_as_many_agents(fleet_fixture
 
 async def test_a_server_beside_several_nodes_is_refused_with_the_recipe(fleet_fixture: FleetFixture) -> None:
     server = "server: {command: 'true', ports: [9]}"
-    with pytest.raises(InputError, match=r"workload\.server is beside one script"):
+    with pytest.raises(InputError, match=r"workload\.server needs workload\.launch\.nodes: 1"):
         await fleet_fixture.submit(
             f"name: x\nworkload: {{kind: script, command: 'true', {server}, launch: {{nodes: 2}}}}\n"
         )

@@ -64,7 +64,7 @@ def to_device(member: tarfile.TarInfo) -> None:
 
 BAD = {
     "a name that leads out": tar_of("../outside"),
-    "a link that leads out": tar_of("link", change=link_to("/etc/passwd")),
+    "a link to a place outside": tar_of("link", change=link_to("/etc/passwd")),
     "a relative link that leads out": tar_of("a/link", change=link_to("../../x")),
     "a hard link that leads out": tar_of("link", change=link_to("../x", tarfile.LNKTYPE)),
     "a device": tar_of("device", change=to_device),

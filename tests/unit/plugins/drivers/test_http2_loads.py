@@ -109,7 +109,7 @@ def test_a_streamed_answer_keeps_its_gaps(nginx: Nginx, tmp_path: Path, way: str
     assert 3 * MS < np.mean(gaps) < 1000 * MS
 
 
-@pytest.mark.parametrize(("way", "said"), [("http", "does not speak HTTP/2"), ("https", "does not offer h2")])
+@pytest.mark.parametrize(("way", "said"), [("http", "does not support HTTP/2"), ("https", "does not offer h2")])
 def test_a_server_of_http_1_is_told_before_the_load_and_refused_within(
     nginx: Nginx, tmp_path: Path, way: str, said: str
 ) -> None:
@@ -237,5 +237,5 @@ def test_a_server_that_is_no_grpc_is_told(nginx: Nginx, tmp_path: Path) -> None:
     _, outcome = loaded(GrpcHealth(), parse_endpoint(nginx.h2c), {}, tmp_path, count=10)
     # A page of HTML or `ok` has no status of gRPC in its trailers.
     assert causes(outcome) == {"TRUNCATED": 10}
-    with pytest.raises(TransportError, match="does not speak HTTP/2"):
+    with pytest.raises(TransportError, match="does not support HTTP/2"):
         GrpcHealth().prepare(Wants(replace(parse_endpoint(nginx.http)), GrpcHealth.Options(), seed=1))

@@ -152,7 +152,7 @@ def test_values_are_found_by_their_path(expected: dict[str, Any], is_good: bool)
 
 
 def test_a_reply_that_is_no_json_where_values_are_expected_is_told() -> None:
-    assert digest(b"<html>", json_equals={"a": 1}).detail == "the reply is no JSON"
+    assert digest(b"<html>", json_equals={"a": 1}).detail == "the reply is not JSON"
 
 
 @settings(deadline=None)

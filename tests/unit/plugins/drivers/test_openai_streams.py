@@ -208,7 +208,7 @@ def test_an_answer_that_ends_in_an_error_is_a_no() -> None:
 def test_an_event_that_is_no_json_is_malformed() -> None:
     found = digest(event(chunk({"content": "a"})), event('{"choices": [{'), DONE)
     assert found.cause is Cause.MALFORMED
-    assert "no JSON" in found.detail
+    assert "not a JSON" in found.detail
 
 
 def test_a_page_of_html_is_malformed() -> None:

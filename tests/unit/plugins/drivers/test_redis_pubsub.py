@@ -62,7 +62,7 @@ def test_every_message_reaches_its_subscriber(endpoint: Endpoint, tmp_path: Path
     assert calls(endpoint, "set") == 0
     assert asked(endpoint, b"PUBSUB", b"CHANNELS") == b"*0\r\n"  # nothing is left at the server
     assert {one.operation for one in prepared.requests} == {"pubsub"}
-    assert "one subscriber on a connection of its own" in prepared.notes["messages"]
+    assert "one subscriber on its own connection" in prepared.notes["messages"]
 
 
 def test_what_is_timed_ends_with_the_subscriber_and_not_with_the_publisher(endpoint: Endpoint, tmp_path: Path) -> None:

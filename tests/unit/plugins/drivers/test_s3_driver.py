@@ -94,7 +94,7 @@ def test_a_wrong_key_is_told_and_so_is_none(endpoint: Endpoint, monkeypatch: pyt
     with pytest.raises(SutError, match="403"):
         prepared(S3Driver(), replace(endpoint, password="wrong"))
     monkeypatch.delenv("AWS_ACCESS_KEY_ID", raising=False)
-    with pytest.raises(InputError, match="no keys"):
+    with pytest.raises(InputError, match="the keys to sign requests are missing"):
         prepared(S3Driver(), replace(endpoint, user=""))
 
 

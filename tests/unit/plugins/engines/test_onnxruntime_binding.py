@@ -90,7 +90,7 @@ def test_several_cards_have_numbers_and_one_has_none(monkeypatch: pytest.MonkeyP
     assert engine._find(Build(), "cuda:GPU-aaa1").options == {"device_id": "0"}
     with pytest.raises(CapacityError) as refused:
         engine._find(Build(), "cuda-2")
-    assert refused.value.hint.startswith("it offers: cuda-0, cuda-1, cpu")
+    assert refused.value.hint.startswith("available: cuda-0, cuda-1, cpu")
     monkeypatch.setattr(engine, "list_cuda_cards", lambda: CARDS[:1])
     with pytest.raises(CapacityError, match="no unit 'cuda-1'"):
         engine._find(Build(), "cuda-1")

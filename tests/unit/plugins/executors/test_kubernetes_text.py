@@ -59,7 +59,7 @@ def test_what_only_a_person_can_mend_is_held_at_once(reason: str) -> None:
 def test_a_pod_that_fits_nowhere_waits_with_the_scheduler_s_words() -> None:
     conditions = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}]
     seen = judge_pod(read_pod(phase="Pending", conditions=conditions), None)
-    assert seen == (PlacePhase.QUEUED, None, "no node fits or is free (Unschedulable): 0/3 nodes")
+    assert seen == (PlacePhase.QUEUED, None, "no suitable node is free (Unschedulable): 0/3 nodes")
 
 
 def test_a_pod_that_is_being_made_starts_and_warnings_say_what_keeps_it() -> None:
@@ -97,7 +97,7 @@ def test_results_that_nobody_fetched_in_time_are_told() -> None:
     over = {"terminated": {"reason": "Completed", "exitCode": 0}}
     seen = judge_pod(read_pod(phase="Succeeded", containerStatuses=containers(over, over)), None)
     assert seen is not None
-    assert "nobody fetched" in seen.reason
+    assert "were not fetched" in seen.reason
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_results_that_nobody_fetched_in_time_are_told() -> None:
             False,
             PlacePhase.ENDED,
             PlaceEnding.MEMORY,
-            "it used more memory than it may (OOMKilled)",
+            "it exceeded its memory limit (OOMKilled)",
         ),
     ],
 )
@@ -146,8 +146,8 @@ def test_the_files_are_the_first_witness(
             PlacePhase.QUEUED,
             "the quota of the name",
         ),
-        (KubernetesJob(KEY), ("FailedCreate", "violates PodSecurity"), PlacePhase.HELD, "the cluster refuses its pod"),
-        (KubernetesJob(KEY, failed="DeadlineExceeded"), None, PlacePhase.ENDED, "it ran longer than it may"),
+        (KubernetesJob(KEY), ("FailedCreate", "violates PodSecurity"), PlacePhase.HELD, "the cluster rejects its pod"),
+        (KubernetesJob(KEY, failed="DeadlineExceeded"), None, PlacePhase.ENDED, "it exceeded its time limit"),
         (KubernetesJob(KEY, failed="BackoffLimitExceeded"), None, PlacePhase.ENDED, "its pod was deleted"),
     ],
 )

@@ -79,10 +79,10 @@ def test_accounts_that_are_disabled_are_no_jobs() -> None:
 @pytest.mark.parametrize(
     ("reason", "words", "stuck"),
     [
-        ("Resources", "no node that fits is free yet (Resources)", False),
+        ("Resources", "no suitable node is free yet (Resources)", False),
         ("(Priority)", "jobs with a higher priority go first (Priority)", False),
         ("JobHeldUser", "its owner holds it (JobHeldUser)", True),
-        ("BadConstraints", "no node can ever meet its constraints (BadConstraints)", True),
+        ("BadConstraints", "no node meets its constraints (BadConstraints)", True),
         ("QOSMaxJobsPerUserLimit", "a limit of the account or the QOS is reached (QOSMaxJobsPerUserLimit)", False),
         ("AssocGrpCPUMinutesLimit", "a limit of the account or the QOS is reached (AssocGrpCPUMinutesLimit)", True),
         (
@@ -116,13 +116,13 @@ def test_an_expected_start_is_said_where_it_is_known() -> None:
         ("sbatch: error: Batch job submission failed: Requested time limit is invalid (missing or exceeds some limit)",
          InputError, "the option minutes"),
         ("sbatch: error: Batch job submission failed: Requested node configuration is not available", CapacityError,
-         "no place"),
+         "no room"),
         ("sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's "
-         "size and/or time limits)", CapacityError, "no place"),
+         "size and/or time limits)", CapacityError, "no room"),
         ("sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)",
          TransportError, "does not answer"),
         ("slurm_load_jobs error: Socket timed out on send/recv operation", TransportError, "does not answer"),
-        ("sbatch: error: Batch job submission failed: Something new", InputError, "sbatch refuses it: Batch job"),
+        ("sbatch: error: Batch job submission failed: Something new", InputError, "sbatch rejects it: Batch job"),
     ],
 )  # fmt: skip
 def test_a_refusal_says_whose_move_it_is(told: str, kind: type[PronyError], words: str) -> None:

@@ -63,12 +63,12 @@ def test_no_error_shows_the_word_of_an_account(ftp: FtpServer, options: FetchOpt
 def test_an_account_is_needed_where_the_server_says_so(ftp: FtpServer, options: FetchOptions) -> None:
     ftp.accounts = {"me": "secret"}
     assert fetch(ftp.url("/data/mnist.bin", "me:secret@"), options) == CONTENT
-    with pytest.raises(InputError, match="without an account"):
+    with pytest.raises(InputError, match="needs a login"):
         fetch(ftp.url("/data/other.bin"), options)
 
 
 def test_a_missing_file_is_told(ftp: FtpServer, options: FetchOptions) -> None:
-    with pytest.raises(NotFoundError, match="is not there"):
+    with pytest.raises(NotFoundError, match="not found"):
         fetch(ftp.url("/data/none.bin"), options)
 
 
@@ -83,7 +83,7 @@ def test_an_md5_is_checked_and_serves_from_the_cache_without_a_question(ftp: Ftp
     asked = len(ftp.log)
     assert fetch(ftp.url("/data/mnist.bin"), right) == CONTENT
     assert len(ftp.log) == asked
-    with pytest.raises(InputError, match="is not what the recipe asks for"):
+    with pytest.raises(InputError, match="has the wrong checksum"):
         fetch(ftp.url("/data/mnist.bin"), replace(options, checksum=f"md5:{'0' * 32}"))
 
 
@@ -101,10 +101,10 @@ def test_a_private_address_is_not_reached_where_the_policy_says_so(ftp: FtpServe
 
 @pytest.mark.parametrize("url", ["ftp:///x", "ftp://host/a%0d%0aDELE b", "ftp://host:x/y"])
 def test_what_is_no_url_of_a_file_is_refused(url: str, options: FetchOptions) -> None:
-    with pytest.raises(InputError, match="is no URL"):
+    with pytest.raises(InputError, match="is not (a|the) URL"):
         fetch(url, options)
 
 
 def test_a_model_from_elsewhere_needs_a_checksum(options: FetchOptions) -> None:
-    with pytest.raises(InputError, match="anybody on the way could change it"):
+    with pytest.raises(InputError, match="no protection against changes"):
         fetch("ftp://example.org/x.onnx", options)

@@ -41,7 +41,7 @@ def test_listing_the_zoo_imports_neither_onnx_nor_numpy() -> None:
 
 
 def test_an_unknown_name_comes_with_the_nearest() -> None:
-    with pytest.raises(NotFoundError, match="no zoo model is called 'resnet50'") as caught:
+    with pytest.raises(NotFoundError, match="unknown zoo model 'resnet50'") as caught:
         built("resnet50", Path("/nowhere"))
     assert caught.value.hint == "did you mean zoo:resnet-50?"
 
@@ -178,7 +178,7 @@ def test_an_interpreter_without_the_engine_is_named(tmp_path: Path) -> None:
 
 
 def test_an_interpreter_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CapacityError, match="no interpreter at /none/python"):
+    with pytest.raises(CapacityError, match="interpreter not found: /none/python"):
         built("tiny", tmp_path, formats=(".pt2",), python="/none/python")
 
 

@@ -112,7 +112,10 @@ class TestOllama:
             assert running.facts["model"] == "tiny:latest"
 
     def test_a_model_that_was_not_pulled_is_told_at_once_with_the_line_that_pulls_it(self, pretend: Any) -> None:
-        with pytest.raises(NotFoundError, match="no model absent:1b") as caught, pretend(Ollama(), model="absent:1b"):
+        with (
+            pytest.raises(NotFoundError, match="model not found in ollama: absent:1b") as caught,
+            pretend(Ollama(), model="absent:1b"),
+        ):
             pass
         assert caught.value.hint == "ollama pull absent:1b"
 

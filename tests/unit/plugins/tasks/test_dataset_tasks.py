@@ -110,16 +110,16 @@ def test_a_trace_tells_how_long_answers_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.jsonl", '{"prompt": "x"}\n{"prompt"', "line 2 is no JSON"),
-        ("a.jsonl", "[1]\n", "no JSON object"),
-        ("a.jsonl", "\n\n", "holds no rows"),
+        ("a.jsonl", '{"prompt": "x"}\n{"prompt"', "line 2 is not JSON"),
+        ("a.jsonl", "[1]\n", "not a JSON object"),
+        ("a.jsonl", "\n\n", "has no rows"),
         ("a.json", "[1, 2]", "entry 0"),
-        ("a.json", "[", "no JSON"),
-        ("a.jsonl", '{"question": "x"}\n', "row 1 has no prompt"),
-        ("a.jsonl", '{"prompt": ""}\n', "row 1 has no prompt"),
+        ("a.json", "[", "not JSON"),
+        ("a.jsonl", '{"question": "x"}\n', "row 1: no prompt"),
+        ("a.jsonl", '{"prompt": ""}\n', "row 1: no prompt"),
         ("a.csv", "prompt\n\xff", "UTF-8"),
-        ("a.parquet", "PAR", "no Parquet file"),
-        ("a.txt", "x", "none of the known endings"),
+        ("a.parquet", "PAR", "not a Parquet file"),
+        ("a.txt", "x", "an unknown file extension"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_told(tmp_path: Path, name: str, content: str, message: str) -> None:
@@ -137,7 +137,7 @@ def test_the_columns_that_are_there_are_told(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="no data set"):
+    with pytest.raises(NotFoundError, match="data set not found"):
         of_dataset(tmp_path, file="absent.jsonl")
 
 
@@ -191,5 +191,5 @@ def test_openais_messages_are_read_too(tmp_path: Path) -> None:
 
 def test_a_set_without_conversations_is_told(tmp_path: Path) -> None:
     (tmp_path / "talks.json").write_text(json.dumps([{"conversations": [{"from": "human", "value": "hello?"}]}]))
-    with pytest.raises(InputError, match="no question with its answer"):
+    with pytest.raises(InputError, match="no question with an answer"):
         of_sharegpt(tmp_path)

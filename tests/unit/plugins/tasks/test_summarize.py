@@ -70,8 +70,8 @@ def test_a_file_of_ones_own_names_its_columns_and_is_cleaned(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({"article": "x"}, "row 1 has no reference in 'summaries'"),
-        ({"summaries": "x"}, "row 1 has no text in 'article'"),
+        ({"article": "x"}, "row 1: no reference in column 'summaries'"),
+        ({"summaries": "x"}, "row 1: no text in column 'article'"),
     ],
 )
 def test_a_row_that_lacks_something_is_named(tmp_path: Path, row: dict[str, str], said: str) -> None:
@@ -83,7 +83,7 @@ def test_a_row_that_lacks_something_is_named(tmp_path: Path, row: dict[str, str]
 def test_two_rows_of_one_name_are_refused(tmp_path: Path) -> None:
     row = {"id": "a", "article": "x", "summaries": "y"}
     (tmp_path / "mine.jsonl").write_text(f"{json.dumps(row)}\n{json.dumps(row)}\n")
-    with pytest.raises(InputError, match="two rows are called 'a'"):
+    with pytest.raises(InputError, match="two rows have the id 'a'"):
         ask(tmp_path, file="mine.jsonl")
 
 

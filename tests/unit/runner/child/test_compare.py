@@ -78,13 +78,13 @@ class TestMatching:
     def test_another_count_is_not_compared(self) -> None:
         found = compare_outputs({"a": array(1)}, {"x": array(1), "z": array(2)})
         assert not found["compared"]
-        assert found["note"] == "1 outputs, the reference has 2"
+        assert found["note"] == "1 outputs, but the reference has 2"
 
     def test_another_shape_is_not_compared(self) -> None:
         found = compare_outputs({"y": array(1, 2)}, {"y": array(1, 2, 3)})
         assert not found["compared"]
         assert found["max_abs_error"] is None
-        assert found["note"] == "y has the shape [2], the reference [3]"
+        assert found["note"] == "y has the shape [2], but the reference has [3]"
 
 
 class TestOtherKinds:

@@ -74,11 +74,11 @@ def test_ids_are_taken_for_a_prompt(server: CompletionServer) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "said"),
     [
-        ("/v1/completions", {"prompt": "a", "temperature": 0.7}, "greedily"),
-        ("/v1/completions", {"prompt": "a" * 90}, "do not fit the model's context of 64"),
+        ("/v1/completions", {"prompt": "a", "temperature": 0.7}, "only supports temperature 0"),
+        ("/v1/completions", {"prompt": "a" * 90}, "exceed the model's context of 64"),
         ("/v1/completions", {"prompt": ["a", "b"]}, "one text"),
-        ("/v1/chat/completions", {"prompt": "a"}, "not as OpenAI's"),
-        ("/v1/elsewhere", {}, "nothing at /v1/elsewhere"),
+        ("/v1/chat/completions", {"prompt": "a"}, "not follow OpenAI's"),
+        ("/v1/elsewhere", {}, "not found: /v1/elsewhere"),
     ],
 )
 def test_what_it_does_not_do_is_refused_in_words(path: str, body: Any, said: str, server: CompletionServer) -> None:

@@ -45,6 +45,6 @@ def test_a_full_disk_is_not_held_against_the_engine(tmp_path: Path) -> None:
     with no_room_beyond(1000):
         with pytest.raises(StoreError, match="cannot write"):
             _write_blocks(tmp_path / "0000.i64", [array("q", range(1000))])
-        with pytest.raises(StoreError, match="cannot keep the outputs"):
+        with pytest.raises(StoreError, match="cannot store the outputs"):
             save_outputs(str(tmp_path / "outputs.npz"), {"y": np.ones(100_000)})
     assert not list(tmp_path.glob("0000*"))

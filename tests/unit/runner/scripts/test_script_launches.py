@@ -58,7 +58,7 @@ def test_a_rank_that_dies_ends_the_others_and_is_the_reason(tmp_path: Path, kind
     (repetition,) = done.result.repetitions
     assert repetition.failure is not None
     assert repetition.failure.message == (
-        "rank 1 of 3 ended with signal SIGKILL; the others were ended with it; it said last: out of luck"
+        "rank 1 of 3 ended with signal SIGKILL; the others were ended with it; its last output: out of luck"
     )
     assert (repetition.failure.code, repetition.failure.detail) == ("script_signal", "out of luck")
     assert time.monotonic() - begin < 120
@@ -99,4 +99,4 @@ def test_a_launcher_that_fails_by_itself_is_not_taken_for_a_rank(tmp_path: Path)
     done = executed(job, tmp_path / "out")
     (repetition,) = done.result.repetitions
     assert repetition.failure is not None
-    assert repetition.failure.message == "the launcher ended with exit code 5; it said last: no slots here"
+    assert repetition.failure.message == "the launcher ended with exit code 5; its last output: no slots here"

@@ -212,7 +212,7 @@ def test_all_nodes_run_what_the_first_says_and_meet_there() -> None:
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "localhost", ""])
 def test_nodes_on_other_machines_cannot_meet_at_a_loopback(address: str) -> None:
-    with pytest.raises(InputError, match="others do not reach it") as caught:
+    with pytest.raises(InputError, match="cannot reach the first node") as caught:
         Nodes(Met(said_first(address=address)), "").agree(0, "measure")
     assert (caught.value.code, "--address" in caught.value.hint) == ("loopback", True)
 
@@ -247,7 +247,7 @@ def test_nodes_that_need_not_be_spread_are_processes_on_one_machine_and_that_is_
     assert done.result.failure is None
     assert values(done, "of") == [4, 4, 4, 4]
     assert done.result.script is not None
-    assert done.result.script.notes == ("all nodes were this machine: 4 processes started on it",)
+    assert done.result.script.notes == ("all nodes ran on this machine, with 4 processes",)
 
 
 def test_what_mpirun_wants_started_elsewhere_is_left_for_the_others_and_stays_with_its_parent(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_something_else_than_the_daemon_is_not_started() -> None:
 
 @pytest.mark.parametrize("version", ["HYDRA build details:", "mpirun (Open MPI) 5.0.1"])
 def test_another_mpirun_than_open_mpi_4_is_refused_on_several_nodes(version: str) -> None:
-    with pytest.raises(CapacityError, match="only Open MPI up to version 4") as caught:
+    with pytest.raises(CapacityError, match="supports Open MPI up to version 4") as caught:
         check_mpi(version, {"PATH": ""})
     assert caught.value.code == "no_mpirun"
 

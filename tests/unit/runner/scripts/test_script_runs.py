@@ -92,7 +92,7 @@ def test_a_script_that_fails_is_a_result_with_its_last_words_and_what_it_told(tm
     assert done.result.state is ResultState.FAILED
     assert [one.state for one in done.result.repetitions] == ["failed", "failed"]  # the third would say the same
     assert (failure.code, failure.message, failure.detail) == (
-        "script_exit", "the script ended with exit code 3; it said last: last words", "last words",
+        "script_exit", "the script ended with exit code 3; its last output: last words", "last words",
     )  # fmt: skip
     assert values(done, "loss") == [1.5, 1.5]
     assert summary_of(done.path).estimates == {}
@@ -171,7 +171,7 @@ def test_a_script_that_never_tells_what_the_recipe_names_is_suspect(tmp_path: Pa
     metrics = [{"name": "accuracy"}, {"name": "took", "pattern": "took ([0-9]+)"}]
     done = executed(job_of(tmp_path, "print('nothing')", metrics=metrics), tmp_path / "out")
     told = [one.text for one in summary_of(done.path).verdict.reasons if one.code == "untold"]
-    assert told == ["There is no accuracy: the script never told it.", "There is no took: its pattern found nothing."]
+    assert told == ["accuracy is missing: the script did not report it.", "took is missing: its pattern did not match."]
     assert summary_of(done.path).headline == "wall_s.p50"
 
 

@@ -67,11 +67,11 @@ def test_a_server_is_new_until_it_was_loaded_or_holds_the_data_of_another_job() 
 
 
 def test_an_endpoint_cannot_be_started_again() -> None:
-    with pytest.raises(InputError, match="an endpoint runs already"):
+    with pytest.raises(InputError, match="it has no effect on an endpoint"):
         job({"endpoint": "http://127.0.0.1:1", "driver": "http", "restart": "each-run"})
 
 
 def test_several_agents_cannot_have_a_server_for_each_run() -> None:
     nginx = {"service": "nginx", "restart": "each-run"}
-    with pytest.raises(InputError, match="agree once on where the service is"):
+    with pytest.raises(InputError, match="does not work with several agents"):
         PART.check(job(nginx, clients={"agents": 2}, closed={"concurrency": 2}))

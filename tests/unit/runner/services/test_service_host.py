@@ -131,7 +131,7 @@ class TestStarting:
 
     def test_it_is_not_waited_for_when_the_user_wants_to_stop(self, log: Path) -> None:
         starting = start_service(Command(), odd("mute"), log=log, stop_asked=lambda: True)
-        with pytest.raises(SutError, match="stopped while it started") as caught, starting:
+        with pytest.raises(SutError, match="stopped during its start") as caught, starting:
             pass
         assert caught.value.code == "cancelled"
 
@@ -246,7 +246,7 @@ class TestEnding:
     def test_nothing_is_left_when_the_watchdog_is_killed(self, log: Path) -> None:
         with start("daemon", log) as running:
             os.kill(running.usage.root, signal.SIGKILL)
-            assert "its watchdog was killed" in failure(running)
+            assert "its supervisor was killed" in failure(running)
         assert_nothing_left(running)
 
     def test_a_log_that_grows_too_long_keeps_its_beginning_and_its_end(

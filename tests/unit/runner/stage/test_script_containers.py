@@ -159,7 +159,7 @@ def test_without_an_engine_an_image_is_refused_and_its_command_does_not_run_here
     mark = runs.base / "mark"
     result = runs.run(command=["touch", str(mark)], image="org/image:1")
     assert (result.state, why(result).code, why(result).whose) == (ResultState.FAILED, "no_container", "capacity")
-    assert why(result).message == "image org/image:1 needs a container engine, and no container engine is on the path"
+    assert why(result).message == "image org/image:1 needs a container engine, but no container engine is on PATH"
     assert "--no-container" in why(result).hint
     assert not mark.exists()
 
@@ -170,7 +170,7 @@ def test_a_command_that_may_do_without_a_container_is_a_process_even_where_an_en
     podman = Recorded(engines, "podman")
     result = runs.run(command=["true"], image="org/image:1", container=False)
     assert result.state is ResultState.COMPLETE
-    assert notes(result) == "image org/image:1 was not used: the command ran as a process, as allowed"
+    assert notes(result) == "image org/image:1 was not used: the command ran directly on the machine, as allowed"
     assert podman.words("run") == []
 
 
@@ -181,7 +181,7 @@ def test_an_engine_that_does_not_work_is_none(runs: Runs, engines: Path) -> None
 
 
 def test_an_image_alone_cannot_do_without_a_container(runs: Runs) -> None:
-    with pytest.raises(ValueError, match="there is no command, and without a container its image runs nothing"):
+    with pytest.raises(ValueError, match="needs a command: with container: false, the image is not used"):
         runs.run(image="org/image:1", container=False)
 
 

@@ -31,7 +31,7 @@ def test_where_mpirun_is_not_there_prony_starts_the_processes_and_says_so(runs: 
     )  # fmt: skip
     assert result.state is ResultState.COMPLETE, result.failure
     assert (sorted(runs.told()["rank"]), runs.told()["size"]) == ([0, 1], [2, 2])
-    assert notes(result) == "mpirun is not on the path: its 2 processes were started by Prony itself"
+    assert notes(result) == "mpirun not found on PATH: Prony started its 2 processes directly"
 
 
 def test_without_a_fallback_that_is_an_error(runs: Runs) -> None:

@@ -90,7 +90,7 @@ describe("an agent that is there", () => {
         state: "missing" as const,
         path: "",
         means: ["image"],
-        reason: "no qdrant on PATH; to get one: unpack it",
+        reason: "qdrant not found on PATH; to get it: unpack it",
       },
     ];
     const facts = { access: ["gray", "black"], "service.redis": "7.0.15" };
@@ -101,7 +101,7 @@ describe("an agent that is there", () => {
     const { user } = await visit("/fleet");
     await user.click(await screen.findByRole("button", { name: "Details" }));
     const dialog = within(screen.getByRole("dialog", { name: "What rack-7 can do" }));
-    expect(dialog.getByText("no qdrant on PATH; to get one: unpack it")).toBeDefined();
+    expect(dialog.getByText("qdrant not found on PATH; to get it: unpack it")).toBeDefined();
     expect(dialog.getByText("program, image")).toBeDefined();
     expect(dialog.getByText("gray, black")).toBeDefined();
   });

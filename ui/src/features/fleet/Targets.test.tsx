@@ -21,7 +21,7 @@ describe("the targets of a fleet", () => {
     await visit("/fleet?part=targets");
     expect((await screen.findByRole("row", { name: /slurm/ })).textContent).toContain("2 queued, 1 running");
     const placed = await screen.findByRole("row", { name: /x1-001/ });
-    expect(placed.textContent).toContain("no node that fits is free yet (Resources)");
+    expect(placed.textContent).toContain("no suitable node is free yet (Resources)");
     expect(placed.textContent).toContain("4711");
     expect(screen.getByRole("link", { name: "x1-001" }).getAttribute("href")).toBe(
       "/experiments/x1?part=jobs&job=x1-001",

@@ -31,8 +31,8 @@ class GpuCollectiveSuite:
         self._count = int(self._device.cuda.device_count())
         if self._count < 2:
             raise CapacityError(
-                f"gpu-collective needs two GPUs, and PyTorch sees {self._count} here",
-                hint="leave this test away; CUDA_VISIBLE_DEVICES may hide cards",
+                f"gpu-collective needs two GPUs, but PyTorch sees {self._count}",
+                hint="skip this test, or check whether CUDA_VISIBLE_DEVICES hides GPUs",
                 code="unit_unavailable",
             )
 
@@ -49,7 +49,7 @@ class GpuCollectiveSuite:
         self._reduce(inputs, outputs)
         self._wait()
         if any(float(one.min()) != self._count or float(one.max()) != self._count for one in outputs):
-            raise SutError("what the GPUs added up is wrong", code="wrong_output")
+            raise SutError("the GPUs returned a wrong sum", code="wrong_output")
 
     def _buffers(self, size: int) -> tuple[list[Any], list[Any]]:
         torch, places = self._device.torch, [f"cuda:{index}" for index in range(self._count)]
@@ -88,8 +88,8 @@ class GpuCollectiveSuite:
         return self._device.facts() | settings | {
             "cards": ", ".join(cuda.get_device_name(index) for index in range(self._count)),
             "NCCL": ".".join(map(str, cuda.nccl.version())),
-            "counting": "bus bandwidth: 2 (n - 1) / n times the buffer, by the time of the slowest card",
-            "buffer": f"{self._size / 1e6:.0f} MB of fp32 on each card; all_reduce_us: 64 KiB",
+            "counting": "bus bandwidth: 2 (n - 1) / n times the buffer, divided by the time of the slowest GPU",
+            "buffer": f"{self._size / 1e6:.0f} MB of fp32 on each GPU; all_reduce_us: 64 KiB",
         }  # fmt: skip
 
     def close(self) -> None:

@@ -38,13 +38,13 @@ class DiskSuite:
         folder = Path(str(options.get("path") or tempfile.gettempdir()))
         if not folder.is_dir():
             raise CapacityError(
-                f"there is no folder {folder}", hint="name another by workload.path", code="no_directory"
+                f"folder not found: {folder}", hint="set workload.path to an existing folder", code="no_directory"
             )
         free = _free_bytes(folder)
         self._size = max(_PIECE, int(options.get("size") or min(_USUAL_BYTES, _FREE_SHARE * free)) // _PIECE * _PIECE)
         if self._size > free:
-            hint = "name another folder by workload.path, or less by workload.size"
-            raise CapacityError(f"{folder} has room for {free / 1e6:.0f} MB", hint=hint, code="disk_full")
+            hint = "set workload.path to another folder, or lower workload.size"
+            raise CapacityError(f"{folder} has only {free / 1e6:.0f} MB free", hint=hint, code="disk_full")
         handle, name = tempfile.mkstemp(prefix="prony-disk-", dir=folder)
         os.close(handle)
         self._folder, self._path = folder, Path(name)
@@ -73,8 +73,8 @@ class DiskSuite:
         cache = "bypassed (O_DIRECT)" if self._is_direct else f"not bypassed: {self._why}"
         return {
             "device": _describe_mount(self._folder), "file": f"{self._size / 1e6:.0f} MB in {self._folder}",
-            "page cache": cache, "pieces": "1 MiB in order, 4 KiB at random; each sample is up to 50 ms of them",
-            "data": "seeded, cannot be compressed",
+            "page cache": cache, "pieces": "1 MiB sequential, 4 KiB random; each sample takes up to 50 ms",
+            "data": "seeded, incompressible",
         }  # fmt: skip
 
     def close(self) -> None:

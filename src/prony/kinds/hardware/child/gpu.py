@@ -61,7 +61,7 @@ class GpuMemorySuite:
             told += ": too small, the cache helps"
         return self._device.facts() | {
             "array": told, "data": f"seeded normal, seed {self._seed}",
-            "counting": "what is read and what is written: copy 2, triad 3, read and write 1 times the array",
+            "counting": "bytes read plus bytes written: copy 2, triad 3, read and write 1 times the array",
             "cache copy": "within a quarter of the L2 cache, a graph of 100 copies",
         }  # fmt: skip
 
@@ -90,7 +90,7 @@ class GpuTransferSuite:
         back.copy_(there)
         self._device.wait()
         if not torch.equal(pageable, back):
-            raise SutError("what came back from the GPU is not what was sent", code="wrong_output")
+            raise SutError("the data that came back from the GPU differs from the data sent", code="wrong_output")
         for memory, here in (("pinned", pinned), ("pageable", pageable)):
             operation = "" if memory == "pinned" else memory
             into, out_of = partial(_copy, there, here), partial(_copy, here, there)
@@ -107,8 +107,8 @@ class GpuTransferSuite:
 
     def facts(self) -> Mapping[str, str]:
         return self._device.facts() | {
-            "buffer": f"{self._bytes / 1e6:.0f} MB", "counting": "bytes of one direction; of both ways, of both",
-            "data": f"seeded normal, seed {self._seed}; what came back was compared",
+            "buffer": f"{self._bytes / 1e6:.0f} MB", "counting": "bytes in one direction; for both_ways, in both",
+            "data": f"seeded normal, seed {self._seed}; the data that came back was compared",
         }  # fmt: skip
 
     def close(self) -> None:
@@ -155,9 +155,9 @@ class GpuLaunchSuite:
 
     def facts(self) -> Mapping[str, str]:
         return self._device.facts() | {
-            "kernel": "torch.cuda._sleep(0): it ends at once",
-            "launch": f"queued {_LAUNCHES} times, nothing waited for",
-            "graph": f"one launch of {_CACHED_CALLS} kernels, the time of each", "allocation": "64 MiB",
+            "kernel": "torch.cuda._sleep(0), which returns at once",
+            "launch": f"queued {_LAUNCHES} times, without waiting",
+            "graph": f"one launch of {_CACHED_CALLS} kernels, time per kernel", "allocation": "64 MiB",
         }  # fmt: skip
 
     def close(self) -> None:

@@ -72,13 +72,13 @@ class MemorySuite:
     def facts(self) -> Mapping[str, str]:
         array = f"{self._bytes / 1e6:.0f} MB"
         if self._bytes < _TIMES_CACHE * _cache_bytes():
-            array += f", and the last cache {_cache_bytes() / 1e6:.0f} MB: too small, the cache helps"
+            array += f", with a last-level cache of {_cache_bytes() / 1e6:.0f} MB: too small, the cache helps"
         left_out = {} if len(self._names) > 1 else {"axpy left out": "needs a numpy with OpenBLAS"}
         return left_out | {
             "device": "host memory", "threads": str(self._counts[-1]), "version": np.__version__,
             "array": array, "data": f"seeded normal, seed {self._seed}",
-            "counting": "copy 16 bytes an item, triad and axpy 24; what a store reads before it writes is not counted",
-            "processes": "pinned, one to a CPU, each with its own arrays",
+            "counting": "copy 16 bytes per item, triad and axpy 24; reads that a store causes are not counted",
+            "processes": "pinned, one per CPU, each with its own arrays",
         }  # fmt: skip
 
     def close(self) -> None:
@@ -162,7 +162,11 @@ class _Team:
         while missing:
             told = os.read(self._answers, missing)
             if not told:
-                raise SutError("a process of the memory test ended", hint="is there memory enough?", code="load_failed")
+                raise SutError(
+                    "a process of the memory test ended unexpectedly",
+                    hint="check that enough memory is free",
+                    code="load_failed",
+                )
             missing -= len(told)
 
     def close(self) -> None:

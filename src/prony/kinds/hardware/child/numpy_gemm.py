@@ -42,7 +42,7 @@ class NumpyGemmSuite:
                 yield SuiteTest(f"gemm_{precision}_tflops", shape_text((m, n, k)), time_by_wall(multiply), rate)
 
     def facts(self) -> Mapping[str, str]:
-        skipped = {f"{one} left out": "is no format of numpy's BLAS" for one in self._wanted if one not in _DTYPES}
+        skipped = {f"{one} left out": "is not a format of numpy's BLAS" for one in self._wanted if one not in _DTYPES}
         return {
             "device": "CPU", "version": np.__version__, "threads": str(len(usable_cpus())),
             "counting": "2 m n k operations",

@@ -50,7 +50,9 @@ class TorchGemmSuite:
             room = FREE_SHARE * (self._device.free_bytes() if self._device.is_gpu else free_bytes())
             for shape in shapes_of(self._options, place):
                 if self._is_too_slow(precision, shape):
-                    self._left_out[f"{precision} {shape_text(shape)}"] = f"takes over {_LONGEST_NS / 1e9:g} s a product"
+                    self._left_out[f"{precision} {shape_text(shape)}"] = (
+                        f"takes over {_LONGEST_NS / 1e9:g} s per product"
+                    )
                 elif fits_in(shape, item, room) and self._since_best < PATIENCE:
                     yield self._test(precision, shape)
 
@@ -68,7 +70,7 @@ class TorchGemmSuite:
             self._product(precision, _TRIAL)()
             self._device.wait()
         except (RuntimeError, NotImplementedError, AttributeError, TypeError) as exc:
-            self._left_out[precision] = f"does not run here: {str(exc).splitlines()[0][:200]}"
+            self._left_out[precision] = f"does not run on this machine: {str(exc).splitlines()[0][:200]}"
             return False
         return True
 

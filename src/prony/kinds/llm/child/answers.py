@@ -18,7 +18,7 @@ from prony.runner.child.loop import Stop
 from prony.runner.child.readings import SuiteTest
 
 _WARM_TOKENS = 8
-_PREDICTED = "plain text: each token is predicted from those before it"
+_PREDICTED = "plain text: each token is predicted from the ones before it"
 
 
 def split_windows(count: int, window: int) -> Iterator[tuple[int, int, int]]:
@@ -83,7 +83,7 @@ class AnswerSuite:
         ids = np.concatenate([np.asarray(one["ids"], np.int32) for one in self.prompts])
         return describe_session(self.session, {
             "prompt ids sha256": hash_ids(ids), "ids": f"of {len(self.prompts)} prompts, by the model's tokenizer",
-            "sampling": "greedy, to the end mark or the limit of the answer", "kv_peak_bytes": str(self.kv_peak),
+            "sampling": "greedy, until the end token or the answer's limit", "kv_peak_bytes": str(self.kv_peak),
             "measured tokens": str(self.tokens),
         })  # fmt: skip
 

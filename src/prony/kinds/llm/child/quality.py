@@ -84,8 +84,8 @@ def compare_predictions(reference: Array, logs: Array) -> dict[str, list[float]]
     """Return of each position the divergence from the reference, and whether the most likely token is the same."""
     if reference.shape[1] != logs.shape[1]:
         raise InputError(
-            f"the reference predicts {reference.shape[1]} tokens, and this model {logs.shape[1]}",
-            hint="only models of one vocabulary can be compared", code="no_reference",
+            f"the vocabularies differ: {reference.shape[1]} tokens in the reference, {logs.shape[1]} in this model",
+            hint="compare models with the same vocabulary", code="no_reference",
         )  # fmt: skip
     divergence = [float((np.exp(row) * (row - mine)).sum()) for row, mine in zip(reference, logs, strict=True)]
     same = np.asarray(reference).argmax(axis=1) == logs.argmax(axis=1)

@@ -64,14 +64,16 @@ class ServedModel:
             InputError: It asks for what this server does not do, or for more than the model was made for.
         """
         if float(body.get("temperature") or 0) != 0 or int(body.get("n") or 1) != 1:
-            raise InputError("this server answers greedily and once: temperature is 0 and n is 1")
+            raise InputError("this server only supports temperature 0 and n 1")
         with self.lock:
             ids = self._encode(body, is_chat=is_chat)
         room = self.context - len(ids) - _MARGIN
         given = body.get("max_tokens", body.get("max_completion_tokens"))
         most = int(given) if given is not None else min(room, self.context if is_chat else _PLAIN_TOKENS)
         if not ids or most < 0 or most > room:
-            raise InputError(f"{len(ids)} tokens and {most} more do not fit the model's context of {self.context}")
+            raise InputError(
+                f"the prompt of {len(ids)} tokens and its answer exceed the model's context of {self.context}"
+            )
         options = body.get("stream_options") or {}
         return AskedText(
             ids, most, is_chat, is_streamed=bool(body.get("stream")), wants_usage=bool(options.get("include_usage")),
@@ -85,7 +87,7 @@ class ServedModel:
         if isinstance(prompt, list) and all(isinstance(one, int) for one in prompt):
             return list(prompt)
         if not isinstance(prompt, str):
-            raise InputError("prompt is one text, or a list of token ids")
+            raise InputError("prompt must be one text or a list of token ids")
         return self.session.tokenize(prompt)
 
     def answer(self, asked: AskedText) -> Iterator[int]:
@@ -146,7 +148,7 @@ class CompletionHandler(BaseHTTPRequestHandler):
         if self.path in answers:
             self._send(HTTPStatus.OK, answers[self.path])
         else:
-            self._refuse(HTTPStatus.NOT_FOUND, f"there is nothing at {self.path}")
+            self._refuse(HTTPStatus.NOT_FOUND, f"not found: {self.path}")
 
     def do_POST(self) -> None:
         """Answer a prompt."""
@@ -154,14 +156,14 @@ class CompletionHandler(BaseHTTPRequestHandler):
         self.close_connection = size > _MOST_BYTES
         data = self.rfile.read(min(size, _MOST_BYTES))
         if self.path not in (_CHAT, _PLAIN):
-            self._refuse(HTTPStatus.NOT_FOUND, f"there is nothing at {self.path}")
+            self._refuse(HTTPStatus.NOT_FOUND, f"not found: {self.path}")
             return
         try:
             asked = self.model.read(json.loads(data), is_chat=self.path == _CHAT)
         except PronyError as exc:
             self._refuse(HTTPStatus.BAD_REQUEST, exc.message)
         except (ValueError, KeyError, TypeError, AttributeError) as exc:
-            self._refuse(HTTPStatus.BAD_REQUEST, f"the request is not as OpenAI's: {exc!r}")
+            self._refuse(HTTPStatus.BAD_REQUEST, f"the request does not follow OpenAI's format: {exc!r}")
         else:
             self._answer(asked)
 

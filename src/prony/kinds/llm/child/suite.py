@@ -31,8 +31,8 @@ class LlmSuite:
         about = self.session.facts()
         if about.context and options["context"] > about.context:
             raise InputError(
-                f"{options['context']} tokens are asked for, and the model was made for {about.context}",
-                hint="a shorter prompt, fewer tokens, or less depth",
+                f"the recipe needs {options['context']} tokens of context, but the model has {about.context}",
+                hint="lower workload.prompt, workload.generate or workload.depth",
                 code="context_exceeded",
             )
         self.kv_peak = self.tokens = 0
@@ -49,7 +49,7 @@ class LlmSuite:
         """Return what was used and what the model is."""
         return describe_session(self.session, {
             "prompt ids sha256": hash_ids(self.prompt), "ids": "seeded, uniform over the vocabulary",
-            "sampling": "greedy; the end of a text does not end it", "kv_peak_bytes": str(self.kv_peak),
+            "sampling": "greedy; end tokens are ignored", "kv_peak_bytes": str(self.kv_peak),
             "measured tokens": str(self.tokens),
         })  # fmt: skip
 
@@ -113,7 +113,7 @@ def reset_memory_peak(session: LlmSession) -> None:
 def load_session(options: Mapping[str, Any], engine: Engine) -> LlmSession:
     """Load the model that the options name."""
     if not isinstance(engine, LlmEngine):
-        raise InputError(f"{engine.name} hosts no language models", code="no_llm_engine")
+        raise InputError(f"{engine.name} does not run language models", code="no_llm_engine")
     asked = LlmOptions(
         unit=options["unit"], threads=options["threads"], precision=options["precision"], batch=options["batch"],
         context=options["context"], kv_type=options.get("kv_type", "default"), options=options["options"],
@@ -121,8 +121,10 @@ def load_session(options: Mapping[str, Any], engine: Engine) -> LlmSession:
     )  # fmt: skip
     known: tuple[str, ...] = getattr(engine, "kv_types", ())
     if asked.kv_type not in ("default", *known):
-        hint = f"it has {', '.join(known)}" if known else "llamacpp has f16, q8_0, q4_0 and others"
-        raise CapacityError(f"{engine.name} keeps no cache in {asked.kv_type}", hint=hint, code="kv_type_unavailable")
+        hint = f"supported: {', '.join(known)}" if known else "llamacpp supports f16, q8_0, q4_0 and others"
+        raise CapacityError(
+            f"{engine.name} does not support a cache of type {asked.kv_type}", hint=hint, code="kv_type_unavailable"
+        )
     return engine.load_llm(options["model"], asked)
 
 
@@ -171,8 +173,8 @@ def check_count(written: Array, stamps: array[int], wanted: tuple[int, int]) -> 
     """Fail a run that did not write exactly what it was asked for: its rate would be of something else."""
     if written.shape != wanted or len(stamps) != wanted[1]:
         raise SutError(
-            f"{wanted[1]} tokens of {wanted[0]} sequences were asked for, and {list(written.shape)} came with "
-            f"{len(stamps)} stamps",
-            hint="a rate of tokens that were not written means nothing",
+            f"{wanted[0]} sequences of {wanted[1]} tokens were requested, but {list(written.shape)} came with "
+            f"{len(stamps)} timestamps",
+            hint="this is a fault in the engine: token rates would be wrong",
             code="token_count",
         )

@@ -67,7 +67,7 @@ def encode_prompts(mine: Predictor, job: Job, scratch: Path) -> AskedPrompts:
     for _ in range(_TRIES):
         prompts = tuple(task.prompts(options, count=count, seeds=seeds, base=Path(), lengths=None))
         if not prompts:
-            raise InputError("the task asks nothing", hint="is its file empty?")
+            raise InputError("the task has no prompts", hint="check whether its file is empty")
         encoded = _encode(mine, prompts, job, scratch)
         limits = [0 if prompt.window else prompt.max_tokens or work.generate for prompt in prompts]
         read = [min(len(ids), prompt.window or len(ids)) for ids, prompt in zip(encoded.ids, prompts, strict=True)]
@@ -77,7 +77,7 @@ def encode_prompts(mine: Predictor, job: Job, scratch: Path) -> AskedPrompts:
         place = sizes.index(max(sizes))
         longest = _find_longest(prompts[place], len(encoded.ids[place]), encoded.context - limits[place] - _MARGIN)
         options = _shorten(options, longest, work.prompts, _name_excess(prompts[place], sizes[place], encoded))
-        notes["longest"] = f"{longest} words of a text, so that all prompts fit {encoded.context} tokens"
+        notes["longest"] = f"{longest} words per text, so that all prompts fit into {encoded.context} tokens"
     else:
         raise InputError(_name_excess(prompts[place], sizes[place], encoded), code="context_exceeded")
     file = scratch / f"prompts-{job.id}.json"
@@ -122,14 +122,14 @@ def _shorten(options: Any, longest: int, written: dict[str, Any], excess: str) -
     fixed = "longest" in written or "tokenizer" in written or written.get("fit") == "refuse"
     least = next((one.ge for one in fields["longest"].metadata if hasattr(one, "ge")), 1) if "longest" in fields else 1
     if "longest" not in fields or "fit" not in fields or fixed or longest < least:
-        hint = "prompts.longest and prompts.fit say what to do" if "longest" in fields else "fewer or shorter texts"
+        hint = "set prompts.longest or prompts.fit" if "longest" in fields else "use fewer or shorter texts"
         raise InputError(excess, hint=hint, code="context_exceeded")
     return options.model_copy(update={"longest": longest})
 
 
 def _name_excess(prompt: Prompt, size: int, encoded: _Encoded) -> str:
-    name = "a prompt" if prompt.item is None else f"the prompt on {prompt.item.name}"
-    return f"{name} takes {size} tokens with its answer, and the model was made for {encoded.context}"
+    name = "a prompt" if prompt.item is None else f"the prompt of {prompt.item.name}"
+    return f"{name} needs {size} tokens with its answer, but the model's context is {encoded.context}"
 
 
 def keep_answers(folder: ResultFolder, asked: AskedPrompts, repetition: int, readings: Sequence[Message]) -> None:

@@ -117,7 +117,7 @@ def reference_of(mine: Predictor, work: LlmWorkload, host_of: Any, model: Path |
     try:
         host = host_of("transformers")
     except PronyError as exc:
-        return CapacityError(f"{name} has no fp32 of this file, and {exc.message}; name one with `reference`")
+        return CapacityError(f"{name} cannot compute this file in fp32, and {exc.message}; set workload.reference")
     return Predictor(host, mine.model, "cpu", "fp32", mine.threads, cache=mine.cache)
 
 

@@ -140,13 +140,13 @@ def check_folder(folder: Path, engine: str, formats: Sequence[str]) -> None:
     loaded = [one for one in formats if one in FOLDER_MARKS]
     if not loaded:
         raise InputError(
-            f"{folder.name} is a folder, and {engine} loads {', '.join(formats)}",
+            f"{folder.name} is a folder, but {engine} loads {', '.join(formats)}",
             hint="name a file in it, or choose another engine", code="format_unavailable",
         )  # fmt: skip
     found = find_folder_formats({one.name for one in folder.iterdir()})
     if not set(loaded) & set(found):
         marks = " or ".join(FOLDER_MARKS[one] for one in loaded)
         raise InputError(
-            f"{folder.name} has no {marks}, and {engine} loads folders that have",
-            hint="docs/llm.md says which engine loads what", code="format_unavailable",
+            f"{folder.name} has no {marks}, which {engine} needs",
+            hint="see docs/llm.md for the formats of each engine", code="format_unavailable",
         )  # fmt: skip

@@ -73,7 +73,7 @@ def _compare_outputs(
     fed, reference_fed = _fed_inputs(done), _fed_inputs(reference)
     if fed != reference_fed:
         return _unchecked_outputs(
-            done, f"not compared: {engine} was fed other inputs ({reference_fed} instead of {fed})"
+            done, f"not compared: {engine} got different inputs ({reference_fed} instead of {fed})"
         )
     found = compare_outputs(read_outputs(str(outputs)), read_outputs(str(reference_outputs)))
     return OutputCheck.read(
@@ -116,7 +116,7 @@ class Checker:
         path = course.files.path
         engine = reference_engine(path)
         if not course.job.measure.check:
-            return _unchecked_outputs(done, "not asked for")
+            return _unchecked_outputs(done, "not requested")
         if engine is None:
             return _unchecked_outputs(done, f"no reference engine reads {path.suffix}")
         if _is_reference(course):

@@ -134,7 +134,7 @@ def repetition_of(
 def _device_contamination(done: Message, observer: Observer) -> tuple[str, ...]:
     """Return what disturbed the device while it was measured, as `code: sentence`."""
     again = done.get("device", {}).get("recompilations", 0)
-    told = (f"recompiled: the model was compiled again {again} times while it was measured",) if again else ()
+    told = (f"recompiled: the model was compiled again {again} times during the measurement",) if again else ()
     return (*told, *observer.gpu.contamination(done)) if done else ()
 
 

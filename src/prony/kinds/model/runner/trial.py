@@ -23,9 +23,7 @@ from prony.runner.engines import check_engine_version, interpreter
 from prony.runner.host import EngineHost, Watch
 from prony.runner.models import source_of
 
-_ANOTHER = (
-    "is the file whole, and of the format that its name says? or try another engine: --engine NAME, --engines all"
-)
+_ANOTHER = "check that the file is complete and in this format, or try another engine: --engine NAME, --engines all"
 
 
 def try_model(job: Job, context: RunContext) -> tuple[Assumption, ...]:
@@ -55,7 +53,7 @@ def _run_once(job: Job, context: RunContext) -> Message:
         if answer.failure is None and answer.done is not None:
             return answer.done
         if answer.failure is None:
-            raise SutError(f"{workload.engine} gave no answer", hint="see whether prony engines finds it ready")
+            raise SutError(f"{workload.engine} did not answer", hint="check whether prony engines lists it as ready")
         error = _error_of(answer.failure, workload)
         if error.code in ("wrong_size", "unknown_size"):
             found = find_working_shapes(host, order, watch)
@@ -65,15 +63,15 @@ def _run_once(job: Job, context: RunContext) -> Message:
 
 def _say_fruitless(search: SizeSearch) -> str:
     if search.is_cut_off:
-        return "other sizes were tried for a minute at most, and not all of them: none ran in that time"
-    return "it ran at no other common size either"
+        return "other sizes were tried for one minute without success; not all were tried"
+    return "other common sizes failed too"
 
 
 def _suggest(shapes: Mapping[str, Sequence[int]]) -> str:
     """Return the hint that gives these shapes, in a recipe and on a command line."""
     lines = "\n".join(f"      {name}: {list(shape)}" for name, shape in shapes.items())
     flags = " ".join(shape_flag(name, shape) for name, shape in shapes.items())
-    said = "it runs at these sizes; write them, or those that you mean, in the recipe:"
+    said = "it runs at these sizes; write these or your own sizes in the recipe:"
     return f"{said}\nworkload:\n  inputs:\n    shapes:\n{lines}\nor with prony bench: {flags}"
 
 
@@ -107,7 +105,7 @@ def _error_of(failure: Failure, workload: ModelWorkload) -> PronyError:
 
 
 def _describe_choice(one: InputFacts) -> Assumption:
-    reasons = [f"the model leaves {' and '.join(one.chosen_axes)} open"] if one.chosen_axes else []
+    reasons = [f"the model does not fix {' and '.join(one.chosen_axes)}"] if one.chosen_axes else []
     reasons += [f"it is read from {' and '.join(one.read_beside)}"] if one.read_beside else []
     return Assumption(
         what=f"input {one.name} is {'x'.join(map(str, one.shape))}: {'; '.join(reasons)}",

@@ -23,15 +23,15 @@ _PHASE = "measure"
 _TAIL = 3000
 _LONGEST = 200
 _HINTS = {
-    signal.SIGKILL: "look for who did it: an operator, a supervisor, or the system, because memory ran out",
-    signal.SIGTERM: "look for who asked it to end",
-    signal.SIGILL: "was it built for another CPU?",
+    signal.SIGKILL: "find out what killed it: an operator, a supervisor, or the system when it ran out of memory",
+    signal.SIGTERM: "find out what sent it this signal",
+    signal.SIGILL: "check whether it was built for another CPU",
 }
 
 
 def _not_started(plan: ScriptPlan, rank: int, reason: str) -> Failure:
     program = plan.processes[rank]["argv"][0]
-    hint = "is it installed and on the path? a file beside the recipe needs workload.directory"
+    hint = "check that it is installed and on PATH; a file next to the recipe needs workload.directory"
     return Failure(
         code="no_script_program",
         message=f"{program} cannot be started: {reason}",
@@ -42,8 +42,8 @@ def _not_started(plan: ScriptPlan, rank: int, reason: str) -> Failure:
 
 
 def _timed_out(limit_s: float) -> Failure:
-    message = f"the script did not end within {limit_s:g} s"
-    return Failure(code="timeout", message=message, hint="raise limits.timeout, or let it do less", phase=_PHASE)
+    message = f"the script timed out after {limit_s:g} s"
+    return Failure(code="timeout", message=message, hint="raise limits.timeout, or give it less work", phase=_PHASE)
 
 
 def _over_memory(used_mib: float, limit_mib: float) -> Failure:
@@ -53,7 +53,7 @@ def _over_memory(used_mib: float, limit_mib: float) -> Failure:
 
 def _over_log(limit_mib: float) -> Failure:
     message = f"the script wrote more than {limit_mib:.0f} MiB of output"
-    return Failure(code="log_limit", message=message, hint="let it print less, or into a file of its own", phase=_PHASE)
+    return Failure(code="log_limit", message=message, hint="print less, or print to a file", phase=_PHASE)
 
 
 def script_cancelled() -> Failure:
@@ -61,7 +61,7 @@ def script_cancelled() -> Failure:
 
 
 def lost() -> Failure:
-    message = "the process that watches over the script was killed, and the script with it"
+    message = "the process that supervises the script was killed, and the script with it"
     return Failure(code="warden_lost", message=message, phase=_PHASE, whose="prony")
 
 
@@ -88,13 +88,13 @@ def _find_failure(
     name = signal.Signals(-first.status).name if -first.status in {*signal.Signals} else None
     if name is None:
         message = f"{what} {reason or f'ended with {exit_text(first.status)}'}{more}"
-        hint = "all that it wrote is in the result's logs"
+        hint = "see the result's logs for its whole output"
         return Failure(code="script_exit", message=message, hint=hint, phase=_PHASE, detail=detail)
     if out_of_memory and name == "SIGKILL":
         message = f"{what} was killed because the system ran out of memory{more}"
-        hint = "let it use less, or use a machine with more memory"
+        hint = "use less memory, or a machine with more"
         return Failure(code="out_of_memory", message=message, hint=hint, phase=_PHASE, signal=name, detail=detail)
-    hint = _HINTS.get(signal.Signals(-first.status), "all that it wrote is in the result's logs")
+    hint = _HINTS.get(signal.Signals(-first.status), "see the result's logs for its whole output")
     message = f"{what} ended with {exit_text(first.status)}{more}"
     return Failure(code="script_signal", message=message, hint=hint, phase=_PHASE, signal=name, detail=detail)
 
@@ -102,7 +102,7 @@ def _find_failure(
 def _last_line(detail: str) -> str:
     """Return the last line that was said: mostly it is the reason."""
     lines = detail.splitlines()
-    return f"; it said last: {lines[-1].strip()[:_LONGEST]}" if lines else ""
+    return f"; its last output: {lines[-1].strip()[:_LONGEST]}" if lines else ""
 
 
 def _last_words(streams: Sequence[Stream], rank: int | None) -> str:

@@ -28,13 +28,13 @@ def check_mpi(version: str, environment: Mapping[str, str]) -> None:
     """Refuse an mpirun whose daemons are others, or are not there."""
     if _KNOWN.search(version) is None:
         raise CapacityError(
-            f"{version} is not launched on several nodes: only Open MPI up to version 4 is",
-            hint="install that on every node, or launch by kind: torchrun or process", code="no_mpirun",
+            f"{version} does not work on several nodes here: Prony supports Open MPI up to version 4",
+            hint="install Open MPI 4 on every node, or use launch.kind: torchrun or process", code="no_mpirun",
         )  # fmt: skip
     if shutil.which(_DAEMON, path=environment.get("PATH")) is None:
         raise CapacityError(
-            f"{_DAEMON} is not on the path, which Open MPI needs on every node",
-            hint="install the whole of Open MPI (apt install openmpi-bin)", code="no_mpirun",
+            f"{_DAEMON} not found on PATH: Open MPI needs it on every node",
+            hint="install all of Open MPI (apt install openmpi-bin)", code="no_mpirun",
         )  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def daemon_of(text: str) -> tuple[str, ...]:
     words = shlex.split(text)
     if words[:1] != [_DAEMON]:
         raise CapacityError(
-            f"mpirun of the first node wants something else started than {_DAEMON}: {text[:200]}",
-            hint="unset OPAL_PREFIX there, and have Open MPI on the path of every node", code="no_launcher",
+            f"mpirun on the first node asked for another program than {_DAEMON}: {text[:200]}",
+            hint="unset OPAL_PREFIX there, and put Open MPI on PATH on every node", code="no_launcher",
         )  # fmt: skip
     return tuple(word for word in words if word != "--daemonize")

@@ -43,8 +43,8 @@ class Nodes:
         address = LOOPBACK if is_one_machine else first["address"]
         if not is_one_machine and not _is_reached(address):
             raise InputError(
-                f"the nodes meet at the first of them, and others do not reach it by {address or 'no address'}",
-                hint="say how the others reach it: prony agent start --address HOST",
+                f"the other nodes cannot reach the first node at {address or 'an unknown address'}",
+                hint="start its agent with an address that they can reach: prony agent start --address HOST",
                 code="loopback",
             )
         time.sleep(max(0, told.at_ns - time.perf_counter_ns()) / 1e9)

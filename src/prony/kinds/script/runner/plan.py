@@ -88,7 +88,7 @@ def plan_processes(
     except CapacityError as exc:
         if launch.fallback is None:
             raise
-        note = f"{exc.message}: its {launch.processes} processes were started by Prony itself"
+        note = f"{exc.message}: Prony started its {launch.processes} processes directly"
         return replace(_processes(launch.processes, argv, environment, place, node), note=note)
     order, endings = place.scratch / f"{place.begin}.json", place.scratch / f"{place.begin}.endings"
     told = {
@@ -139,8 +139,8 @@ def _torchrun(count: int, argv: list[str], environment: Mapping[str, str], node:
     head = [python, "-m", "torch.distributed.run"] if python else [shutil.which("torchrun", path=path) or ""]
     if not head[0] or (python and not _has_torch(python, environment)):
         raise CapacityError(
-            f"torchrun is not there: {f'no torch is installed under {python}' if python else 'it is not on the path'}",
-            hint="install torch under the script's interpreter, or launch with kind: process or mpirun",
+            f"torchrun not found{f': torch is not installed for {python}' if python else ' on PATH'}",
+            hint="install torch for the script's interpreter, or use launch.kind: process or mpirun",
             code="no_torchrun",
         )
     words = [f"--nnodes={node.of}", f"--nproc-per-node={count}"]
@@ -164,7 +164,7 @@ def _mpirun(count: int, _: list[str], environment: Mapping[str, str], node: Scri
     program = shutil.which("mpirun", path=environment.get("PATH"))
     if program is None:
         raise CapacityError(
-            "mpirun is not on the path", hint="install Open MPI or MPICH (apt install openmpi-bin), or launch with "
+            "mpirun not found on PATH", hint="install Open MPI or MPICH (apt install openmpi-bin), or use launch."
             "kind: process or torchrun", code="no_mpirun",
         )  # fmt: skip
     version = _answer([program, "--version"], environment).stdout.partition("\n")[0].strip()

@@ -112,7 +112,7 @@ class Reading:
         except (ValueError, TypeError, LookupError, struct.error):
             record = None
         if not isinstance(record, dict):
-            self._refuse("(a record)", "was cut off, or is none")
+            self._refuse("(a record)", "is incomplete or not a record")
             return
         said = record.get("origin")
         origin = said if isinstance(said, str) and said in find_plugins(SHIMS) else "emit"
@@ -168,29 +168,29 @@ class Reading:
         else:
             numbers = _NUMBER.findall(match[0])
             if len(numbers) != 1:
-                self._refuse(metric.name, f"its pattern finds {len(numbers)} numbers: put the one into a group")
+                self._refuse(metric.name, f"its pattern matches {len(numbers)} numbers: put the right one into a group")
                 return
             text = numbers[0]
         number = _number(text.strip(), texts=True)
         if isinstance(number, str):
-            self._refuse(metric.name, f"its pattern finds what {number}")
+            self._refuse(metric.name, f"its pattern matches something that {number}")
         else:
             self._add(EmittedValue(at_ns, metric.name, number, "pattern", unit=metric.unit, rank=rank))
 
     def _add(self, row: EmittedValue) -> None:
         if not 0 < len(row.name) <= _LONGEST_NAME:
-            self._refuse(row.name[:_LONGEST_NAME] or "(empty)", "is no name of a metric")
+            self._refuse(row.name[:_LONGEST_NAME] or "(empty)", "is not a valid metric name")
             return
         unit = self._units.setdefault(row.name, row.unit or "")
         if row.unit is not None and row.unit != unit:
             if unit:
-                self._refuse(row.name, f"is told in {row.unit} where it is in {unit}")
+                self._refuse(row.name, f"is reported in {row.unit}, but its unit is {unit}")
                 return
             self._units[row.name] = row.unit
         series = (row.name, row.labels)
         if series not in self._series:
             if len(self._series) >= _MOST_SERIES:
-                self._refuse(row.name, f"there are more than {_MOST_SERIES} names and sets of labels")
+                self._refuse(row.name, f"is over the limit of {_MOST_SERIES} names and sets of labels")
                 return
             self._series.add(series)
         self.rows.append(row)
@@ -219,7 +219,7 @@ def _optional(told: Any) -> float | None:
 def _number(value: Any, *, texts: bool) -> float | str:
     """Return the number that a value is, or why it is none; `texts`: a number may be written as text."""
     if value is None or isinstance(value, bool):
-        return "is nothing" if value is None else "is true or false"
+        return "is null" if value is None else "is true or false"
     if isinstance(value, list | dict):
         return "is a list" if isinstance(value, list) else "is a map"
     if isinstance(value, str) and not texts:

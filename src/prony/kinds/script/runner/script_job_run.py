@@ -87,7 +87,7 @@ class ScriptJobRun:
         part = self.job.part
         if self._nodes is None and self._launch.nodes > 1:
             self._launch = self._launch.on_one_machine
-            self._stage.notes.append(f"all nodes were this machine: {self._launch.processes} processes started on it")
+            self._stage.notes.append(f"all nodes ran on this machine, with {self._launch.processes} processes")
         plan = plan_processes(self._launch, argv, variables, place, ScriptNode(part.index, part.of) if part else ALONE)
         self._launches = not plan.note
         self._stage.notes += [plan.note] if plan.note else []
@@ -100,8 +100,8 @@ class ScriptJobRun:
         self.folder.save()
         if program is None and "/" not in argv[0]:
             raise CapacityError(
-                f"there is no program {argv[0]} on the path",
-                hint="install it, name its whole path, or set PATH in workload.environment",
+                f"program {argv[0]} not found on PATH",
+                hint="install it, write its full path, or set PATH in workload.environment",
                 code="no_script_program",
             )
 

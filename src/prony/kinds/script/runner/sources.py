@@ -68,7 +68,7 @@ def _reference(source: str) -> str:
     if parts.scheme != "file":
         return source
     if parts.netloc not in ("", "localhost"):
-        raise InputError(f"{source} is on another machine", hint="file:// has three slashes before the path")
+        raise InputError(f"{source} names another machine", hint="write file:///path, with three slashes")
     return unquote(parts.path)
 
 
@@ -91,7 +91,9 @@ def below(path: str, folder: Path) -> Path:
     """Return where a path of a script lies in the folder that it runs in; what leads out of it is refused."""
     parts = [part for part in PurePosixPath(path).parts if part not in ("/", "~", ".")]
     if not parts or ".." in parts or "\0" in path:
-        raise InputError(f"{path!r} is no place for a source", hint="write a path such as data/mnist", code="recipe")
+        raise InputError(
+            f"{path!r} is not a valid path for a source", hint="write a path such as data/mnist", code="recipe"
+        )
     return folder.joinpath(*parts)
 
 
@@ -115,7 +117,7 @@ def _link_source(thing: FetchedSource, place: Path) -> None:
 def _link(path: Path, link: Path) -> None:
     if link.is_symlink() or link.exists():
         raise InputError(
-            f"{link.name} is in the script's folder already, and a source goes there",
+            f"the script's folder already has {link.name}, which is also the path of a source",
             hint="give the source another path",
             code="recipe",
         )

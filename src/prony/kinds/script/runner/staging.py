@@ -106,12 +106,12 @@ class ServerOfScript:
     _next_s: float | None = field(default=None, init=False)
     _good: int = field(default=0, init=False)
     _bad: int = field(default=0, init=False)
-    _lacks: str = field(default="it was not asked yet", init=False)
+    _lacks: str = field(default="no request was sent yet", init=False)
 
     def available(self, options: ScriptServer) -> str | None:
         """Refuse ports that somebody has: what listens there would be taken for the server."""
         taken = next((port for port in options.ports if is_port_taken(port)), None)
-        return None if taken is None else f"port {taken} is taken by another program"
+        return None if taken is None else f"another program uses port {taken}"
 
     def installation(self) -> Installation | None:
         """Only the script says what it is."""
@@ -131,11 +131,11 @@ class ServerOfScript:
         self._next_s = self.now() + probe.period / 1e9
         lacks = _answers(endpoint, probe, options.ports[0])
         self._good, self._bad = (self._good + 1, 0) if lacks is None else (0, self._bad + 1)
-        self._lacks = lacks or f"{self._good} of {probe.success_threshold} good answers came so far"
+        self._lacks = lacks or f"{self._good} of {probe.success_threshold} good answers so far"
         if probe.failure_threshold is not None and self._bad >= probe.failure_threshold:
             raise SutError(
-                f"the server was not ready after {self._bad} questions: {lacks}",
-                hint="raise workload.server.readiness.failure_threshold, or leave it out",
+                f"the server was not ready after {self._bad} checks: {lacks}",
+                hint="raise or remove workload.server.readiness.failure_threshold",
                 code="service_timeout",
             )
         return None if self._good >= probe.success_threshold else self._lacks
@@ -156,7 +156,7 @@ def _check_ports(server: ScriptServer) -> None:
     for port in server.ports:
         if is_port_taken(port):
             raise CapacityError(
-                f"port {port} is taken by another program, and the server wants it",
+                f"the server needs port {port}, but another program uses it",
                 hint="end that program, or give the server other ports",
                 code="server_port_taken",
             )
@@ -174,7 +174,7 @@ def _listens(endpoint: Endpoint) -> str | None:
     try:
         socket.create_connection((endpoint.host, endpoint.port), timeout=_CONNECT_S).close()
     except OSError as exc:
-        return f"nobody listens on port {endpoint.port} yet: {exc}"
+        return f"nothing listens on port {endpoint.port} yet: {exc}"
     return None
 
 
@@ -197,10 +197,10 @@ def _answers(endpoint: Endpoint, probe: Readiness, first_port: int) -> str | Non
         return f"{probe.path} does not answer: {exc or type(exc).__name__}"
     finally:
         connection.close()
-    return None if 200 <= status < 400 else f"{probe.path} answers {status}"
+    return None if 200 <= status < 400 else f"{probe.path} answered {status}"
 
 
-_IN_DAEMON = "containers run under the daemon of {name}, so what they use cannot be told from what others use"
+_IN_DAEMON = "containers run under the daemon of {name}, so their use cannot be separated from that of other programs"
 _START_S = 1800.0  # the longest that a server may take until it is ready
 
 
@@ -246,7 +246,7 @@ class ScriptStage:
         for thing in (*self._sources, *self._of_server):
             if not thing.is_vouched_for:
                 self.notes.append(
-                    f"{thing.source.path} came by a plain way and has no checksum: nobody can vouch for it"
+                    f"{thing.source.path} was fetched without encryption or checksum: it may have been changed"
                 )
 
     def _find_engines(self) -> None:
@@ -258,7 +258,9 @@ class ScriptStage:
             self._engines = dict.fromkeys(images, engine)
         for whose, one in (("", self.work), ("the server's ", self.work.server)):
             if one is not None and one.image is not None and not self.work.container:
-                self.notes.append(f"{whose}image {one.image} was not used: the command ran as a process, as allowed")
+                self.notes.append(
+                    f"{whose}image {one.image} was not used: the command ran directly on the machine, as allowed"
+                )
 
     @property
     def checksums(self) -> dict[str, str]:
@@ -313,7 +315,7 @@ class ScriptStage:
     def finish(self) -> None:
         """Look at what the script did to its sources."""
         for path in find_changed((*self._sources, *self._of_server)):
-            self.notes.append(f"the script changed {path}, which was fetched: it will be fetched again")
+            self.notes.append(f"the script changed the fetched file {path}: it will be fetched again")
 
     @contextmanager
     def serving(self, place: ProcessPlace) -> Iterator[Served]:
@@ -383,12 +385,12 @@ def _check_own_folder(directory: str) -> None:
     """Refuse to run in a folder that is not there, or is one that a server sent: that one belongs to every job."""
     if REFERENCE.fullmatch(directory):
         raise InputError(
-            "workload.copy_files: false is for a folder of this machine, and this one came from a server",
-            hint="leave copy_files away: each run then has a copy",
+            "workload.copy_files: false needs a folder on this machine, but this one came from a server",
+            hint="remove copy_files: each run then gets a copy",
             code="no_directory",
         )
     if not Path(directory).is_dir():
-        raise InputError(f"there is no folder {directory}", hint="workload.directory names it", code="no_directory")
+        raise InputError(f"folder not found: {directory}", hint="check workload.directory", code="no_directory")
 
 
 def _list_mounts(things: Sequence[FetchedSource]) -> list[tuple[Path, str, bool]]:

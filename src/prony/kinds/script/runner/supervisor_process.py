@@ -65,7 +65,7 @@ class SupervisorProcess:
             self.pid = next((int(one["pid"]) for one in messages if one["event"] == "ready"), 0)
         if not self.pid:
             self.close()
-            raise MeasurementError("the process that starts scripts did not begin", hint="prony doctor")
+            raise MeasurementError("the process that supervises scripts did not start", hint="run prony doctor")
 
     def order(self, processes: Sequence[dict[str, Any]]) -> None:
         """Have it execute these processes, together."""

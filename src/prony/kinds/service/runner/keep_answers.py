@@ -32,7 +32,7 @@ class AnswerKeeper:
     def _keep(self, prompt: Prompt, number: int, digest: Digest | None) -> KeptAnswer:
         item = prompt.item
         assert item is not None
-        failed = "no whole reply came"
+        failed = "no complete reply"
         if digest is not None:
             failed = "" if digest.cause in _ANSWERED else digest.detail or digest.cause.name.lower()
         return KeptAnswer(

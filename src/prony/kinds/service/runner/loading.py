@@ -91,7 +91,10 @@ class LoadJobRun:
         self._asked = self._prompts(self.schedule.total if self.schedule is not None else None)
         self._prepared = self._make_requests(endpoint)
         if self._prepared.command and load.way != "closed":
-            raise InputError(f"a command is run once for each user: load.closed, not load.{load.way}", code="recipe")
+            raise InputError(
+                f"the driver command needs load.closed, not load.{load.way}: each user runs the command once",
+                code="recipe",
+            )
         if self._cache is not None:
             self._cache.agree_on_salt(self._asked)
         if self.gang is not None and self.schedule is not None:
@@ -290,7 +293,7 @@ class LoadJobRun:
         try:
             self.chosen.driver.finish()
         except (PronyError, OSError) as exc:
-            return f"what was made at the endpoint could not be removed: {exc}"
+            return f"the test data at the endpoint could not be removed: {exc}"
         return ""
 
 
@@ -362,7 +365,7 @@ def check_answers(repetition: Repetition) -> None:
     causes = repetition.client.causes if repetition.client is not None else {}
     if causes and not causes.get("ok") and repetition.state == "ok":
         told = ", ".join(f"{count:,} {name}" for name, count in causes.items())
-        raise SutError(f"no request succeeded: {told}", hint="does the endpoint answer at all?", code="all_failed")
+        raise SutError(f"no request succeeded: {told}", hint="check that the endpoint answers", code="all_failed")
 
 
 def _ticking(beside: LoadTelemetry, seen: SeenLoad) -> Callable[[LiveFigures], None]:

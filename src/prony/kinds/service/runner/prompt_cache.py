@@ -88,7 +88,7 @@ class PromptCache:
 
     def _reset(self) -> dict[str, str]:
         if not isinstance(self.driver, ControlsCache):
-            return {"reset_failure": f"the driver {self.driver.name} knows of no way to empty a cache"}
+            return {"reset_failure": f"the driver {self.driver.name} cannot empty a cache"}
         try:
             return {"reset_by": self.driver.reset_cache()}
         except PronyError as exc:

@@ -89,7 +89,7 @@ class ServiceRunner:
                 for course, scene in placed:
                     self._finish(course, scene)
         except Stopped:
-            self._give_up(folders, Failure(code="cancelled", message="stopped before it began", whose="prony"))
+            self._give_up(folders, Failure(code="cancelled", message="stopped before it started", whose="prony"))
         except PronyError as exc:
             self._give_up(folders, failure_of(exc, phase=_START))
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # What a start and its data may take where nobody says that each run wants them anew: five runs cost ten seconds more.
 QUICK_S = 2.0
-_SHARED = "clients of other agents ran on this machine, so what they use cannot be told from what others use"
+_SHARED = "clients of other agents ran on this machine, so their use cannot be separated from that of other programs"
 
 
 class ServiceStarter:

@@ -23,28 +23,30 @@ _OPERATION = re.compile(r"(?:([A-Za-z]+) )?(\S*)")
 class HttpOptions(Noun):
     """One kind of request, or several with weights. Paths, headers and bodies may have placeholders."""
 
-    method: str = Field(default="GET", pattern=r"^[A-Za-z]+$", description="of every request that does not say it")
-    path: str = Field(default="", description="what follows the endpoint's own path", examples=["/items/{seq}"])
-    headers: dict[str, str] = Field(default={}, description="headers of every request")
-    body: str | None = Field(default=None, description="what is sent", examples=['{"id": {seq}}'])
-    operations: dict[str, float] = Field(
-        default={}, description="several kinds of request, each with its weight: `POST /items: 1`"
+    method: str = Field(default="GET", pattern=r"^[A-Za-z]+$", description="default method of requests")
+    path: str = Field(
+        default="", description="path of requests, after the endpoint's own path", examples=["/items/{seq}"]
     )
-    bodies: dict[str, str] = Field(default={}, description="the body of an operation, by its name in `operations`")
-    status: list[int] = Field(default=[], description="which statuses are good; default: all below 400")
-    contains: str | None = Field(default=None, min_length=1, description="text that a good reply has in its body")
+    headers: dict[str, str] = Field(default={}, description="headers of every request")
+    body: str | None = Field(default=None, description="body of requests", examples=['{"id": {seq}}'])
+    operations: dict[str, float] = Field(
+        default={}, description="several kinds of requests with their weights: `POST /items: 1`"
+    )
+    bodies: dict[str, str] = Field(default={}, description="body of each operation, by its name in `operations`")
+    status: list[int] = Field(default=[], description="status codes that count as success; default: all below 400")
+    contains: str | None = Field(default=None, min_length=1, description="text that a successful reply must contain")
     json_equals: dict[str, Any] = Field(
-        default={}, description="values that a good reply has, by their dotted path: `items.0.id: 7`"
+        default={}, description="values that a successful JSON reply must have, by dotted path: `items.0.id: 7`"
     )
     distinct: int = Field(
         default=10_000,
         ge=1,
         le=10_000_000,
-        description="different requests made beforehand; used again from the first when more are sent",
+        description="number of different requests to prepare; they repeat after that",
     )
     http: HttpVersion = Field(default=1, description=HTTP_HELP)
     api_key_env: str | None = Field(
-        default=None, min_length=1, description="the NAME of the environment variable that holds the key"
+        default=None, min_length=1, description="NAME of the environment variable with the key"
     )
 
     @model_validator(mode="after")
@@ -54,7 +56,7 @@ class HttpOptions(Noun):
                 raise ValueError(f"operations.{name}: write a method and a path with a weight, such as `GET /items: 3`")
         unknown = self.bodies.keys() - self.operations.keys()
         if unknown:
-            raise ValueError(f"bodies.{min(unknown)} is none of the operations")
+            raise ValueError(f"bodies.{min(unknown)} is not in operations")
         return self
 
 
@@ -147,7 +149,7 @@ def _is_bodyless(kinds: list[_Kind]) -> bool:
     """Do all replies come without a body? The wire must know it: their heads tell the length of what does not come."""
     heads = [kind.method == "HEAD" for kind in kinds]
     if any(heads) and not all(heads):
-        raise InputError("HEAD cannot be mixed with other methods", hint="make two recipes of them")
+        raise InputError("HEAD cannot be mixed with other methods", hint="use a recipe for each")
     return all(heads)
 
 
@@ -160,7 +162,7 @@ def _wrong(expects: HttpOptions, body: bytes) -> str:
     try:
         value = json.loads(body.decode())
     except (ValueError, RecursionError):
-        return "the reply is no JSON"
+        return "the reply is not JSON"
     for path, expected in expects.json_equals.items():
         found = _at(value, path)
         if found != expected or isinstance(found, bool) is not isinstance(expected, bool):

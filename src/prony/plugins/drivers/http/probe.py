@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _PATIENCE_S = 10.0
-_HINT = "leave options.http out, or 1; a plain http:// server must take HTTP/2 without being asked (h2c)"
+_HINT = "remove options.http, or set it to 1; without TLS, the server must support HTTP/2 with prior knowledge (h2c)"
 
 
 class Http2Session:
@@ -45,7 +45,7 @@ class Http2Session:
         self._wire = Http2Wire(cast("LoadConnection", self), {})
         with clean_up_on_failure(self._socket.close):
             self._wire.connection_made()
-            self._wait("a server that speaks HTTP/2 tells its settings first")
+            self._wait("it did not send HTTP/2 settings")
 
     def __enter__(self) -> Self:
         return self
@@ -57,7 +57,7 @@ class Http2Session:
         """Return the status and the body of a page."""
         self._pieces.clear()
         self._wire.send(request_frames("GET", path, self._endpoint, headers))
-        self._wait(f"GET {path} was not answered")
+        self._wait(f"GET {path} got no answer")
         return self.status, b"".join(self._pieces)
 
     def _wait(self, otherwise: str) -> None:
@@ -72,7 +72,7 @@ class Http2Session:
 
     def _refusal(self, why: str) -> TransportError:
         return TransportError(
-            f"{show_endpoint(self._endpoint)} does not speak HTTP/2: {why}", hint=_HINT, code="no_http2"
+            f"{show_endpoint(self._endpoint)} does not support HTTP/2: {why}", hint=_HINT, code="no_http2"
         )
 
     # What the wire tells
@@ -98,7 +98,7 @@ class Http2Session:
 
 
 HttpVersion = Literal[1, 2]
-HTTP_HELP = "the version of HTTP; 2 where the server needs it: one request at a time on each connection, as with 1"
+HTTP_HELP = "HTTP version; use 2 if the server needs it. Both send one request at a time on each connection"
 _WIRES = {1: "prony.load.http:HttpWire", 2: "prony.load.http2:Http2Wire"}
 
 
@@ -122,7 +122,9 @@ def ask_json(endpoint: Endpoint, path: str, headers: Mapping[str, str], version:
             raise TransportError(f"{where} answered {status}: {body[:200].decode(errors='replace')}", code="bad_status")
         return json.loads(body)
     except ValueError as exc:
-        raise TransportError(f"{where} did not answer in JSON", hint="does this server speak this protocol?") from exc
+        raise TransportError(
+            f"{where} did not answer with JSON", hint="check that the server supports this driver's protocol"
+        ) from exc
 
 
 def _got(
@@ -137,7 +139,9 @@ def _got(
         with httpx.Client(transport=transport_to(endpoint), trust_env=False, timeout=_PATIENCE_S) as client:
             answer = client.get(f"{endpoint_url(endpoint)}{target_of(endpoint, path)}", headers=dict(headers))
     except httpx.HTTPError as exc:
-        raise TransportError(f"{where} cannot be asked: {exc}", hint="does the server run there?") from exc
+        raise TransportError(
+            f"{where} cannot be reached: {exc}", hint="check that the server runs and that the address is right"
+        ) from exc
     return answer.status_code, answer.content
 
 
@@ -166,7 +170,7 @@ def whose(endpoint: Endpoint, variable: str | None) -> dict[str, str]:
     if not key:
         raise InputError(
             f"the environment variable {variable} is not set",
-            hint="export it where the load runs, or leave api_key_env out",
+            hint="export it where the load runs, or remove api_key_env",
         )
     return {"Authorization": f"Bearer {key}"}
 
@@ -179,7 +183,7 @@ def request_to(
         made = request_bytes if version == 1 else request_frames
         return made(method, path, endpoint, headers, body)
     except ValueError as exc:
-        raise InputError(f"{method} {path} cannot be written as a request: {exc}", hint="look at its headers") from exc
+        raise InputError(f"{method} {path} is not a valid request: {exc}", hint="check its headers") from exc
 
 
 def only_model(names: list[str], where: str) -> str:
@@ -187,9 +191,9 @@ def only_model(names: list[str], where: str) -> str:
     if len(names) == 1:
         return names[0]
     if not names:
-        raise InputError(f"{where} offers no model", hint="load one, or name it: options.model")
+        raise InputError(f"{where} offers no model", hint="load one, or set options.model")
     listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-    raise InputError(f"{where} offers several models", hint=f"name one in options.model: {listed}")
+    raise InputError(f"{where} offers several models", hint=f"set options.model to one of: {listed}")
 
 
 def key_header(name: str, variable: str | None) -> dict[str, str]:

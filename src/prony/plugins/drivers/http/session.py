@@ -47,8 +47,8 @@ class HttpSession:
             answer = self._client.request(method, target_of(self._endpoint, path), content=content or None)
         except httpx.HTTPError as exc:
             raise TransportError(
-                f"{show_endpoint(self._endpoint)} cannot be asked: {exc}",
-                hint="is the server running, and is this its address?",
+                f"{show_endpoint(self._endpoint)} cannot be reached: {exc}",
+                hint="check that the server runs and that the address is right",
             ) from exc
         if answer.status_code >= 400 and answer.status_code not in good:
             said = " ".join(answer.text.split())[:300]
@@ -63,7 +63,7 @@ class HttpSession:
         try:
             return answer.json()
         except ValueError as exc:
-            raise SutError(f"{show_endpoint(self._endpoint)} did not answer {method} {_bare(path)} in JSON") from exc
+            raise SutError(f"{show_endpoint(self._endpoint)} did not answer {method} {_bare(path)} with JSON") from exc
 
 
 def _bare(path: str) -> str:

@@ -51,7 +51,7 @@ def _fill(name: str, given: str | None) -> Fill:
         return lambda _, rng: rng.bytes((digits + 1) // 2).hex()[:digits]
     low, high = _numbers(name, given, 2, "1:100")
     if low > high:
-        raise InputError(f"{{{name}:{given}}} ends before it begins", hint=f"write {{{name}:1:100}}")
+        raise InputError(f"{{{name}:{given}}} has its end before its start", hint=f"write {{{name}:1:100}}")
     return lambda _, rng: str(rng.integers(low, high, endpoint=True))
 
 

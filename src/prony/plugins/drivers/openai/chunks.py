@@ -110,7 +110,7 @@ def whole(body: bytes, says: Says) -> Answer:
     answer = Answer(is_whole=True)
     value = parse_object(body)
     if value is None:
-        answer.fail(Cause.MALFORMED, "the reply is no JSON object")
+        answer.fail(Cause.MALFORMED, "the reply is not a JSON object")
     else:
         take(answer, value, len(body), says)
     return answer
@@ -125,7 +125,7 @@ def digest_likelihoods(body: bytes, text_bytes: int) -> Digest:
     logs = told.get("token_logprobs") if isinstance(told, dict) else None
     known = [one for one in logs if isinstance(one, int | float)] if isinstance(logs, list) else []
     if not known:
-        lacks = "the server told no likelihoods of the prompt: it must know echo and logprobs"
+        lacks = "the server sent no likelihoods of the prompt: it must support echo and logprobs"
         return Digest(cause=Cause.MALFORMED, detail=lacks)
     usage = value.get("usage")
     read = read_count(usage.get("prompt_tokens")) if isinstance(usage, dict) else None
@@ -144,7 +144,7 @@ def take(answer: Answer, chunk: dict[str, Any], end: int, says: Says) -> None:
     if choices is None:  # vLLM and others: a chunk with nothing but the usage
         return
     if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
-        answer.fail(Cause.MALFORMED, "the choices of a chunk are no list of objects")
+        answer.fail(Cause.MALFORMED, "the choices of a chunk are not a list of objects")
         return
     said = [says(choice) for choice in choices]
     answer.hear(Said("".join(one.answer for one in said), "".join(one.reasoning for one in said)), end)
@@ -160,7 +160,7 @@ def _read(answer: Answer, event: ChunkEvent, says: Says, shape: Shape) -> None:
         said = None if chunk is None else complaint(chunk) or chunk.get("message")
         answer.fail(Cause.STATUS, str(said or event.data.decode("utf-8", "replace")))
     elif chunk is None:
-        answer.fail(Cause.MALFORMED, f"an event is no JSON object: {event.data[:100].decode('utf-8', 'replace')}")
+        answer.fail(Cause.MALFORMED, f"an event is not a JSON object: {event.data[:100].decode('utf-8', 'replace')}")
     else:
         take(answer, chunk, event.end, says)
         if answer.cause is Cause.OK:
@@ -195,7 +195,7 @@ def _say_what_it_is(answer: Answer, body: bytes) -> None:
     elif value is not None:
         answer.fail(Cause.CONTENT, "the answer was not streamed")
     elif not is_event_stream(body):
-        answer.fail(Cause.MALFORMED, "the reply is no event stream")
+        answer.fail(Cause.MALFORMED, "the reply is not an event stream")
 
 
 def said_in(message: Any) -> Said:

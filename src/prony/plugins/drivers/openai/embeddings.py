@@ -20,9 +20,9 @@ class EmbeddingsOptions(OpenAiOptions):
 
     batch: int = Field(default=1, ge=1, le=10_000, description="texts in one request")
     dimensions: int | None = Field(
-        default=None, ge=1, description="ask for vectors of so many numbers, and expect them; default: the model's own"
+        default=None, ge=1, description="request and expect vectors of this length; default: the model's own"
     )
-    encoding: Literal["float", "base64"] = Field(default="float", description="how the numbers are written")
+    encoding: Literal["float", "base64"] = Field(default="float", description="encoding of the numbers")
 
 
 class OpenAiEmbeddings:
@@ -61,7 +61,7 @@ class OpenAiEmbeddings:
             return digest_refusal(reply)
         value = parse_object(reply.body)
         if value is None:
-            return Digest(Cause.MALFORMED, "the reply is no JSON object")
+            return Digest(Cause.MALFORMED, "the reply is not a JSON object")
         error = complaint(value)
         if error is not None:
             return Digest(Cause.STATUS, error[:LONGEST_DETAIL])
@@ -80,10 +80,10 @@ def _wrong(data: Any, wanted: int, dimensions: Any) -> str:
     """Return what is wrong with the vectors of a reply, or nothing."""
     if not isinstance(data, list) or len(data) != wanted:
         found = len(data) if isinstance(data, list) else "no list of"
-        return f"{found} vectors came back for {wanted} texts"
+        return f"{found} vectors for {wanted} texts"
     sizes = {_size(one.get("embedding") if isinstance(one, dict) else None) for one in data}
     if 0 in sizes:
-        return "a vector is empty or none"
+        return "a vector is empty or missing"
     if len(sizes) > 1 or (dimensions is not None and sizes != {dimensions}):
         return f"vectors have {', '.join(map(str, sorted(sizes)))} numbers, not {dimensions or 'the same count'}"
     return ""

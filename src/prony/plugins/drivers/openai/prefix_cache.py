@@ -23,7 +23,7 @@ _COUNTERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 )
 _NOT_THERE = (404, 405)
 _NONE_OFFERED = (
-    "the server offers no way to empty its cache: vLLM does when it is started with VLLM_SERVER_DEV_MODE=1, SGLang "
+    "the server cannot empty its cache: vLLM can if started with VLLM_SERVER_DEV_MODE=1, SGLang "
     "always, llama.cpp with --slot-save-path"
 )
 

@@ -22,34 +22,34 @@ class OpenAiOptions(Noun):
     """What every driver of this API takes."""
 
     model: str | None = Field(
-        default=None, min_length=1, description="the model's name; default: the only one that the server offers"
+        default=None, min_length=1, description="the model's name; default: the server's only model"
     )
     api_key_env: str | None = Field(
-        default=None, min_length=1, description="the NAME of the environment variable that holds the key"
+        default=None, min_length=1, description="NAME of the environment variable with the key"
     )
-    headers: dict[str, str] = Field(default={}, description="more headers of every request")
+    headers: dict[str, str] = Field(default={}, description="extra headers of every request")
     http: HttpVersion = Field(default=1, description=HTTP_HELP)
-    extra: dict[str, Any] = Field(default={}, description="more fields of every request's body, as they are")
+    extra: dict[str, Any] = Field(default={}, description="extra fields of every request's body")
 
 
 class TextOptions(OpenAiOptions):
     """What the drivers that generate text take."""
 
-    stream: bool = Field(default=True, description="ask for the answer as a stream; false: in one piece")
+    stream: bool = Field(default=True, description="request a streamed answer; false: a single reply")
     usage: bool = Field(default=True, description="ask the server to report token counts at the end of a stream")
-    temperature: float | None = Field(default=None, ge=0, description="default: the server's own")
+    temperature: float | None = Field(default=None, ge=0, description="sampling temperature; default: the server's own")
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = Field(
-        default="max_tokens", description="what the server calls the limit on the answer"
+        default="max_tokens", description="name of the field that limits the answer's length"
     )
     extensions: bool = Field(
         default=True,
-        description="where a task wants answers of an exact length, send ignore_eos and min_tokens; "
-        "false for a server that refuses fields that OpenAI does not have",
+        description="if a task needs answers of an exact length, send ignore_eos and min_tokens; "
+        "false for a server that rejects fields unknown to OpenAI",
     )
     tokenizer: str | None = Field(
         default=None,
         min_length=1,
-        description="a tokenizer.json that counts tokens where the server does not",
+        description="a tokenizer.json to count tokens if the server does not",
         json_schema_extra={"path": True},
     )
 

@@ -32,42 +32,46 @@ class PostgresOptions(Noun):
     )
     mix: dict[Single, float] = Field(
         default={"insert": 4, "point_lookup": 1, "range_scan": 1, "like_scan": 1, "aggregation": 1},
-        description="of mixed: how often each comes, in any unit",
+        description="for mixed: relative weight of each statement",
     )
     rows: int = Field(default=10_000, ge=1, le=100_000_000, description="rows in the table before the load")
     payload_size: int = Field(default=256, ge=0, le=1024**2, description="bytes of text in a row")
-    scale: int = Field(default=1, ge=1, le=20_000, description="of pgbench's transactions: 100,000 accounts each")
+    scale: int = Field(
+        default=1, ge=1, le=20_000, description="for pgbench's transactions: scale factor, 100,000 accounts each"
+    )
     initialise: bool = Field(
         default=True,
-        description="of pgbench's transactions: make the tables in a schema of their own; false: use those of"
-        " `pgbench -i` that are there",
+        description="for pgbench's transactions: make the tables in a schema of their own; false: use the tables of"
+        " an earlier `pgbench -i`",
     )
     pipelined: bool = Field(
         default=False,
         description="send all statements of a transaction at once; default: one after the other, as pgbench does",
     )
-    sql: str | list[str] = Field(default=[], description="of sql: a statement, or those of one transaction in order")
+    sql: str | list[str] = Field(
+        default=[], description="for sql: a statement, or the statements of one transaction in order"
+    )
     values: dict[str, str] = Field(
         default={},
-        description="of sql: names that stand in braces in it, and their rules: random_int:1:100, random_hex:16, seq",
+        description="for sql: rules for the names in braces: random_int:1:100, random_hex:16, seq",
     )
-    must_match: bool = Field(default=False, description="of sql: a statement that finds no row is no success")
-    user: str = Field(default="", description="default: the endpoint's, or else postgres")
-    database: str = Field(default="", description="default: the endpoint's, or else the user's name")
-    password_env: str = Field(default="", description="the environment variable that has the password")
+    must_match: bool = Field(default=False, description="for sql: a statement that finds no row counts as failed")
+    user: str = Field(default="", description="database user; default: the endpoint's, or postgres")
+    database: str = Field(default="", description="database name; default: the endpoint's, or the user's name")
+    password_env: str = Field(default="", description="NAME of the environment variable with the password")
     distinct: int = Field(
         default=10_000,
         ge=1,
         le=1_000_000,
-        description="number of different requests made before the run; then they repeat",
+        description="number of different requests to prepare; they repeat after that",
     )
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
         if (self.operation == "sql") != bool(self.sql):
-            raise ValueError("operation: sql and sql: STATEMENTS belong together")
+            raise ValueError("operation: sql and sql: STATEMENTS need each other")
         if self.operation == "mixed" and (min(self.mix.values(), default=-1) < 0 or not sum(self.mix.values())):
-            raise ValueError("the shares of mix are positive numbers")
+            raise ValueError("the weights in mix must be positive numbers")
         return self
 
     @property
@@ -106,7 +110,7 @@ class PostgresDriver:
         login = {"settings": settings, "password": self._endpoint.password}
         notes = {
             "server": f"PostgreSQL {server}",
-            "tables": made.about if made else "those that were there",
+            "tables": made.about if made else "existing ones",
             "round trips": f"{built.wire_options['steps']} in one request",
         }
         return replace(built, wire_options={**built.wire_options, **login}, notes=notes)
@@ -155,7 +159,7 @@ def _at_scale(session: PostgresSession, options: PostgresOptions) -> PostgresOpt
         return options
     ((count,),) = session.run("SELECT count(*) FROM pgbench_branches")
     if not int(count or 0):
-        raise InputError("pgbench_branches is empty", hint="run `pgbench -i`, or leave initialise as it is")
+        raise InputError("pgbench_branches is empty", hint="run `pgbench -i`, or remove initialise: false")
     return options.model_copy(update={"scale": int(count or 0)})
 
 

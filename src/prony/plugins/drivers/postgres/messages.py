@@ -136,7 +136,9 @@ class Login:
             self._check(demand)
             return b""
         if not self._password:
-            raise InputError("PostgreSQL asks for a password", hint="postgresql://user:password@host:port/database")
+            raise InputError(
+                "PostgreSQL requires a password", hint="write it as postgresql://user:password@host:port/database"
+            )
         return password_message(self._answer(kind, demand))
 
     def _answer(self, kind: int, demand: bytes) -> bytes:
@@ -149,13 +151,13 @@ class Login:
         if kind == _SASL_CONTINUE:
             return self._prove(demand.decode())
         raise InputError(
-            f"PostgreSQL asks for a way to log in that is not known here (number {kind})",
-            hint="trust, password, md5 and scram-sha-256 are",
+            f"PostgreSQL requires an unsupported authentication method (number {kind})",
+            hint="supported: trust, password, md5 and scram-sha-256",
         )
 
     def _begin(self, demand: bytes) -> bytes:
         if _MECHANISM not in demand.split(b"\x00"):
-            raise InputError("PostgreSQL offers no SCRAM-SHA-256", hint=f"it offers {demand!r}")
+            raise InputError("PostgreSQL does not offer SCRAM-SHA-256", hint=f"it offers {demand!r}")
         # PostgreSQL takes the user's name from the first message of the connection and ignores this one.
         self._first = f"n=,r={self._nonce}"
         said = (_HEADER + self._first).encode()
@@ -165,7 +167,7 @@ class Login:
         told = dict(part.split("=", 1) for part in challenge.split(",") if "=" in part)
         nonce, salt, rounds = told.get("r", ""), told.get("s", ""), int(told.get("i", "0") or 0)
         if not nonce.startswith(self._nonce) or rounds < 1:
-            raise InputError("what PostgreSQL answered is none of SCRAM's challenges")
+            raise InputError("PostgreSQL did not answer with a SCRAM challenge")
         salted = _salt_password(_prepare_password(self._password), base64.b64decode(salt), rounds)
         last = f"c={base64.b64encode(_HEADER.encode()).decode()},r={nonce}"
         talk = f"{self._first},{challenge},{last}".encode()
@@ -178,7 +180,7 @@ class Login:
     def _check(self, demand: bytes) -> None:
         said = demand.partition(b"v=")[2].split(b",", 1)[0]
         if not hmac.compare_digest(said, base64.b64encode(self._proof_of_server)):
-            raise InputError("the server cannot prove that it knows the password")
+            raise InputError("the server could not prove that it knows the password")
 
 
 def _md5_password(user: str, password: str, salt: bytes) -> bytes:

@@ -49,7 +49,7 @@ class PostgresSession:
             try:
                 list(self._talk(messages.parse_message("", sql) + messages.describe_statement("") + messages.SYNC))
             except SutError as exc:
-                raise InputError(f"{exc.message}, of `{sql}`", hint="try it in psql first") from exc
+                raise InputError(f"{exc.message}, in `{sql}`", hint="try it in psql first") from exc
 
     def _log_in(self, settings: dict[str, str]) -> None:
         login = Login(settings["user"], self._endpoint.password)
@@ -90,7 +90,7 @@ class PostgresSession:
         head = self._take(5)
         (size,) = struct.unpack_from(">I", head, 1)
         if size < 4 or size > 1 << 30:
-            raise SutError(f"{show_endpoint(self._endpoint)} does not speak as PostgreSQL does")
+            raise SutError(f"{show_endpoint(self._endpoint)} does not answer like PostgreSQL")
         return head[:1], self._take(size - 4)
 
     def _take(self, size: int) -> bytes:

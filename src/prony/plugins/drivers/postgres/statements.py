@@ -174,6 +174,6 @@ def _rule(name: str, text: str) -> Template:
     found = Template(f"{{{text}}}")
     if not found.varies:
         raise InputError(
-            f"{text!r} is no rule for the value {name}", hint="write random_int:1:100, random_hex:16 or seq"
+            f"{text!r} is not a rule for the value {name}", hint="write random_int:1:100, random_hex:16 or seq"
         )
     return found

@@ -28,31 +28,33 @@ class RedisOptions(Noun):
 
     operation: Literal["set", "get", "mixed", "publish", "pubsub"] = Field(
         default="mixed",
-        description="what is sent: SETs, GETs or both; publish: messages, timed until the server has taken them; "
-        "pubsub: until their subscriber, on another connection, has them",
+        description="what to send: SETs, GETs or both; publish: messages, timed until the server accepts them; "
+        "pubsub: timed until a subscriber on another connection receives them",
     )
-    get_share: float = Field(default=0.5, ge=0, le=1, description="of mixed: which share of the requests are GETs")
-    pipeline: int = Field(default=1, ge=1, le=10_000, description="commands in one request, sent and answered together")
+    get_share: float = Field(default=0.5, ge=0, le=1, description="for mixed: share of GET requests")
+    pipeline: int = Field(default=1, ge=1, le=10_000, description="commands per request, sent and answered together")
     value_size: int = Field(
-        default=256, ge=0, le=512 * 1024**2, description="bytes of a value, or of a message; random ones"
+        default=256, ge=0, le=512 * 1024**2, description="size of a value or message, in random bytes"
     )
-    key_size: int = Field(default=32, ge=12, le=65_536, description="bytes of a key, its prefix included")
-    key_count: int = Field(default=10_000, ge=1, le=100_000_000, description="keys; for GETs all are set beforehand")
+    key_size: int = Field(default=32, ge=12, le=65_536, description="size of a key in bytes, with its prefix")
+    key_count: int = Field(
+        default=10_000, ge=1, le=100_000_000, description="number of keys; for GETs, all are set beforehand"
+    )
     keys: Literal["uniform", "zipf"] = Field(default="uniform", description="how keys are chosen")
-    skew: float = Field(default=0.99, gt=0, le=5, description="of zipf: its exponent")
+    skew: float = Field(default=0.99, gt=0, le=5, description="for zipf: the exponent")
     protocol: Literal[2, 3] = Field(default=2, description="the version of the protocol")
-    password_env: str = Field(default="", description="the environment variable that has the password")
+    password_env: str = Field(default="", description="NAME of the environment variable with the password")
     distinct: int = Field(
         default=10_000,
         ge=1,
         le=1_000_000,
-        description="number of different requests made before the run; then they repeat",
+        description="number of different requests to prepare; they repeat after that",
     )
 
     @model_validator(mode="after")
     def _subscribes_in_version_2(self) -> Self:
         if self.operation == "pubsub" and self.protocol == 3:
-            raise ValueError("pubsub is spoken in version 2 of the protocol: leave out protocol, or set it to 2")
+            raise ValueError("pubsub needs version 2 of the protocol: remove protocol, or set it to 2")
         return self
 
     @property
@@ -121,9 +123,9 @@ class RedisDriver:
 def _about(options: RedisOptions) -> dict[str, str]:
     """Return what the requests are about, in words."""
     if options.operation == "publish":
-        return {"messages": f"of {options.value_size} bytes to {_CHANNEL.decode()}, where nobody listens"}
+        return {"messages": f"of {options.value_size} bytes to {_CHANNEL.decode()}, without subscribers"}
     if options.operation == "pubsub":
-        of_each = "a channel of each user, with one subscriber on a connection of its own"
+        of_each = "one channel per user, with one subscriber on its own connection"
         return {"messages": f"of {options.value_size} bytes to {of_each}"}
     return {"keys": f"{options.key_count} of {options.key_size} bytes, values of {options.value_size} bytes"}
 

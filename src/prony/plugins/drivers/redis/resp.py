@@ -143,7 +143,7 @@ class Reader:
     def _group(self, kind: int, count: bytes) -> bool:
         each = _GROUPS.get(kind) or _ASIDES.get(kind)
         if each is None:
-            raise NotRespError(f"no kind of reply begins with {kind}")
+            raise NotRespError(f"unknown kind of reply: {kind}")
         size = _number(count)
         self._open += max(size, 0) * each
         return size < 0
@@ -153,4 +153,4 @@ def _number(text: bytes) -> int:
     try:
         return int(text)
     except ValueError as exc:
-        raise NotRespError(f"{text[:40]!r} is no length") from exc
+        raise NotRespError(f"{text[:40]!r} is not a length") from exc

@@ -19,11 +19,11 @@ _SPACES = {"l2": "l2", "cosine": "cosine", "dot": "ip"}
 class ChromaOptions(VectorOptions):
     """What is asked of a Chroma."""
 
-    tenant: str = Field(default="default_tenant", min_length=1, description="whose database it is")
-    database: str = Field(default="default_database", min_length=1, description="where the collection is made")
-    ef_construction: int | None = Field(default=None, ge=1, description="of its index; default: the server's")
-    ef_search: int | None = Field(default=None, ge=1, description="of its index; default: the server's")
-    max_neighbors: int | None = Field(default=None, ge=1, description="of its index; default: the server's")
+    tenant: str = Field(default="default_tenant", min_length=1, description="the tenant of the database")
+    database: str = Field(default="default_database", min_length=1, description="the database for the collection")
+    ef_construction: int | None = Field(default=None, ge=1, description="setting of the index; default: the server's")
+    ef_search: int | None = Field(default=None, ge=1, description="setting of the index; default: the server's")
+    max_neighbors: int | None = Field(default=None, ge=1, description="setting of the index; default: the server's")
 
 
 class ChromaDriver(VectorDriver):

@@ -103,22 +103,24 @@ _NUMBER_BYTES = 10
 class VectorOptions(Noun):
     """What is asked of a store of vectors."""
 
-    operation: Literal["insert", "query", "mixed"] = Field(default="query", description="what is done with vectors")
-    query_share: float = Field(default=0.9, ge=0, le=1, description="of mixed: which share of the requests are queries")
+    operation: Literal["insert", "query", "mixed"] = Field(default="query", description="what to do with vectors")
+    query_share: float = Field(default=0.9, ge=0, le=1, description="for mixed: share of queries")
     count: int = Field(default=10_000, ge=1, le=100_000_000, description="vectors in the collection before queries")
     dim: int = Field(default=128, ge=1, le=65_536, description="numbers in a vector")
-    metric: Metric = Field(default="l2", description="what near means")
+    metric: Metric = Field(default="l2", description="distance metric")
     top_k: int = Field(default=10, ge=1, le=10_000, description="how many nearest vectors a query asks for")
     batch_size: int = Field(default=256, ge=1, le=100_000, description="vectors in one insert")
-    clusters: int = Field(default=64, ge=0, description="centres that vectors lie about; 0: none, the hardest case")
+    clusters: int = Field(
+        default=64, ge=0, description="number of clusters of vectors; 0: no clusters, the hardest case"
+    )
     api_key_env: str | None = Field(
-        default=None, min_length=1, description="the environment variable that has the server's key"
+        default=None, min_length=1, description="NAME of the environment variable with the server's key"
     )
     distinct: int = Field(
         default=1_000,
         ge=1,
         le=1_000_000,
-        description="number of different requests made before the run; then they repeat",
+        description="number of different requests to prepare; they repeat after that",
     )
 
 
@@ -193,7 +195,7 @@ class VectorDriver:
         try:
             found = self._store.read_ids(json.loads(reply.body))
         except (ValueError, RecursionError):
-            return Digest(cause=Cause.MALFORMED, detail="the answer is no JSON, or its numbers are none")
+            return Digest(cause=Cause.MALFORMED, detail="the answer is not JSON, or its numbers are not numbers")
         except (KeyError, TypeError, IndexError, AttributeError):
             return Digest(cause=Cause.CONTENT, detail="the answer has no list of vectors")
         return _judge_answer(found, request.expected, self._answers)

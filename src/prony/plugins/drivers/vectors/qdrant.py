@@ -24,15 +24,15 @@ _PAUSE_S = 0.1
 class QdrantOptions(VectorOptions):
     """What is asked of a Qdrant."""
 
-    wait: bool = Field(default=True, description="an insert is answered when it is applied, not when it is only logged")
-    exact: bool = Field(default=False, description="queries look at every vector instead of the index")
-    ef_search: int | None = Field(default=None, ge=1, description="of queries: hnsw_ef; default: the server's")
-    ef_construction: int | None = Field(default=None, ge=4, description="of its index: ef_construct")
-    max_neighbors: int | None = Field(default=None, ge=0, description="of its index: m")
+    wait: bool = Field(default=True, description="answer an insert only after it is applied, not when it is logged")
+    exact: bool = Field(default=False, description="queries scan all vectors instead of the index")
+    ef_search: int | None = Field(default=None, ge=1, description="for queries: hnsw_ef; default: the server's")
+    ef_construction: int | None = Field(default=None, ge=4, description="for the index: ef_construct")
+    max_neighbors: int | None = Field(default=None, ge=0, description="for the index: m")
     indexing_threshold: int | None = Field(
         default=None, ge=0, description="KiB of vectors from which a segment gets an index; below, queries are exact"
     )
-    settle_s: float = Field(default=300.0, gt=0, description="seconds that indexing may take before the load")
+    settle_s: float = Field(default=300.0, gt=0, description="most seconds to wait for indexing before the load")
 
 
 class QdrantDriver(VectorDriver):
@@ -77,7 +77,7 @@ class _Collection:
             if status == "green":
                 return
             if status == "red" or time.monotonic() > deadline:
-                raise SutError(f"the collection is {status} and not green", hint="give it longer: settle_s")
+                raise SutError(f"the collection is {status}, not green", hint="raise settle_s")
             time.sleep(_PAUSE_S)
 
     def insert(self, numbers: Sequence[int], vectors: Sequence[Sequence[float]]) -> Call:

@@ -69,4 +69,4 @@ def card_of(name: str) -> ModelCard:
         return ZOO[name]
     near = difflib.get_close_matches(name, ZOO, n=1)
     hint = f"did you mean zoo:{near[0]}?" if near else f"the zoo has {', '.join(ZOO)}"
-    raise NotFoundError(f"no zoo model is called {name!r}", hint=hint, code="unknown_model")
+    raise NotFoundError(f"unknown zoo model {name!r}", hint=hint, code="unknown_model")

@@ -24,7 +24,7 @@ def onnx_package() -> Any:
         import onnx
     except ImportError as exc:
         raise CapacityError(
-            "building a zoo model needs the onnx package, which is not installed here",
+            "building a zoo model needs the onnx package, which is not installed",
             hint='pip install "prony[onnx]"',
             code="missing_package",
         ) from exc

@@ -38,7 +38,7 @@ def fetch_llm(card: LlmCard, options: FetchOptions) -> ModelFiles:
         return _fetch_graph(card, base.with_name(f"{base.name}-onnx"))
     raise CapacityError(
         f"zoo:{card.name} cannot be built as {' or '.join(options.formats)}",
-        hint="prony llm measures it, on an engine for language models", code="format_unavailable",
+        hint="use prony llm with an engine for language models", code="format_unavailable",
     )  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def _fetch_graph(card: LlmCard, folder: Path) -> ModelFiles:
     """Return the model as a folder of onnxruntime-genai, with its weights in the graph."""
     if card.parameters > _MOST_IN_GRAPH:
         raise CapacityError(
-            f"zoo:{card.name} is too large for one ONNX file", hint="zoo:llm-135m is the largest that is written so",
+            f"zoo:{card.name} is too large for one ONNX file", hint="the largest in this format is zoo:llm-135m",
             code="format_unavailable",
         )  # fmt: skip
     texts = {name: text for name, text in _documents(card).items() if name != SEEDED}

@@ -86,7 +86,7 @@ def _run_converter(source: Path, target: Path, *, python: str) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_CONVERSION_TIMEOUT_S, check=False)
     except FileNotFoundError as exc:
-        raise CapacityError(f"no interpreter at {python}", hint="prony engines lists those that are known") from exc
+        raise CapacityError(f"interpreter not found: {python}", hint="see prony engines") from exc
     except subprocess.TimeoutExpired as exc:
         raise CapacityError(
             f"converting {source.name} to {target.suffix} took longer than {_CONVERSION_TIMEOUT_S:.0f} s",
@@ -96,6 +96,6 @@ def _run_converter(source: Path, target: Path, *, python: str) -> None:
         last = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
         raise CapacityError(
             f"{python} could not convert {source.name} to {target.suffix}: {last}",
-            hint=f"run it by hand to see all: {' '.join(command)}",
+            hint=f"run it by hand to see the whole error: {' '.join(command)}",
             code="conversion_failed",
         )

@@ -62,7 +62,9 @@ class _Conversion:
 
     def _convert(self, node: Node) -> None:
         if node.op_type not in _OPERATORS:
-            raise InputError(f"{node.op_type} has no counterpart here", hint="choose another model or another engine")
+            raise InputError(
+                f"{node.op_type} is not supported by the converter", hint="choose another model or another engine"
+            )
         _OPERATORS[node.op_type](self, node)
 
     def _add(self, name: str, shape: tuple[int, ...]) -> int:
@@ -127,7 +129,10 @@ class _Conversion:
         if all((pads[at], pads[at + 2]) == _same(side, kernel, stride) for at, side in enumerate((height, width))):
             return self._index[name], _SAME, found
         if node.op_type == "MaxPool" and name not in self._positive:
-            raise InputError(f"{node.outputs[0]} pads values that may be negative", hint="choose another engine")
+            raise InputError(
+                f"{node.outputs[0]} pads values that may be negative, which is not supported",
+                hint="choose another engine",
+            )
         return self._pad(name, pads), _VALID, found
 
     def _pad(self, name: str, pads: tuple[int, ...]) -> int:
@@ -178,7 +183,9 @@ class _Conversion:
         """The mean has already dropped the two axes of size one that this would drop."""
         name = node.inputs[0]
         if len(self._shape[name]) != 2:
-            raise InputError(f"{node.outputs[0]} flattens a picture", hint="choose another engine")
+            raise InputError(
+                f"{node.outputs[0]} flattens an image, which is not supported", hint="choose another engine"
+            )
         self._index[node.outputs[0]], self._shape[node.outputs[0]] = self._index[name], self._shape[name]
 
 

@@ -219,7 +219,9 @@ def write_pt2(source: Path, target: Path) -> None:
     steps = _plan_steps(graph, {tensor.name: arrays[tensor.name] for tensor in inlined}, weights)
     unknown = {step.op_type for step in steps} - set(OPERATORS)
     if unknown:
-        raise InputError(f"{', '.join(sorted(unknown))} has no counterpart here", hint="choose another engine")
+        raise InputError(
+            f"{', '.join(sorted(unknown))} is not supported by the converter", hint="choose another engine"
+        )
     module = _module(torch, graph, steps, weights)
     with torch.inference_mode():
         program = torch.export.export(module, _examples(torch, graph), dynamic_shapes=_dynamic(torch, graph))
