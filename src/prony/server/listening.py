@@ -19,7 +19,7 @@ def listening_at(host: str, port: int, *, option: str = "--port") -> socket.sock
         # With its protocol: asyncio sends small answers at once only where it sees that this is TCP.
         listening = socket.socket(family, socket.SOCK_STREAM, protocol)
     except (OSError, UnicodeError) as exc:
-        raise InputError(f"{host!r} is no address of this machine: {exc}", hint="try --host 127.0.0.1") from exc
+        raise InputError(f"{host!r} is not an address of this machine: {exc}", hint="try --host 127.0.0.1") from exc
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
@@ -28,7 +28,7 @@ def listening_at(host: str, port: int, *, option: str = "--port") -> socket.sock
         listening.close()
         raise CapacityError(
             f"cannot listen on {host}:{port}: {exc.strerror}",
-            hint=f"is another server there? {option} 0 takes any port that is free",
+            hint=f"is another server running there? {option} 0 takes any free port",
             code="address_unavailable",
         ) from exc
     return listening
