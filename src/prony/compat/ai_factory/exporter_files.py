@@ -79,7 +79,7 @@ def _samples(summary: Mapping[str, Any]) -> Iterator[Sample]:
         for operation, told in summary.get("operations", {}).items():
             yield name, f"{key.replace('_', ' ')} of an operation", {"operation": operation}, told.get(key)
     for error, count in summary["error_summary"].items():
-        yield "benchmark_errors_by_type", "requests that failed so", {"error_type": error}, count
+        yield "benchmark_errors_by_type", "requests that failed with this error", {"error_type": error}, count
 
 
 def logs_summary(folder: Path) -> str:
@@ -178,7 +178,7 @@ def _page(load: ExportedLoad, identity: str, summary: Mapping[str, Any]) -> list
         "",
         f"**Verdict: {_VERDICTS[grade]}** ({grade.value}: may the numbers be quoted?)",
         "",
-        *(told or ["- nothing speaks against them"]),
+        *(told or ["- no problems were found"]),
         "",
         "## Summary",
         "",
@@ -198,8 +198,8 @@ def _page(load: ExportedLoad, identity: str, summary: Mapping[str, Any]) -> list
         "",
         "## Method",
         "",
-        "Every request of the run counts here, its warm-up too, and percentiles lie between neighbours: so the format"
-        " wants it. Prony's own numbers, of the steady part and with their intervals, stand in `summary.json` under"
+        "As the format requires, every request of the run counts here, including the warm-up, and percentiles are"
+        " interpolated. Prony's own numbers, for the steady part and with intervals, are in `summary.json` under"
         " `prony`.",
         "",
         f"To run it again: `prony rerun {entry.job.experiment_id}`",
