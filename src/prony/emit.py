@@ -104,7 +104,7 @@ def _numbers(items: list[tuple[Any, Any]], refused: dict[str, str]) -> str:
     told = []
     for name, value in items:
         if not _is_name(name):
-            refused[str(name)[:_LONGEST_NAME] or "(empty)"] = "is no name of a metric"
+            refused[str(name)[:_LONGEST_NAME] or "(empty)"] = "is not a valid name of a metric"
             continue
         number = _number(value)
         if isinstance(number, str):

@@ -179,12 +179,12 @@ class Reading:
 
     def _add(self, row: EmittedValue) -> None:
         if not 0 < len(row.name) <= _LONGEST_NAME:
-            self._refuse(row.name[:_LONGEST_NAME] or "(empty)", "is no name of a metric")
+            self._refuse(row.name[:_LONGEST_NAME] or "(empty)", "is not a valid name of a metric")
             return
         unit = self._units.setdefault(row.name, row.unit or "")
         if row.unit is not None and row.unit != unit:
             if unit:
-                self._refuse(row.name, f"is told in {row.unit} where it is in {unit}")
+                self._refuse(row.name, f"was first reported in {unit}, and now in {row.unit}")
                 return
             self._units[row.name] = row.unit
         series = (row.name, row.labels)
