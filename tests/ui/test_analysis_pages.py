@@ -39,8 +39,8 @@ def test_two_results_are_chosen_compared_and_their_difference_explained(opened: 
     page.goto("/compare")
     expect(page.get_by_role("heading", name="Choose two experiments")).to_be_visible()
     for name in ("nightly020", "nightly030"):
-        page.get_by_label("Experiments, or jobs of them").fill(name)
-        page.get_by_label("Experiments, or jobs of them").press("Enter")
+        page.get_by_label("Experiments or jobs").fill(name)
+        page.get_by_label("Experiments or jobs").press("Enter")
         expect(page.get_by_role("button", name=f"Leave out {name}")).to_be_visible()
     line = page.get_by_role("row", name=re.compile("^Inference p50"))
     expect(line).to_contain_text("regression")
@@ -97,10 +97,10 @@ def test_a_regression_is_followed_acknowledged_and_its_baseline_pinned(opened: O
     expect(page.get_by_text("release")).to_be_visible()
     page.get_by_role("button", name="Acknowledge").click()
     page.get_by_label("Reason").fill("the new tokenizer")
-    page.get_by_role("button", name="It is known").click()
+    page.get_by_role("button", name="Acknowledge it").click()
     expect(page.get_by_text("the new tokenizer")).to_be_visible()
     page.goto("/history")
-    expect(page.get_by_role("heading", name="No change is open")).to_be_visible()
+    expect(page.get_by_role("heading", name="No open changes")).to_be_visible()
 
 
 def test_configurations_stand_in_rows_and_columns_of_ones_choosing(opened: Opened, url: str) -> None:

@@ -34,7 +34,7 @@ describe("an agent that comes", () => {
       once: true,
       expires_in_s: 3600,
     });
-    expect(screen.getByText("Waiting for it to come …")).toBeDefined();
+    expect(screen.getByText("Waiting for the agent …")).toBeDefined();
     server.current.answer("GET", "/api/v1/agents", {
       items: [fakeAgent(), fakeAgent({ id: "a2", name: "rack-8" })],
       next: null,
@@ -119,7 +119,7 @@ describe("an agent that is there", () => {
     expect(await screen.findByText("rack-7 gets no more jobs")).toBeDefined();
     await user.click(screen.getByRole("button", { name: "Remove" }));
     expect(screen.getByRole("heading", { name: "Remove rack-7?" })).toBeDefined();
-    await user.click(screen.getByRole("button", { name: "Keep as it is" }));
+    await user.click(screen.getByRole("button", { name: "Do not change" }));
     expect(server.current.requestsTo("DELETE", "/api/v1/agents/{agent_id}")).toHaveLength(0);
   });
 });
