@@ -75,8 +75,8 @@ FAMILIES: Mapping[str, Known] = {
     "service.NAME": Known("version", "the version of a service that can be started; `unknown` if asking takes long"),
     "service.NAME.means": Known("text", "how it can be started: `program`, `package`, `image`"),
     "container.NAME": Known("version", "the version of a container engine"),
-    "launcher.NAME": Known("version", "the version of a launcher; of torchrun, torch's"),
-    "package.NAME": Known("version", "the version of a Python package that changes numbers: `numpy`, `torch`, ..."),
+    "launcher.NAME": Known("version", "the version of a launcher; for torchrun, that of torch"),
+    "package.NAME": Known("version", "the version of a Python package that affects results: `numpy`, `torch`, ..."),
 }
 GROUPS = sorted({name.partition(".")[0] for name in (*FACTS, *FAMILIES) if "." in name})
 _OPEN: Mapping[str, Comparing] = {

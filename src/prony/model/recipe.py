@@ -129,7 +129,7 @@ class Measure(Noun):
 
     runs: Literal["auto"] | Annotated[int, Field(ge=1)] = Field(
         default="auto",
-        description="warm inferences in each repetition; auto: 100, and on to 2000 for 2s at most",
+        description="warm inferences in each repetition; auto: at least 100, then more for up to 2s, at most 2000",
     )
     warmup: Literal["auto"] | Annotated[int, Field(ge=0)] = Field(
         default="auto", description="inferences before the measured ones; auto: until the last medians agree"

@@ -5351,7 +5351,7 @@ export interface components {
             repeats: number;
             /**
              * Runs
-             * @description warm inferences in each repetition; auto: 100, and on to 2000 for 2s at most
+             * @description warm inferences in each repetition; auto: at least 100, then more for up to 2s, at most 2000
              * @default auto
              */
             runs: "auto" | number;

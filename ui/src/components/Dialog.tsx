@@ -102,7 +102,7 @@ export function ConfirmButton(props: {
           footer={
             <>
               <button type="button" className="button" onClick={close}>
-                Do not change
+                Keep as it is
               </button>
               <button type="button" className="button danger" disabled={busy} onClick={() => void run()}>
                 {yes}

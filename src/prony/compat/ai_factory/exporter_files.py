@@ -31,7 +31,7 @@ _PLAIN = {
     "successful_requests": ("benchmark_requests_success", "requests that succeeded"),
     "failed_requests": ("benchmark_requests_failed", "requests that failed"),
     "success_rate": ("benchmark_success_rate_percent", "share of requests that succeeded"),
-    "requests_per_second": ("benchmark_throughput_rps", "requests a second, failed ones too"),
+    "requests_per_second": ("benchmark_throughput_rps", "requests per second, including failed ones"),
     "test_duration_s": ("benchmark_duration_seconds", "from the first request to the end of the last"),
     "test_start_time": ("benchmark_start_timestamp", "when the first request began"),
     "test_end_time": ("benchmark_end_timestamp", "when the last request ended"),
@@ -115,7 +115,7 @@ _BOUND = {
 _VERDICTS = {Grade.VALID: "PASS", Grade.SUSPECT: "ACCEPTABLE", Grade.VOID: "FAIL"}
 _LATENCIES = ("avg", "min", "max", "std", "p50", "p90", "p95", "p99")
 _RATES = (
-    ("requests_per_second", "requests a second, failed ones too"),
+    ("requests_per_second", "requests per second, including failed ones"),
     ("successful_requests_per_second", "successes a second"),
     ("tokens_per_second", "output tokens a second"),
     ("avg_output_tokens", "output tokens of an answer"),

@@ -318,7 +318,7 @@ def _note_unused(draft: Draft, found: Descriptor) -> None:
     _container(draft, ("env",), privileged=found.env.privileged, extended=found.env.extended_shm)
     if found.data is not None and found.data.sources is None:
         if found.data.id is None:
-            draft.refuse(("data", "sources"), "is missing: what is fetched before it begins")
+            draft.refuse(("data", "sources"), "is missing: the files to fetch before it starts")
         else:
             draft.note(("data", "id"), "names no source: nothing is fetched")
     if found.ml.framework and found.info.execution_engine == "default":

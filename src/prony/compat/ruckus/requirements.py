@@ -53,7 +53,7 @@ def _gpu_facts(draft: Draft, wanted: GpuRequirements) -> dict[str, object]:
     if formats:
         found["gpu.precision"] = formats[0]
     if len(formats) > 1:
-        said = f"{formats[0]} is asked for: a card that has it has {', '.join(formats[1:])} too"
+        said = f"only {formats[0]} is required: a card that has it also has {', '.join(formats[1:])}"
         draft.note((*place, "required_precision_types"), said)
     least = _GENERATIONS[wanted.min_tensor_core_generation or ("1st_gen" if wanted.tensor_cores_required else "none")]
     if least is not None:

@@ -119,7 +119,7 @@ describe("an agent that is there", () => {
     expect(await screen.findByText("rack-7 gets no more jobs")).toBeDefined();
     await user.click(screen.getByRole("button", { name: "Remove" }));
     expect(screen.getByRole("heading", { name: "Remove rack-7?" })).toBeDefined();
-    await user.click(screen.getByRole("button", { name: "Do not change" }));
+    await user.click(screen.getByRole("button", { name: "Keep as it is" }));
     expect(server.current.requestsTo("DELETE", "/api/v1/agents/{agent_id}")).toHaveLength(0);
   });
 });

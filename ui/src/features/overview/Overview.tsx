@@ -65,9 +65,7 @@ function Tiles({ glance }: { glance: Glance }) {
     [
       "Waiting jobs",
       String(stats.jobs.waiting ?? 0),
-      stats.oldest_waiting_s == null
-        ? "no job is waiting"
-        : `the oldest since ${formatDuration(stats.oldest_waiting_s)}`,
+      stats.oldest_waiting_s == null ? "no job is waiting" : `the oldest for ${formatDuration(stats.oldest_waiting_s)}`,
     ],
     ["Available agents", String(glance.agents), describeAgents(stats.agents)],
     [
