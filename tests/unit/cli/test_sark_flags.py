@@ -59,7 +59,7 @@ def test_an_address_that_is_no_redis_is_refused(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize("flag", ["--sark-port", "--sark-redis-port"])
 def test_a_port_that_there_is_not_is_refused(capsys: pytest.CaptureFixture[str], flag: str) -> None:
     code, said = refused(capsys, "--sark", flag, "70000")
-    assert (code, "70000 is no port" in said) == (2, True)
+    assert (code, "70000 is not a port" in said) == (2, True)
 
 
 def test_where_a_redis_may_listen_already_it_is_said_how_to_use_it(capsys: pytest.CaptureFixture[str]) -> None:
