@@ -70,7 +70,7 @@ def test_numbers_samples_log_and_recipe_of_an_experiment_are_a_tab_away(
     page.goto(f"/experiments/{submitted(url, _SMALL)}")
     expect(page.get_by_role("region", name="Numbers of every job")).to_be_visible(timeout=_PATIENCE_MS)
     page.get_by_role("tab", name="Samples").click()
-    expect(page.get_by_role("img", name=re.compile("Distribution of inference_ms"))).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("Distribution of Inference"))).to_be_visible()
     page.get_by_role("tab", name="Logs").click()
     expect(page.get_by_text("The log is complete.")).to_be_visible()
     page.get_by_role("tab", name="Environment").click()

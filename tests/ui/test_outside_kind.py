@@ -66,7 +66,7 @@ def test_its_columns_sections_and_figures_are_on_the_experiment_s_page(
     expect_headings(page, ["Job", "Verdict", "one hash", "slowest hash"])
     expect(page.get_by_title("hash_ms.p50, lower is better")).to_be_visible()
     page.get_by_role("tab", name="Samples").click()
-    for figure, name in (("Distribution", "hash_ms"), ("Step by step", "step by step")):
+    for figure, name in (("Distribution", "one hash"), ("Step by step", "step by step")):
         card = page.locator("section.card").filter(has=page.get_by_role("heading", name=figure))
         expect(card.get_by_role("img", name=name)).to_be_visible()
     page.get_by_role("tab", name="Details").click()
