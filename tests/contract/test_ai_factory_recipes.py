@@ -103,7 +103,7 @@ def test_requests_that_cannot_be_shared_evenly_are_shared_by_all_and_that_is_tol
     loaded = read({"type": "vllm"}, {"type": "vllm_stress", "settings": {"concurrent_requests": 8}})
     (job,) = loaded.jobs("x1")
     assert (job.load.users.concurrency, job.load.users.requests, job.load.requests) == (16, None, 100)
-    assert any("cannot be shared evenly by 8 at once" in note for note in loaded.notes)
+    assert any("cannot be divided evenly by 8 at once" in note for note in loaded.notes)
 
 
 def test_an_apostrophe_in_a_prompt_is_only_a_letter() -> None:
@@ -147,7 +147,7 @@ def test_a_delay_that_would_leave_each_client_alone_is_told_with_the_option_that
     text = written({"type": "redis"}, {"type": "redis_stress"}, num_clients=4, client_delay=5)
     loaded = loads(text, "yaml", "their.yaml")
     (told,) = [note for note in loaded.notes if "client_delay" in note]
-    assert "clients begin together" in told
+    assert "clients start together" in told
     option = told.partition("--set ")[2].split()[0]
     (job,) = loads(text, "yaml", "their.yaml", [option]).jobs("x1")
     assert (job.load.users.concurrency, job.load.users.stagger) == (4, 5 * 10**9)
@@ -261,12 +261,12 @@ def test_settings_that_are_empty_are_no_crash() -> None:
 def test_what_is_not_honoured_is_said_with_its_line_and_once_for_a_cluster() -> None:
     loaded = load(next(path for path in EXAMPLES if path.stem == "redis"), ["place.on=local"])
     said = [note.removeprefix(str(loaded.path)) for note in loaded.notes]
-    first = ":7: service.partition: is asked of the target's queue, where it has one and its options do not say it"
+    first = ":7: service.partition: is passed to the target's queue, if it has one and its options do not set it"
     assert said[0] == f"{first}; so is time_limit (line 9)"
-    assert said[1] == ":8: service.nodes: is of a cluster: the options of the target say it"
+    assert said[1] == ":8: service.nodes: is for clusters: set it in the options of the target"
     assert loaded.recipe.place.queue == QueueWish(partition="cpu", minutes=10)
-    assert said[2].startswith(":11: service.settings.port: is Prony's choice")
-    assert said[4].startswith(":23: client.settings.warmup_delay: is not waited for")
+    assert said[2].startswith(":11: service.settings.port: is chosen by Prony")
+    assert said[4].startswith(":23: client.settings.warmup_delay: is ignored")
     assert [int(note.split(":")[1]) for note in said] == sorted(int(note.split(":")[1]) for note in said)
 
 
@@ -325,15 +325,15 @@ def test_a_setting_that_is_none_is_refused(settings: dict[str, Any], path: str) 
 @pytest.mark.parametrize(
     ("service", "client", "benchmarks", "said"),
     [
-        ({}, {"type": "redis_stress"}, {}, "says neither by its type nor by a command what is started"),
-        ({"type": "redis"}, {}, {}, "says neither by its type nor by a command how the service is loaded"),
+        ({}, {"type": "redis_stress"}, {}, "has neither a type nor a command"),
+        ({"type": "redis"}, {}, {}, "has neither a type nor a command"),
         ({"type": "redis"}, None, {}, "is missing"),
         ({"type": "redis"}, {"type": "pgbench"}, {}, "pgbench loads postgres, and the service is redis"),
         ({"type": "redis"}, {"type": "vllm_inference"}, {}, "must be one of"),
         ({"type": "redis"}, {"type": "redis_stress"}, {"num_clients": 0}, "must be a whole number from 1 to 100000"),
         ({"type": "redis", "time_limit": 36_000}, {"type": "redis_stress"}, {}, "must be a time as HH:MM:SS"),
         ({"type": "redis", "num_gpus": -1}, {"type": "redis_stress"}, {}, "must be a whole number, 0 or more"),
-        ({"image": "nginx:latest"}, {"type": "nginx_healthcheck"}, {}, "says neither by its type nor by a command"),
+        ({"image": "nginx:latest"}, {"type": "nginx_healthcheck"}, {}, "has neither a type nor a command"),
         ("redis", {"type": "redis_stress"}, {}, "must be a map"),
     ],
 )

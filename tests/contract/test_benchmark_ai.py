@@ -104,7 +104,7 @@ GOOD: list[tuple[dict[str, Any], str, Any, Check]] = [
     (FINAL, "hardware.strategy", None, lambda it: script(it).launch.processes == 1),
     (FINAL, "hardware.aws_zone_id", "use1-az5", lambda it: note(it, "hardware.aws_zone_id")),
     (FINAL, "hardware.availability_zone", "us-east-1a", lambda it: note(it, "hardware.availability_zone")),
-    (FINAL, "hardware.distributed", {}, lambda it: "means nothing" in note(it, "hardware.distributed")),
+    (FINAL, "hardware.distributed", {}, lambda it: "is ignored" in note(it, "hardware.distributed")),
     (HOROVOD, "hardware.distributed", None, lambda it: script(it).launch.nodes == 2),
     (HOROVOD, "hardware.distributed.num_instances", 3, lambda it: script(it).launch.nodes == 3),
     (HOROVOD, "hardware.distributed.num_instances", 3, lambda it: script(it).launch.kind == "mpirun"),
@@ -240,7 +240,7 @@ BAD: list[tuple[dict[str, Any], str, Any, str, str]] = [
     (FINAL, "ml.benchmark_code", "a 'b", "ml.benchmark_code", "cannot be split"),
     (FINAL, "ml.args", 5, "ml.args", "put it in quotes"),
     (FINAL, "ml.framework", "torch", "ml.framework", "one of"),
-    (FINAL, "ml.framework_version", "1", "ml.framework_version", "is of no framework"),
+    (FINAL, "ml.framework_version", "1", "ml.framework_version", "is given without a framework"),
     (FINAL, "ml.script", {"script": "scripts.zip"}, "ml.script.script", ".tar"),
     (FINAL, "data", {}, "data.sources", "is missing"),
     (FINAL, "data", {"sources": [{"path": "/x"}]}, "data.sources[0].src", "is missing"),
@@ -253,7 +253,7 @@ BAD: list[tuple[dict[str, Any], str, Any, str, str]] = [
     (FINAL, "output.metrics", [{"name": "n", "pattern": "p"}], "output.metrics[0].units", "is missing"),
     (FINAL, "output.metrics", [{"name": "n", "units": "u"}], "output.metrics[0].pattern", "is missing"),
     (FINAL, "output.metrics", [{"name": "n", "units": "u", "pattern": "("}], "output.metrics[0].pattern",
-     "no regular expression"),
+     "not a regular expression"),
     (FINAL, "output.metrics", [{"name": "n", "units": "u", "pattern": "(a)(b)"}], "output.metrics[0].pattern",
      "2 groups"),
     (FINAL, "custom_params", {"python_version": 3.6}, "custom_params.python_version", "must be text"),
@@ -339,7 +339,7 @@ def test_both_forms_say_that_they_run_once_and_have_a_day() -> None:
     for form in (FINAL, OF_2019):
         loaded = read(form)
         assert (loaded.recipe.measure.repeats, loaded.recipe.limits.timeout) == (1, 86400 * 10**9)
-        assert "it is run once" in loaded.notes[-1]
+        assert "it runs once" in loaded.notes[-1]
 
 
 def test_a_descriptor_in_another_format_of_recipes_is_one_too() -> None:

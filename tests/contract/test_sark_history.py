@@ -35,7 +35,7 @@ def test_a_regression_that_workers_reported_makes_no_experiment_that_nobody_can_
 
         sark.until(decided)
         (change,) = ask(sark, sark.fleet.histories.changes(limit=10)).items
-        assert change.path[-1] == f"confirming runs: none, agent {worker_id} is lent no model jobs by this server"
+        assert change.path[-1] == f"confirming runs: none, this server gives agent {worker_id} no model jobs"
         experiments = ask(sark, sark.fleet.experiments.page(limit=10)).items
         assert [one.experiment.id for one in experiments] == [campaign_id]
 

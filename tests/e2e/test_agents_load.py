@@ -148,7 +148,7 @@ def test_a_load_whose_agent_is_killed_is_tried_again_whole(lab: Fleet, endpoint:
     agent.start()
     first, *_, last = asked(lab, f"jobs/{newest(lab)}")["attempts"]
     assert first["state"] == "failed"
-    assert "nothing was heard of agent" in first["reason"]
+    assert "sent nothing for" in first["reason"]
     assert last["state"] == "complete"
     assert rows_of(result_of(lab))["index"].to_list() == list(range(2000))
 
@@ -173,7 +173,7 @@ def test_without_a_server_a_load_for_several_agents_is_refused(tmp_path: Path) -
     words = ["run", str(tmp_path / "recipe.yaml"), "--set", "load.clients.agents=2"]
     run = subprocess.run([sys.executable, "-m", "prony", *words], capture_output=True, text=True, check=False)
     assert run.returncode == 2
-    assert "without a server there are no agents" in run.stderr
+    assert "there are no agents without a server" in run.stderr
     assert "--server" in run.stderr
 
 
@@ -182,8 +182,8 @@ def test_a_load_for_more_agents_than_there_are_says_so_and_begins_when_they_come
     run = begun(lab, endpoint, f"load.clients.agents={there + 1}")
     wait_for(lambda: bool(asked(lab, "queue")["lots"]), "the job")
     (lot,) = asked(lab, "queue")["lots"]
-    wanted = f"wants {there + 1} agents at once, each on a device of its own"
-    assert lot["reason"] == f"{wanted}, and {there} that fit are there"
+    wanted = f"needs {there + 1} agents at once, each on its own device"
+    assert lot["reason"] == f"{wanted}; {there} that fit are available"
     staff(lab, 1)
     ended(run)
     assert rows_of(result_of(lab)).height == 400

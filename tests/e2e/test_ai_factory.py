@@ -79,7 +79,7 @@ def test_its_redis_recipe_runs_here_and_nothing_of_it_is_lost(tmp_path: Path, ho
     rows = samples(home)
     assert rows.height == 2 * 2 * 200
     assert dict(rows["operation"].cast(pl.String).value_counts().iter_rows()) == {"get": 400, "set": 400}
-    assert "partition: is asked of the target's queue" in done.stderr
+    assert "partition: is passed to the target's queue" in done.stderr
     logs = prony("logs", "last")
     assert "Ready to accept connections" in logs.stdout
     assert "service.log" in logs.stderr

@@ -156,7 +156,7 @@ def test_two_values_of_a_parameter_take_turns_and_every_export_has_them(
         (("--command", "ls", "--batch", "2"), "--batch is for models"),
         (("--command", "no-such-program"), "program no-such-program not found on PATH"),
         (("zoo:tiny", "zoo:tiny"), "named twice"),
-        (("zoo:tiny", "--time", "5"), "carries its unit"),
+        (("zoo:tiny", "--time", "5"), "needs a unit"),
         (("zoo:tiny", "--batch", "0"), "not a whole number"),
         (("zoo:tiny", "--shape", "x=1xx2"), "is not INPUT=SIZES"),
         (("zoo:tiny", "--export", "x.docx"), "unknown format"),

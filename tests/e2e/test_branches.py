@@ -64,7 +64,7 @@ def test_a_branch_has_a_history_of_its_own_and_is_judged_at_its_fork_point(
     monkeypatch.chdir(tmp_path)
     me = Person(tmp_path / "home")
     first = commit_score(repository, 100)
-    assert "this one is the first" in me.run(repository)
+    assert "This is the first one" in me.run(repository)
     second = commit_score(repository, 130)
     assert "got worse by 30 % [30 %, 30 %] (90 %, 3 runs): not at most 5 %, with its whole interval. Compared with " \
         in me.run(repository, code=1)  # fmt: skip

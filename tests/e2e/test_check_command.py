@@ -96,7 +96,7 @@ def test_scripts_targets_and_recipes_for_several_machines_are_looked_at_too(tmp_
     recipe.write_text("name: r\nworkload:\n  kind: script\n  command: python3 x.py\n  directory: gone\n")
     assert f"{recipe}:5: workload.directory: folder or file not found:" in prony("check", recipe, code=2).stderr
     recipe.write_text("name: r\nworkload:\n  kind: script\n  command: 'true'\n  launch: {nodes: 2}\n")
-    assert "without a server there are no agents" in prony("check", recipe, code=2).stderr
+    assert "there are no agents without a server" in prony("check", recipe, code=2).stderr
     recipe.write_text("name: r\nworkload:\n  kind: script\n  command: 'true'\n")
     prony("check", recipe)
     assert "no target is called 'moon'" in prony("check", recipe, "--on", "moon", code=2).stderr

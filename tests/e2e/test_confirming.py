@@ -154,7 +154,7 @@ def test_one_slow_run_pages_nobody_and_a_slower_engine_is_confirmed_by_runs_in_t
     assert change.kind == "regression"
     assert 0.08 < change.effect < 0.12
     assert "engine: faulty 1.0 -> faulty 1.1" in change.facts
-    assert re.fullmatch(r"side by side: 7 of 7 pairs say the same, \+\d.*%\], confirmed", change.path[-1])
+    assert re.fullmatch(r"side by side: 7 of 7 pairs agree, \+\d.*%\], confirmed", change.path[-1])
     duet = lab.confirming(change)[-1]
     assert (duet.experiment.job_count, duet.submitted_by) == (14, "prony")
 
@@ -213,7 +213,7 @@ def test_a_commit_that_makes_a_script_slower_is_confirmed_by_runs_of_both_commit
     assert change.commits == (fast, slow)
     words = f"confirming runs: 7 pairs of scripts commit {fast[:10]} and commit {slow[:10]} in turn, in "
     assert any(step.startswith(words) for step in change.path)
-    assert change.path[-1].startswith("side by side: 7 of 7 pairs say the same, +")
+    assert change.path[-1].startswith("side by side: 7 of 7 pairs agree, +")
     jobs = lab.client.jobs.page(experiment=lab.confirming(change)[-1].experiment.id, limit=100).items
     assert len(jobs) == 14
 
@@ -225,7 +225,7 @@ def test_a_model_file_that_was_replaced_by_a_slower_one_is_confirmed_by_runs_of_
     change = lab.decided(ChangeState.CONFIRMED)
     assert 0.18 < change.effect < 0.22
     assert any(" pairs of model sha256:" in step for step in change.path)
-    assert change.path[-1].startswith("side by side: 7 of 7 pairs say the same, +")
+    assert change.path[-1].startswith("side by side: 7 of 7 pairs agree, +")
 
 
 REDIS_RECIPE = """

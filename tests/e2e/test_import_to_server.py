@@ -85,7 +85,7 @@ def test_what_is_damaged_or_no_result_is_refused_and_nothing_is_kept(
         shutil.copytree(home.parent / "export", spoilt)
         (sample,) = list(spoilt.glob("jobs/*-001/result.json"))
         sample.write_text(sample.read_text() + " ")
-        assert "is damaged: its checksum is not the one in MANIFEST.json" in ask(home, "import", spoilt, *there, code=3)
+        assert "is damaged: its checksum does not match MANIFEST.json" in ask(home, "import", spoilt, *there, code=3)
         (tmp_path / "empty").mkdir()
         assert "is neither an export nor a result folder" in ask(home, "import", tmp_path / "empty", *there, code=2)
         assert len(client.experiments.page().items) == before

@@ -153,7 +153,7 @@ def test_a_server_that_is_not_there_is_a_failed_job_and_not_a_fast_one(home: Pat
         (["load", "ftp://host/x"], "no driver for"),
         (["load", "http://127.0.0.1:1", "--option", "bdy=x"], "did you mean body?"),
         (["load", "http://127.0.0.1:1", "--driver", "opnai-chat"], "did you mean openai-chat?"),
-        (["load", "http://127.0.0.1:1", "-d", "30"], "carries its unit"),
+        (["load", "http://127.0.0.1:1", "-d", "30"], "needs a unit"),
         (["load", "http://127.0.0.1:1", "--arrivals", "poisson"], "add --rate"),
         (["services", "rediss"], "did you mean redis?"),
     ],

@@ -114,10 +114,10 @@ def test_saved_numbers_are_compared_and_a_regression_fails_its_test(tmp_path: Pa
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--prony-compare=nothing"], "no experiment is called 'nothing', nor is that an id"),
+        (["--prony-compare=nothing"], "no experiment has the name or id 'nothing'"),
         (["--prony-save", "test_speed.py"], "write --prony-save=NAME test_speed.py"),
         (["--prony-compare=a", "--prony-duet=b"], "give one of them"),
-        (["--prony-duet=nowhere"], "is no folder"),
+        (["--prony-duet=nowhere"], "is not a folder"),
         (["--prony-save=x", "--prony-gate", "speed <> 3"], "gates[0]"),
     ],
 )
@@ -147,4 +147,4 @@ def test_parallel_workers_are_refused(inner: pytest.Pytester) -> None:
     write_project(inner.path, 0.002)
     done = inner.runpytest_inprocess("--prony-save=x", "-n", "2")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
-    assert "leave -n away" in done.stderr.str()
+    assert "leave out -n" in done.stderr.str()

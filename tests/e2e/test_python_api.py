@@ -93,7 +93,7 @@ def test_samples_are_a_frame_of_polars_or_of_pandas(tiny: ExperimentResult) -> N
             tiny.frame("pandas")
     else:
         assert isinstance(tiny.frame("pandas"), pd.DataFrame)
-    with pytest.raises(InputError, match="no frames of 'arrow'"):
+    with pytest.raises(InputError, match="unknown library 'arrow'"):
         tiny.frame("arrow")  # type: ignore[arg-type]
 
 

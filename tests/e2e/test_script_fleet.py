@@ -64,7 +64,7 @@ def test_a_folder_that_did_not_travel_is_refused_before_anything_is_stored(lab: 
         with pytest.raises(InputError, match="a folder that this server does not have"):
             client.experiments.submit(Submission(text=RECIPE))
         unknown = f"workload.directory=sha256:{'0' * 64}"
-        with pytest.raises(InputError, match="were not brought here"):
+        with pytest.raises(InputError, match="were not uploaded"):
             client.experiments.submit(Submission(text=RECIPE, overrides=(unknown,)))
 
 
@@ -75,7 +75,7 @@ def test_what_is_not_what_its_name_says_is_not_kept(lab: Fleet, tmp_path: Path) 
         assert (
             client.scripts.fetch(sha256, tmp_path / "back.tar").read_bytes() == (tmp_path / "scripts.tar").read_bytes()
         )
-        with pytest.raises(InputError, match="what arrived is not sha256"):
+        with pytest.raises(InputError, match="does not have the checksum sha256"):
             client.scripts.keep("1" * 64, b"something else")
         with pytest.raises(NotFoundError):
             client.scripts.fetch("1" * 64, tmp_path / "none.tar")

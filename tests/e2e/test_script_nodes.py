@@ -187,7 +187,7 @@ def test_an_agent_that_is_killed_ends_the_others_and_all_of_it_is_tried_again(la
     ended(run)
     first, last = newest(lab).attempts
     assert (first.state, last.state) == ("failed", "complete")
-    assert "nothing was heard of agent a1" in first.reason
+    assert "agent a1 sent nothing" in first.reason
     rows = pl.read_parquet(result_of(lab)[1] / "samples.parquet")
     assert sorted(rows.filter(pl.col("name") == "done")["rank"]) == [0, 1, 2, 3]
 
@@ -199,5 +199,5 @@ def test_nodes_without_a_server_are_refused_with_what_to_do(tmp_path: Path) -> N
     words = [sys.executable, "-m", "prony", "run", str(tmp_path / "recipe.yaml")]
     run = subprocess.run(words, capture_output=True, text=True, check=False)
     assert run.returncode == 2
-    assert "workload.launch.nodes is 2, and without a server there are no agents" in run.stderr
+    assert "workload.launch.nodes is 2, but there are no agents without a server" in run.stderr
     assert "prony agent start" in run.stderr

@@ -216,7 +216,7 @@ def test_a_head_that_comes_too_slowly_is_answered_and_closed(running: Fleet) -> 
         assert said.startswith(b"HTTP/1.1 408 "), said[:200]
         assert json.loads(said.partition(b"\r\n\r\n")[2])["code"] == "too_slow"
         assert silent.recv(1) == b""
-    wait_for(lambda: "did not come in time" in running.servers[0].said(), "a line in the log")
+    wait_for(lambda: "did not arrive in time" in running.servers[0].said(), "a line in the log")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, *only_slowly(signal.SIGINT)])

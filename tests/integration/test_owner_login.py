@@ -37,7 +37,7 @@ def test_the_start_says_who_may_do_what(tmp_path: Path) -> None:
         assert "only this machine can connect; every request needs a token" in server.said
         assert str(tmp_path / "home" / "owner-token") in server.said
         assert "X-Forwarded-For is trusted from 10.0.0.0/8" in server.said
-        assert "anyone on this machine may use it, no token is asked" in server.said
+        assert "anyone on this machine may use it, without a token" in server.said
         assert server.link.startswith(f"{server.url}/login?code=")
         assert server.token not in server.said
         assert stat.S_IMODE((tmp_path / "home" / "owner-token").stat().st_mode) == 0o600

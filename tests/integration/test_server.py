@@ -394,7 +394,7 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     ("options", "says"),
     [
         (("--port", "70000"), "not a port"),
-        (("--host", "nowhere.invalid"), "no address"),
+        (("--host", "nowhere.invalid"), "not an address"),
         (("--lease-ttl", "30"), "write 30s"),
         (("--lease-ttl", "1ms"), "out of range"),
         (("--database", "nonsense"), "nonsense"),

@@ -39,8 +39,8 @@ def test_two_results_are_chosen_compared_and_their_difference_explained(opened: 
     page.goto("/compare")
     expect(page.get_by_role("heading", name="Choose two experiments")).to_be_visible()
     for name in ("nightly020", "nightly030"):
-        page.get_by_label("Experiments, or jobs of them").fill(name)
-        page.get_by_label("Experiments, or jobs of them").press("Enter")
+        page.get_by_label("Experiments or jobs").fill(name)
+        page.get_by_label("Experiments or jobs").press("Enter")
         expect(page.get_by_role("button", name=f"Leave out {name}")).to_be_visible()
     line = page.get_by_role("row", name=re.compile("^Inference p50"))
     expect(line).to_contain_text("regression")
@@ -48,7 +48,7 @@ def test_two_results_are_chosen_compared_and_their_difference_explained(opened: 
     differing = page.get_by_role("region", name="What differs between the two")
     expect(differing).to_contain_text("1.20.0")
     expect(differing).to_contain_text("1.21.0")
-    expect(page.get_by_role("img", name=re.compile("Distribution of inference_ms"))).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("Distribution of Inference"))).to_be_visible()
 
 
 def test_an_address_brings_back_the_whole_view(opened: Opened, url: str) -> None:
@@ -97,10 +97,10 @@ def test_a_regression_is_followed_acknowledged_and_its_baseline_pinned(opened: O
     expect(page.get_by_text("release")).to_be_visible()
     page.get_by_role("button", name="Acknowledge").click()
     page.get_by_label("Reason").fill("the new tokenizer")
-    page.get_by_role("button", name="It is known").click()
+    page.get_by_role("button", name="Acknowledge it").click()
     expect(page.get_by_text("the new tokenizer")).to_be_visible()
     page.goto("/history")
-    expect(page.get_by_role("heading", name="No change is open")).to_be_visible()
+    expect(page.get_by_role("heading", name="No open changes")).to_be_visible()
 
 
 def test_configurations_stand_in_rows_and_columns_of_ones_choosing(opened: Opened, url: str) -> None:
@@ -110,7 +110,7 @@ def test_configurations_stand_in_rows_and_columns_of_ones_choosing(opened: Opene
     page.get_by_label("Rows").press("Enter")
     page.get_by_label("Columns").fill("version")
     page.get_by_label("Columns").press("Enter")
-    table = page.get_by_role("region", name="inference_ms.p50 by batch and version")
+    table = page.get_by_role("region", name="Inference p50 by batch and version")
     expect(table.get_by_role("row")).to_have_count(4)
     expect(table.get_by_role("row").nth(3)).to_contain_text("ms")
 

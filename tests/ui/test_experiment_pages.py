@@ -50,7 +50,7 @@ def test_an_experiment_is_watched_live_cancelled_tried_again_and_run_again(
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Cancel it").click()
     expect(page.get_by_text("cancelled", exact=True).first).to_be_visible(timeout=_PATIENCE_MS)
-    page.get_by_role("button", name="Retry what failed").click()
+    page.get_by_role("button", name="Retry failed jobs").click()
     expect(page.get_by_text("0 of 1 jobs ended")).to_be_visible(timeout=_PATIENCE_MS)
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Cancel it").click()
@@ -70,9 +70,9 @@ def test_numbers_samples_log_and_recipe_of_an_experiment_are_a_tab_away(
     page.goto(f"/experiments/{submitted(url, _SMALL)}")
     expect(page.get_by_role("region", name="Numbers of every job")).to_be_visible(timeout=_PATIENCE_MS)
     page.get_by_role("tab", name="Samples").click()
-    expect(page.get_by_role("img", name=re.compile("Distribution of inference_ms"))).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("Distribution of Inference"))).to_be_visible()
     page.get_by_role("tab", name="Logs").click()
-    expect(page.get_by_text("The log is whole.")).to_be_visible()
+    expect(page.get_by_text("The log is complete.")).to_be_visible()
     page.get_by_role("tab", name="Environment").click()
     expect(page.get_by_text("Hardware id")).to_be_visible()
     page.get_by_role("tab", name="Recipe").click()
@@ -94,7 +94,7 @@ def test_the_list_finds_by_words_and_labels_and_its_address_says_how(url: str, o
     page.wait_for_url("**label=team%3Dblue**")
     page.get_by_label("Label").select_option("")
     page.get_by_label("Search experiments").fill("nothing is called so")
-    expect(page.get_by_text("No experiment is like that")).to_be_visible()
+    expect(page.get_by_text("No experiment matches")).to_be_visible()
 
 
 def test_who_has_no_token_is_asked_for_one_and_comes_in_with_it(tmp_path: Path, opened: Opened) -> None:

@@ -45,7 +45,7 @@ def test_who_watches_an_experiment_is_told_that_it_is_cut_off_and_sees_what_happ
         token = owner_token(url)
     (home / "server.json").unlink(missing_ok=True)
     expect(page.get_by_text("not live")).to_be_visible()
-    expect(page.get_by_text("Cut off from the server; it is asked again.")).to_be_visible()
+    expect(page.get_by_text("The connection is lost; trying again.")).to_be_visible()
     expect(page.get_by_label("Log of the job")).to_contain_text("first words")
     with prony_server(home, *options) as again, Client(again, token) as client:
         client.leases.progress(lease.id, Progress(log="last words\n", log_offset=len("first words\n")))

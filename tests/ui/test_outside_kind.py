@@ -55,7 +55,7 @@ def test_the_list_is_filtered_by_the_kind(opened: Opened, url: str, ran: tuple[P
     expect(page.get_by_role("link", name="hashes")).to_be_visible()
     expect(page.get_by_text(f"{ran[1]} · hashing")).to_be_visible()
     page.get_by_label("Kind").select_option("model")
-    expect(page.get_by_role("heading", name="No experiment is like that")).to_be_visible()
+    expect(page.get_by_role("heading", name="No experiment matches")).to_be_visible()
 
 
 def test_its_columns_sections_and_figures_are_on_the_experiment_s_page(
@@ -66,7 +66,7 @@ def test_its_columns_sections_and_figures_are_on_the_experiment_s_page(
     expect_headings(page, ["Job", "Verdict", "one hash", "slowest hash"])
     expect(page.get_by_title("hash_ms.p50, lower is better")).to_be_visible()
     page.get_by_role("tab", name="Samples").click()
-    for figure, name in (("Distribution", "hash_ms"), ("Step by step", "step by step")):
+    for figure, name in (("Distribution", "one hash"), ("Step by step", "step by step")):
         card = page.locator("section.card").filter(has=page.get_by_role("heading", name=figure))
         expect(card.get_by_role("img", name=name)).to_be_visible()
     page.get_by_role("tab", name="Details").click()
@@ -85,7 +85,7 @@ def test_a_recipe_of_it_is_written_by_its_form(opened: Opened, url: str) -> None
     page.get_by_label("What is measured").select_option(label="how fast bytes are hashed")
     page.get_by_label("Bytes").select_option("1048576")
     page.get_by_role("button", name="Write the recipe").click()
-    expect(page.get_by_text("the recipe is good")).to_be_visible()
+    expect(page.get_by_text("the recipe is valid")).to_be_visible()
     expect(page.locator(".cm-content")).to_contain_text("size: 1048576")
     expect(page.locator(".cm-content")).to_contain_text("workload.algorithm: [sha256, md5]")
 
@@ -114,4 +114,4 @@ def test_a_server_without_the_kind_shows_what_is_known_and_says_what_is_missing(
         expect(page.get_by_text("The kind of workload 'hashing' is not installed here")).to_be_visible()
         expect(page.get_by_text("algorithm", exact=True)).to_be_visible()
         page.get_by_role("tab", name="Samples").click()
-        expect(page.get_by_role("heading", name="No figure can be drawn of this job")).to_be_visible()
+        expect(page.get_by_role("heading", name="This job has no charts")).to_be_visible()

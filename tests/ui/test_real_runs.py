@@ -97,7 +97,7 @@ def test_a_load_is_seen_second_by_second_and_then_as_a_curve_with_its_bottleneck
     page = opened(bench.url)
     page.goto(f"/load?ids={bench.load_id}")
     expect(page.get_by_role("heading", name=re.compile("^Now: "))).to_be_visible(timeout=_PATIENCE_MS)
-    expect(page.get_by_role("heading", name="The curve comes with the second level")).to_be_visible()
+    expect(page.get_by_role("heading", name="The curve appears with the second level")).to_be_visible()
     levels = page.get_by_role("region", name="Levels of load")
     expect(levels.get_by_role("row")).to_have_count(3, timeout=_PATIENCE_MS)
     expect(page.get_by_role("region", name="What was the bottleneck")).to_contain_text("at 2 users")

@@ -57,7 +57,7 @@ def test_a_recipe_with_a_mistake_is_corrected_with_the_editor_s_help_and_submitt
     page.locator(".cm-lintRange-error").first.hover()
     page.get_by_role("button", name="Write engine").click()
     expect(page.locator(".cm-content")).to_contain_text("  engine: onnxruntime")
-    expect(page.get_by_text("the recipe is good")).to_be_visible()
+    expect(page.get_by_text("the recipe is valid")).to_be_visible()
     expect(page.get_by_text("some jobs fit no agent")).to_be_visible()
     page.get_by_role("button", name="Submit 1 job").click()
     page.wait_for_url("**/experiments/*")
@@ -87,7 +87,7 @@ def test_the_editor_completes_keys_and_values_and_says_what_they_mean(opened: Op
 def test_an_example_and_the_form_write_recipes_that_are_good(opened: Opened, url: str) -> None:
     page = opened(url)
     page.goto("/run?example=quickstart.yaml")
-    expect(page.get_by_text("the recipe is good")).to_be_visible()
+    expect(page.get_by_text("the recipe is valid")).to_be_visible()
     expect(page.get_by_role("button", name="Submit 4 jobs")).to_be_enabled()
     page.get_by_role("button", name="Fill in a form").click()
     page.get_by_label("Engines").fill("onnxruntime, openvino")

@@ -17,6 +17,7 @@ from prony.model.estimate import Estimate, Grade, headline_of
 from prony.model.experiment_data import Entry
 from prony.model.matrix import Against, MatrixCell, MatrixReport, MatrixTerms, ParetoPoint
 from prony.model.metric import METRICS, Better, Metric, key_of, key_text, metric_of
+from prony.model.metric_titles import metric_title
 from prony.model.recipe import Cost
 from prony.model.result import ResultState
 from prony.ports.workload import shown_kind
@@ -259,7 +260,7 @@ def _cell(place: _Place, key: str) -> MatrixCell:
     estimate = _estimate(good.entries, key)
     return cell.model_copy(update={
         "estimate": estimate, "grade": _worst(good.entries), "worths": worths_of(good.entries, price),
-        "work": _work(first.entry, key), "note": "" if estimate is not None else f"no {key}",
+        "work": _work(first.entry, key), "note": "" if estimate is not None else f"no {metric_title(key)}",
     })  # fmt: skip
 
 

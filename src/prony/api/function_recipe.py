@@ -11,7 +11,7 @@ from prony.api.call_function import METRIC, find_function
 from prony.app.quick_recipe import QuickRecipe, plain_name
 from prony.errors import InputError, PronyError
 
-_HINT = "give a function that stands at the top level of a module, or leave processes away to measure it in this one"
+_HINT = "use a function at the top level of a module, or leave out processes= to measure it in this process"
 
 
 def draft_function_recipe(

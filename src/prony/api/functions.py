@@ -83,7 +83,9 @@ def bench(
                 raise InputError("prony.bench takes one function", hint="as in prony.bench(lambda: model(x))")
             return _bench_function(subjects[0], processes, options, save=save)
         if processes is not None:
-            raise InputError("processes= is for functions", hint="of models, repeats= says how many fresh processes")
+            raise InputError(
+                "processes= is for functions", hint="for models, use repeats= for the number of fresh processes"
+            )
         return _bench_models([os.fspath(one) for one in subjects], options, save=save)
 
 
@@ -180,7 +182,7 @@ class _Words(ArgumentParser):
     """Reads options as the command does; what is wrong is raised instead of ending the process."""
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(message.removeprefix("argument "), hint="prony bench --help tells every option")
+        raise InputError(message.removeprefix("argument "), hint="prony bench --help lists all options")
 
 
 def parse_bench_options(models: Sequence[str], options: Mapping[str, Any]) -> Namespace:
@@ -227,7 +229,7 @@ def _read_time_ns(value: str | float | None, default_s: float) -> int:
 
     seconds = default_s if value is None else read_seconds(value, "time", "30s") if isinstance(value, str) else value
     if seconds <= 0:
-        raise InputError(f"time={value!r} is no time to measure in", hint="as in time=5 or time='30s'")
+        raise InputError(f"time={value!r} is not a valid time", hint="as in time=5 or time='30s'")
     return round(seconds * 10**9)
 
 

@@ -33,14 +33,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )  # fmt: skip
     group.addoption(
         "--prony-compare", metavar="BASELINE",
-        help="measure them in fresh processes, and fail those that are slower than in this experiment: its id, or the "
-        "name that it was saved by",
+        help="measure them in fresh processes, and fail those that are slower than in this experiment: its id or "
+        "saved name",
     )  # fmt: skip
     group.addoption(
         "--prony-duet", metavar="FOLDER",
         help="run them here and in another checkout in turns, and fail those that are slower here",
     )  # fmt: skip
-    group.addoption("--prony-processes", type=int, metavar="N", help="fresh processes (5; of a duet 10 on each side)")
+    group.addoption(
+        "--prony-processes", type=int, metavar="N", help="fresh processes (5; with --prony-duet 10 on each side)"
+    )
     group.addoption("--prony-time", default="1s", metavar="TIME", help="how long to call each function (1s)")
     group.addoption("--prony-threshold", default="3%", metavar="SHARE", help="the smallest change that matters (3%%)")
     group.addoption(
@@ -49,12 +51,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )  # fmt: skip
     group.addoption(
         "--prony-path", action="append", metavar="FOLDER",
-        help="of a duet: folder of each checkout to import from, before all that is installed (. and src); repeatable",
+        help="with --prony-duet: folder of each checkout to import from first (. and src); repeatable",
     )  # fmt: skip
     group.addoption(
         "--prony-github-summary",
         action="store_true",
-        help="add what came out to the file that GITHUB_STEP_SUMMARY names",
+        help="add the results to the file that GITHUB_STEP_SUMMARY names",
     )
     # A fresh process, which calls each function for so many nanoseconds and tells the durations.
     group.addoption("--prony-child", type=int, metavar="NS", help=SUPPRESS)
@@ -84,14 +86,14 @@ def is_measured_apart(config: pytest.Config) -> bool:
 def _check_options(config: pytest.Config) -> None:
     option = config.option
     if option.prony_compare and option.prony_duet:
-        raise pytest.UsageError("--prony-compare and --prony-duet both say what to compare with: give one of them")
+        raise pytest.UsageError("--prony-compare and --prony-duet exclude each other: give one of them")
     if option.prony_save and Path(option.prony_save).exists():
         raise pytest.UsageError(
             f"--prony-save {option.prony_save}: this is a file or a folder, so it would not be tested: write "
             f"--prony-save=NAME {option.prony_save}"
         )
     if getattr(option, "numprocesses", None) or getattr(option, "dist", "no") != "no":
-        raise pytest.UsageError("benchmarks take turns and xdist runs tests at once: leave -n away, or write -n 0")
+        raise pytest.UsageError("benchmarks take turns and xdist runs tests at once: leave out -n, or write -n 0")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

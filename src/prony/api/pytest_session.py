@@ -81,7 +81,7 @@ class BenchSession:
             found += ["", self.comparison.sentence]
         if self.data.gates:
             found += ["", summarise_gates(self.data.gates)]
-            found += [f"{one.state}: {one.gate}: {one.text}" for one in self.data.gates]
+            found += [f"{one.state.word}: {one.gate}: {one.text}" for one in self.data.gates]
         return [*found, "", self.kept]
 
     def _describe(self, nodeid: str) -> list[str]:
@@ -93,7 +93,7 @@ class BenchSession:
         effect = contrast.effect
         change = "" if effect is None else f", {effect.change} {effect.interval}".rstrip()
         why = [] if contrast.conclusion in _PLAIN else [f"  · {_shorten(contrast)}"]
-        doubt = [f"  · in doubt, so it fails nothing: {contrast.doubt}"] if contrast.doubt else []
+        doubt = [f"  · in doubt, so the test does not fail: {contrast.doubt}"] if contrast.doubt else []
         return [f"{text}{change}, {contrast.conclusion}", *why, *doubt]
 
     def _contrast(self, nodeid: str) -> Contrast | None:
@@ -120,7 +120,7 @@ class TestBench:
     def __call__(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Measure the function and return what it returned; the test fails where its numbers say so."""
         if self._is_called:
-            pytest.fail("prony_bench was called twice in one test: a test has one number", pytrace=False)
+            pytest.fail("prony_bench was called twice in one test: call it once per test", pytrace=False)
         self._is_called = True
         call, session = partial(function, *args, **kwargs), self._session
         if session.data is None:
@@ -198,7 +198,7 @@ def _find_baseline(bench: Bench, text: str) -> str:
         return bench.experiments.find(text)
     except NotFoundError as exc:
         hint = f"save one first: pytest --prony-save={text}"
-        raise NotFoundError(f"--prony-compare: no experiment is called {text!r}, nor is that an id", hint=hint) from exc
+        raise NotFoundError(f"--prony-compare: no experiment has the name or id {text!r}", hint=hint) from exc
 
 
 def read_time_ns(config: pytest.Config) -> int:

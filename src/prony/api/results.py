@@ -150,7 +150,7 @@ class ExperimentResult:
 
     def _kept_id(self, what: str) -> str:
         if not self.is_kept:
-            raise InputError(f"{self.id} was not kept, so it cannot be {what}", hint="leave save=False away")
+            raise InputError(f"{self.id} was not kept, so it cannot be {what}", hint="leave out save=False")
         return self.id
 
     def __repr__(self) -> str:
@@ -288,7 +288,7 @@ def convert_frame(frame: pl.DataFrame, library: Library) -> Any:
     if library == "polars":
         return frame
     if library != "pandas":
-        raise InputError(f"there are no frames of {library!r}", hint="ask for 'polars' or 'pandas'")
+        raise InputError(f"unknown library {library!r}", hint="use 'polars' or 'pandas'")
     try:
         import pandas as pd
     except ModuleNotFoundError as exc:

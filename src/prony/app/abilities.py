@@ -36,7 +36,7 @@ _ENGINE_QUESTION = {
     "podman": ("info", "--format", "{{.Version.Version}}"),
     "docker": ("info", "--format", "{{.ServerVersion}}"),
 }
-_TO_GET = {"mpirun": "apt-get install openmpi-bin", "torchrun": "pip install torch", "srun": "it comes with Slurm"}
+_TO_GET = {"mpirun": "apt-get install openmpi-bin", "torchrun": "pip install torch", "srun": "install Slurm"}
 # How one of them is found: run in a thread of its own.
 _Look = Callable[[], AbilityReport]
 
@@ -160,7 +160,7 @@ def _torchrun() -> AbilityReport:
     program = _which("torchrun")
     if program is not None:
         return AbilityReport(kind="launcher", name="torchrun", state="ready", path=program)
-    return _no_launcher("torchrun", "no torch under python or python3 on PATH, and no torchrun")
+    return _no_launcher("torchrun", "no torchrun on PATH, and no torch for its python or python3")
 
 
 @lru_cache(maxsize=64)

@@ -57,7 +57,7 @@ class Failures:
         if left_ns > 0:
             raise AccessError(
                 f"more than {MOST} wrong tokens came from {address} within {WINDOW_S} s",
-                hint=f"come back in {math.ceil(left_ns / 10**9)} s, with a good one",
+                hint=f"try again in {math.ceil(left_ns / 10**9)} s, with a valid token",
                 code="too_many",
             )
 
@@ -112,14 +112,16 @@ def require_role(principal: Principal, role: Role, *, enrolling: bool = False) -
     A one-time token may do one thing, so its holder is refused unless this is for `enrolling`.
     """
     if principal.once and not enrolling:
-        raise AccessError("a one-time token only enrols an agent", hint="use the token that enrolling gave the agent")
+        raise AccessError(
+            "a one-time token can only enrol an agent", hint="use the token that the agent got when it enrolled"
+        )
     if principal.role is Role.ADMIN or principal.role is role:
         return
     if principal.role in _RANKS and role in _RANKS and _RANKS[principal.role] >= _RANKS[role]:
         return
     raise AccessError(
-        f"this needs the role {role.value}, and {principal.name} has {principal.role.value}",
-        hint=f"an admin makes a token for it: `prony tokens add NAME --role {role.value}`",
+        f"this needs the role {role.value}; {principal.name} has the role {principal.role.value}",
+        hint=f"ask an admin for a token: `prony tokens add NAME --role {role.value}`",
     )
 
 
@@ -127,7 +129,7 @@ def require_agent(principal: Principal, agent_id: str) -> None:
     """Refuse who is neither this very agent nor an admin."""
     require_role(principal, Role.AGENT)
     if principal.role is not Role.ADMIN and principal.agent_id != agent_id:
-        raise AccessError(f"this is for agent {agent_id} itself", hint="an agent acts with the token of its own")
+        raise AccessError(f"only agent {agent_id} itself may do this", hint="use the agent's own token")
 
 
 @contextmanager
@@ -166,8 +168,8 @@ class Access:
         """Make a token; its secret is in the answer and nowhere else."""
         if (new.once or agent_id) and new.role is not Role.AGENT:
             raise InputError(
-                f"a one-time token enrols an agent and cannot have the role {new.role.value}",
-                hint="leave --once away, or choose the role agent",
+                f"a one-time token is for enrolling an agent and cannot have the role {new.role.value}",
+                hint="leave out --once, or choose the role agent",
             )
         expires_at = None if new.expires_in_s is None else self._clock.now() + timedelta(seconds=new.expires_in_s)
         made = self._make_token(new.name, new.role, once=new.once, agent_id=agent_id, expires_at=expires_at)
@@ -252,7 +254,7 @@ class Access:
             if principal.once and not tokens.use_up(connection, principal.token_id, agent_id, now):
                 raise AccessError("this one-time token was used already", hint=_ENROL_HINT, code="unauthorized")
             if not principal.once and not tokens.is_good(connection, principal.token_id, now):
-                raise AccessError("this token is good no longer", hint=_ENROL_HINT, code="unauthorized")
+                raise AccessError("this token is no longer valid", hint=_ENROL_HINT, code="unauthorized")
             # An agent that lost its token comes for another: the lost one must open nothing any more.
             tokens.revoke_agent(connection, agent_id, now)
             tokens.add(connection, made.token, tokens.hash_secret(made.secret))

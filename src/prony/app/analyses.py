@@ -28,7 +28,7 @@ def compare_stored(store: Store, names: Sequence[str], terms: Terms) -> Comparis
     from prony.analyse.compare.matching import Side
 
     if len(set(names)) < len(names):
-        raise InputError("the same experiment or job is named twice", hint="it would be compared with itself")
+        raise InputError("the same experiment or job is named twice", hint="name two different ones")
     sides = [Side(name, tuple(with_runs(entry) for entry in _entries(store, name))) for name in names]
     machines = {entry.environment.device.hardware_id for side in sides for entry in side.entries}
     calibration = _common_calibration(store, sides) if len(machines) == 1 else None
@@ -121,7 +121,7 @@ def _place_in_history(store: Store, entries: Sequence[Entry], found: dict[str, A
     if found["histories"]:
         found["methods"] += (rules_sentence(Rules()),)
     if len(mine) > _MOST_HISTORIES:
-        found["untold"] += (f"Of {len(mine)} series only the first {_MOST_HISTORIES} were looked at.",)
+        found["untold"] += (f"Only the first {_MOST_HISTORIES} of {len(mine)} series were checked.",)
 
 
 def _worths(data: ExperimentData, entries: Sequence[Entry]) -> dict[str, tuple[Worth, ...]]:

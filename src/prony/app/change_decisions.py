@@ -24,8 +24,8 @@ _ANSWERS = {
     "confirmed": "confirmed",
     "rejected": "rejected",
     "open": "open",
-    "machine": "but its canary says that the machine changed",
-    "unsettled": "but nothing tells whether the machine or the code changed",
+    "machine": "but the machine changed too, says its canary",
+    "unsettled": "but it is unknown whether the machine or the code changed",
 }
 
 
@@ -35,7 +35,9 @@ def acknowledge(
     """Note that a person knows of a change: it is told no more, and its level is the one to be held."""
     found = rows.change(connection, change_id)
     if found.state not in OPEN:
-        raise ConflictError(f"change {change_id} is {found.state} already", hint="only an open one is acknowledged")
+        raise ConflictError(
+            f"change {change_id} is {found.state} already", hint="only open changes can be acknowledged"
+        )
     said = words.model_copy(update={"who": who, "at": at})
     return _decide(connection, found, ChangeState.ACKNOWLEDGED, {"acknowledgement": said})
 
@@ -61,7 +63,7 @@ def confirm(
     said = judge_pairs(differences, Rules(), worse=is_worse, is_last=is_last)
     agree = int(np.count_nonzero(differences > 0 if is_worse else differences < 0))
     size = _size(paired_ratio(values[:, 0], values[:, 1]))
-    told = f"side by side: {agree} of {len(differences)} pairs say the same, {size}, {said}"
+    told = f"side by side: {agree} of {len(differences)} pairs agree, {size}, {said}"
     return _record_answer(connection, found, said, told)
 
 
@@ -140,7 +142,7 @@ def _size(found: Shift) -> str:
 def _still_open(connection: Connection, change_id: str) -> Change:
     found = rows.change(connection, change_id)
     if found.state not in OPEN:
-        raise ConflictError(f"change {change_id} is {found.state} already", hint="only an open one is confirmed")
+        raise ConflictError(f"change {change_id} is {found.state} already", hint="only open changes can be confirmed")
     return found
 
 
@@ -148,7 +150,7 @@ def _check_positive(values: Any, said: str) -> None:
     import numpy as np
 
     if not values.size or not np.all(np.isfinite(values)) or np.any(values <= 0):
-        raise InputError(said, hint="leave out those of which a run failed")
+        raise InputError(said, hint="leave out failed runs")
 
 
 def _record_answer(connection: Connection, found: Change, said: str, told: str) -> Change | None:

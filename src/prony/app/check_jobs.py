@@ -36,8 +36,9 @@ def check_alone(jobs: Sequence[Job]) -> None:
     if wanted is not None and wanted.agents > 1:
         name, more = wanted.workload.agents_path, wanted.workload.processes_path
         raise InputError(
-            f"{name} is {wanted.agents}, and without a server there are no agents",
-            hint=f"`prony server`, {wanted.agents} agents (`prony agent start`), and prony run RECIPE --server URL; or "
+            f"{name} is {wanted.agents}, but there are no agents without a server",
+            hint=f"start `prony server` and {wanted.agents} agents (`prony agent start`), then "
+            "prony run RECIPE --server URL; or "
             f"--set {name}=1 with more {more}",
             code="needs_agents",
         )
@@ -55,7 +56,7 @@ def check_target(loaded: LoadedRecipe, known: Sequence[str] = ()) -> None:
     mark = loaded.marks.get(("place", "on"))
     where = "" if mark is None else f"{mark.source}:{mark.line}: " if mark.line else f"{mark.source}: "
     raise InputError(
-        f"{where}no target is called {wanted!r}; there is {', '.join((*TARGETS, *known))}",
+        f"{where}no target is called {wanted!r}; known: {', '.join((*TARGETS, *known))}",
         hint="prony targets add makes one; --on local runs it as processes on this machine",
         code="unknown_target",
     )

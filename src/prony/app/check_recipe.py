@@ -55,7 +55,7 @@ def check_by_trial(bench: Bench, loaded: LoadedRecipe, jobs: Sequence[Job]) -> t
     _refuse(loaded, failures)
     notes = [f"{'guess: ' if one.is_guess else ''}{one.what}; to change it: {one.key}" for one in assumed]
     if len(unlike) > _MOST_TRIED:
-        notes.append(f"{_MOST_TRIED} of {len(unlike)} jobs were run once, and the others were not")
+        notes.append(f"only {_MOST_TRIED} of {len(unlike)} jobs were tried")
     return tuple(notes)
 
 
@@ -70,7 +70,7 @@ def _check_each(jobs: Iterable[Job]) -> Iterator[tuple[Job, PronyError]]:
 def _refuse(loaded: LoadedRecipe, failures: Iterable[tuple[Job, PronyError]]) -> None:
     problems = [_locate(loaded, job, error) for job, error in failures]
     if problems:
-        raise recipe_error(problems, "each with its line; what is missing on this machine a server may have")
+        raise recipe_error(problems, "if something is missing on this machine, a server may have it")
 
 
 def _locate(loaded: LoadedRecipe, job: Job, error: PronyError) -> DocumentProblem:

@@ -32,9 +32,9 @@ def checkout_sides(
     """
     here, there = root_of_checkout(base), other.resolve()
     if not there.is_dir():
-        raise InputError(f"{other} is no folder", hint="name another checkout: git worktree add FOLDER main")
+        raise InputError(f"{other} is not a folder", hint="name another checkout: git worktree add FOLDER main")
     if here == there:
-        raise InputError(f"{other} is this very checkout", hint="name another one: git worktree add FOLDER main")
+        raise InputError(f"{other} is this checkout itself", hint="name another one: git worktree add FOLDER main")
     mine = _files_within(loaded, base, here)
     kind = kind_of(loaded.recipe.workload).prepare
     sides = {
@@ -62,8 +62,8 @@ def _files_within(loaded: LoadedRecipe, base: Path, root: Path) -> dict[str, Pat
     for path, values in loaded.recipe.matrix.axes.items():
         if anchor_value(path, values, base) != values:
             raise InputError(
-                f"the matrix names files by {path}, which a checkout cannot take the place of",
-                hint="name one of them in the workload, without the matrix",
+                f"the matrix varies files in {path}, so another checkout cannot replace them",
+                hint="name one file in the workload, and take it out of the matrix",
             )
     return found
 

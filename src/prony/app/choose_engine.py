@@ -44,7 +44,9 @@ class EngineChooser:
             is_recipe = ending in SUFFIXES
             raise InputError(
                 f"no engine reads {ending or 'a file without an ending'}: {model}",
-                hint=f"a recipe? prony run {model}" if is_recipe else f"engines read {', '.join(model_endings())}",
+                hint=f"is it a recipe? prony run {model}"
+                if is_recipe
+                else f"engines read {', '.join(model_endings())}",
                 code="format_unavailable",
             )
         if not wanted:
@@ -61,7 +63,7 @@ class EngineChooser:
             raise self._nobody_ready(model, ending, readers)
         self._check_abilities(chosen)
         others = [name for name in readers if name != chosen]
-        also = f"; {', '.join(others)} would read it too" if others else ""
+        also = f"; {', '.join(others)} can read it too" if others else ""
         what = f"engine {chosen} {self._reports[chosen].version}, which reads {ending}{also}"
         flag = f"--engine {others[0]}, --engines all" if others else "--engine NAME"
         one = Assumption(what=what, flag=flag, key="workload.engine")

@@ -83,7 +83,7 @@ def _assume_words(commands: Sequence[str]) -> list[Assumption]:
     given = next((word for command in commands for word in shlex.split(command) if word in _OF_SHELLS), None)
     if given is None:
         return []
-    what = f"no shell: {given} is a word like any other, which the program is given"
+    what = f"no shell: {given} is passed to the program as it is"
     return [Assumption(what=what, flag="--command \"sh -c '...'\"", key=_COMMAND)]
 
 

@@ -33,7 +33,7 @@ def calibrate_deep(scratch: Path, *, runs: int, progress: Callable[[int, int], N
     medians = equal_runs(scratch, count=runs, progress=progress)
     figures = noise_figures(medians, differ)
     if not figures:
-        raise MeasurementError("these runs have no median that could be compared", hint="is the machine overloaded?")
+        raise MeasurementError("these runs have no median to compare", hint="is the machine overloaded?")
     return Depth(figures, noise_class(figures["run_noise"].value), alpha_for(figures), tuple(warnings(medians)))
 
 

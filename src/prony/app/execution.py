@@ -66,7 +66,9 @@ def execute_jobs(
         if runner.wait() not in (0, 1):
             tail = errors.read_text(errors="replace")[-_STDERR_TAIL:].strip()
             if not stopped:
-                raise RunnerLostError(f"the runner ended with {runner.returncode}: {tail}", hint="prony doctor")
+                raise RunnerLostError(
+                    f"the runner ended with exit code {runner.returncode}: {tail}", hint="prony doctor"
+                )
         return stopped
 
 

@@ -166,12 +166,12 @@ class _Worsening:
     def _missing(self) -> str:
         mine = self._references.mine
         base = None if mine.git is None else mine.git.base
-        name, last = mine.name, "this one is the first."
+        name, last = mine.name, "This is the first one."
         if base is not None:
-            name, last = f"{name} of branch {base}", f"run it on {base}, or pin a baseline."
+            name, last = f"{name} of branch {base}", f"Run it on {base}, or pin a baseline."
         return (
-            f"There is no earlier complete experiment called {name} on this hardware with this cell and a verdict "
-            f"that is not void: {last}"
+            f"There is no earlier result to compare with: no complete experiment called {name} has a result of this "
+            f"job on this hardware that is not void. {last}"
         )
 
     def name_reference(self, outcome: GateOutcome) -> GateOutcome:
@@ -188,12 +188,12 @@ def worsening_between(key: str, before: Summary, after: Summary) -> Estimate | s
         return _worsening_of_items(key, before, after)
     old, new = (np.array(one.runs.get(key, ()), dtype=np.float64) for one in (before, after))
     if not old.size or not new.size:
-        return f"{key} has no numbers of single runs {'here' if not new.size else f'in {before.job_id}'}."
+        return f"{key} has no values of single runs {'here' if not new.size else f'in {before.job_id}'}."
     if min(old.min(), new.min()) <= 0 or not (np.isfinite(old).all() and np.isfinite(new).all()):
-        return f"{key} is 0 or not finite in some run: that cannot be compared as a ratio."
+        return f"{key} is not a finite number above 0 in every run, so there is no ratio to compare."
     better = metric_in(after, key).better
     if better == "neither":
-        return f"Nobody says which way of {key} is better: workload.metrics has `better`."
+        return f"It is unknown whether a higher or a lower {key} is better: set `better` in workload.metrics."
     is_lower = better == "lower"
     found = ratio(old, new) if is_lower else ratio(new, old)
     return Estimate(
@@ -210,7 +210,7 @@ def _worsening_of_items(key: str, before: Summary, after: Summary) -> Estimate |
         return f"{key} has no items in common with {before.job_id}."
     old, new = (np.array([one.items[key][name] for name in both]) for one in (before, after))
     if min(old.mean(), new.mean()) <= 0:
-        return f"{key} is 0 on one side: that cannot be compared as a ratio."
+        return f"{key} is not above 0 on both sides, so there is no ratio to compare."
     found = bootstrap_ratio(new, old)
     how = f"ratio of the means of {len(both)} items to those of {before.job_id}; paired BCa bootstrap"
     return Estimate(

@@ -239,7 +239,7 @@ def set_baseline(connection: Connection, series_id: str, wanted: NewBaseline, *,
     points = [point for point in rows.points(connection, series_id) if point.grade is not Grade.VOID]
     chosen = [point for point in points if wanted.job_id in (None, point.job_id)]
     if not chosen:
-        hint = "a void result is no baseline; `prony history ID` lists the results"
+        hint = "a void result cannot be a baseline; `prony history ID` lists the results"
         raise NotFoundError(f"series {series_id} has no such result", hint=hint, code="no_result")
     point = chosen[-1]
     made = Baseline(

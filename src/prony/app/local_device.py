@@ -15,7 +15,7 @@ from prony.model.place import Demand, Place
 from prony.ports import plugins
 from prony.ports.workload import kind_names
 
-_HINT = "change place.where, or give the recipe to a server that has such a device: prony run --server URL"
+_HINT = "change place.where, or use a server that has such a device: prony run --server URL"
 
 # Names of engines in, what each can do here out. It starts them.
 Inspection = Callable[[Sequence[str]], Sequence[EngineReport]]
@@ -30,7 +30,7 @@ def check_place(place: Place, cache: Path, inspect: Inspection) -> None:
     found = lacks(Demand(where=place.where), facts_here(place.where, cache, inspect))
     if found:
         told = "; ".join(map(str, found))
-        raise CapacityError(f"this machine is not what place.where asks for: {told}", hint=_HINT, code="no_device")
+        raise CapacityError(f"this machine does not match place.where: {told}", hint=_HINT, code="no_device")
 
 
 def facts_here(asked: Collection[str], cache: Path, inspect: Inspection) -> dict[str, Fact]:

@@ -79,7 +79,7 @@ class LocalHistories:
             matches = rows.changes_named(connection, text)
             if len(matches) > 1 and text not in matches:
                 raise InputError(
-                    f"{text!r} may be any of {len(matches)} changes", hint="write more of it", code="ambiguous"
+                    f"{text!r} matches {len(matches)} changes", hint="type more of the id", code="ambiguous"
                 )
             return matches[0] if len(matches) == 1 else rows.change(connection, text).id
 

@@ -55,7 +55,7 @@ class Logins:
             found = self._open.pop(tokens.hash_secret(code), None)
         if found is None or found.until_ns <= self._clock.monotonic_ns():
             raise AccessError(
-                "this link was used already, or it is too old",
+                "this link was used already, or it has expired",
                 hint="`prony server link` on the server's machine prints a new one",
                 code="unauthorized",
             )

@@ -59,9 +59,9 @@ def _prove(executor: Executor, home: Home) -> CheckLine:
     took_s = time.monotonic() - began_s
     if is_whole:
         return CheckLine(
-            title="job", status="ok", value=f"a job without work was submitted, ran and came back in {took_s:.1f} s"
+            title="job", status="ok", value=f"an empty job was submitted, ran and came back in {took_s:.1f} s"
         )
-    return CheckLine(title="job", status="failed", value=reason or "it left no list of files")
+    return CheckLine(title="job", status="failed", value=reason or "it returned no list of files")
 
 
 def _wait_for_proof(executor: Executor, handle: Handle) -> str:
@@ -73,7 +73,7 @@ def _wait_for_proof(executor: Executor, handle: Handle) -> str:
             return "" if seen.ending is PlaceEnding.DONE else seen.reason or str(seen.ending)
         time.sleep(next_look_s(PlacePhase.STARTING, looks))
         looks += 1
-    return f"after {_PROOF_S:g} s it is {seen.phase}: {seen.reason or 'no reason is told'}"
+    return f"after {_PROOF_S:g} s it is {seen.phase}: {seen.reason or 'no reason given'}"
 
 
 def install_prony(target: Target, home: Home, *, extras: Sequence[str] = (), say: Callable[[str], None]) -> str:
@@ -169,7 +169,7 @@ def _fetch_packages(there: Interpreter, extras: Sequence[str], into: Path) -> No
     if done.returncode:
         raise CapacityError(
             f"no packages for Python {there.version} on {there.machine}: {done.stderr.strip()[-300:]}",
-            hint="give the target a Python like this one's by its option python, or run this where pip has a network",
+            hint="set the target's option python to a version like this one, or run this where pip has a network",
             code="no_packages",
         )
 

@@ -64,14 +64,14 @@ def draft_model_recipe(
     """
     twice = next((one for one in request.models if request.models.count(one) > 1), None)
     if twice is not None:
-        raise InputError(f"{twice} is named twice", hint="two models take turns; name each once")
+        raise InputError(f"{twice} is named twice", hint="name two different models")
     chooser = EngineChooser(EngineWish(request.engines, request.units, request.precision), inspect)
     engines = [chooser.choose(model, _ending_of(model, cache, base)) for model in request.models]
     sides = _sides(request.models, engines)
     repeats = request.repeats or (_PAIRS if sides else _REPEATS)
     if sides and repeats < FEWEST_RUNS:
-        hint = f"--repeats {FEWEST_RUNS} or more; without it {_PAIRS}"
-        raise InputError(f"--repeats {repeats}: two models need {FEWEST_RUNS} runs of each at least", hint=hint)
+        hint = f"--repeats {FEWEST_RUNS} or more (default: {_PAIRS})"
+        raise InputError(f"--repeats {repeats}: two models need at least {FEWEST_RUNS} runs each", hint=hint)
     matrix = _list_several(request) if sides else _matrix_of(request.models, engines) | _list_several(request)
     workload = _workload(request, engines[0][0])
     document: dict[str, Any] = {"name": join_as_name([_name_of(model) for model in request.models])}
@@ -163,7 +163,7 @@ def _ending_of(model: str, cache: Path, base: Path) -> str:
     options.policy.check_scheme(model)
     files = source_of(model).fetch(model, options, lambda *_: None)
     if files.path.is_file() and files.path.stat().st_size == 0:
-        raise InputError(f"{files.path} is empty", hint="was it written or copied to its end?", code="damaged_model")
+        raise InputError(f"{files.path} is empty", hint="was it written or copied completely?", code="damaged_model")
     return files.path.suffix.lower()
 
 

@@ -27,7 +27,7 @@ SIGNATURE = "Prony-Signature"
 TIMEOUT_S = 10.0
 # Everything else that is no success may be better the next time.
 _LATER = frozenset({408, 425, 429})
-_HINT = "a webhook is webhook+https://HOST/PATH; apprise's own addresses are as slack://..., mailto://..., json://HOST"
+_HINT = "write webhook+https://HOST/PATH, or an address of apprise such as slack://..., mailto://... or json://HOST"
 _TALKATIVE = ("httpx", "httpcore", "requests", "urllib3")  # they log whole addresses
 _one_at_a_time = Lock()  # what apprise says of a failure it says to one log for all
 
@@ -72,14 +72,16 @@ def check_address(address: str) -> None:
         except ValueError:
             good = False
         if not good:
-            raise InputError(f"a {scheme} address has a host, and no user", hint=_HINT, code="bad_address")
+            raise InputError(
+                f"a {scheme} address needs a host, and may not have a user", hint=_HINT, code="bad_address"
+            )
         return
     if scheme in ("http", "https"):
         raise InputError(
-            f"{scheme}:// is no address of an alarm", hint=f"write webhook+{scheme}://", code="bad_address"
+            f"{scheme}:// is not an address for alarms", hint=f"write webhook+{scheme}://", code="bad_address"
         )
     if not _is_known(address):
-        raise InputError(f"nothing is known of {scheme}:// addresses like this", hint=_HINT, code="bad_address")
+        raise InputError(f"unknown or incomplete {scheme}:// address", hint=_HINT, code="bad_address")
 
 
 def _is_known(address: str) -> bool:
@@ -126,7 +128,7 @@ def _post(notification: Notification) -> DeliveryOutcome:
     except httpx.HTTPError as exc:
         return DeliveryOutcome(False, f"it could not be reached: {_why(exc)}")
     except (httpx.InvalidURL, UnicodeError, ValueError):
-        return DeliveryOutcome(False, "this is no address that can be asked", is_final=True)
+        return DeliveryOutcome(False, "this address is not valid", is_final=True)
     if 300 <= status < 400:
         return DeliveryOutcome(False, f"it answered {status}: redirects are not followed", is_final=True)
     is_final = 400 <= status < 500 and status not in _LATER
@@ -155,11 +157,11 @@ def _notify(notification: Notification) -> DeliveryOutcome:
         try:
             ok = sender.add(notification.address) and sender.notify(body=text or title, title=title, notify_type=kind)
         except Exception as exc:  # noqa: BLE001 - whatever a service's own code raises is that it was not told
-            return DeliveryOutcome(False, f"it could not be asked: {type(exc).__name__}")
+            return DeliveryOutcome(False, f"it could not be sent: {type(exc).__name__}")
         why = said.getvalue().strip().splitlines()
     if ok:
-        return DeliveryOutcome(True, "it was taken")
-    return DeliveryOutcome(False, _scrub(why[-1], notification.address)[:200] if why else "it was not taken")
+        return DeliveryOutcome(True, "it was accepted")
+    return DeliveryOutcome(False, _scrub(why[-1], notification.address)[:200] if why else "it was not accepted")
 
 
 def _scrub(text: str, address: str) -> str:

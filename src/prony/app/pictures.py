@@ -96,7 +96,7 @@ def starts(entry: Entry) -> Starts:
 
     kind = shown_kind(entry.job.workload.kind).summary
     if "starts" not in kind.figures:
-        raise _nothing(entry, "starts: only a model is loaded by fresh processes of its own")
+        raise _nothing(entry, "starts: this kind of workload does not load a model in fresh processes")
     import numpy as np
 
     samples = kind.read_samples(reader_of(entry.folder))
@@ -146,7 +146,7 @@ def picture_counters(entry: Entry, most: int, points: int) -> Counters:
 
 def _chosen(entry: Entry, asked: str | None, known: Sequence[str]) -> str:
     if not known:
-        raise _nothing(entry, "samples that could be drawn")
+        raise _nothing(entry, "samples to draw")
     name = key_of(asked).metric if asked else known[0]
     if name not in known:
         hint = f"it has {', '.join(known)}"

@@ -134,7 +134,7 @@ class RemoteRuns:
             raise ConflictError(f"experiment {experiment_id} has ended", hint=f"prony show {experiment_id}")
         found = self.placements.of(experiment_id)
         if not found or found[-1].handle is None:
-            raise NotFoundError(f"nothing of experiment {experiment_id} is at a target", hint="prony targets show NAME")
+            raise NotFoundError(f"no job of experiment {experiment_id} is at a target", hint="prony targets show NAME")
         self._executor(found[-1].target).end([found[-1].handle])
 
     def _current(self, experiment: Experiment) -> Placement:

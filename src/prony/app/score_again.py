@@ -14,8 +14,8 @@ def score_experiment(store: Store, experiment_id: str, scorer: ScorerOrder | Non
     folders = {record.job_id: record.folder for record in store.records(experiment_id)}
     kept = {job_id: folder for job_id, folder in folders.items() if (folder / OUTPUTS).is_file()}
     if not kept:
-        hint = "tasks that score keep answers: summarize, qa, classify"
-        raise InputError(f"experiment {experiment_id} keeps no answers", hint=hint, code="no_answers")
+        hint = "tasks that are scored store answers: summarize, qa, classify"
+        raise InputError(f"experiment {experiment_id} has no stored answers", hint=hint, code="no_answers")
     for job_id, folder in kept.items():
         if scorer is not None:
             answers = [one for one in read_answers(folder) if one.is_whole]

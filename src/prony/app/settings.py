@@ -218,10 +218,12 @@ def _read_text(path: Path) -> str:
     try:
         content = path.read_bytes()
         if len(content) > _LARGEST_BYTES:
-            raise InputError(f"{path} is larger than {_LARGEST_BYTES} bytes", hint="is it a file of settings?")
+            raise InputError(f"{path} is larger than {_LARGEST_BYTES} bytes", hint="is it a settings file?")
         return content.decode("utf-8")
     except OSError as exc:
-        raise InputError(f"cannot read {path}: {exc.strerror}", hint="may you read it?", code="settings") from exc
+        raise InputError(
+            f"cannot read {path}: {exc.strerror}", hint="check that you may read it", code="settings"
+        ) from exc
     except UnicodeDecodeError as exc:
         raise InputError(f"{path} is not UTF-8 text", hint="save it as UTF-8", code="settings") from exc
 
@@ -336,14 +338,14 @@ def _unknown_variable(name: str, catalogue: Sequence[Setting], path: Path | None
 def _nearest(key: str, catalogue: Sequence[Setting]) -> str:
     only_variable = next((one for one in catalogue if one.key == key), None)
     if only_variable is not None:
-        return f"it is never in a file that is shared: set {only_variable.variable}, or cli.token_file"
+        return f"it must not stand in a shared file: set {only_variable.variable}, or cli.token_file"
     near = difflib.get_close_matches(key, [setting.key for setting in catalogue if setting.in_files], n=1)
     return f"did you mean {near[0]}?" if near else "`prony settings` lists all"
 
 
 def _refuse_personal(path: Path, setting: Setting, keys: tuple[str, ...]) -> _Problem:
-    said = f"{setting.key} cannot be set by a project: whoever wrote it would choose for you what is run or sent"
-    return _Problem(path, keys, said, f"set it in your own {FILE_NAME}, or by {setting.variable}")
+    said = f"a project may not set {setting.key}: its author would decide what you run or send"
+    return _Problem(path, keys, said, f"set it in your own {FILE_NAME}, or with {setting.variable}")
 
 
 def _show(value: object) -> str:

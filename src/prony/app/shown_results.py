@@ -16,7 +16,7 @@ from prony.report.result_columns import result_columns
 _FIGURE_TITLES: dict[FigureType, str] = {
     "distribution": "Distribution",
     "timeline": "Over time",
-    "starts": "Cold against warm",
+    "starts": "Cold and warm starts",
     "lines": "Step by step",
 }
 

@@ -65,7 +65,9 @@ def slo_of(texts: Iterable[str]) -> dict[str, float] | None:
         try:
             found[key.strip()] = float(value)
         except ValueError as exc:
-            raise InputError(f"--slo {text}: {value!r} is no number", hint="as in ttft_ms.p99=200", code="slo") from exc
+            raise InputError(
+                f"--slo {text}: {value!r} is not a number", hint="as in ttft_ms.p99=200", code="slo"
+            ) from exc
         if not equals:
             raise InputError(f"--slo {text}: a limit is missing", hint="as in ttft_ms.p99=200", code="slo")
     if not found:

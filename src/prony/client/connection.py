@@ -118,7 +118,9 @@ class ApiConnection:
             self._try(call, write)
             fresh.replace(to)
         except OSError as exc:
-            raise StoreError(f"cannot write {to}: {exc.strerror}", hint="is there room, and may you write?") from exc
+            raise StoreError(
+                f"cannot write {to}: {exc.strerror}", hint="check the free space and the permissions there"
+            ) from exc
         finally:
             with suppress(OSError):
                 fresh.unlink()

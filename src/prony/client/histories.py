@@ -62,7 +62,9 @@ class RemoteHistories:
         Raises:
             InputError: Always.
         """
-        raise InputError("a server's histories are made again where its home is", hint="prony history --rebuild there")
+        raise InputError(
+            "histories of a server can only be rebuilt on its own machine", hint="run there: prony history --rebuild"
+        )
 
     def page(
         self,

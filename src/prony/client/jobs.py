@@ -56,8 +56,8 @@ class RemoteJobs:
         found = self.page(experiment=experiment_id, limit=2)
         if len(found.items) == 1:
             return found.items[0].id
-        hint = f"`prony jobs --experiment {experiment_id}` lists them"
-        raise InputError(f"experiment {experiment_id} has not one job but several, or none", hint=hint)
+        hint = f"name a job: `prony jobs --experiment {experiment_id}` lists them"
+        raise InputError(f"experiment {experiment_id} does not have exactly one job", hint=hint)
 
     def page(
         self,

@@ -38,7 +38,7 @@ class RemoteRecipes:
         try:
             found: dict[str, Any] = json.loads(content)
         except ValueError as exc:
-            raise TransportError(f"{self._connection.base} answered what is no JSON") from exc
+            raise TransportError(f"{self._connection.base} sent an answer that is not JSON") from exc
         return found
 
     def examples(self) -> Examples:

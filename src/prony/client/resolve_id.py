@@ -36,5 +36,5 @@ def only_match(matches: Sequence[str], text: str, noun: str, lister: str) -> str
     if not matches:
         raise NotFoundError(f"no {noun} {text!r}", hint=f"`{lister}` shows what is there")
     shown = ", ".join(matches[:_MOST_SHOWN]) + (", ..." if len(matches) > _MOST_SHOWN else "")
-    hint = "write more of it" if len(set(matches)) > 1 else ""
-    raise InputError(f"{text!r} may be any of {len(matches)} {noun}s: {shown}", hint=hint, code="ambiguous")
+    hint = "type more of it" if len(set(matches)) > 1 else ""
+    raise InputError(f"{text!r} matches {len(matches)} {noun}s: {shown}", hint=hint, code="ambiguous")

@@ -67,7 +67,9 @@ def carry_export(download: Download, to: Path, *, overwrite: bool = False) -> Pa
             read_bundle(fresh)
             _put(fresh, to, aside=folder / "before")
     except OSError as exc:
-        raise StoreError(f"cannot write {to}: {exc.strerror}", hint="is there room, and may you write there?") from exc
+        raise StoreError(
+            f"cannot write {to}: {exc.strerror}", hint="check the free space and the permissions there"
+        ) from exc
     return to
 
 

@@ -56,11 +56,11 @@ def base_of(url: str) -> str:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
     except ValueError as exc:
-        raise InputError(f"{text!r} is no address of a server: {exc}", hint=hint) from exc
+        raise InputError(f"{text!r} is not the address of a server: {exc}", hint=hint) from exc
     if parts.scheme not in ("http", "https") or not host or any(letter.isspace() for letter in text):
-        raise InputError(f"{text!r} is no address of a server", hint=hint)
+        raise InputError(f"{text!r} is not the address of a server", hint=hint)
     if parts.username is not None or parts.query or parts.fragment:
-        raise InputError(f"{parts.scheme}://{host}: an address has no user, question or fragment", hint=hint)
+        raise InputError(f"{parts.scheme}://{host}: an address may not have a user, a query or a fragment", hint=hint)
     return text.rstrip("/").removesuffix(API)
 
 
@@ -85,7 +85,7 @@ def headers(token: str | None, *, key: str | None = None) -> dict[str, str]:
 def _check_token(token: str) -> str:
     if token.isascii() and token.isprintable() and " " not in token:
         return token
-    raise InputError("the token has letters that no token has", hint="give just what the server printed")
+    raise InputError("the token has characters that no token has", hint="use exactly what the server printed")
 
 
 def read_answer(noun: type[N], body: str | bytes, where: str) -> N:
@@ -109,7 +109,7 @@ def _unreadable(where: str, error: ValidationError) -> TransportError:
     key = ".".join(map(str, first["loc"]))
     told = f"{key}: {first['msg']}" if key else first["msg"]
     hint = "do client and server have the same version?"
-    return TransportError(f"{where} answered what cannot be read: {told}", hint=hint)
+    return TransportError(f"{where} sent an answer that cannot be read: {told}", hint=hint)
 
 
 def error_of(status: int, body: bytes, where: str, *, location: str = "", anonymous: bool = False) -> PronyError:
@@ -126,7 +126,9 @@ def error_of(status: int, body: bytes, where: str, *, location: str = "", anonym
     kind = _KINDS.get(problem.code) or _BY_STATUS.get(status) or (InputError if status < 500 else PronyError)
     hint = problem.hint
     if status == HTTPStatus.UNAUTHORIZED and anonymous:
-        hint = "put one into PRONY_TOKEN or into a file for --token-file; on the server, `prony tokens add` makes one"
+        hint = (
+            "set PRONY_TOKEN, or put the token into a file for --token-file; `prony tokens add` on the server makes one"
+        )
     return kind(_describe_problem(problem), hint=hint, code=problem.code)
 
 
@@ -138,13 +140,13 @@ def _describe_problem(problem: Problem) -> str:
 def _stranger(status: int, body: bytes, where: str, location: str) -> TransportError:
     """Return the error for an answer that no Prony server gives: something else is at this address, or before it."""
     if location:
-        return TransportError(f"{where} leads elsewhere: {location}", hint="use that address as the server's")
+        return TransportError(f"{where} redirects to {location}", hint="use that address of the server")
     words = HTTPStatus(status).phrase if status in set(HTTPStatus) else ""
     said = " ".join(body[:_LONGEST_QUOTE].decode(errors="replace").split())
     quoted = f": {said}" if said and not said.startswith("<") else ""
     return TransportError(
         f"{where} answered {status} {words}".rstrip() + quoted,
-        hint="is a Prony server at this address, and does whatever stands before it reach it?",
+        hint="is a Prony server at this address? if a proxy is in front of it, does the proxy reach it?",
     )
 
 
@@ -152,7 +154,7 @@ def unreachable(base: str, reason: str) -> TransportError:
     """Return the error for a server that does not answer, with what to do."""
     return TransportError(
         f"cannot reach the server at {base}: {reason or 'no reason given'}",
-        hint="is it running there? `prony server` starts one; --server or PRONY_SERVER says where it is",
+        hint="is it running there? `prony server` starts one; --server or PRONY_SERVER sets its address",
     )
 
 

@@ -51,7 +51,9 @@ class AlarmCondition(Noun):
         found = _COMPARISON.fullmatch(words)
         if found is None:
             known = ", ".join(repr(word) for word in WORDS)
-            raise ValueError(f"{text[:80]!r} is no condition: write a threshold as 'inference_ms.p99 > 20', or {known}")
+            raise ValueError(
+                f"{text[:80]!r} is not a condition: write a threshold as 'inference_ms.p99 > 20', or {known}"
+            )
         if found["key"].startswith(_OF_SCRIPT):
             key, limit = _script_key(found["key"].removeprefix(_OF_SCRIPT)), _script_limit(found)
         else:
@@ -92,11 +94,11 @@ def _check_key(text: str) -> None:
         from difflib import get_close_matches
 
         near = get_close_matches(key.metric, METRICS, n=1)
-        hint = f": did you mean {near[0]}?" if near else f"; what a script calls its own is {_OF_SCRIPT}{key.metric}"
+        hint = f": did you mean {near[0]}?" if near else f"; for a script's own metric, write {_OF_SCRIPT}{key.metric}"
         raise ValueError(f"no metric is called {key.metric!r}{hint}")
     rest = text.removeprefix(key.metric)
     if not key.statistic and not key.operation and rest:
-        raise ValueError(f"{rest.lstrip('.')!r} is no statistic: one of {', '.join(STATISTICS)}")
+        raise ValueError(f"{rest.lstrip('.')!r} is not a statistic: use one of {', '.join(STATISTICS)}")
 
 
 def _script_key(text: str) -> str:
@@ -105,7 +107,7 @@ def _script_key(text: str) -> str:
     rest = "" if key.operation else text.removeprefix(key.metric)
     if key.metric != publish_name(key.metric) or rest not in ("", f".{key.statistic}"):
         raise ValueError(
-            f"{text!r} is no number of a script: its name has letters, digits and '_', and after a dot comes one of "
+            f"{text!r} is not a script's metric: its name has letters, digits and '_', and after a dot comes one of "
             f"{', '.join(STATISTICS)}"
         )
     return text if key.statistic else f"{text}.p50"
@@ -113,7 +115,9 @@ def _script_key(text: str) -> str:
 
 def _script_limit(found: re.Match[str]) -> float:
     if found["unit"]:
-        raise ValueError(f"what {found['key']} is in, its script says: write the threshold without {found['unit']}")
+        raise ValueError(
+            f"the unit of {found['key']} comes from its script: write the threshold without {found['unit']}"
+        )
     return float(found["limit"])
 
 
@@ -122,7 +126,7 @@ def _limit(value: float, unit: str, key: str) -> float:
     if unit == "%" and own == "1":
         return value / 100
     if unit not in ("", own):
-        raise ValueError(f"{key_of(key).metric} is in {own}, so its threshold is too: not in {unit}")
+        raise ValueError(f"{key_of(key).metric} is in {own}: write its threshold in {own}, not in {unit}")
     return value
 
 
@@ -184,12 +188,14 @@ class RecipeAlarm(Noun):
     when: When = Field(description="a threshold as `inference_ms.p99 > 20`, or words as `experiment failed`")
     severity: Severity = Field(default=Severity.WARNING, description="info, warning or critical")
     to: Annotated[tuple[Annotated[Name, Field(examples=["ops"])], ...], Field(max_length=20)] = Field(
-        default=(), description="names of alarms on the server whose addresses are told"
+        default=(), description="names of alarms on the server whose addresses to notify"
     )
-    labels: Aim = Field(default={}, description="only of what has all these labels", examples=[{"team": "vision"}])
+    labels: Aim = Field(
+        default={}, description="only for experiments with all these labels", examples=[{"team": "vision"}]
+    )
     owner: Owner | None = Field(default=None, description="only experiments submitted by this person")
-    quiet: DurationNs = _lasting(QUIET_NS, "the least time between two messages")
-    again: DurationNs = _lasting(AGAIN_NS, "after so long it is told again, if it has not ended")
+    quiet: DurationNs = _lasting(QUIET_NS, "the shortest time between two messages")
+    again: DurationNs = _lasting(AGAIN_NS, "after this time the message is repeated, if it has not ended")
 
 
 Address = Annotated[

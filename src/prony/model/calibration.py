@@ -35,5 +35,5 @@ def describe_disturbance(calibration: Calibration) -> str:
         return ""
     told = "; ".join(one.partition(": ")[2] or one for one in calibration.disturbed)
     return (
-        f"its calibration of {calibration.taken_at:%Y-%m-%d} was disturbed ({told}), calibrate again on a quiet machine"
+        f"its calibration of {calibration.taken_at:%Y-%m-%d} was disturbed ({told}): calibrate again on a quiet machine"
     )

@@ -33,11 +33,18 @@ class Terms(Noun):
     """How to compare: the smallest change that matters, which metrics decide, and what may differ."""
 
     threshold: Share = Field(default=0.03, description="the smallest change that matters")
-    metrics: tuple[str, ...] = Field(default=(), description="what decides; default: the headlines of each workload")
+    metrics: tuple[str, ...] = Field(
+        default=(), description="metrics that decide; default: the headlines of each workload"
+    )
     across: tuple[str, ...] = Field(default=(), description="settings that may differ, such as engine")
-    anyway: bool = Field(default=False, description="compare what is not comparable, and say what differs")
-    rule: str = Field(default=OWN_RULE, description="how to decide: prony, or another program's way")
-    level: float = Field(default=0.01, gt=0, le=0.01, description="of one test; less on a machine of many false alarms")
+    anyway: bool = Field(default=False, description="compare even what is not comparable, and list the differences")
+    rule: str = Field(default=OWN_RULE, description="rule that decides: prony, or that of another program")
+    level: float = Field(
+        default=0.01,
+        gt=0,
+        le=0.01,
+        description="significance level of one test; lower on a machine with many false alarms",
+    )
 
 
 class Effect(Noun):

@@ -120,7 +120,7 @@ def parse_cron(text: str) -> Cron:
     days, months = values[2], values[3]
     never = all(min(days) > monthrange(2000, month)[1] for month in months)
     if words[4].startswith("*") and never:
-        raise ValueError(f"{text!r} is never due: no such day is in that month")
+        raise ValueError(f"{text!r} never occurs: the month has no such day")
     values[4] = {one % _SUNDAY for one in values[4]}
     fields = (word if word.startswith("*") else _list(found) for word, found in zip(words, values, strict=True))
     return Cron(" ".join(fields), is_every_hour=words[1].startswith("*"))
@@ -138,7 +138,7 @@ def _part(text: str, field: _Field) -> range:
     found = _PART.fullmatch(text.lower())
     if found is None:
         hint = " (a step follows a range or *: 5-59/15)" if re.fullmatch(r"\w+/\d+", text) else ""
-        raise ValueError(f"{text!r} is no {field.name}{hint}")
+        raise ValueError(f"{text!r} is not a valid {field.name}{hint}")
     if found["all"]:
         top = 6 if field.high == _SUNDAY else field.high
         return range(field.low, top + 1, _step(found["each"], text, field))
@@ -155,7 +155,7 @@ def _part(text: str, field: _Field) -> range:
 def _step(text: str | None, whole: str, field: _Field) -> int:
     step = 1 if text is None else int(text)
     if step < 1:
-        raise ValueError(f"{whole!r} is no {field.name}: a step is at least 1")
+        raise ValueError(f"{whole!r} is not a valid {field.name}: a step is at least 1")
     return step
 
 
@@ -163,8 +163,8 @@ def _value(text: str, field: _Field) -> int:
     if text in field.names:
         return field.names[text]
     if not (text.isascii() and text.isdigit()):
-        known = f", nor one of {', '.join(field.names)}" if field.names else ""
-        raise ValueError(f"{text!r} is no number{known}: the {field.name} is from {field.low} to {field.high}")
+        known = f" or one of {', '.join(field.names)}" if field.names else ""
+        raise ValueError(f"{text!r} is not a number{known}: the {field.name} is from {field.low} to {field.high}")
     if not field.low <= int(text) <= field.high:
         raise ValueError(f"the {field.name} is from {field.low} to {field.high}: not {text}")
     return int(text)
@@ -223,9 +223,9 @@ class Timing(Noun):
     """Due instants by cron, on the wall of a zone, and what becomes of those that nobody was there for."""
 
     cron: CronText = Field(description="five fields (minute, hour, day, month, weekday) or @daily and its like")
-    zone: ZoneName = Field(default="UTC", description="the time zone whose wall clock decides, as in Europe/Paris")
+    zone: ZoneName = Field(default="UTC", description="the time zone of these times, as in Europe/Paris")
     missed: Missed = Field(
-        default="once", description="what runs for times at which no server was up: skip (nothing), once or all"
+        default="once", description="what to run for times when no server was up: skip (nothing), once or all"
     )
 
     def after(self, instant: datetime) -> datetime:

@@ -28,39 +28,39 @@ FACTS: Mapping[str, Known] = {
     "os.version": Known("version", "the system's full name, and the version in it: `Ubuntu 24.04.1 LTS` and `24.04.1`"),
     "os.kernel": Known("version", "the kernel's release"),
     "arch": Known("text", "`x86_64` and `amd64` are one, and so are `aarch64` and `arm64`"),
-    "machine": Known("text", "what the machine is sold as"),
+    "machine": Known("text", "the product name of the machine"),
     "virtualization": Known("text", "the hypervisor, or `none`"),
     "device": Known("text", "the device's name"),
     "hardware_id": Known("text", "the fingerprint of the hardware"),
     "software_id": Known("text", "the fingerprint of the software"),
     "cpu.model": Known("text", "the processor's name"),
-    "cpu.vendor": Known("text", "as the processor says it, and `intel` or `amd` for those two"),
-    "cpu.cores": Known("number", "physical cores; the logical ones where the system does not tell"),
+    "cpu.vendor": Known("text", "as the processor reports it; also `intel` or `amd` for those two"),
+    "cpu.cores": Known("number", "physical cores; logical ones if the system does not report them"),
     "cpu.threads": Known("number", "logical cores"),
-    "cpu.allowed": Known("number", "logical cores that may be used here, a quota counted in"),
+    "cpu.allowed": Known("number", "logical cores that may be used here, including a CPU quota"),
     "cpu.flags": Known("text", "instruction sets that matter to engines: `avx512f`, `asimd`, ..."),
-    "memory_gib": Known("number", "memory that is fitted, or less where a limit is set"),
+    "memory_gib": Known("number", "installed memory, or the limit if one is set"),
     "gpu": Known("text", "each GPU's name"),
     "gpu.vendor": Known("text", "`nvidia`, `amd`, `intel`, `apple`, ..."),
     "gpu.count": Known("number", "how many GPUs there are; 0 without any"),
     "gpu.memory_gib": Known("number", "each GPU's own memory, to the nearest whole GiB"),
     "gpu.compute_capability": Known("version", "NVIDIA's `8.9`, AMD's `gfx942`"),
-    "gpu.precision": Known("text", "number formats that a GPU computes in, whatever engine is installed"),
+    "gpu.precision": Known("text", "number formats that a GPU computes in, independent of engines"),
     "gpu.driver": Known("version", "the version of each GPU's driver"),
     "engine": Known("text", "engines that are ready"),
     "unit": Known("text", "compute units of all engines that are ready: `cpu`, `cuda`, ..."),
     "precision": Known("text", "precisions of all engines that are ready: `fp32`, `bf16`, ..."),
-    "service": Known("text", "services that can be started without more than the recipe's word: `redis`, `vllm`, ..."),
+    "service": Known("text", "services that can be started without more setup: `redis`, `vllm`, ..."),
     "container": Known("text", "container engines that work: `podman`, `docker`, `apptainer`, `singularity`"),
     "launcher": Known("text", "launchers of scripts: `torchrun`, `mpirun`, `srun`"),
     "access": Known("text", "`white` (a model on an engine), `gray` (a service started here), `black` (an endpoint)"),
-    "probe": Known("text", "what is monitored beside a run: `host`, `nvidia`, `rapl`"),
+    "probe": Known("text", "what is monitored during a run: `host`, `nvidia`, `rapl`"),
     "model": Known("text", "models that are there already: `zoo:NAME` or `sha256:...`"),
     "schemes": Known("text", "where models may come from: `zoo`, `https`, `file`, ..."),
     "kinds": Known("text", "kinds of workload that the device's owner allows"),
     "python": Known("version", "the interpreter's version, and its name with it: `CPython 3.12.3`"),
     "prony": Known("version", "Prony's version"),
-    "target": Known("text", "the target that a stand-in agent goes to, by its name in `prony targets`"),
+    "target": Known("text", "the target of a stand-in agent, by its name in `prony targets`"),
     "target.kind": Known("text", "what kind of target that is: `ssh`, `slurm`, ..."),
 }
 
@@ -72,11 +72,11 @@ FAMILIES: Mapping[str, Known] = {
     "engine.NAME.precision": Known("text", "its precisions on any unit"),
     "engine.NAME.precision.UNIT": Known("text", "its precisions on that unit"),
     "engine.NAME.format": Known("text", "the endings of the model files that it loads: `.onnx`"),
-    "service.NAME": Known("version", "the version of a service that can be started; `unknown` where asking takes long"),
+    "service.NAME": Known("version", "the version of a service that can be started; `unknown` if asking takes long"),
     "service.NAME.means": Known("text", "how it can be started: `program`, `package`, `image`"),
     "container.NAME": Known("version", "the version of a container engine"),
-    "launcher.NAME": Known("version", "the version of a launcher; of torchrun, torch's"),
-    "package.NAME": Known("version", "the version of a Python package that changes numbers: `numpy`, `torch`, ..."),
+    "launcher.NAME": Known("version", "the version of a launcher; for torchrun, that of torch"),
+    "package.NAME": Known("version", "the version of a Python package that affects results: `numpy`, `torch`, ..."),
 }
 GROUPS = sorted({name.partition(".")[0] for name in (*FACTS, *FAMILIES) if "." in name})
 _OPEN: Mapping[str, Comparing] = {
@@ -176,9 +176,9 @@ def _split(text: str) -> tuple[str, str]:
     found = _COMPARISON.fullmatch(text)
     sign, operand = (found[1], found[2]) if found else ("", text)
     if looks_like_comparison(operand):
-        raise ValueError(f"is no comparison: {text!r}; the signs are {', '.join(SIGNS)}")
+        raise ValueError(f"is not a comparison: {text!r}; the signs are {', '.join(SIGNS)}")
     if not operand:
-        raise ValueError("compares with nothing")
+        raise ValueError("has no value to compare with")
     return sign, operand
 
 
@@ -207,7 +207,7 @@ def _compare_ordered(sign: str, operand: str, how: Comparing, name: str) -> _Hol
         return lambda value: not isinstance(value, str | bool) and order(value, number)
     version = _written_version(operand)
     if version is None:
-        raise ValueError(f"compares with a version, and {operand!r} is none")
+        raise ValueError(f"compares versions, and {operand!r} is not a version")
     if how == "version":
         return lambda value: (found := _version(value)) is not None and order(found, version)
     return _ordered_as_either(order, _number(operand), version)
@@ -252,8 +252,8 @@ def _equal_text(operand: str, *, with_wildcards: bool) -> _Holds:
 def _checked_number(text: str, name: str) -> float:
     number = _number(text)
     if number is None:
-        unit = "; it counts in GiB, and the number stands alone" if name.endswith("_gib") else ""
-        raise ValueError(f"compares with a number, and {text!r} is none{unit}")
+        unit = "; write the number of GiB without a unit" if name.endswith("_gib") else ""
+        raise ValueError(f"compares numbers, and {text!r} is not a number{unit}")
     return number
 
 

@@ -1,6 +1,6 @@
 """Gates of a recipe: a bound on a metric, on a regression or on the verdict, and what became of it.
 
-A gate has passed, has failed or cannot tell, each with the number that decided.
+A gate has passed, has failed or is undecided, each with the number that decided.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _unit(name: str, own: Mapping[str, str]) -> str:
 def _key(text: str, column: int, own: Mapping[str, str] | None) -> Key:
     found = key_of(text)
     if own is not None and _NAME.fullmatch(found.metric) is None:
-        raise _wrong(column, f"{found.metric or text!r} is no metric", "its name has letters, digits and '_' here")
+        raise _wrong(column, f"{found.metric or text!r} is not a metric", "its name has letters, digits and '_' here")
     if own is None and found.metric not in METRICS:
         near = _nearest(found.metric)
         raise _wrong(column, f"there is no metric {found.metric or text!r}", f"did you mean {near}?" if near else "")
@@ -141,7 +141,7 @@ def _bounding(word: str, column: int, *, is_regression: bool) -> Operator:
 
 def _equal(word: str, column: int) -> Operator:
     if word not in ("==", "!="):
-        raise _wrong(column, f"a verdict is equal or it is not: {word!r} says neither", "write == or !=")
+        raise _wrong(column, f"a verdict has no order: {word!r} cannot be used", "write == or !=")
     return word  # type: ignore[return-value]
 
 
@@ -157,14 +157,16 @@ def _grade(text: str, column: int) -> str:
 def _limit(text: str, column: int, unit: str, name: str) -> float:
     found = _VALUE.match(text)
     if found is None:
-        raise _wrong(column, f"{text!r} is no number", "as in 20 or 3%")
+        raise _wrong(column, f"{text!r} is not a number", "as in 20 or 3%")
     value, said = float(found[1]), found[2]
     if said == "%" and unit == "1":
         return float(f"{value / 100:.12g}")
     if said not in ("", unit, unit.removeprefix("1")):
         column += found.start(2)
         if not unit:
-            raise _wrong(column, f"nobody says that {name} is in {said}", "write the number alone")
+            raise _wrong(
+                column, f"the unit of {name} is unknown, so {said} cannot be checked", "write the number alone"
+            )
         if unit == "1":
             raise _wrong(column, f"{name} is a share, not {said}", f"write {found[1]}%")
         raise _wrong(column, f"{name} is in {unit}, not in {said}", f"write the number alone: it is in {unit}")
@@ -180,6 +182,11 @@ class GateState(StrEnum):
     FAILED = "failed"
     CANNOT_TELL = "cannot tell"
 
+    @property
+    def word(self) -> str:
+        """What people read; the value is what programs have read since the first version."""
+        return "undecided" if self is GateState.CANNOT_TELL else self.value
+
 
 class GateOutcome(Noun):
     """One gate on one job. `text` is a sentence with the number behind it, and what would settle what is open."""
@@ -194,7 +201,7 @@ class GateOutcome(Noun):
 
 
 def strictly(outcomes: Iterable[GateOutcome]) -> tuple[GateOutcome, ...]:
-    """Return the outcomes where what cannot be told fails too."""
+    """Return the outcomes where undecided gates fail too."""
     return tuple(one if one.state is not GateState.CANNOT_TELL else _turn_into_failure(one) for one in outcomes)
 
 
@@ -204,7 +211,7 @@ def _turn_into_failure(one: GateOutcome) -> GateOutcome:
 
 
 class GateReport(Noun):
-    """All gates of one experiment. `strict`: what cannot be told fails too."""
+    """All gates of one experiment. `strict`: undecided gates fail too."""
 
     experiment_id: str
     name: str = ""

@@ -32,7 +32,7 @@ class Closed(Noun):
     """So many users, each of whom sends the next request when the last one is answered."""
 
     concurrency: int = Field(default=1, ge=1, le=100_000, description="requests in flight")
-    think: DurationNs | None = Field(default=None, description="what a user waits before the next request")
+    think: DurationNs | None = Field(default=None, description="how long a user waits before the next request")
     requests: int | None = Field(
         default=None, ge=1, le=100_000_000, description="how many requests each user sends; then that user is done"
     )
@@ -53,7 +53,7 @@ class Open(Noun):
     rate: Positive = Field(description="requests a second")
     arrivals: Arrivals = Field(default="poisson", description="how the gaps between requests are spread")
     burstiness: Positive = Field(
-        default=1.0, description="of gamma arrivals: the shape of its gaps; 1 is poisson, less comes in bursts"
+        default=1.0, description="for gamma arrivals: shape of the gaps; 1 is poisson, less gives bursts"
     )
     most_in_flight: int | None = Field(
         default=None, ge=1, description="requests beyond this many are counted as dropped; default: no limit"
@@ -68,9 +68,9 @@ class Stage(Noun):
         default=None, description="requests a second"
     )
     concurrency: int | None = Field(default=None, ge=1, le=100_000, description="requests in flight")
-    ramp: bool = Field(default=False, description="come from the last stage's level in a straight line")
+    ramp: bool = Field(default=False, description="change linearly from the level of the stage before")
     arrivals: Arrivals = Field(default="poisson", description="how the gaps between requests are spread")
-    burstiness: Positive = Field(default=1.0, description="of gamma arrivals: the shape of its gaps, as in `open`")
+    burstiness: Positive = Field(default=1.0, description="for gamma arrivals: shape of the gaps, as in `open`")
 
     @model_validator(mode="after")
     def _one_level(self) -> Self:
@@ -84,25 +84,25 @@ class Replay(Noun):
 
     file: str = Field(min_length=1, description="the trace: a path", json_schema_extra={"path": True})
     layout: Literal["auto", "jsonl", "mooncake", "burstgpt"] = Field(
-        default="auto", description="its columns; auto: told by its first line"
+        default="auto", description="its columns; auto: detected from its first line"
     )
     speed: Positive = Field(default=1.0, description="2 replays it in half the time")
-    requests: int | None = Field(default=None, ge=1, description="only so many from its beginning")
+    requests: int | None = Field(default=None, ge=1, description="only the first so many requests")
 
 
 class Mlperf(Noun):
     """One of MLPerf's four scenarios with its rules; a shorter test is no submission, and is told to be none."""
 
     scenario: Scenario = Field(description="how queries come")
-    rate: Positive | None = Field(default=None, description="of server: queries a second; of offline: expected samples")
-    samples_per_query: int | None = Field(default=None, ge=1, description="default: 8 of multi-stream, else 1")
-    min_duration: DurationNs = _lasting(600 * 10**9, "the least time from the first query to the last")
+    rate: Positive | None = Field(default=None, description="server: queries a second; offline: expected samples")
+    samples_per_query: int | None = Field(default=None, ge=1, description="default: 8 for multi-stream, else 1")
+    min_duration: DurationNs = _lasting(600 * 10**9, "the shortest time from the first query to the last")
     min_queries: int | None = Field(default=None, ge=1, description="default: the scenario's own")
     percentile: Annotated[float, Field(gt=0, lt=1)] | None = Field(
-        default=None, description="default: 0.9 of single-stream, 0.99 of the others"
+        default=None, description="default: 0.9 for single-stream, 0.99 for the others"
     )
     most_in_flight: int | None = Field(
-        default=None, ge=1, le=100_000, description="of offline: samples in flight at once; default: 1024"
+        default=None, ge=1, le=100_000, description="offline: samples in flight at once; default: 1024"
     )
 
     @model_validator(mode="after")
@@ -118,13 +118,13 @@ class Search(Noun):
     """The highest load that holds the SLO: doubled until it does not, then halved between."""
 
     over: Literal["concurrency", "rate"] = Field(default="concurrency", description="what is raised")
-    low: Positive = Field(default=1.0, description="where it begins")
-    high: Positive = Field(default=4096.0, description="where it ends if nothing gives way before")
+    low: Positive = Field(default=1.0, description="the first level")
+    high: Positive = Field(default=4096.0, description="the last level, if the SLO holds until there")
     probe: DurationNs = _lasting(10 * 10**9, "how long each load is held")
     precision: Annotated[float, Field(gt=0, lt=1)] = Field(
         default=0.05, description="stop when the limits lie this close together, as a share"
     )
-    arrivals: Arrivals = Field(default="poisson", description="of a rate: how the gaps are spread")
+    arrivals: Arrivals = Field(default="poisson", description="for a rate: how the gaps are spread")
 
 
 class Clients(Noun):
@@ -141,9 +141,9 @@ class Clients(Noun):
 class Seeds(Noun):
     """One for each thing that is left to chance, so that one can change while the others stay."""
 
-    arrivals: int = Field(default=1, ge=0, description="of the instants at which requests are due")
-    prompts: int = Field(default=2, ge=0, description="of what is asked")
-    lengths: int = Field(default=3, ge=0, description="of how long it is")
+    arrivals: int = Field(default=1, ge=0, description="for the times at which requests are due")
+    prompts: int = Field(default=2, ge=0, description="for the prompts")
+    lengths: int = Field(default=3, ge=0, description="for the lengths of prompts")
 
 
 def _check_searched(slo: Mapping[str, float]) -> None:
@@ -154,24 +154,26 @@ def _check_searched(slo: Mapping[str, float]) -> None:
         metric, dot, statistic = key.partition(".")
         if metric not in SEARCHED or (dot and not statistic[1:2].isdigit()):
             known = ", ".join(SEARCHED)
-            raise ValueError(f"a search cannot hold {key}: it holds {known}, alone or with a percentile: ttft_ms.p99")
+            raise ValueError(f"a search cannot use {key}: it uses {known}, alone or with a percentile: ttft_ms.p99")
 
 
 class Load(Noun):
     """Exactly one way in which requests come, for a time or for a count."""
 
-    closed: Closed | None = Field(default=None, description="so many users; the default, with one")
-    open: Open | None = Field(default=None, description="so many requests a second, answered or not")
-    stages: tuple[Stage, ...] | None = Field(default=None, min_length=1, description="stretches of different load")
+    closed: Closed | None = Field(default=None, description="a fixed number of users; the default, with one")
+    open: Open | None = Field(default=None, description="a fixed rate of requests, answered or not")
+    stages: tuple[Stage, ...] | None = Field(
+        default=None, min_length=1, description="several levels of load, one after the other"
+    )
     replay: Replay | None = Field(default=None, description="a trace")
     mlperf: Mlperf | None = Field(default=None, description="one of MLPerf's scenarios")
     search: Search | None = Field(default=None, description="the highest load that holds the SLO")
     duration: DurationNs | None = Field(default=None, description="how long; default: 30s unless `requests` is given")
     requests: int | None = Field(default=None, ge=1, le=100_000_000, description="how many requests, then it ends")
     warmup: Literal["auto", "none"] | DurationNs = Field(
-        default="auto", description="what is left out at the beginning; auto: until the steady state that is found"
+        default="auto", description="time left out at the beginning; auto: until a steady state is detected"
     )
-    drain: DurationNs = _lasting(30 * 10**9, "how long those in flight may take when no more are sent")
+    drain: DurationNs = _lasting(30 * 10**9, "how long requests in flight may take after the last one was sent")
     timeout: DurationNs = _lasting(60 * 10**9, "for one request, from when it is sent")
     repeats: int = Field(default=5, ge=1, le=1000, description="whole loads, each one run of the statistics")
     errors: Literal["none", "any"] | Share = Field(
@@ -179,21 +181,21 @@ class Load(Noun):
     )
     cache: Literal["as-is", "cold", "warm"] = Field(
         default="as-is",
-        description="of an LLM's server: cold empties its prefix cache before each run, where it offers that; warm "
+        description="for an LLM server: cold empties its prefix cache before each run, if it offers that; warm "
         "sends every prompt once before a server's first run, and the same text in each; as-is does neither",
     )
     same_text: bool = Field(
         default=False,
-        description="of an LLM's prompts: the same text in every run; default: each begins with words that are new in "
-        "every run, so that no run meets the text of another in the server's cache",
+        description="for LLM prompts: the same text in every run; default: each begins with words that are new in "
+        "every run, so that no run finds the text of another in the server's cache",
     )
     slo: dict[str, Positive] = Field(
         default={},
         max_length=20,
-        description="limits: `ttft_ms: 200` is of each request, for goodput; `ttft_ms.p99: 200` is of a run",
+        description="limits: `ttft_ms: 200` is for each request, for goodput; `ttft_ms.p99: 200` is for a run",
     )
-    clients: Clients = Field(default=Clients(), description="who sends")
-    seeds: Seeds = Field(default=Seeds(), description="of everything that is left to chance")
+    clients: Clients = Field(default=Clients(), description="the clients that send")
+    seeds: Seeds = Field(default=Seeds(), description="seeds of everything random")
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -224,9 +226,9 @@ class Load(Noun):
         for key in slo:
             metric, dot, statistic = key.partition(".")
             if not dot and metric not in REQUEST_LIMITS:
-                raise ValueError(f"{key} is nothing that one request has; it may be {', '.join(REQUEST_LIMITS)}")
+                raise ValueError(f"{key} is not a limit of one request; use one of {', '.join(REQUEST_LIMITS)}")
             if dot and (metric not in METRICS or statistic not in STATISTICS):
-                raise ValueError(f"{key} is no metric with a statistic, such as ttft_ms.p99 or throughput_per_s.p50")
+                raise ValueError(f"{key} is not a metric with a statistic, such as ttft_ms.p99 or throughput_per_s.p50")
         return slo
 
     @property

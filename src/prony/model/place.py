@@ -52,11 +52,9 @@ class Place(Noun):
     )
     priority: int = Field(default=0, ge=-100, le=100, description="higher goes first")
     attempts: int = Field(
-        default=3, ge=1, le=20, description="how often a job is tried when its surroundings fail, not its model"
+        default=3, ge=1, le=20, description="how often a job is tried if its environment fails, not its model"
     )
-    queue: QueueWish | None = Field(
-        default=None, description="asked of a target with a queue; what targets.toml says of it wins"
-    )
+    queue: QueueWish | None = Field(default=None, description="for a target with a queue; targets.toml has precedence")
 
 
 class Demand(Noun):

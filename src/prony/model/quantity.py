@@ -50,13 +50,13 @@ def _make_parser(pattern: str, factors: dict[str, int], noun: str, usual: str) -
             raise ValueError(_advice(value))
         exact = Fraction(match[1]) * factors[match[2]]
         if not 0 < round(exact) <= _LARGEST:
-            raise ValueError(f"{_show_value(value)} is not a {noun} that can be measured")
+            raise ValueError(f"{_show_value(value)} is not a valid {noun}")
         return round(exact)
 
     def _advice(value: Any) -> str:
         bare = not isinstance(value, bool) and re.fullmatch(_NUMBER, _show_value(value))
         example = f"{_show_value(value)}{usual}" if bare else f"60{usual}"
-        return f"a {noun} carries its unit ({', '.join(factors)}): write {example}, not {_show_value(value)}"
+        return f"a {noun} needs a unit ({', '.join(factors)}): write {example}, not {_show_value(value)}"
 
     return parse
 

@@ -99,8 +99,8 @@ class Duet(Noun):
     """Two sides of one recipe, run in turns on one machine: what disturbs the machine disturbs both alike."""
 
     a: dict[str, Scalar] = Field(default={}, max_length=50, description="paths with their values on side a, the first")
-    b: dict[str, Scalar] = Field(default={}, max_length=50, description="the same on side b, which is held against it")
-    pairs: int = Field(default=10, ge=5, le=1000, description="runs of each side; five tell only what is large")
+    b: dict[str, Scalar] = Field(default={}, max_length=50, description="the same on side b, which is compared with a")
+    pairs: int = Field(default=10, ge=5, le=1000, description="runs of each side; five show only large differences")
 
     @model_validator(mode="after")
     def _two_sides(self) -> Self:
@@ -113,7 +113,7 @@ class Until(Noun):
     """Go on until the interval of the headline number is this tight, at the run level."""
 
     ci: Share = Field(description="relative half-width of the interval of the median")
-    max_repeats: int = Field(default=30, ge=6, description="give up after so many fresh processes")
+    max_repeats: int = Field(default=30, ge=6, description="most fresh processes; then it gives up")
 
 
 # From here on `measure.runs` means as many as fit in `max_time`: nobody misses those that did not.
@@ -129,14 +129,16 @@ class Measure(Noun):
 
     runs: Literal["auto"] | Annotated[int, Field(ge=1)] = Field(
         default="auto",
-        description="warm inferences in each repetition; auto: 100, and on to 2000 for 2s at most",
+        description="warm inferences in each repetition; auto: at least 100, then more for up to 2s, at most 2000",
     )
     warmup: Literal["auto"] | Annotated[int, Field(ge=0)] = Field(
         default="auto", description="inferences before the measured ones; auto: until the last medians agree"
     )
     repeats: int = Field(default=5, ge=1, description="fresh processes, each one run of the statistics")
     cold_starts: int | None = Field(default=None, ge=1, description="model loads in fresh processes; default: repeats")
-    until: Until | None = Field(default=None, description="go on past `repeats` until the interval is tight enough")
+    until: Until | None = Field(
+        default=None, description="continue after `repeats` until the interval is narrow enough"
+    )
     page_cache: Literal["as-is", "warm", "cold"] = Field(
         default="as-is", description="state of the model file in the page cache before it is loaded"
     )
@@ -217,7 +219,7 @@ class Recipe(Noun):
         description="what this recipe is called: letters, digits, '.', '_' and '-', at most 100",
         examples=["yolo-here"],
     )
-    description: str = Field(default="", description="what this recipe is for, in a person's words")
+    description: str = Field(default="", description="what this recipe is for")
     workload: AnyWorkload
     matrix: Matrix = Field(default=Matrix(), description="what is varied: one job for each combination")
     units: Annotated[tuple[str, ...], Field(max_length=64)] = Field(
@@ -227,21 +229,22 @@ class Recipe(Noun):
     )
     duet: Duet | None = Field(default=None, description="two sides to run in turns and to compare pair by pair")
     measure: Measure = Field(default=Measure(), description="how much is measured and what counts as warm")
-    load: Load = Field(default=Load(), description="of a service: how requests come, how many and for how long")
-    limits: Limits = Field(default=Limits(), description="what one repetition may take before it is ended")
+    load: Load = Field(default=Load(), description="for a service: how requests come, how many and for how long")
+    limits: Limits = Field(default=Limits(), description="limits of one repetition; beyond them it is ended")
     place: Place = Field(default=Place(), description="which devices may run the jobs when a server hands them out")
-    schedule: Timing | None = Field(default=None, description="on a server: when it is submitted again, by itself")
+    schedule: Timing | None = Field(default=None, description="on a server: when it is submitted again automatically")
     alarms: Annotated[tuple[RecipeAlarm, ...], Field(max_length=20)] = Field(
-        default=(), description="on a server: who is told when its numbers, or its runs, are not as they should be"
+        default=(), description="on a server: whom to notify about which numbers, failures or regressions"
     )
-    labels: dict[str, str] = Field(default={}, description="words of your own, kept with every result")
+    labels: dict[str, str] = Field(default={}, description="your own labels, stored with every result")
     gates: tuple[GateText, ...] = Field(
-        default=(), max_length=100, description="what must hold of every job, or the command exits 1"
+        default=(), max_length=100, description="conditions for every job; if one fails, the command exits with 1"
     )
     watch: Annotated[tuple[WatchedMetric, ...], Field(max_length=3)] = Field(
-        default=(), description="what its histories watch besides the headline: up to three, as `inference_ms.p99`"
+        default=(),
+        description="metrics to watch in its history besides the headline: up to three, as `inference_ms.p99`",
     )
-    cost: Cost | None = Field(default=None, description="what the machine costs; default: what its label says")
+    cost: Cost | None = Field(default=None, description="what the machine costs; default: its label cost_per_hour")
 
     def work(self, kind: type[W]) -> W:
         """Return the workload of a recipe that is known to be of this kind.
@@ -261,14 +264,14 @@ class Recipe(Noun):
     @model_validator(mode="after")
     def _has_one_list_of_units(self) -> Self:
         if self.units and _UNIT in self.matrix.axes:
-            raise ValueError(f"`units` and the axis {_UNIT} of `matrix` say the same: leave one of them away")
+            raise ValueError(f"`units` and the axis {_UNIT} of `matrix` say the same: remove one of them")
         return self
 
     @model_validator(mode="after")
     def _own_section(self) -> Self:
         _check_sections(self.workload, self.measure, self.load)
         if self.duet is not None and (self.measure.until is not None or self.load.search is not None):
-            raise ValueError("a duet has a fixed number of pairs: `until` and `search` do not go with it")
+            raise ValueError("a duet has a fixed number of pairs: `until` and `search` cannot be used with it")
         return self
 
     @model_validator(mode="after")
@@ -276,9 +279,11 @@ class Recipe(Noun):
         if self.workload.count_agents(self.load) > 1:
             several = self.workload.agents_path
             if self.place.devices == "each":
-                raise ValueError(f"{several} is of a job that any agents run together, not of `place.devices: each`")
+                raise ValueError(
+                    f"{several} cannot be used with `place.devices: each`: its agents run one job together"
+                )
             if self.duet is not None:
-                raise ValueError(f"a duet is run on one machine: {several} does not go with it")
+                raise ValueError(f"a duet runs on one machine: {several} cannot be used with it")
         return self
 
     @model_validator(mode="after")
@@ -288,7 +293,7 @@ class Recipe(Noun):
             if known is not None and key_of(key).metric not in known:
                 raise ValueError(f"watch: {key!r}: a {self.workload.kind} has no {key_of(key).metric}")
         if len(set(self.watch)) < len(self.watch):
-            raise ValueError("watch: one metric stands twice")
+            raise ValueError("watch: one metric is listed twice")
         return self
 
     @model_validator(mode="after")

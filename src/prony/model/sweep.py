@@ -16,6 +16,11 @@ class LimitState(StrEnum):
     VIOLATED = "violated"
     CANNOT_TELL = "cannot tell"
 
+    @property
+    def word(self) -> str:
+        """What people read; the value is what programs have read since the first version."""
+        return "undecided" if self is LimitState.CANNOT_TELL else self.value
+
 
 class LimitCheck(Noun):
     """One limit of a run at one level; a failed request counts as one that never ended."""

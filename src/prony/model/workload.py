@@ -130,7 +130,7 @@ W = TypeVar("W", bound=Workload)
 def work_of(workload: Workload, kind: type[W], whose: str) -> W:
     """Return a workload that must be of one kind."""
     if not isinstance(workload, kind):
-        raise InputError(f"{whose} is a {workload.kind} and no {kind.name()}")
+        raise InputError(f"{whose} is a {workload.kind}, not a {kind.name()}")
     return workload
 
 
@@ -149,7 +149,7 @@ def kind_package(name: str) -> str:
     known = kind_packages()
     if name not in known:
         near = get_close_matches(name, list(known), n=1)
-        hint = f"did you mean {near[0]}?" if near else f"install what brings it; here are: {', '.join(known)}"
+        hint = f"did you mean {near[0]}?" if near else f"install the package that has it; installed: {', '.join(known)}"
         raise NotFoundError(f"the kind of workload {name!r} is not installed here", hint=hint, code="unknown_kind")
     return known[name]
 

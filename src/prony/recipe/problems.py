@@ -49,7 +49,7 @@ def recipe_error(
         return RecipeError(found[0].text, hint=found[0].hint, problems=told)
     lines = [problem.as_line for problem in found[:_SHOWN]]
     if len(found) > _SHOWN:
-        lines.append(f"and {len(found) - _SHOWN} problems more")
+        lines.append(f"and {len(found) - _SHOWN} more problems")
     return RecipeError("\n".join(lines), hint=hint, problems=told)
 
 

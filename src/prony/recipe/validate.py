@@ -210,5 +210,5 @@ def _unsound(value: Any) -> tuple[str, Any]:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return "is a whole number beyond 64 bits", 0
     if isinstance(value, str) and (mended := value.encode(errors="replace").decode()) != value:
-        return "has half a character in it (a lone surrogate)", mended
+        return "has an incomplete character in it (a lone surrogate)", mended
     return "", value

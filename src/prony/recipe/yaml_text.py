@@ -55,7 +55,7 @@ def parse(text: str, name: str) -> Parsed:
         line = text.count("\n", 0, exc.position) + 1
         raise syntax_error("YAML", name, "it has a character that YAML forbids", (line, 1)) from exc
     except UnicodeEncodeError as exc:
-        raise syntax_error("YAML", name, "it has half a character in it (a lone surrogate)") from exc
+        raise syntax_error("YAML", name, "it has an incomplete character in it (a lone surrogate)") from exc
     return Parsed(document, builder.marks, tuple(builder.problems))
 
 

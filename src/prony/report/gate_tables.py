@@ -17,7 +17,7 @@ _WORST_FIRST = (GateState.FAILED, GateState.CANNOT_TELL, GateState.PASSED)
 def summarise_gates(outcomes: Sequence[GateOutcome]) -> str:
     """Return `Gates: 3 passed, 1 failed.`; empty where there are none."""
     counted = Counter(one.state for one in outcomes)
-    told = ", ".join(f"{counted[state]} {_word(state)}" for state in _WORST_FIRST if counted[state])
+    told = ", ".join(f"{counted[state]} {state.word}" for state in _WORST_FIRST if counted[state])
     return f"Gates: {told}." if told else ""
 
 
@@ -26,7 +26,7 @@ def sentences(outcomes: Sequence[GateOutcome]) -> list[str]:
     if not outcomes:
         return []
     open_ = [one for one in worst_gates_first(outcomes) if one.state is not GateState.PASSED]
-    told = [f"Gate {one.gate} of {one.title} {_word(one.state)}: {one.text}" for one in open_[:_MOST_TOLD]]
+    told = [f"Gate {one.gate} of {one.title} {_verb(one.state)}: {one.text}" for one in open_[:_MOST_TOLD]]
     more = [f"And {len(open_) - _MOST_TOLD} more gates did not pass."] if len(open_) > _MOST_TOLD else []
     return [summarise_gates(outcomes), *told, *more]
 
@@ -38,10 +38,10 @@ def worst_gates_first(outcomes: Sequence[GateOutcome]) -> list[GateOutcome]:
 
 def lines(outcomes: Sequence[GateOutcome]) -> list[FigureLine]:
     return [
-        FigureLine(one.gate, (one.title, f"{MARKS[one.state]} {one.state}", one.text))
+        FigureLine(one.gate, (one.title, f"{MARKS[one.state]} {one.state.word}", one.text))
         for one in worst_gates_first(outcomes)
     ]
 
 
-def _word(state: GateState) -> str:
-    return "cannot be told" if state is GateState.CANNOT_TELL else state.value
+def _verb(state: GateState) -> str:
+    return "is undecided" if state is GateState.CANNOT_TELL else state.value

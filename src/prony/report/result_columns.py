@@ -5,49 +5,18 @@ from __future__ import annotations
 from prony.model.estimate import headline_of
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import METRICS, key_of
+from prony.model.metric_titles import MACHINE_TITLES, MEASURED_TITLES
 from prony.model.shown_results import ResultColumn
 from prony.ports.workload import kind_names, shown_kind
 from prony.report import entry_fields
 from prony.report.table import SHARES, metric_heading
-
-# The metrics of the glossary that say most, in the order of their worth.
-_KNOWN: dict[str, str] = {
-    "inference_ms.p50": "Inference p50",
-    "inference_ms.p99": "Inference p99",
-    "highest_load.p50": "Load held",
-    "e2e_ms.p50": "End to end p50",
-    "e2e_ms.p99": "End to end p99",
-    "throughput_per_s.p50": "Throughput",
-    "error_rate.mean": "Errors",
-    "goodput_per_s.p50": "Goodput",
-    "output_tokens_per_s.p50": "Output tokens",
-    "ttft_ms.p50": "First token p50",
-    "ttft_ms.p99": "First token p99",
-    "itl_ms.p50": "Between tokens p50",
-    "cold_start_ms.p50": "Cold start",
-    "memory_mib.p50": "Memory",
-    "energy_j.p50": "Energy",
-    "device_ms.p50": "Device time p50",
-    "launch_ms.p50": "Launch p50",
-    "hot_ms.p50": "Back to back",
-    "vram_run_peak_mib.p50": "GPU memory",
-}
-# What jobs of every kind have.
-_USE: dict[str, str] = {
-    "cpu_percent.p50": "CPU",
-    "machine_cpu_percent.p50": "Machine CPU",
-    "gpu_percent.p50": "GPU",
-    "gpu_memory_percent.p50": "GPU memory busy",
-    "gpu_tensor_percent.p50": "Tensor cores",
-    "gpu_dram_percent.p50": "GPU bandwidth",
-}
 
 
 def metric_titles() -> dict[str, str]:
     """Return what the web pages call a number, by its key or by its metric alone, of all kinds that are installed."""
     columns = [one for kind in kind_names() for one in shown_kind(kind).report.columns]
     said = {one.key: f"{one.heading[:1].upper()}{one.heading[1:]}" for one in reversed(columns)}
-    known = _KNOWN | _USE
+    known = MEASURED_TITLES | MACHINE_TITLES
     # Two numbers of one experiment never go by the same title.
     return {key: title for key, title in said.items() if title not in known.values()} | known
 
@@ -59,8 +28,8 @@ def result_columns(data: ExperimentData) -> tuple[ResultColumn, ...]:
         for key, label in _own_columns(entry).items():
             own.setdefault(key, label)
     # What a job tells itself stands for it; what its kind adds stands beside what is usual.
-    usual = {} if any(one.summary.metrics for one in data.entries) else _present(data, _KNOWN)
-    labels = usual | own | _present(data, _USE)
+    usual = {} if any(one.summary.metrics for one in data.entries) else _present(data, MEASURED_TITLES)
+    labels = usual | own | _present(data, MACHINE_TITLES)
     headlines = {headline_of(one.summary, one.job.workload.kind) for one in data.entries}
     return tuple(_column(data, key, label, is_headline=key in headlines) for key, label in labels.items())
 

@@ -95,8 +95,8 @@ def _slo(level: Level) -> str:
     states = {check.state for check in level.checks}
     for state in (LimitState.VIOLATED, LimitState.CANNOT_TELL):
         if state in states:
-            return state.value
-    return LimitState.HELD.value if states else number.DASH
+            return state.word
+    return LimitState.HELD.word if states else number.DASH
 
 
 def _text(one: Estimate | None) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from prony.model.estimate import Estimate, Grade
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import HEADLINE, QUALITY_METRICS, key_of
+from prony.model.metric_titles import name_without_unit
 from prony.model.section import ColumnSpec, SectionTable
 from prony.ports.workload import shown_kind
 from prony.report import compare, entry_fields, number
@@ -55,7 +55,6 @@ _MEASURED: tuple[tuple[str, str, int], ...] = (
 _BESIDE_VOID = ("inference_cpu_ms", "CPU time", 96)
 _INPUT = "input"
 _TOLD = 80  # the importance of what a script tells; each after the first is less important
-_UNITS = re.compile(r"(?<=.)_(gb_s|mb_s|tflops|tops|ns|us|ms|s|mib|j|w)$")
 SHARES = ("error_rate", "goodput_share", "cached_share", "cache_hit_share")
 _EFFECTIVE: tuple[tuple[str, str, int], ...] = (
     ("precision", "precision", 58),
@@ -178,7 +177,7 @@ def reading_tables(entries: Sequence[Entry]) -> list[SectionTable]:
 def metric_heading(key: str) -> str:
     """Return what a script calls it, without a unit that the column has anyway."""
     parts = key_of(key)
-    return f"{_UNITS.sub('', parts.metric)} {parts.operation}".strip()
+    return f"{name_without_unit(parts.metric)} {parts.operation}".strip()
 
 
 def _matrix(data: ExperimentData) -> list[Column]:

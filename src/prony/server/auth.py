@@ -117,7 +117,7 @@ class Authenticator:
             return principal
         kind, _, secret = said.partition(b" ")
         if kind.lower() != b"bearer":
-            raise AccessError("tokens travel as `Authorization: Bearer TOKEN`", code="unauthorized")
+            raise AccessError("send the token as `Authorization: Bearer TOKEN`", code="unauthorized")
         text = secret.strip().decode("latin-1")
         principal = await self.blocking(self.access.authenticate, text, address_of(scope))
         if not principal.once:
@@ -144,15 +144,15 @@ def check_is_local(scope: Scope, *, any_host: bool = False) -> None:
     host = header(scope, b"host")
     if not any_host and not _is_loopback(host):
         raise AccessError(
-            f"without a token, {host[:100].decode('latin-1')!r} is no name of this machine's loopback",
+            f"without a token, use a loopback name of this machine, not {host[:100].decode('latin-1')!r}",
             hint="use http://localhost or http://127.0.0.1, or send a token",
             code="foreign_host",
         )
     origin = header(scope, b"origin")
     if origin and not is_own_origin(scope):
         raise AccessError(
-            f"without a token, a page of {origin[:100].decode('latin-1')!r} may not ask here",
-            hint="ask from the server's own pages, or send a token",
+            f"a page of {origin[:100].decode('latin-1')!r} may not use this server without a token",
+            hint="use the server's own pages, or send a token",
             code="foreign_origin",
         )
 

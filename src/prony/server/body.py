@@ -42,7 +42,7 @@ async def json_body(request: Request, noun: type[N], *, lenient: bool) -> N:
         )
     raw = await _whole(request)
     if not lenient and b"\\u0000" in raw and _NUL.search(raw):
-        raise RequestError("the body holds a NUL character", hint="leave it away: no text here may hold one")
+        raise RequestError("the body contains a NUL character", hint="remove it: text may not contain one")
     try:
         return noun.read_json(raw) if lenient else noun.model_validate_json(raw)
     except ValidationError as exc:
@@ -77,7 +77,7 @@ def require_length(scope: Scope) -> None:
     """Refuse a body of which nothing says where it ends."""
     if not header(scope, b"content-length") and not header(scope, b"transfer-encoding"):
         raise RequestError(
-            "nothing says how long the body is",
+            "the length of the body is missing",
             status=411,
             code="length_required",
             hint="send Content-Length, or Transfer-Encoding: chunked",
@@ -89,7 +89,7 @@ def _declared_length(scope: Scope) -> int:
     if not text:
         return 0
     if not text.isdigit() or len(text) > _LONGEST_LENGTH:
-        raise RequestError("Content-Length is no number", status=400, code="malformed")
+        raise RequestError("Content-Length is not a number", status=400, code="malformed")
     return int(text)
 
 

@@ -137,7 +137,7 @@ def descriptor_limits(environment: Mapping[str, str] = os.environ) -> Connection
     most = _most_connections()
     asked = environment.get(PER_ADDRESS, "")
     if asked and not (asked.isdecimal() and 0 < int(asked) < 10**9):
-        raise InputError(f"{PER_ADDRESS}={asked[:100]!r} is no number of connections", hint="as in 500")
+        raise InputError(f"{PER_ADDRESS}={asked[:100]!r} is not a number of connections", hint="as in 500")
     per_address = min(int(asked) if asked else max(8, most * 3 // 4), most)
     return ConnectionLimits(most, per_address, max(1, min(ConnectionLimits.half_open, per_address // 2)))
 

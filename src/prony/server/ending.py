@@ -31,7 +31,7 @@ def _force_end(seconds: float, at_last: Callable[[], None]) -> None:
     time.sleep(seconds)
     at_last()
     busy = sorted(one.name for one in threading.enumerate() if one is not threading.current_thread())
-    _log.warning("ended by force", after_s=seconds, threads=busy)
+    _log.warning("stopped by force", after_s=seconds, threads=busy)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     os._exit(_FORCED)

@@ -24,7 +24,7 @@ def read_network(text: str) -> Network:
         return ipaddress.ip_network(text.strip(), strict=False)
     except ValueError as exc:
         raise InputError(
-            f"--trusted-proxy {text[:80]!r} is no address", hint="as in --trusted-proxy 127.0.0.1 or 10.1.0.0/16"
+            f"--trusted-proxy {text[:80]!r} is not an address", hint="as in --trusted-proxy 127.0.0.1 or 10.1.0.0/16"
         ) from exc
 
 

@@ -24,7 +24,7 @@ def bind_at(host: str, port: int, *, option: str = "--port") -> socket.socket:
         # With its protocol: asyncio sends small answers at once only where it sees that this is TCP.
         bound = socket.socket(family, socket.SOCK_STREAM, protocol)
     except (OSError, UnicodeError) as exc:
-        raise InputError(f"{host!r} is no address of this machine: {exc}", hint="try --host 127.0.0.1") from exc
+        raise InputError(f"{host!r} is not an address of this machine: {exc}", hint="try --host 127.0.0.1") from exc
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
@@ -60,7 +60,7 @@ def start_listening(bound: socket.socket, host: str, port: int, *, option: str =
 def _taken(host: str, port: int, option: str, exc: OSError) -> CapacityError:
     return CapacityError(
         f"cannot listen on {host}:{port}: {exc.strerror}",
-        hint=f"is another server there? {option} 0 takes any port that is free",
+        hint=f"is another server running there? {option} 0 takes any free port",
         code="address_unavailable",
     )
 

@@ -92,4 +92,4 @@ class LoginPages:
         try:
             await self._fleet.context.write(lambda transaction: audit.add(transaction.connection, entry))
         except StoreError as exc:
-            _log.error("not recorded", error=exc.message, **entry.model_dump(mode="json", exclude={"id"}))
+            _log.error("audit entry not recorded", error=exc.message, **entry.model_dump(mode="json", exclude={"id"}))

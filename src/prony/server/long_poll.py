@@ -71,7 +71,7 @@ async def _watch(receive: Receive, leave: Callable[[Exception], None], after: as
 
 
 def _closing() -> ClosingError:
-    return ClosingError("the server is going down", hint="ask again when it is back")
+    return ClosingError("the server is shutting down", hint="try again when it is back")
 
 
 def _drop(work: Awaitable[T]) -> None:

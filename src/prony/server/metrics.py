@@ -40,7 +40,7 @@ class Metrics:
         self._requests = Counter("prony_http_requests", "answered requests", ("operation", "status"), registry=registry)
         self._request_s = Histogram(
             "prony_http_request_duration_seconds",
-            "from a request's arrival to its whole answer; long polls wait on purpose",
+            "time from a request's arrival to the end of its answer; long polls wait on purpose",
             ("operation",),
             buckets=_REQUEST_S,
             registry=registry,
@@ -51,23 +51,21 @@ class Metrics:
         self._oldest = Gauge(
             "prony_oldest_waiting_seconds", "how long the oldest waiting job has waited", registry=registry
         )
-        self._lease = Gauge("prony_oldest_lease_seconds", "how long the oldest lease has lasted", registry=registry)
+        self._lease = Gauge("prony_oldest_lease_seconds", "age of the oldest lease", registry=registry)
         self._backlog = Gauge("prony_writer_backlog", "writes that wait for the database", registry=registry)
         Gauge("prony_open_waits", "long polls and event streams that are open", registry=registry).set_function(
             lambda: len(waits)
         )
-        self._results = Counter("prony_results", "results taken in", ("state", "code"), registry=registry)
+        self._results = Counter("prony_results", "accepted results", ("state", "code"), registry=registry)
         self._job_s = Histogram(
             "prony_job_duration_seconds",
-            "from a job's lease to its result",
+            "time from a job's lease to its result",
             ("state",),
             buckets=_JOB_S,
             registry=registry,
         )
-        self._lost = Counter("prony_leases_lost", "leases whose agents fell silent", registry=registry)
-        self._changes = Gauge(
-            "prony_open_changes", "changes of histories that are open", ("kind", "state"), registry=registry
-        )
+        self._lost = Counter("prony_leases_lost", "leases lost because their agents sent nothing", registry=registry)
+        self._changes = Gauge("prony_open_changes", "open changes in histories", ("kind", "state"), registry=registry)
         fleet.context.hooks.append(self.count_event)
 
     def count_answer(self, operation: str, status: int, took_s: float) -> None:

@@ -74,7 +74,7 @@ def _complete(path: str, method: str, operation: Described) -> None:
     responses.pop("422", None)
     for status in _refusals(path, method, operation):
         responses[str(status)] = describe_refusal(status)
-    responses["default"] = describe_refusal(500) | {"description": "a fault of the server, or it cannot answer now"}
+    responses["default"] = describe_refusal(500) | {"description": "the server failed, or cannot answer now"}
     role = ROLES[name]
     operation["security"] = [] if role is None else [{"token": []}]
     operation["description"] = f"{operation.get('description', '')}\n\nRole: {role or 'none'}.".strip()
@@ -89,9 +89,9 @@ _TAGGED = frozenset(
 
 def _tag(operation: Described) -> None:
     known = {"name": "If-None-Match", "in": "header", "required": False, "schema": {"type": "string"}}
-    operation.setdefault("parameters", []).append(known | {"description": "the ETag of what you have"})
+    operation.setdefault("parameters", []).append(known | {"description": "the ETag of your copy"})
     operation["responses"]["200"]["headers"] = header_of("ETag", "changes when the answer does")
-    operation["responses"]["304"] = {"description": "what you have is what there is"}
+    operation["responses"]["304"] = {"description": "your copy is current"}
 
 
 def _refusals(path: str, method: str, operation: Described) -> list[int]:

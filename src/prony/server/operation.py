@@ -103,7 +103,9 @@ class Operation(APIRoute):
         if ids:
             for name, value in ids.items():
                 if not _ID.fullmatch(value):
-                    raise NotFoundError(f"{value[:200]!r} is no {name.replace('_', ' ')}", hint="take it from a list")
+                    raise NotFoundError(
+                        f"{value[:200]!r} is not a valid {name.replace('_', ' ')}", hint="take it from a list"
+                    )
             structlog.contextvars.bind_contextvars(**ids)
             found |= ids
         if self._query is not None:
@@ -131,4 +133,4 @@ class Operation(APIRoute):
             await fleet_of(request).context.write(lambda transaction: audit.add(transaction.connection, entry))
         except StoreError as exc:
             # It has been done all the same; a client that is told otherwise would do it again.
-            _log.error("not recorded", error=exc.message, **entry.model_dump(mode="json", exclude={"id"}))
+            _log.error("audit entry not recorded", error=exc.message, **entry.model_dump(mode="json", exclude={"id"}))

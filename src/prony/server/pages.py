@@ -71,7 +71,7 @@ async def docs_asset(name: Id) -> Response:
     if name == "page.js":
         return Response(_SCRIPT, media_type="text/javascript; charset=utf-8")
     if name not in _ASSETS:
-        raise NotFoundError(f"the documentation has no {name}", hint="begin at /docs")
+        raise NotFoundError(f"the documentation has no {name}", hint="start at /docs")
     return FileResponse(_bundle() / name, media_type=_ASSETS[name], headers={"Cache-Control": "private, max-age=86400"})
 
 

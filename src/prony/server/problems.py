@@ -62,7 +62,7 @@ class MethodError(RequestError):
 
     def __init__(self, message: str, *, allowed: Iterable[str]) -> None:
         self.allow = ", ".join(sorted(allowed))
-        super().__init__(message, status=405, hint=f"it takes {self.allow}")
+        super().__init__(message, status=405, hint=f"allowed: {self.allow}")
 
 
 class ClosingError(CapacityError):
@@ -102,8 +102,8 @@ def refusal(error: PronyError, headers: Mapping[str, str] | None = None) -> Resp
 
 def fault() -> Response:
     """Return the answer where Prony itself is wrong: the reason is in the log and not here."""
-    hint = "this is a fault of Prony: its log tells more under the id of this request"
-    return refusal(_InternalError("the server failed at this request", hint=hint))
+    hint = "this is a bug in Prony: the server's log has details under the id of this request"
+    return refusal(_InternalError("the server failed to answer this request", hint=hint))
 
 
 class _InternalError(PronyError):
@@ -121,12 +121,12 @@ def invalid(error: ValidationError, *, whole: str) -> RequestError:
     """Return what pydantic found wrong with a request, each with its dotted path; `whole` names what was read."""
     details = error.errors(include_url=False, include_context=False, include_input=False)
     if details[0]["type"] == "json_invalid":
-        message = f"{whole} is no JSON: {details[0]['msg'].removeprefix('Invalid JSON: ')}"
+        message = f"{whole} is not JSON: {details[0]['msg'].removeprefix('Invalid JSON: ')}"
         return RequestError(message, status=400, code="malformed", hint="send one JSON document in UTF-8")
     problems = [{"path": _join_path(detail["loc"]), "message": detail["msg"]} for detail in details[:_MOST_TOLD]]
     first = problems[0]
     place = first["path"] or whole
-    more = f" (and {len(details) - 1} problems more)" if len(details) > 1 else ""
+    more = f" (and {len(details) - 1} more problems)" if len(details) > 1 else ""
     hint = _hint(str(details[0]["type"]), first["path"])
     return RequestError(f"{place}: {first['message']}{more}", field=first["path"], hint=hint, problems=problems)
 
@@ -137,7 +137,7 @@ def _join_path(keys: Sequence[str | int]) -> str:
 
 def _hint(kind: str, path: str) -> str:
     if kind == "extra_forbidden":
-        return f"leave {path} away: nothing here is called that; /docs shows what is"
+        return f"remove {path}: there is no such field; /docs lists the fields"
     if kind == "missing":
         return f"add {path}"
     return "/docs shows what each operation takes"

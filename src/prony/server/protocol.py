@@ -31,9 +31,9 @@ MOST_LINGER = 8 * 2**20
 
 
 _TOLD = {
-    400: "connection closed: what came is no HTTP request",
-    408: "connection closed: the head of its request did not come in time",
-    431: "connection closed: its request is over a limit",
+    400: "connection closed: this is not an HTTP request",
+    408: "connection closed: the request headers did not arrive in time",
+    431: "connection closed: the request exceeds a limit",
     503: "connection refused: too many are open",
 }
 
@@ -61,7 +61,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._is_counted = self.shared.add(self, self._address)
         if not self._is_counted:
-            error = RequestError("too many connections are open", status=503, code="busy", hint="come back in a moment")
+            error = RequestError("too many connections are open", status=503, code="busy", hint="try again in a moment")
             self._refuse(error)
             return
         self._await_head()
@@ -127,16 +127,16 @@ class LimitedProtocol(HttpToolsProtocol):
         try:
             self.parser.feed_data(piece)
         except httptools.HttpParserError:
-            self.send_400_response("send a request of HTTP/1.1")
+            self.send_400_response("send an HTTP/1.1 request")
         except httptools.HttpParserUpgrade:
             pass  # it is answered as if it had not asked for another protocol
         if self._is_over:
             return
         self._hand_on_body()
         if was_in_head and self._in_head and self._head > MOST_HEAD:
-            self._refuse(_too_large(f"the head of a request may have {MOST_HEAD} bytes"))
+            self._refuse(_too_large(f"the request headers are larger than {MOST_HEAD} bytes"))
         elif was_in_body and self._in_body and self._extra > MOST_EXTRA:
-            self._refuse(_too_large(f"trailers and chunk extensions may have {MOST_EXTRA} bytes"))
+            self._refuse(_too_large(f"trailers and chunk extensions are larger than {MOST_EXTRA} bytes"))
 
     def on_message_begin(self) -> None:
         self._in_head = True
@@ -211,7 +211,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.close()
             return
         self._refuse(
-            RequestError(f"the head of a request has {HEAD_S:g} s to come", status=408, code="too_slow",
+            RequestError(f"the request headers did not arrive within {HEAD_S:g} s", status=408, code="too_slow",
                          hint="send the whole request at once")
         )  # fmt: skip
 
@@ -221,13 +221,13 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.flow.read_paused or idle_s < BODY_S:
             self._set_deadline(BODY_S - idle_s if idle_s < BODY_S else BODY_S, self._check_body)
             return
-        self.shared.tell("connection closed: the body of its request did not come in time", self._address)
+        self.shared.tell("connection closed: the request body did not arrive in time", self._address)
         self._abort()
 
     # Refusals
 
     def send_400_response(self, msg: str) -> None:
-        self._refuse(RequestError("this is no HTTP request", status=400, code="malformed", hint=msg))
+        self._refuse(RequestError("this is not an HTTP request", status=400, code="malformed", hint=msg))
 
     def _refuse(self, error: RequestError) -> None:
         if error.status in _TOLD:

@@ -45,25 +45,27 @@ class QueryParams(Noun):
 class PageAsked(QueryParams):
     limit: int = Field(default=50, ge=1, le=500, description="how many at most")
     cursor: str | None = Field(
-        default=None, max_length=500, pattern=r"^[\x21-\x7e]+$", description="`next` of the page before"
+        default=None, max_length=500, pattern=r"^[\x21-\x7e]+$", description="`next` of the previous page"
     )
 
 
 class ExperimentsAsked(PageAsked):
     state: ExperimentState | None = None
-    name: Plain | None = Field(default=None, description="of the recipe, whole")
-    schedule: Reference | None = Field(default=None, description="only those that it made: its id, or its name")
+    name: Plain | None = Field(default=None, description="full name of the recipe")
+    schedule: Reference | None = Field(default=None, description="only experiments of this schedule: its id or name")
 
 
 class ListingAsked(PageAsked):
-    search: Plain = Field(default="", description="words that the id, the name, a label or the submitter must have")
+    search: Plain = Field(default="", description="words that the id, name, labels or submitter must contain")
     state: ExperimentState | None = None
-    kind: Plain | None = Field(default=None, description="of the workload, as in `model`; several with commas between")
+    kind: Plain | None = Field(
+        default=None, description="kind of workload, as in `model`; separate several with commas"
+    )
     label: Plain | None = Field(default=None, description="`key=value`")
-    grade: Grade | None = Field(default=None, description="of the worst verdict")
+    grade: Grade | None = Field(default=None, description="the worst verdict")
     gates: GateState | None = None
-    schedule: Reference | None = Field(default=None, description="only those that it made: its id, or its name")
-    sort: Sort = Field(default="newest", description="`lowest` and `highest` are of the headline")
+    schedule: Reference | None = Field(default=None, description="only experiments of this schedule: its id or name")
+    sort: Sort = Field(default="newest", description="`lowest` and `highest` sort by the headline metric")
 
     @property
     def filters(self) -> Filters:
@@ -88,19 +90,19 @@ class JobsAsked(PageAsked):
 
 
 class SeriesAsked(PageAsked):
-    name: Plain | None = Field(default=None, description="of the recipe, whole")
+    name: Plain | None = Field(default=None, description="full name of the recipe")
     state: SeriesState | None = None
-    branch: Branch | None = Field(default=None, description="empty: the default branch's; all, if it is not given")
+    branch: Branch | None = Field(default=None, description="empty: the default branch; not given: all")
 
 
 class HistoryAsked(QueryParams):
-    metric: Plain | None = Field(default=None, description="such as `inference_ms.p99`; the headline's by default")
+    metric: Plain | None = Field(default=None, description="such as `inference_ms.p99`; default: the headline")
 
 
 class ChangesAsked(PageAsked):
-    state: ChangeState | None = Field(default=None, description="those that are open, by default")
+    state: ChangeState | None = Field(default=None, description="default: open changes")
     kind: ChangeKind | None = None
-    branch: Branch | None = Field(default=None, description="empty: the default branch's; all, if it is not given")
+    branch: Branch | None = Field(default=None, description="empty: the default branch; not given: all")
 
 
 class AgentsAsked(PageAsked):
@@ -108,26 +110,26 @@ class AgentsAsked(PageAsked):
 
 
 class DeleteAsked(QueryParams):
-    force: bool = Field(default=False, description="also one that runs")
+    force: bool = Field(default=False, description="also if it is running")
 
 
 class ResultsAsked(QueryParams):
-    verify: bool = Field(default=False, description="look at every file of samples, and tell which results are damaged")
+    verify: bool = Field(default=False, description="check every file of samples and report damaged results")
 
 
 class ReportAsked(QueryParams):
     format: Literal["html", "pdf", "md", "json", "csv", "junit", "github"] = "html"
-    strict: bool = Field(default=False, description="an undecided gate fails too")
+    strict: bool = Field(default=False, description="undecided gates fail too")
 
 
 class ExportAsked(QueryParams):
     format: Literal["folder", "requests-jsonl", "csv", "hdr", "mlperf"] = Field(
-        default="folder", description="all of it, or a load's requests as other programs read them"
+        default="folder", description="folder: everything; others: the requests of a load in another format"
     )
 
 
 class GatesAsked(QueryParams):
-    strict: bool = Field(default=False, description="what cannot be told fails too")
+    strict: bool = Field(default=False, description="undecided gates fail too")
     gate: str | None = Field(
         default=None, max_length=2000, description="more gates, separated by `;`, as in `e2e_ms.p99 <= 20`"
     )
@@ -159,7 +161,7 @@ class SweepAsked(ExperimentsNamed):
 
 
 class MatrixAsked(ExperimentsNamed):
-    rows: Plain = Field(default="device", description="a word such as device or engine, or the path of a setting")
+    rows: Plain = Field(default="device", description="device, engine or another word, or the path of a setting")
     columns: Plain = Field(default="engine", description="the same for the columns")
     metric: Plain | None = Field(default=None, description="as in `inference_ms.p50`; default: the workload's headline")
     against: Against | None = Field(
@@ -180,13 +182,13 @@ else:
 class ComparisonAsked(QueryParams):
     of: str = Field(
         max_length=2000, pattern=r"^[A-Za-z0-9][A-Za-z0-9._,-]*$",
-        description="experiments or jobs, with commas between; the first is the baseline",
+        description="experiments or jobs, separated by commas; the first is the baseline",
     )  # fmt: skip
     threshold: Share = Field(default=0.03, description="the smallest change that matters; a percent sign is `%25`")
-    metric: Plain = Field(default="", description="what decides, with commas between; default: the headlines")
-    across: Plain = Field(default="", description="settings that may differ, with commas between")
-    anyway: bool = Field(default=False, description="compare what is not comparable, and say what differs")
-    rule: Rule = Field(default=OWN_RULE, description="how to decide: prony, or another program's way")
+    metric: Plain = Field(default="", description="metrics that decide, separated by commas; default: the headlines")
+    across: Plain = Field(default="", description="settings that may differ, separated by commas")
+    anyway: bool = Field(default=False, description="compare even what is not comparable, and list the differences")
+    rule: Rule = Field(default=OWN_RULE, description="rule that decides: prony, or that of another program")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -201,25 +203,23 @@ class ComparisonAsked(QueryParams):
 
 
 class LogsAsked(QueryParams):
-    attempt: int | None = Field(default=None, ge=1, le=10_000, description="the last, by default")
+    attempt: int | None = Field(default=None, ge=1, le=10_000, description="default: the last")
     offset: Offset = Field(default=0, description="where to begin, in bytes")
-    wait_s: WaitS = Field(default=0, description="how long to wait where there is nothing yet")
+    wait_s: WaitS = Field(default=0, description="how long to wait if there is nothing yet")
 
 
 class DistributionAsked(QueryParams):
     metric: Plain | None = Field(default=None, description="as in `ttft_ms`; default: the workload's headline")
-    bins: int = Field(default=60, ge=1, le=500, description="how many")
+    bins: int = Field(default=60, ge=1, le=500, description="number of bins")
 
 
 class TimelineAsked(QueryParams):
-    buckets: int = Field(default=200, ge=1, le=2000, description="how many at most, of the longest run")
+    buckets: int = Field(default=200, ge=1, le=2000, description="most buckets, for the longest run")
 
 
 class CountersAsked(QueryParams):
-    most: int = Field(
-        default=12, ge=1, le=200, description="how many counters at most; those that tell most come first"
-    )
-    points: int = Field(default=400, ge=2, le=5000, description="how many of each at most, beside gaps")
+    most: int = Field(default=12, ge=1, le=200, description="most counters; the most informative come first")
+    points: int = Field(default=400, ge=2, le=5000, description="most points of each counter, without gaps")
 
 
 class HandBackAsked(QueryParams):
@@ -227,7 +227,7 @@ class HandBackAsked(QueryParams):
 
 
 class UploadAsked(QueryParams):
-    offset: Offset = Field(description="where in the result's tar these octets begin")
+    offset: Offset = Field(description="where these bytes begin in the result's tar")
 
 
 class FinishAsked(QueryParams):
@@ -247,7 +247,7 @@ def read_query(request: Request, noun: type[QueryParams]) -> QueryParams:
     try:
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:
-        message = f"more than {_MOST_FIELDS} parameters stand after the question mark"
+        message = f"the query has more than {_MOST_FIELDS} parameters"
         raise RequestError(message, status=400, code="malformed") from None
     return _read(noun, dict(pairs))
 
@@ -256,7 +256,7 @@ def _read(noun: type[QueryParams], pairs: dict[str, str]) -> QueryParams:
     try:
         return noun.model_validate(pairs)
     except ValidationError as exc:
-        raise invalid(exc, whole="what stands after the question mark") from None
+        raise invalid(exc, whole="the query") from None
 
 
 def idempotency_key(request: Request) -> str | None:
@@ -281,11 +281,11 @@ def parameter(name: str, description: str, schema: dict[str, Any], *, required: 
 
 LAST_EVENT_ID = parameter(
     "Last-Event-ID",
-    "the id of the last event that you heard: you are told what followed",
+    "id of the last event that you received: the later ones follow",
     {"type": "string", "maxLength": 100},
 )
 KEY_PARAMETER = parameter(
     "Idempotency-Key",
-    "a name of your choice: the same creation under the same key is done once",
+    "a key of your choice: the same request with the same key is done once",
     {"type": "string", "maxLength": _LONGEST_KEY, "pattern": r"^[\x20-\x7e]+$"},
 )

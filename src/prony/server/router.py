@@ -44,8 +44,8 @@ class Directory:
         readings = {reading for reading, _ in _readings(path)}
         allowed = [one for one, known in self._found if known in readings]
         if allowed:
-            return MethodError(f"{method[:20]} is no method of {path[:200]}", allowed=allowed)
-        hint = "/docs shows what there is; the API is under /api/v1"
+            return MethodError(f"{method[:20]} is not allowed for {path[:200]}", allowed=allowed)
+        hint = "/docs lists all operations; the API is under /api/v1"
         return RequestError(f"there is nothing at {path[:200]}", status=404, code="not_found", hint=hint)
 
 

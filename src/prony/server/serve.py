@@ -95,7 +95,7 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
         if options.no_auth and not is_local:
             raise InputError(
                 f"--no-auth makes everybody an admin, and {options.host} can be reached from outside of this machine",
-                hint="leave --no-auth away, or use --host 127.0.0.1",
+                hint="leave out --no-auth, or use --host 127.0.0.1",
                 code="no_auth_beyond_loopback",
             )
         if not options.database.startswith("postgresql"):
@@ -238,8 +238,8 @@ def _alone(place: Home) -> Iterator[None]:
             known = running_server(place)
             where = f" at {known}" if known else ""
             raise StoreError(
-                f"another server{where} has the home {place.root}",
-                hint="stop that one, set PRONY_HOME to another folder, or use PostgreSQL by --database",
+                f"another server{where} uses the home {place.root}",
+                hint="stop it, set PRONY_HOME to another folder, or use PostgreSQL with --database",
                 code="server_running",
             )
         yield

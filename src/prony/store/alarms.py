@@ -33,7 +33,7 @@ def add(connection: Connection, alarm: Alarm, source: AlarmSource) -> None:
     _check_via(connection, alarm)
     if not result_rows.insert_new(connection, _T, _row(alarm, source)):
         hint = f"give it another name, or `prony alarm remove {alarm.name}` first"
-        raise ConflictError(f"an alarm {alarm.name!r} is there already", hint=hint)
+        raise ConflictError(f"an alarm called {alarm.name!r} exists already", hint=hint)
 
 
 def replace(connection: Connection, alarm: Alarm, source: AlarmSource) -> None:
@@ -50,8 +50,10 @@ def _check_via(connection: Connection, alarm: Alarm) -> None:
     known = set(connection.execute(select(_T.c.name).where(_T.c.name.in_(alarm.via))).scalars()) if alarm.via else set()
     for name in alarm.via:
         if name not in known:
-            hint = "`prony alarm list` shows what there is; an admin makes one by `prony alarm add NAME --to URL`"
-            raise InputError(f"alarm {alarm.name} is told by way of {name!r}, which is no alarm", hint=hint)
+            hint = "`prony alarm list` shows what there is; an admin adds one with `prony alarm add NAME --to URL`"
+            raise InputError(
+                f"alarm {alarm.name} uses the addresses of alarm {name!r}, which does not exist", hint=hint
+            )
 
 
 def find(connection: Connection, text: str) -> Alarm:
@@ -154,7 +156,9 @@ def incidents(connection: Connection, alarm: Alarm, limit: int, cursor: str | No
     query = select(_I).where(_I.c.alarm_id == alarm.id).order_by(_I.c.id.desc()).limit(limit + 1)
     if cursor is not None:
         if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-            raise InputError(f"{cursor[:80]!r} is no cursor", hint="use `next` of an earlier page", code="bad_cursor")
+            raise InputError(
+                f"{cursor[:80]!r} is not a valid cursor", hint="use `next` of an earlier page", code="bad_cursor"
+            )
         query = query.where(_I.c.id < int(cursor))
     rows = connection.execute(query).all()
     found = tuple(_incident(row, alarm) for row in rows[:limit])

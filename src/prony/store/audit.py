@@ -26,7 +26,7 @@ def page(connection: Connection, limit: int, cursor: str | None) -> Page[AuditEn
     query = select(_TABLE).order_by(_TABLE.c.id.desc()).limit(limit + 1)
     if cursor is not None:
         if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-            raise InputError(f"{cursor!r} is no cursor of this list", hint="use `next` of the page before")
+            raise InputError(f"{cursor!r} is not a cursor of this list", hint="use `next` of the previous page")
         query = query.where(_TABLE.c.id < int(cursor))
     found = [AuditEntry.read(row._mapping) for row in connection.execute(query)]
     return Page[AuditEntry](items=tuple(found[:limit]), next=str(found[limit - 1].id) if len(found) > limit else None)

@@ -74,7 +74,7 @@ def verify_files(folder: Path, manifest: Manifest) -> None:
         if name not in found:
             raise StoreError(f"{folder} lacks {name}, which {MANIFEST} names", hint=hint)
         if found[name] != wanted:
-            raise StoreError(f"{folder / name} is damaged: its checksum is not the one in {MANIFEST}", hint=hint)
+            raise StoreError(f"{folder / name} is damaged: its checksum does not match {MANIFEST}", hint=hint)
     for name in found.keys() - manifest.files.keys():
         raise StoreError(f"{folder / name} is not named in {MANIFEST}", hint="remove it, or copy the export again")
 

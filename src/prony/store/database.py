@@ -38,8 +38,8 @@ _HINTS = (
     ("locked", "another process has held the database for over 10 s; try again when it is done"),
     ("full", "free some space on this disk, then try again; what was stored before is unharmed"),
     ("disk i/o", "is the disk full or at its quota? what was stored before is unharmed"),
-    ("readonly", "may you write to this folder? set PRONY_HOME to one that you may"),
-    ("unable to open", "may you write to this folder? set PRONY_HOME to one that you may"),
+    ("readonly", "check that you may write to this folder, or set PRONY_HOME to another one"),
+    ("unable to open", "check that you may write to this folder, or set PRONY_HOME to another one"),
     ("not a database", "move the file away: the result folders beside it can be imported into a new one"),
     ("malformed", "move the file away: the result folders beside it can be imported into a new one"),
 )
@@ -85,12 +85,10 @@ def translate_errors(engine: Engine) -> Iterator[None]:
             raise exc.orig from exc  # our own refusal of a value, wrapped on its way
         raise _translation(engine, exc) from exc
     except PoolTimeoutError as exc:
-        hint = "too much is asked of it at once: try again in a moment"
+        hint = "too many requests at once: try again in a moment"
         raise StoreError(f"no connection to {name_of(engine)} became free", hint=hint) from exc
     except (OverflowError, UnicodeEncodeError) as exc:
-        raise InputError(
-            f"the database cannot keep a value: {exc}", hint="was it meant to be so large or odd?"
-        ) from exc
+        raise InputError(f"the database cannot store a value: {exc}", hint="check its size and its characters") from exc
     except ValidationError as exc:
         first = exc.errors(include_url=False)[0]
         place = ".".join(str(part) for part in (exc.title, *first["loc"]))
@@ -125,7 +123,7 @@ def _translation(engine: Engine, error: StatementError) -> PronyError:
     if engine.url.password:
         said = said.replace(str(engine.url.password), "***")
     if isinstance(error, DataError):
-        return InputError(f"the database cannot keep a value: {said}", hint="was it meant to be so long or so large?")
+        return InputError(f"the database cannot store a value: {said}", hint="check its length or size")
     hint = hint_for(said)
     if engine.dialect.name != "sqlite" and isinstance(error, DBAPIError):
         from prony.store.postgres import server_hint
@@ -141,7 +139,7 @@ def _address(url: str) -> URL:
         # Not chained, and not as it was given: what cannot be understood may hold a password anywhere before the `@`.
         shown = re.sub(r"//.*@", "//***@", url)
         hint = "as in postgresql://user@host/name"
-        raise StoreError(f"{shown!r} names no database", hint=hint) from None
+        raise StoreError(f"{shown!r} is not the URL of a database", hint=hint) from None
 
 
 def hint_for(said: str) -> str:

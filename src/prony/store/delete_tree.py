@@ -27,7 +27,7 @@ def staging(home: Home) -> Path:
     try:
         home.moving.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
-        raise StoreError(f"cannot make {home.moving}: {exc.strerror}", hint="may you write there?") from exc
+        raise StoreError(f"cannot make {home.moving}: {exc.strerror}", hint="check that you may write there") from exc
     return home.moving / uuid.uuid4().hex
 
 

@@ -167,7 +167,9 @@ def _read_cursor(cursor: str) -> tuple[datetime, str]:
 
 
 def _bad_cursor(cursor: str) -> InputError:
-    return InputError(f"{cursor[:80]!r} is no cursor", hint="use the `next` of an earlier page", code="bad_cursor")
+    return InputError(
+        f"{cursor[:80]!r} is not a valid cursor", hint="use the `next` of an earlier page", code="bad_cursor"
+    )
 
 
 def named_scripts(connection: Connection, sha256s: Iterable[str]) -> set[str]:

@@ -68,7 +68,7 @@ def read_noun(path: Path, kind: type[N]) -> N:
     try:
         return kind.read_json(path.read_bytes())
     except FileNotFoundError as exc:
-        hint = "was this folder written by prony exec, to its end?"
+        hint = "did prony exec finish writing this folder?"
         raise NotFoundError(f"no {path.name} in {path.parent}", hint=hint) from exc
     except OSError as exc:
         raise StoreError(f"cannot read {path}: {exc.strerror}") from exc
@@ -91,7 +91,7 @@ def damage_in(path: Path, job: Job, result: Result) -> str | None:
         except OSError as exc:
             return f"{path / name} cannot be read: {exc.strerror}"
         if found != wanted:
-            return f"{path / name} is damaged: it is not what was measured (its SHA-256 is another)"
+            return f"{path / name} is damaged: its SHA-256 is not that of the measured data"
     if not result.checksums and result.state is ResultState.COMPLETE:
         try:
             _samples(path, job)

@@ -83,7 +83,9 @@ def _open_database(home: Home) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(f"{place}?{_mode(home)}", uri=True, timeout=_BUSY_S)) as connection:
             yield connection
     except sqlite3.Error as exc:
-        raise StoreError(f"cannot read {home.database}: {exc}", hint="is it Prony's, and may you read it?") from exc
+        raise StoreError(
+            f"cannot read {home.database}: {exc}", hint="check that it is Prony's and that you may read it"
+        ) from exc
 
 
 def _mode(home: Home) -> str:
@@ -96,7 +98,7 @@ def _is_there(home: Home) -> bool:
     try:
         return home.database.exists()
     except OSError as exc:
-        raise StoreError(f"cannot look into {home.root}: {exc.strerror}", hint="may you read it?") from exc
+        raise StoreError(f"cannot look into {home.root}: {exc.strerror}", hint="check that you may read it") from exc
 
 
 def _migrate(home: Home) -> None:

@@ -109,7 +109,7 @@ def _expand(path: Path) -> Path:
     try:
         return path.expanduser()
     except RuntimeError as exc:
-        raise StoreError(f"cannot tell where {path} is: this user has no home folder", hint=_HINT) from exc
+        raise StoreError(f"cannot find {path}: this user has no home folder", hint=_HINT) from exc
 
 
 def _make(folder: Path) -> None:
@@ -137,9 +137,9 @@ def _close(root: Path) -> None:
                 if not path.is_symlink() and (mode := path.stat().st_mode) & _OTHERS:
                     path.chmod(mode & 0o700)
     except OSError as exc:
-        log.warning("other users may look into %s, and it cannot be closed to them: %s", root, exc.strerror)
+        log.warning("other users can read %s, and its permissions cannot be changed: %s", root, exc.strerror)
     else:
-        log.warning("closed %s to other users: folders are 0700 now, files 0600", root)
+        log.warning("took access to %s away from other users: folders are 0700 now, files 0600", root)
 
 
 def _iterate_files(root: Path) -> Iterator[Path]:

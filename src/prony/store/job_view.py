@@ -44,8 +44,8 @@ def queued_of(row: Row[Any], *, reason: str) -> QueuedJob:
 _E, _J, _R = tables.experiment, tables.job, tables.result
 _STANDING = and_(_R.c.job_id == _J.c.id, _R.c.stands)
 _OPEN = (ExperimentState.PENDING.value, ExperimentState.RUNNING.value)
-_NEVER_RUN = "the experiment ended before its turn came"
-_ELSEWHERE = "it is run without a server"
+_NEVER_RUN = "the experiment ended before this job started"
+_ELSEWHERE = "it runs without a server"
 
 
 def counts_of(connection: Connection, experiment_ids: Sequence[str]) -> dict[str, dict[JobState, int]]:

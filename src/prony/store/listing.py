@@ -238,4 +238,4 @@ def _read_cursor(cursor: str, *, is_instant: bool) -> tuple[Any, str]:
 
 def _bad_cursor(cursor: str) -> InputError:
     hint = "use the `next` of an earlier page of the same sort"
-    return InputError(f"{cursor[:80]!r} is no cursor", hint=hint, code="bad_cursor")
+    return InputError(f"{cursor[:80]!r} is not a valid cursor", hint=hint, code="bad_cursor")

@@ -37,7 +37,7 @@ def try_file_lock(path: Path, *, wait_s: float = 0.0) -> Iterator[bool]:
     except TimeoutError:
         pass
     except OSError as exc:
-        raise StoreError(f"cannot open {path}: {exc.strerror}", hint="may you write to this folder?") from exc
+        raise StoreError(f"cannot open {path}: {exc.strerror}", hint="check that you may write to this folder") from exc
     try:
         yield lock is not None
     finally:

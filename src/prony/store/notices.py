@@ -29,7 +29,7 @@ _N = tables.notice
 _D = tables.delivery
 _HAPPENINGS = TypeAdapter(tuple[Happening, ...])
 _TRIES = TypeAdapter(tuple[Try, ...])
-_LOST = "the server ended, or was cut off, before it knew"
+_LOST = "the server stopped before the answer came"
 
 
 @dataclass(frozen=True)
@@ -247,5 +247,7 @@ def _read_cursor(cursor: str) -> tuple[datetime, str]:
     except (ValueError, binascii.Error):
         when, last = None, ""
     if when is None or when.tzinfo is None or not last.isalnum():
-        raise InputError(f"{cursor[:80]!r} is no cursor", hint="use the `next` of an earlier page", code="bad_cursor")
+        raise InputError(
+            f"{cursor[:80]!r} is not a valid cursor", hint="use the `next` of an earlier page", code="bad_cursor"
+        )
     return when, last

@@ -39,9 +39,9 @@ _HINTS = (
     (("53300", "too many clients", "remaining connection slots"),
      f"raise PostgreSQL's max_connections: each server process opens up to {_POOL_SIZE + _POOL_MORE + 2}"),
     (("53100", "no space left"), "free some space on the database's disk; what was stored before is unharmed"),
-    (("55p03",), "another process has held what this needs for over 10 s; try again when it is done"),
-    (("40p01", "40001"), "two changes got in each other's way and this one was undone: try again"),
-    (("25006",), "this is a standby or may only be read: name the primary in the URL"),
+    (("55p03",), "another process has held a lock for over 10 s; try again when it is done"),
+    (("40p01", "40001"), "two transactions conflicted and this one was rolled back: try again"),
+    (("25006",), "this database is read-only, such as a standby: use the URL of the primary"),
     (("42501",), "let the user own the database: ALTER DATABASE name OWNER TO user"),
 )  # fmt: skip
 
@@ -49,7 +49,7 @@ _HINTS = (
 def server_engine(url: URL) -> Engine:
     """Return an engine; nothing is opened yet."""
     if url.drivername not in ("postgres", "postgresql", _DRIVER):
-        raise StoreError(f"Prony does not speak to {url.drivername}", hint="as in postgresql://user@host/name")
+        raise StoreError(f"Prony does not support {url.drivername}", hint="as in postgresql://user@host/name")
     asked = {name: value for name, value in _CONNECTING.items() if name not in url.query}
     try:
         engine = create_engine(

@@ -73,7 +73,7 @@ def _check_lengths(table: Table, values: Values) -> None:
     for name, value in values.items():
         most = getattr(table.c[name].type, "length", None)
         if most is not None and value is not None and len(value) > most:
-            raise InputError(f"{table.name}.{name} has {len(value)} characters", hint=f"it may have {most}")
+            raise InputError(f"{table.name}.{name} has {len(value)} characters", hint=f"at most {most} are allowed")
 
 
 def add_experiment(connection: Connection, experiment: Experiment) -> None:
@@ -136,7 +136,7 @@ def resolve(connection: Connection, text: str) -> str:
     if not matches:
         raise NotFoundError(f"no experiment {text!r}", hint=_LIST_HINT)
     shown = ", ".join(matches[:8]) + (", ..." if len(matches) > 8 else "")
-    raise InputError(f"{text!r} begins {len(matches)} ids: {shown}", hint="write more of it", code="ambiguous")
+    raise InputError(f"{text!r} matches {len(matches)} ids: {shown}", hint="type more of the id", code="ambiguous")
 
 
 def jobs(connection: Connection, experiment_id: str) -> tuple[Job, ...]:

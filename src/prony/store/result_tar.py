@@ -29,7 +29,7 @@ _PIECE = 2**20
 _PART = re.compile(r'[^\x00-\x20\x7f/\\:*?"<>|.][^\x00-\x1f\x7f/\\:*?"<>|]{0,99}')
 _DEEPEST = 8
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_HINT = "a parcel is what packs the folder of one result, whole"
+_HINT = "send one whole result folder as a tar"
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def unpack(tar: Path, to: Path, *, most_files: int = MOST_FILES, most_bytes: int
     nothing ever lies outside of it.
     """
     if to.exists() and any(to.iterdir()):
-        raise StoreError(f"{to} is not empty", hint="a parcel is opened in a folder of its own")
+        raise StoreError(f"{to} is not empty", hint="a result is unpacked into an empty folder")
     with disk_told(to), tar.open("rb") as source:
         to.mkdir(parents=True, exist_ok=True)
         _check_count(source, most_files, most_bytes)
@@ -120,7 +120,7 @@ def _check_count(source: IO[bytes], most_files: int, most_bytes: int) -> None:
     """Read the headers alone, before anything is written: each file costs the disk more than its bytes."""
     for number, _ in enumerate(_members(source, most_bytes), start=1):
         if number > most_files:
-            raise InputError(f"the parcel holds more than {most_files} files", hint=_HINT, code="too_large")
+            raise InputError(f"the tar holds more than {most_files} files", hint=_HINT, code="too_large")
     source.seek(0)
 
 
@@ -137,7 +137,7 @@ def _members(source: IO[bytes], most_bytes: int) -> Iterator[tuple[str, int]]:
         seen.add(header.name)
         total += header.size
         if header.size < 0 or total > most_bytes:
-            raise InputError(f"the parcel holds more than {most_bytes} bytes", hint=_HINT, code="too_large")
+            raise InputError(f"the tar holds more than {most_bytes} bytes", hint=_HINT, code="too_large")
         begin = source.tell()
         yield header.name, header.size
         source.seek(begin + -(-header.size // _BLOCK) * _BLOCK)
@@ -162,7 +162,7 @@ def _check_kind(header: tarfile.TarInfo) -> None:
 def _check_name(name: str) -> None:
     parts = name.split("/")
     if len(parts) > _DEEPEST or not all(_PART.fullmatch(part) and not part.endswith((" ", ".")) for part in parts):
-        raise _refusal(f"{name[:200]!r} is no name for a file of a result")
+        raise _refusal(f"{name[:200]!r} is not a valid file name in a result")
 
 
 def _extract(source: IO[bytes], size: int, path: Path, folders: set[Path]) -> None:
@@ -186,7 +186,7 @@ def _extract(source: IO[bytes], size: int, path: Path, folders: set[Path]) -> No
 
 
 def _refusal(what: str) -> InputError:
-    return InputError(f"the parcel is refused: {what}", hint=_HINT, code="damaged")
+    return InputError(f"the tar is refused: {what}", hint=_HINT, code="damaged")
 
 
 @contextmanager

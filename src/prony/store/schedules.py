@@ -24,7 +24,7 @@ def add(connection: Connection, schedule: Schedule) -> None:
     """Keep a new schedule; its name must be free."""
     if not result_rows.insert_new(connection, _T, _row(schedule)):
         raise ConflictError(
-            f"a schedule {schedule.name!r} is there already",
+            f"a schedule called {schedule.name!r} exists already",
             hint=f"give another --name, or `prony schedule remove {schedule.name}` first",
         )
 
@@ -115,7 +115,9 @@ def _read_cursor(cursor: str) -> datetime:
     except (ValueError, binascii.Error):
         at = None
     if at is None or at.tzinfo is None:
-        raise InputError(f"{cursor[:80]!r} is no cursor", hint="use the `next` of an earlier page", code="bad_cursor")
+        raise InputError(
+            f"{cursor[:80]!r} is not a valid cursor", hint="use the `next` of an earlier page", code="bad_cursor"
+        )
     return at
 
 

@@ -82,8 +82,8 @@ def _check_encoding(connection: Connection) -> None:
     found = connection.execute(text("SHOW server_encoding")).scalar()
     if found != "UTF8":
         raise StoreError(
-            f"{name_of(connection.engine)} keeps its text in {found}, which lacks most letters",
-            hint="make one that keeps all: createdb --encoding=UTF8 --template=template0 NAME",
+            f"{name_of(connection.engine)} stores text as {found}, which lacks most letters",
+            hint="make one with UTF-8: createdb --encoding=UTF8 --template=template0 NAME",
         )
 
 

@@ -95,7 +95,7 @@ def page(
         last = connection.execute(select(_S.c.name, _S.c.id).where(_S.c.id == cursor)).first()
         if last is None:
             raise InputError(
-                f"{cursor[:80]!r} is no cursor", hint="use the `next` of an earlier page", code="bad_cursor"
+                f"{cursor[:80]!r} is not a valid cursor", hint="use the `next` of an earlier page", code="bad_cursor"
             )
         query = query.where((_S.c.name > last.name) | ((_S.c.name == last.name) & (_S.c.id > last.id)))
     rows = connection.execute(query).all()
@@ -180,7 +180,7 @@ def change_page(
         last = connection.execute(select(_C.c.noticed_at, _C.c.id).where(_C.c.id == cursor)).first()
         if last is None:
             raise InputError(
-                f"{cursor[:80]!r} is no cursor", hint="use the `next` of an earlier page", code="bad_cursor"
+                f"{cursor[:80]!r} is not a valid cursor", hint="use the `next` of an earlier page", code="bad_cursor"
             )
         older = (_C.c.noticed_at < last.noticed_at) | ((_C.c.noticed_at == last.noticed_at) & (_C.c.id < last.id))
         query = query.where(older)

@@ -91,7 +91,7 @@ def page(connection: Connection, limit: int, cursor: str | None) -> Page[Token]:
     if cursor is not None:
         after = _created_at(connection, cursor)
         if after is None:
-            raise InputError(f"{cursor!r} is no cursor of this list", hint="use `next` of the page before")
+            raise InputError(f"{cursor!r} is not a cursor of this list", hint="use `next` of the previous page")
         same = and_(_TABLE.c.created_at == after, _TABLE.c.id < cursor)
         query = query.where(or_(_TABLE.c.created_at < after, same))
     found = [_token(row) for row in connection.execute(query)]

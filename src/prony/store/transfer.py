@@ -89,7 +89,7 @@ def keep_bundle(store: Store, bundle: Bundle, summarise: Callable[[], list[Summa
 
 def _check_target(home: Home, to: Path, *, overwrite: bool) -> None:
     if to.resolve().is_relative_to(home.results.resolve()):
-        raise InputError(f"{to} lies among the store's own results", hint="export to another folder")
+        raise InputError(f"{to} is inside the store's own results", hint="export to another folder")
     check_export_target(to, overwrite=overwrite)
 
 
@@ -222,5 +222,5 @@ def _disk(folder: Path) -> Iterator[None]:
         yield
     except OSError as exc:
         where = os.fsdecode(exc.filename) if isinstance(exc.filename, str | bytes) else folder
-        hint = "is there room, and check the permissions to read and write there"
+        hint = "check the free space and the permissions there"
         raise StoreError(f"cannot use {where}: {exc.strerror}", hint=hint) from exc

@@ -25,7 +25,7 @@ T = TypeVar("T")
 Operation = Callable[["Transaction"], T]
 _MOST_TOGETHER = 200
 _LOG = logging.getLogger(__name__)
-_UNCERTAIN = "the connection was lost in the middle of a commit, which may have been done: look before you ask again"
+_UNCERTAIN = "the connection was lost during a commit, which may have been done: check before you try again"
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Writer:
             if not self._closed:
                 self._wishes.put(_Request(operation, answer))
                 return answer
-        answer.set_exception(StoreError("the store is closed", hint="the server is going down"))
+        answer.set_exception(StoreError("the store is closed", hint="the server is shutting down"))
         return answer
 
     def close(self) -> None:
@@ -197,7 +197,7 @@ class Writer:
             try:
                 self._after_commit(notes)
             except Exception:  # noqa: BLE001 - what is committed stays so, whoever could not be told of it
-                _LOG.exception("a commit could not be told of")
+                _LOG.exception("watchers of a commit failed")
 
     def _connect(self) -> Connection:
         if self._connection is None:

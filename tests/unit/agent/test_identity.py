@@ -123,7 +123,7 @@ def test_an_owner_is_told_what_is_wrong_with_the_options(capsys: pytest.CaptureF
         (["--drain-timeout", "soon"], "--drain-timeout"),
         (["--model-max-bytes", "huge"], "--model-max-bytes"),
         (["--metrics-port", "70000"], "70000 is not a port"),
-        (["--server", "ftp://x"], "no address of a server"),
+        (["--server", "ftp://x"], "not the address of a server"),
         (["--token-file", "/nowhere/token"], "cannot read the token"),
         (["--name", "../x"], "is not a valid agent name"),
     ):

@@ -74,7 +74,7 @@ def test_a_load_is_drawn_with_its_failures(tmp_path: Path) -> None:
     drawn = pictures.picture_timeline(entry, 100)
     assert (drawn.metric, sum(one.failed for one in drawn.runs[0].buckets)) == ("e2e_ms", 20)
     assert sum(one.count for one in drawn.runs[0].buckets) == 1980
-    with pytest.raises(NotFoundError, match="only a model is loaded"):
+    with pytest.raises(NotFoundError, match="does not load a model"):
         pictures.starts(entry)
 
 

@@ -45,6 +45,6 @@ def test_a_duet_runs_each_checkout_with_its_own_code(tmp_path: Path, monkeypatch
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
     made = TestRecipe(tmp_path, {"test_speed_ms": "t.py::test_speed"}, "x", other=tmp_path / "nowhere")
-    with pytest.raises(InputError, match="is no folder") as caught:
+    with pytest.raises(InputError, match="is not a folder") as caught:
         made.load()
     assert "git worktree add" in caught.value.hint

@@ -99,9 +99,9 @@ def test_a_role_includes_those_below_it_and_an_agent_is_apart(has: str, may: set
 def test_a_one_time_token_may_enrol_and_nothing_else() -> None:
     principal = Principal(name="x", role=Role.AGENT, token_id="t", once=True)
     require_role(principal, Role.AGENT, enrolling=True)
-    with pytest.raises(AccessError, match="only enrols"):
+    with pytest.raises(AccessError, match="only enrol"):
         require_role(principal, Role.AGENT)
-    with pytest.raises(AccessError, match="only enrols"):
+    with pytest.raises(AccessError, match="only enrol"):
         require_agent(principal, "agent-1")
 
 
@@ -302,7 +302,7 @@ def test_after_ten_failures_an_address_is_refused_for_a_minute(access: Access, e
     clock.passed_s += 59
     with pytest.raises(AccessError) as caught:
         access.authenticate(made(access, "viewer").secret, HERE)
-    assert caught.value.hint.startswith("come back in 1 s")
+    assert caught.value.hint.startswith("try again in 1 s")
     clock.passed_s += 1
     assert code_of(access, made(access, "viewer").secret) == "ok"
 

@@ -54,11 +54,11 @@ def test_a_script_imports_the_code_of_its_own_checkout(here: Path, monkeypatch: 
     ("workload", "other", "message"),
     [
         ("{kind: model, model: 'zoo:tiny', engine: onnxruntime}", "there", "uses no file of this checkout"),
-        ("{kind: model, model: a.onnx, engine: onnxruntime}", "nowhere", "is no folder"),
-        ("{kind: model, model: a.onnx, engine: onnxruntime}", "here", "is this very checkout"),
+        ("{kind: model, model: a.onnx, engine: onnxruntime}", "nowhere", "is not a folder"),
+        ("{kind: model, model: a.onnx, engine: onnxruntime}", "here", "is this checkout itself"),
         (
             "{kind: model, engine: onnxruntime}\nmatrix: {workload.model: [a.onnx, b.onnx]}", "there",
-            "the matrix names files",
+            "the matrix varies files",
         ),
     ],
 )  # fmt: skip

@@ -161,7 +161,7 @@ def test_two_models_with_too_few_runs_are_refused_by_the_name_of_the_option(tmp_
 
 def test_a_word_that_only_a_shell_understands_is_said() -> None:
     told = [one.what for one in draft_command_recipe(CommandRequest(("ls | wc",), warmup=1, runs=3)).assumptions]
-    assert told == ["no shell: | is a word like any other, which the program is given"]
+    assert told == ["no shell: | is passed to the program as it is"]
     assert not draft_command_recipe(CommandRequest(("sh -c 'ls | wc'",), warmup=1, runs=3)).assumptions
 
 

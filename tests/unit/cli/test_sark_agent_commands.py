@@ -118,8 +118,8 @@ def test_an_agent_that_serves_a_sark_is_not_taken_for_one_of_a_prony_server(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--sark", "nonsense"), "is no address"),
-        (("--sark", "http://127.0.0.1:1", "--redis-port", "70000"), "no port"),
+        (("--sark", "nonsense"), "is not the address"),
+        (("--sark", "http://127.0.0.1:1", "--redis-port", "70000"), "not a port"),
         (("--sark", "http://127.0.0.1:1", "--server", "http://127.0.0.1:2"), "--sark cannot be used with --server"),
     ],
 )

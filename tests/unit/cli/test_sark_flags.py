@@ -47,19 +47,19 @@ def test_it_is_not_served_beyond_this_machine_unless_the_risk_is_named(
 )
 def test_a_flag_of_sark_without_sark_is_refused(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
     code, said = refused(capsys, *words)
-    assert (code, "goes with --sark" in said) == (2, True)
+    assert (code, "needs --sark" in said) == (2, True)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:6379", "nonsense", "redis://127.0.0.1:port/0"])
 def test_an_address_that_is_no_redis_is_refused(capsys: pytest.CaptureFixture[str], url: str) -> None:
     code, said = refused(capsys, "--sark", "--sark-port", "0", "--redis", url)
-    assert (code, "is no Redis" in said) == (2, True)
+    assert (code, "is not the address of a Redis" in said) == (2, True)
 
 
 @pytest.mark.parametrize("flag", ["--sark-port", "--sark-redis-port"])
 def test_a_port_that_there_is_not_is_refused(capsys: pytest.CaptureFixture[str], flag: str) -> None:
     code, said = refused(capsys, "--sark", flag, "70000")
-    assert (code, "70000 is no port" in said) == (2, True)
+    assert (code, "70000 is not a port" in said) == (2, True)
 
 
 def test_where_a_redis_may_listen_already_it_is_said_how_to_use_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -115,7 +115,7 @@ def test_an_agent_is_drained_by_its_name(server: Canned, capsys: pytest.CaptureF
     server.at("GET /agents", document(page(agent("a1", "lab-1"), agent("a2", "lab-11"))))
     server.at("POST /agents/a1/drain", document(agent("a1", "lab-1", "draining").model_dump_json()))
     assert prony(capsys, "agents", "drain", "lab-1") == "lab-1 (a1) is draining\n"
-    assert "may be any of 2 agents" in prony_json(capsys, "agents", "drain", "lab", code=2)["error"]["message"]
+    assert "matches 2 agents" in prony_json(capsys, "agents", "drain", "lab", code=2)["error"]["message"]
     assert prony_json(capsys, "agents", "reset", "nobody", code=2)["error"]["code"] == "not_found"
 
 
@@ -123,6 +123,15 @@ def test_an_agent_is_removed(server: Canned, capsys: pytest.CaptureFixture[str])
     server.at("GET /agents", document(page(agent())))
     server.at("DELETE /agents/a1", Answer(status=204))
     assert prony_json(capsys, "agents", "remove", "a1") == {"removed": "a1"}
+
+
+@pytest.mark.parametrize("state", AgentState)
+def test_agents_are_listed_by_every_state_that_they_can_have(
+    server: Canned, capsys: pytest.CaptureFixture[str], state: AgentState
+) -> None:
+    server.at("GET /agents", document(page(agent("a1", "lab-1", state.value))))
+    assert "lab-1" in prony(capsys, "agents", "--state", state.value)
+    assert server.requests[-1].query["state"] == [state.value]
 
 
 def test_agents_are_checked_against_a_recipe(

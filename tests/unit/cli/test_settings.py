@@ -110,8 +110,8 @@ def test_a_file_names_the_home_of_every_command_and_leaves_the_environment_alone
         ('x = 1\n[cli]\nthreshold = "3%"\n', 1, "prony settings"),
         ("[bench]\nruns = 3\n", 2, "prony settings"),
         ("[server\n", 1, "not TOML"),
-        ('[cli]\nbrowser = "/bin/sh"\n', 2, "cannot be set by a project"),
-        ('[cli]\ntoken_file = "/etc/shadow"\n', 2, "cannot be set by a project"),
+        ('[cli]\nbrowser = "/bin/sh"\n', 2, "a project may not set"),
+        ('[cli]\ntoken_file = "/etc/shadow"\n', 2, "a project may not set"),
         ('[cli]\ntoken = "secret"\n', 2, "PRONY_TOKEN"),
     ],
 )

@@ -56,11 +56,11 @@ def test_a_revoked_token_opens_nothing(capsys: Capture) -> None:
     ("arguments", "says"),
     [
         (("add", "a b", "--role", "viewer"), "NAME"),
-        (("add", "ann", "--role", "viewer", "--expires", "30"), "carries its unit"),
+        (("add", "ann", "--role", "viewer", "--expires", "30"), "needs a unit"),
         (("add", "ann", "--role", "viewer", "--expires", "9999d"), "--expires"),
         (("add", "ann", "--role", "viewer", "--once"), "one-time"),
         (("revoke", "none"), "no token 'none'"),
-        (("audit", "--cursor", "x"), "no cursor"),
+        (("audit", "--cursor", "x"), "not a cursor"),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_is_made(capsys: Capture, arguments: tuple[str, ...], says: str) -> None:

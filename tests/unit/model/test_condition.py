@@ -29,12 +29,12 @@ def test_a_comparison_is_a_threshold_in_the_unit_of_its_metric(text: str, key: s
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is no condition"),
-        ("agent asleep", "is no condition"),
-        ("inference_ms.p99 = 20", "is no condition"),
-        ("inference_ms.p99 > nan", "is no condition"),
+        ("", "is not a condition"),
+        ("agent asleep", "is not a condition"),
+        ("inference_ms.p99 = 20", "is not a condition"),
+        ("inference_ms.p99 > nan", "is not a condition"),
         ("inference.p99 > 20", "did you mean inference_ms"),
-        ("inference_ms.p98 > 20", "is no statistic"),
+        ("inference_ms.p98 > 20", "is not a statistic"),
         ("inference_ms.p99 > 20 s", "is in ms"),
         ("inference_ms.p99 > 20 %", "is in ms"),
     ],

@@ -23,8 +23,8 @@ def test_a_threshold_names_a_number_of_a_script(text: str, key: str, limit: floa
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("accuracy < 0.9", "what a script calls its own is script:accuracy"),
-        ("script:a-b < 1", "'a-b' is no number of a script"),
+        ("accuracy < 0.9", "for a script's own metric, write script:accuracy"),
+        ("script:a-b < 1", "'a-b' is not a script's metric"),
         ("script:a.p42 < 1", "after a dot comes one of p50"),
         ("script:a < 1 ms", "write the threshold without ms"),
     ],

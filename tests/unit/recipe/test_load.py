@@ -80,11 +80,11 @@ def test_a_mistake_in_the_workload_is_told_with_its_line_and_what_to_do(line: st
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        ("measure: {max_time: 60}", "measure.max_time: a duration carries its unit (ns, us, ms, s, m, h, d): write 60s, not 60"),
-        ("limits: {memory: 512}", "limits.memory: a size carries its unit (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB): write 512MiB, not 512"),
+        ("measure: {max_time: 60}", "measure.max_time: a duration needs a unit (ns, us, ms, s, m, h, d): write 60s, not 60"),
+        ("limits: {memory: 512}", "limits.memory: a size needs a unit (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB): write 512MiB, not 512"),
         ("measure: {until: {ci: 0.02}}", "measure.until.ci: a share is a percentage: write 2%, not 0.02"),
         ("measure: {until: {ci: 100%}}", "measure.until.ci: a share lies between 0% and 100%, both excluded: not 100%"),
-        ("measure: {max_time: 10:00:00}", "measure.max_time: a duration carries its unit (ns, us, ms, s, m, h, d): write 60s, not 10:00:00"),
+        ("measure: {max_time: 10:00:00}", "measure.max_time: a duration needs a unit (ns, us, ms, s, m, h, d): write 60s, not 10:00:00"),
         ("measure: {repeats: 8, until: {ci: 2%, max_repeats: 6}}", "measure: until.max_repeats (6) is less than repeats (8)"),
         ("measure: {warmup: -1}", "measure.warmup: must be auto or a whole number, 0 or more, not -1"),
         ("measure: {check: yes}", "measure.check: must be true or false, not 'yes'"),
@@ -163,7 +163,7 @@ def test_the_error_is_one_of_input_with_problems_for_programs() -> None:
 def test_many_problems_are_cut_in_the_message_and_whole_in_the_list() -> None:
     text = GOOD + "labels:\n" + "".join(f"  a{n}: {n}\n" for n in range(100))
     error = refusal(text)
-    assert error.message.endswith("and 60 problems more")
+    assert error.message.endswith("and 60 more problems")
     assert len(error.problems) == 100
 
 

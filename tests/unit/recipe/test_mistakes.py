@@ -197,9 +197,9 @@ def test_a_random_option_raises_nothing_but_input_errors(path: str, value: str) 
 @pytest.mark.parametrize(
     ("slo", "said"),
     [
-        ({"ttft_m": 20}, "ttft_m is nothing that one request has"),
-        ({"inference_ms": 20}, "inference_ms is nothing that one request has"),
-        ({"ttft_ms.p98": 20}, "ttft_ms.p98 is no metric with a statistic"),
+        ({"ttft_m": 20}, "ttft_m is not a limit of one request"),
+        ({"inference_ms": 20}, "inference_ms is not a limit of one request"),
+        ({"ttft_ms.p98": 20}, "ttft_ms.p98 is not a metric with a statistic"),
     ],
 )
 def test_a_limit_that_nothing_could_meet_is_refused(slo: dict[str, float], said: str) -> None:
@@ -214,5 +214,5 @@ def test_a_limit_that_nothing_could_meet_is_refused(slo: dict[str, float], said:
 def test_a_search_for_what_no_probe_could_show_is_refused(key: str) -> None:
     workload = {"kind": "service", "endpoint": "http://127.0.0.1:1", "driver": "http"}
     load = {"search": {"over": "rate", "low": 1, "high": 2}, "slo": {key: 20}}
-    with pytest.raises(RecipeError, match=rf"a search cannot hold {key}: it holds e2e_ms"):
+    with pytest.raises(RecipeError, match=rf"a search cannot use {key}: it uses e2e_ms"):
         loads(json.dumps({"name": "a", "workload": workload, "load": load}), "json")

@@ -19,7 +19,7 @@ matrix: {workload.batch_size: [1, 2]}
 """
 
 
-NO_UNIT = "measure.max_time: a duration carries its unit (ns, us, ms, s, m, h, d): write 60s, not 60"
+NO_UNIT = "measure.max_time: a duration needs a unit (ns, us, ms, s, m, h, d): write 60s, not 60"
 NO_LIST = "matrix.workload.threads: must be a list with at least one value, not 1"
 NOT_FINITE = "workload.options.a: must be a finite number, not inf"
 

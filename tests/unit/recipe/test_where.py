@@ -49,7 +49,7 @@ def test_a_slip_in_the_name_of_an_ability_is_answered_with_the_nearest(line: str
 
 def test_a_comparison_that_cannot_be_understood_is_told_where_it_stands() -> None:
     assert problems("cpu.cores: '=>4'", "gpu:", "  - NVIDIA*", "  - '>=H100'") == [
-        (5, "place.where.cpu.cores", "is no comparison: '=>4'; the signs are >=, <=, >, <, ==, !=", ""),
+        (5, "place.where.cpu.cores", "is not a comparison: '=>4'; the signs are >=, <=, >, <, ==, !=", ""),
         (8, "place.where.gpu[1]", "is text, which has no order: >= is for numbers and versions", ""),
     ]
 

@@ -73,7 +73,7 @@ def test_a_gate_that_cannot_be_told_is_skipped_and_fails_where_gates_are_strict(
     )
     gated = full.model_copy(update={"gates": (gate,)})
     lenient, strict = (Xml.tostring(suite(gated, strict=one), "unicode") for one in (False, True))
-    assert '<skipped message="cannot tell: Two runs only."' in lenient
+    assert '<skipped message="undecided: Two runs only."' in lenient
     assert 'skipped="0" failures="1"' in strict
     assert "This gate is undecided, and the gates are strict. Two runs only." in strict
 

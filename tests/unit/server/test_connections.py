@@ -96,5 +96,5 @@ def test_the_limits_stay_below_the_descriptors_and_can_be_set() -> None:
     usual = descriptor_limits({})
     assert usual.half_open <= usual.per_address < usual.total
     assert descriptor_limits({PER_ADDRESS: "7"}).per_address == 7
-    with pytest.raises(InputError, match="no number of connections"):
+    with pytest.raises(InputError, match="not a number of connections"):
         descriptor_limits({PER_ADDRESS: "many"})

@@ -21,4 +21,4 @@ def test_it_ends_in_time_and_not_as_if_all_were_well(what: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode in (1, 3), (done.returncode, done.stderr)
     assert time.monotonic() - begin < 60
-    assert "ended by force" in done.stdout + done.stderr or "Timeout" in done.stderr
+    assert "stopped by force" in done.stdout + done.stderr or "Timeout" in done.stderr

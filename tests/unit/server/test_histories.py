@@ -93,4 +93,4 @@ def test_a_baseline_is_set_shown_and_cleared(asked: str, capsys: pytest.CaptureF
 def test_histories_are_made_again_where_their_home_is(asked: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "--rebuild"]) == (2 if asked == "server" else 0)
     told = capsys.readouterr().err
-    assert ("where its home is" if asked == "server" else "30 results") in told
+    assert ("on its own machine" if asked == "server" else "30 results") in told

@@ -82,7 +82,7 @@ def test_a_recipe_that_is_wrong_comes_back_with_every_problem(house: House) -> N
 
 def test_a_nul_in_text_is_refused_and_an_escaped_backslash_before_it_is_not(house: House) -> None:
     assert problem(house.client.post(EXPERIMENTS, json={"text": "a\0b"}), 422, "invalid")["detail"] == (
-        "the body holds a NUL character"
+        "the body contains a NUL character"
     )
     problem(house.client.post(EXPERIMENTS, json={"text": r"a: b\u0000"}), 422, "recipe")
 

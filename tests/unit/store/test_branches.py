@@ -169,8 +169,10 @@ def test_a_branch_whose_base_was_never_measured_cannot_be_judged(store: Store) -
     record(store, 0, 1.0, git=branch("feature"))
     mine = record(store, 1, 1.0, git=branch("feature", commit="e" * 40))
     told = text_of_gate(store, mine.id)
-    assert told.startswith("cannot tell: There is no earlier complete experiment called quick of branch main")
-    assert told.endswith("run it on main, or pin a baseline.")
+    assert told.startswith(
+        "cannot tell: There is no earlier result to compare with: no complete experiment called quick of branch main"
+    )
+    assert told.endswith("Run it on main, or pin a baseline.")
     assert history(store, "feature").fork is None
 
 

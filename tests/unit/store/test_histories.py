@@ -58,7 +58,7 @@ def test_a_regression_is_told_with_all_that_is_known_of_it(store: Store) -> None
     assert change.low < 0.08 < change.high
     assert (change.before.runs, change.after.runs) == (26, 10)
     assert change.noise.grade in ("quiet", "normal")
-    assert change.sentence.startswith("inference_ms.p50 of batch_size=1 on bench got worse by +")
+    assert change.sentence.startswith("Inference p50 of batch_size=1 on bench got worse by +")
     assert [segment.begin for segment in history.segments] == [0, 26]
 
 
@@ -263,12 +263,10 @@ def test_pairs_side_by_side_confirm_or_reject(store: Store) -> None:
     assert decided is not None
     assert decided.state is ChangeState.CONFIRMED
     assert only(store).changes[0].state is ChangeState.CONFIRMED
-    assert "7 of 7 pairs say the same" in only(store).changes[0].path[-1]
+    assert "7 of 7 pairs agree" in only(store).changes[0].path[-1]
     for told in (decided, only(store).changes[0]):
         assert " got worse by " in told.sentence
-        assert told.sentence.endswith(
-            "confirm it: side by side: 7 of 7 pairs say the same, +8.0% [+8.0%, +8.0%], confirmed."
-        )
+        assert told.sentence.endswith("confirm it: side by side: 7 of 7 pairs agree, +8.0% [+8.0%, +8.0%], confirmed.")
 
 
 def test_what_was_rejected_by_pairs_is_no_change_any_more(store: Store) -> None:

@@ -137,7 +137,7 @@ def test_a_home_that_others_could_look_into_is_closed_and_that_is_said(
     assert (tool.stat().st_mode & 0o777, secret.stat().st_mode & 0o777) == (0o700, 0o600)
     assert Path("/etc/hostname").stat().st_mode & 0o004
     assert [record.getMessage() for record in caplog.records] == [
-        f"closed {root} to other users: folders are 0700 now, files 0600"
+        f"took access to {root} away from other users: folders are 0700 now, files 0600"
     ]
     caplog.clear()
     Home(root).create()

@@ -122,7 +122,7 @@ class TestResolveId:
         assert filled.resolve_id(text) == meant
 
     def test_an_ambiguous_beginning_lists_what_it_could_mean(self, filled: Store) -> None:
-        with pytest.raises(InputError, match="'ab' begins 3 ids: abc, abc1, abc2"):
+        with pytest.raises(InputError, match="'ab' matches 3 ids: abc, abc1, abc2"):
             filled.resolve_id("ab")
 
     @pytest.mark.parametrize("text", ["", "zzz", "ABC", "%", "abc12"])

@@ -14,7 +14,7 @@ export class ApiError extends Error {
     super(problem?.detail ?? (status === 0 ? "the server cannot be reached" : `the server answered ${status}`));
     this.status = status;
     this.code = problem?.code ?? (status === 0 ? "unreachable" : "unknown");
-    this.hint = problem?.hint ?? (status === 0 ? "is it running? this page tries again by itself" : "");
+    this.hint = problem?.hint ?? (status === 0 ? "is it running? this page keeps trying" : "");
     this.problem = problem;
   }
 }

@@ -12,8 +12,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What this server is, and who you are to it
-         * @description Its version and address, where its figures are drawn, and the name and role of who asks.
+         * Get the server's version and your role
+         * @description Its version and address, links to Prometheus and Grafana, and your name and role.
          *
          *     Role: viewer.
          */
@@ -43,7 +43,7 @@ export interface paths {
         put?: never;
         /**
          * Enrol an agent
-         * @description By a one-time token it gets a token of its own; by that one it comes back as who it was.
+         * @description With a one-time token it gets its own token; with that one it enrols again as the same agent.
          *
          *     Role: agent.
          */
@@ -71,7 +71,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Send an agent away
+         * Remove an agent
          * @description Its token ends, and what it runs is given to others.
          *
          *     Role: admin.
@@ -91,8 +91,8 @@ export interface paths {
         };
         get?: never;
         /**
-         * Say what it offers
-         * @description Instead of what it told before.
+         * Report capabilities
+         * @description Replaces what it reported before.
          *
          *     Role: agent.
          */
@@ -114,8 +114,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give it nothing more
-         * @description It ends what it runs. An agent may ask for this itself.
+         * Drain an agent
+         * @description It gets no more jobs and finishes those it runs. An agent may ask for this itself.
          *
          *     Role: agent.
          */
@@ -136,7 +136,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Be alive
+         * Send a heartbeat
          * @description Renews every lease that the agent holds, and tells which of its jobs to stop.
          *
          *     Role: agent.
@@ -158,7 +158,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Trust it again
+         * Reset an agent
          * @description One that is faulty or draining becomes active.
          *
          *     Role: admin.
@@ -179,7 +179,7 @@ export interface paths {
         };
         /**
          * List alarms
-         * @description By name, with how much of what each found has not ended. Of addresses only what is no secret is shown.
+         * @description By name, with the number of open incidents. Secret parts of addresses are hidden.
          *
          *     Role: viewer.
          */
@@ -187,7 +187,7 @@ export interface paths {
         put?: never;
         /**
          * Make an alarm
-         * @description The secret that signs its webhooks is told in this answer and never again. Its addresses are never told.
+         * @description The secret that signs its webhooks is only in this answer. Its addresses are never shown.
          *
          *     Role: admin.
          */
@@ -234,7 +234,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What it sent
+         * List deliveries of an alarm
          * @description The newest first, with every try.
          *
          *     Role: viewer.
@@ -256,8 +256,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What it found
-         * @description The newest first; what has no `closed_at` has not ended.
+         * List incidents of an alarm
+         * @description The newest first; one without `closed_at` is open.
          *
          *     Role: viewer.
          */
@@ -280,7 +280,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Try an alarm out
+         * Test an alarm
          * @description Really sends a message to each of its addresses, once.
          *
          *     Role: admin.
@@ -300,7 +300,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Who did what
+         * List the audit trail
          * @description The newest first.
          *
          *     Role: admin.
@@ -369,7 +369,7 @@ export interface paths {
         put?: never;
         /**
          * Acknowledge a change
-         * @description It is told no more, and its level is the one to be held from now on.
+         * @description It is no longer reported, and later results are judged against its level.
          *
          *     Role: submitter.
          */
@@ -388,8 +388,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What time it is here
-         * @description The server's monotonic clock: agents that send a load together begin by it.
+         * Get the server's clock
+         * @description The server's monotonic clock: agents that run a job together start by it.
          *
          *     Role: agent.
          */
@@ -411,7 +411,7 @@ export interface paths {
         };
         /**
          * Compare experiments or jobs
-         * @description Each metric with its effect, its interval and one conclusion. What is not comparable is refused, with why.
+         * @description Each metric with its effect, interval and conclusion. What is not comparable is refused, with the reason.
          *
          *     Role: viewer.
          */
@@ -434,7 +434,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Who could run this recipe
+         * List agents that could run a recipe
          * @description Each agent against each kind of job: it fits, or this is what it lacks. Nothing is stored.
          *
          *     Role: viewer.
@@ -454,8 +454,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Hear what changes
-         * @description Which experiments, agents and other nouns are no longer as they were; not how they are now. It has no end.
+         * Follow changes
+         * @description Names what changed (experiments, agents and more), without the new state. The stream does not end.
          *
          *     Role: viewer.
          */
@@ -485,7 +485,7 @@ export interface paths {
         put?: never;
         /**
          * Submit a recipe
-         * @description The recipe becomes jobs, and agents that fit lease them. A recipe that is wrong is refused with every problem.
+         * @description The recipe becomes jobs, which agents that fit lease. A wrong recipe is refused, with every problem.
          *
          *     Role: submitter.
          */
@@ -514,7 +514,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an experiment
-         * @description Its results go with it.
+         * @description Its results are deleted too.
          *
          *     Role: submitter.
          */
@@ -523,7 +523,7 @@ export interface paths {
         head?: never;
         /**
          * Change an experiment
-         * @description What is given is changed, the rest stays; recipe and labels only while no job was leased.
+         * @description Only given fields change; recipe and labels only while no job was leased.
          *
          *     Role: submitter.
          */
@@ -541,7 +541,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel an experiment
-         * @description Waiting jobs are cancelled at once, running ones as soon as their agents hear of it.
+         * @description Waiting jobs are cancelled at once, running ones as soon as their agents are told.
          *
          *     Role: submitter.
          */
@@ -561,7 +561,7 @@ export interface paths {
         };
         /**
          * Watch an experiment live
-         * @description First a snapshot, then what changes. It ends after the experiment has; who comes back gets a fresh snapshot.
+         * @description First a snapshot, then changes. It ends after the experiment; a new connection begins with a snapshot.
          *
          *     Role: viewer.
          */
@@ -582,7 +582,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Take an experiment along
+         * Export an experiment
          * @description Recipe, jobs, result folders with every sample, and a manifest of checksums; or the requests of its loads.
          *
          *     Role: viewer.
@@ -604,8 +604,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Judge the gates
-         * @description Each gate of the recipe on each job: passed, failed or cannot tell, with the number that decided.
+         * Evaluate the gates
+         * @description Each gate of the recipe on each job: passed, failed or undecided (`cannot tell`), with the deciding number.
          *
          *     Role: viewer.
          */
@@ -695,7 +695,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Try again what did not complete
+         * Retry jobs that did not complete
          * @description Every failed, partial or cancelled job waits again.
          *
          *     Role: submitter.
@@ -715,8 +715,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Is everything well?
-         * @description Really tries each part. Needs no token.
+         * Get the server's health
+         * @description Checks each part. Needs no token.
          *
          *     Role: none.
          */
@@ -738,7 +738,7 @@ export interface paths {
         };
         get?: never;
         /**
-         * Bring results made elsewhere
+         * Import results
          * @description An export or result folders: checksums are verified, and the numbers computed again. A repeat does no harm.
          *
          *     Role: submitter.
@@ -760,7 +760,7 @@ export interface paths {
         };
         /**
          * List jobs
-         * @description Those that every filter leaves, the newest first.
+         * @description Those that match every filter, the newest first.
          *
          *     Role: viewer.
          */
@@ -782,7 +782,7 @@ export interface paths {
         };
         /**
          * Get one job
-         * @description With what was tried, and everything that its runner is given.
+         * @description With its attempts and everything that its runner gets.
          *
          *     Role: viewer.
          */
@@ -806,7 +806,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a job
-         * @description One that runs stops as soon as its agent hears of it.
+         * @description A running job stops as soon as its agent is told.
          *
          *     Role: submitter.
          */
@@ -825,7 +825,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The machine beside the run
+         * Get counters of the machine
          * @description What probes read, thinned so that no peak is lost; a counter that only grows is shown as its rate.
          *
          *     Role: viewer.
@@ -847,7 +847,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How samples spread
+         * Get the distribution of samples
          * @description Each run in the same bins, the share of samples by value, and the estimates with their intervals.
          *
          *     Role: viewer.
@@ -869,7 +869,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Numbers step by step
+         * Get metrics by step
          * @description What a job reported step by step: a line for each metric, set of labels, rank and run.
          *
          *     Role: viewer.
@@ -892,7 +892,7 @@ export interface paths {
         };
         /**
          * Read a job's log
-         * @description Of its last attempt, unless another is asked for; where there is nothing yet, it can be waited for.
+         * @description Of its last attempt, or of `attempt`. With `wait_s` the answer waits until there is more.
          *
          *     Role: viewer.
          */
@@ -937,7 +937,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Try a job again
+         * Retry a job
          * @description One that failed, is partial or was cancelled waits again.
          *
          *     Role: submitter.
@@ -979,7 +979,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A result in sections
+         * Get a result in sections
          * @description What the kind of the workload shows of a result beside its numbers: facts, tables, and which charts there are.
          *
          *     Role: viewer.
@@ -1001,7 +1001,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Cold against warm
+         * Get cold and warm starts
          * @description Of each fresh process of a model: its load, its first inference, and the median of its warm ones.
          *
          *     Role: viewer.
@@ -1023,7 +1023,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get what probes read meanwhile
+         * Get readings of the probes
          * @description Counters of the machine beside the run.
          *
          *     Role: viewer.
@@ -1045,8 +1045,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Samples as time went by
-         * @description Lowest, median and highest of each stretch, warm-up with it, and what failed.
+         * Get samples over time
+         * @description Lowest, median and highest of each time bucket, including the warm-up, and failures.
          *
          *     Role: viewer.
          */
@@ -1070,7 +1070,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel or retry many jobs
-         * @description Those that are named, or those that the filters leave.
+         * @description Those that are named, or those that match the filters.
          *
          *     Role: submitter.
          */
@@ -1089,7 +1089,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Kinds of workload
+         * List kinds of workload
          * @description Those that are installed, each with its form for a new recipe; and those that only stored experiments have.
          *
          *     Role: viewer.
@@ -1120,7 +1120,7 @@ export interface paths {
         put?: never;
         /**
          * Ask for a job
-         * @description Waits up to `wait_s` for one that fits. Who goes away meanwhile is given nothing.
+         * @description Waits up to `wait_s` for one that fits. A client that disconnects meanwhile gets none.
          *
          *     Role: agent.
          */
@@ -1142,7 +1142,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Give a job back
+         * Return a job
          * @description It waits again, for this agent or another.
          *
          *     Role: agent.
@@ -1163,8 +1163,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Wait for the others of a gang
-         * @description Waits up to `wait_s` until every agent that sends the same load has come to the meeting of this name.
+         * Wait for the other agents of a job
+         * @description Waits up to `wait_s` until every agent that runs the same job has reached the meeting of this name.
          *
          *     Role: agent.
          */
@@ -1185,7 +1185,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Tell how it goes
+         * Report progress
          * @description Renews the lease; the answer says whether the job is to be stopped.
          *
          *     Role: agent.
@@ -1206,8 +1206,8 @@ export interface paths {
         };
         get?: never;
         /**
-         * Bring the result
-         * @description Once it is answered the result is kept, whatever happens. A repeat does no harm.
+         * Upload the result
+         * @description After the answer the result is stored. Sending it again does no harm.
          *
          *     Role: agent.
          */
@@ -1227,8 +1227,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How much is there
-         * @description How many octets of the result's tar have arrived: where to go on.
+         * Get the uploaded size
+         * @description How many bytes of the result's tar have arrived: where to continue.
          *
          *     Role: agent.
          */
@@ -1239,7 +1239,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Bring a part of the result
+         * Upload a part of the result
          * @description From where the last part ended; after a broken connection, ask for the offset first.
          *
          *     Role: agent.
@@ -1256,7 +1256,7 @@ export interface paths {
         };
         /**
          * Search experiments
-         * @description As a list shows them: light, with the number that stands for each and how it went lately.
+         * @description Short rows for lists: each with its headline metric and recent trend.
          *
          *     Role: viewer.
          */
@@ -1280,7 +1280,7 @@ export interface paths {
         put?: never;
         /**
          * Make a link that logs a browser in
-         * @description It works once and for a short time; whoever follows it is an admin in that browser.
+         * @description It works once and for a short time, and makes its user an admin in that browser.
          *
          *     Role: admin.
          */
@@ -1300,7 +1300,7 @@ export interface paths {
         };
         /**
          * Compare configurations
-         * @description One number for each row and column, with its interval, its price and its watts, and who is best.
+         * @description One number for each row and column, with its interval, cost and power, and which is best.
          *
          *     Role: viewer.
          */
@@ -1321,8 +1321,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What to look at first
-         * @description What runs, what changed or failed, who is lost, and what came out last.
+         * Get the overview
+         * @description Running experiments, changes, failures, lost agents and the latest results.
          *
          *     Role: viewer.
          */
@@ -1343,7 +1343,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What waits, and why
+         * List waiting jobs and reasons
          * @description The lots that have waiting or leased jobs, in the order in which they are served.
          *
          *     Role: viewer.
@@ -1367,7 +1367,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Look at a recipe
+         * Check a recipe
          * @description Every mistake with its line; or its jobs, who could run them, and how long that takes. Nothing is stored.
          *
          *     Role: viewer.
@@ -1387,7 +1387,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Recipes that run as they are
+         * List example recipes
          * @description Those that come with Prony, the one to begin with first.
          *
          *     Role: viewer.
@@ -1409,7 +1409,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Names for a recipe
+         * List names that a recipe can use
          * @description Models of the zoo, engines, services, drivers and tasks that this Prony knows by name, each list also by the
          *     places in a recipe where its names may stand; rules of a comparison, words for the axes of a matrix, and titles of
          *     metrics.
@@ -1433,7 +1433,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The JSON Schema of a recipe
+         * Get the JSON Schema of recipes
          * @description As `prony schema` prints it, for editors.
          *
          *     Role: viewer.
@@ -1511,7 +1511,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * When it fired
+         * List runs of a schedule
          * @description The newest first, with the experiment that each made and the times that were missed.
          *
          *     Role: viewer.
@@ -1536,7 +1536,7 @@ export interface paths {
         put?: never;
         /**
          * Pause a schedule
-         * @description Nothing fires until it is resumed.
+         * @description Nothing runs until it is resumed.
          *
          *     Role: submitter.
          */
@@ -1558,7 +1558,7 @@ export interface paths {
         put?: never;
         /**
          * Resume a schedule
-         * @description It goes on with its next time; what was due in the pause is not made up for.
+         * @description It continues with its next time; times missed in the pause are skipped.
          *
          *     Role: submitter.
          */
@@ -1580,7 +1580,7 @@ export interface paths {
         put?: never;
         /**
          * Run a schedule now
-         * @description Beside its times, which stay as they are.
+         * @description In addition to its times, which do not change.
          *
          *     Role: submitter.
          */
@@ -1599,14 +1599,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get the folder of a script
-         * @description As it was brought.
+         * Get a script folder
+         * @description As it was uploaded.
          *
          *     Role: agent.
          */
         get: operations["scripts"];
         /**
-         * Bring the folder of a script
+         * Upload a script folder
          * @description A recipe then names it: `workload.directory: sha256:...`. A repeat does no harm.
          *
          *     Role: submitter.
@@ -1672,7 +1672,7 @@ export interface paths {
         };
         /**
          * Get a baseline
-         * @description The result that later ones are held against.
+         * @description The result that later ones are compared with.
          *
          *     Role: viewer.
          */
@@ -1686,7 +1686,7 @@ export interface paths {
         put: operations["set_baseline"];
         post?: never;
         /**
-         * Forget a baseline
+         * Clear a baseline
          * @description The result itself stays.
          *
          *     Role: submitter.
@@ -1705,7 +1705,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How much there is of everything
+         * Get counts of jobs and agents
          * @description Jobs and agents by state, and how long the oldest have waited.
          *
          *     Role: viewer.
@@ -1727,7 +1727,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Where loads saturate
+         * Analyse a sweep of loads
          * @description Knee, limit of throughput and the highest load that holds the SLO, each with its evidence.
          *
          *     Role: viewer.
@@ -1771,7 +1771,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what was placed at a target
+         * List jobs placed at a target
          * @description The newest first: phase, the scheduler's own id and reason, nodes and times of each job.
          *
          *     Role: viewer.
@@ -1794,7 +1794,7 @@ export interface paths {
         };
         /**
          * List tokens
-         * @description Without their secrets, those that have ended with them.
+         * @description Without their secrets; also revoked and expired ones.
          *
          *     Role: admin.
          */
@@ -1802,7 +1802,7 @@ export interface paths {
         put?: never;
         /**
          * Make a token
-         * @description Its secret is told in this answer and never again: the server keeps only a hash.
+         * @description Its secret is only in this answer: the server keeps a hash.
          *
          *     Role: admin.
          */
@@ -1824,7 +1824,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * End a token
+         * Revoke a token
          * @description Here at once, in other servers of the same database within 5 s.
          *
          *     Role: admin.
@@ -1843,7 +1843,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What Prometheus reads
+         * Get metrics for Prometheus
          * @description Queue depth, ages, jobs ended, agents by state, requests and their durations.
          *
          *     Role: viewer.
@@ -2656,7 +2656,7 @@ export interface components {
             stagger?: string | null;
             /**
              * Think
-             * @description what a user waits before the next request
+             * @description how long a user waits before the next request
              */
             think?: string | null;
         };
@@ -3126,7 +3126,7 @@ export interface components {
             };
             /**
              * B
-             * @description the same on side b, which is held against it
+             * @description the same on side b, which is compared with a
              * @default {}
              */
             b: {
@@ -3134,7 +3134,7 @@ export interface components {
             };
             /**
              * Pairs
-             * @description runs of each side; five tell only what is large
+             * @description runs of each side; five show only large differences
              * @default 10
              */
             pairs: number;
@@ -3829,7 +3829,7 @@ export interface components {
         };
         /**
          * GateReport
-         * @description All gates of one experiment. `strict`: what cannot be told fails too.
+         * @description All gates of one experiment. `strict`: undecided gates fail too.
          */
         GateReport: {
             /** Experiment Id */
@@ -4926,23 +4926,23 @@ export interface components {
         Load: {
             /**
              * Cache
-             * @description of an LLM's server: cold empties its prefix cache before each run, where it offers that; warm sends every prompt once before a server's first run, and the same text in each; as-is does neither
+             * @description for an LLM server: cold empties its prefix cache before each run, if it offers that; warm sends every prompt once before a server's first run, and the same text in each; as-is does neither
              * @default as-is
              * @enum {string}
              */
             cache: "as-is" | "cold" | "warm";
             /**
-             * @description who sends
+             * @description the clients that send
              * @default {
              *       "agents": 1
              *     }
              */
             clients: components["schemas"]["Clients"];
-            /** @description so many users; the default, with one */
+            /** @description a fixed number of users; the default, with one */
             closed?: components["schemas"]["Closed"] | null;
             /**
              * Drain
-             * @description how long those in flight may take when no more are sent
+             * @description how long requests in flight may take after the last one was sent
              * @default 30s
              * @example 60s
              * @example 5m
@@ -4961,7 +4961,7 @@ export interface components {
             errors: ("none" | "any") | string;
             /** @description one of MLPerf's scenarios */
             mlperf?: components["schemas"]["Mlperf"] | null;
-            /** @description so many requests a second, answered or not */
+            /** @description a fixed rate of requests, answered or not */
             open?: components["schemas"]["Open"] | null;
             /**
              * Repeats
@@ -4978,14 +4978,14 @@ export interface components {
             requests?: number | null;
             /**
              * Same Text
-             * @description of an LLM's prompts: the same text in every run; default: each begins with words that are new in every run, so that no run meets the text of another in the server's cache
+             * @description for LLM prompts: the same text in every run; default: each begins with words that are new in every run, so that no run finds the text of another in the server's cache
              * @default false
              */
             same_text: boolean;
             /** @description the highest load that holds the SLO */
             search?: components["schemas"]["Search"] | null;
             /**
-             * @description of everything that is left to chance
+             * @description seeds of everything random
              * @default {
              *       "arrivals": 1,
              *       "lengths": 3,
@@ -4995,7 +4995,7 @@ export interface components {
             seeds: components["schemas"]["Seeds"];
             /**
              * Slo
-             * @description limits: `ttft_ms: 200` is of each request, for goodput; `ttft_ms.p99: 200` is of a run
+             * @description limits: `ttft_ms: 200` is for each request, for goodput; `ttft_ms.p99: 200` is for a run
              * @default {}
              */
             slo: {
@@ -5003,7 +5003,7 @@ export interface components {
             };
             /**
              * Stages
-             * @description stretches of different load
+             * @description several levels of load, one after the other
              */
             stages?: components["schemas"]["Stage"][] | null;
             /**
@@ -5016,7 +5016,7 @@ export interface components {
             timeout: string;
             /**
              * Warmup
-             * @description what is left out at the beginning; auto: until the steady state that is found
+             * @description time left out at the beginning; auto: until a steady state is detected
              * @default auto
              */
             warmup: ("auto" | "none") | string;
@@ -5352,11 +5352,11 @@ export interface components {
             repeats: number;
             /**
              * Runs
-             * @description warm inferences in each repetition; auto: 100, and on to 2000 for 2s at most
+             * @description warm inferences in each repetition; auto: at least 100, then more for up to 2s, at most 2000
              * @default auto
              */
             runs: "auto" | number;
-            /** @description go on past `repeats` until the interval is tight enough */
+            /** @description continue after `repeats` until the interval is narrow enough */
             until?: components["schemas"]["Until"] | null;
             /**
              * Warmup
@@ -5456,7 +5456,7 @@ export interface components {
         Mlperf: {
             /**
              * Min Duration
-             * @description the least time from the first query to the last
+             * @description the shortest time from the first query to the last
              * @default 10m
              * @example 60s
              * @example 5m
@@ -5469,22 +5469,22 @@ export interface components {
             min_queries?: number | null;
             /**
              * Most In Flight
-             * @description of offline: samples in flight at once; default: 1024
+             * @description offline: samples in flight at once; default: 1024
              */
             most_in_flight?: number | null;
             /**
              * Percentile
-             * @description default: 0.9 of single-stream, 0.99 of the others
+             * @description default: 0.9 for single-stream, 0.99 for the others
              */
             percentile?: number | null;
             /**
              * Rate
-             * @description of server: queries a second; of offline: expected samples
+             * @description server: queries a second; offline: expected samples
              */
             rate?: number | null;
             /**
              * Samples Per Query
-             * @description default: 8 of multi-stream, else 1
+             * @description default: 8 for multi-stream, else 1
              */
             samples_per_query?: number | null;
             /**
@@ -5785,7 +5785,7 @@ export interface components {
             arrivals: "constant" | "poisson" | "gamma";
             /**
              * Burstiness
-             * @description of gamma arrivals: the shape of its gaps; 1 is poisson, less comes in bursts
+             * @description for gamma arrivals: shape of the gaps; 1 is poisson, less gives bursts
              * @default 1
              */
             burstiness: number;
@@ -6044,7 +6044,7 @@ export interface components {
         Place: {
             /**
              * Attempts
-             * @description how often a job is tried when its surroundings fail, not its model
+             * @description how often a job is tried if its environment fails, not its model
              * @default 3
              */
             attempts: number;
@@ -6066,7 +6066,7 @@ export interface components {
              * @default 0
              */
             priority: number;
-            /** @description asked of a target with a queue; what targets.toml says of it wins */
+            /** @description for a target with a queue; targets.toml has precedence */
             queue?: components["schemas"]["QueueWish"] | null;
             /**
              * Where
@@ -6510,15 +6510,15 @@ export interface components {
         Recipe: {
             /**
              * Alarms
-             * @description on a server: who is told when its numbers, or its runs, are not as they should be
+             * @description on a server: whom to notify about which numbers, failures or regressions
              * @default []
              */
             alarms: components["schemas"]["RecipeAlarm"][];
-            /** @description what the machine costs; default: what its label says */
+            /** @description what the machine costs; default: its label cost_per_hour */
             cost?: components["schemas"]["Cost"] | null;
             /**
              * Description
-             * @description what this recipe is for, in a person's words
+             * @description what this recipe is for
              * @default
              */
             description: string;
@@ -6526,27 +6526,27 @@ export interface components {
             duet?: components["schemas"]["Duet"] | null;
             /**
              * Gates
-             * @description what must hold of every job, or the command exits 1
+             * @description conditions for every job; if one fails, the command exits with 1
              * @default []
              */
             gates: string[];
             /**
              * Labels
-             * @description words of your own, kept with every result
+             * @description your own labels, stored with every result
              * @default {}
              */
             labels: {
                 [key: string]: string;
             };
             /**
-             * @description what one repetition may take before it is ended
+             * @description limits of one repetition; beyond them it is ended
              * @default {
              *       "timeout": "10m"
              *     }
              */
             limits: components["schemas"]["Limits"];
             /**
-             * @description of a service: how requests come, how many and for how long
+             * @description for a service: how requests come, how many and for how long
              * @default {
              *       "cache": "as-is",
              *       "clients": {
@@ -6604,7 +6604,7 @@ export interface components {
              *     }
              */
             place: components["schemas"]["Place"];
-            /** @description on a server: when it is submitted again, by itself */
+            /** @description on a server: when it is submitted again automatically */
             schedule?: components["schemas"]["Timing"] | null;
             /**
              * Units
@@ -6618,7 +6618,7 @@ export interface components {
             units: string[];
             /**
              * Watch
-             * @description what its histories watch besides the headline: up to three, as `inference_ms.p99`
+             * @description metrics to watch in its history besides the headline: up to three, as `inference_ms.p99`
              * @default []
              */
             watch: string[];
@@ -6635,7 +6635,7 @@ export interface components {
         RecipeAlarm: {
             /**
              * Again
-             * @description after so long it is told again, if it has not ended
+             * @description after this time the message is repeated, if it has not ended
              * @default 1d
              * @example 60s
              * @example 5m
@@ -6643,7 +6643,7 @@ export interface components {
             again: string;
             /**
              * Labels
-             * @description only of what has all these labels
+             * @description only for experiments with all these labels
              * @default {}
              * @example {
              *       "team": "vision"
@@ -6665,7 +6665,7 @@ export interface components {
             owner?: string | null;
             /**
              * Quiet
-             * @description the least time between two messages
+             * @description the shortest time between two messages
              * @default 10m
              * @example 60s
              * @example 5m
@@ -6678,7 +6678,7 @@ export interface components {
             severity: components["schemas"]["Severity"];
             /**
              * To
-             * @description names of alarms on the server whose addresses are told
+             * @description names of alarms on the server whose addresses to notify
              * @default []
              */
             to: string[];
@@ -6897,14 +6897,14 @@ export interface components {
             file: string;
             /**
              * Layout
-             * @description its columns; auto: told by its first line
+             * @description its columns; auto: detected from its first line
              * @default auto
              * @enum {string}
              */
             layout: "auto" | "jsonl" | "mooncake" | "burstgpt";
             /**
              * Requests
-             * @description only so many from its beginning
+             * @description only the first so many requests
              */
             requests?: number | null;
             /**
@@ -7315,20 +7315,20 @@ export interface components {
         Search: {
             /**
              * Arrivals
-             * @description of a rate: how the gaps are spread
+             * @description for a rate: how the gaps are spread
              * @default poisson
              * @enum {string}
              */
             arrivals: "constant" | "poisson" | "gamma";
             /**
              * High
-             * @description where it ends if nothing gives way before
+             * @description the last level, if the SLO holds until there
              * @default 4096
              */
             high: number;
             /**
              * Low
-             * @description where it begins
+             * @description the first level
              * @default 1
              */
             low: number;
@@ -7432,19 +7432,19 @@ export interface components {
         Seeds: {
             /**
              * Arrivals
-             * @description of the instants at which requests are due
+             * @description for the times at which requests are due
              * @default 1
              */
             arrivals: number;
             /**
              * Lengths
-             * @description of how long it is
+             * @description for the lengths of prompts
              * @default 3
              */
             lengths: number;
             /**
              * Prompts
-             * @description of what is asked
+             * @description for the prompts
              * @default 2
              */
             prompts: number;
@@ -7875,7 +7875,7 @@ export interface components {
             arrivals: "constant" | "poisson" | "gamma";
             /**
              * Burstiness
-             * @description of gamma arrivals: the shape of its gaps, as in `open`
+             * @description for gamma arrivals: shape of the gaps, as in `open`
              * @default 1
              */
             burstiness: number;
@@ -7893,7 +7893,7 @@ export interface components {
             duration: string;
             /**
              * Ramp
-             * @description come from the last stage's level in a straight line
+             * @description change linearly from the level of the stage before
              * @default false
              */
             ramp: boolean;
@@ -8234,25 +8234,25 @@ export interface components {
             across: string[];
             /**
              * Anyway
-             * @description compare what is not comparable, and say what differs
+             * @description compare even what is not comparable, and list the differences
              * @default false
              */
             anyway: boolean;
             /**
              * Level
-             * @description of one test; less on a machine of many false alarms
+             * @description significance level of one test; lower on a machine with many false alarms
              * @default 0.01
              */
             level: number;
             /**
              * Metrics
-             * @description what decides; default: the headlines of each workload
+             * @description metrics that decide; default: the headlines of each workload
              * @default []
              */
             metrics: string[];
             /**
              * Rule
-             * @description how to decide: prony, or another program's way
+             * @description rule that decides: prony, or that of another program
              * @default prony
              */
             rule: string;
@@ -8321,14 +8321,14 @@ export interface components {
             cron: string;
             /**
              * Missed
-             * @description what runs for times at which no server was up: skip (nothing), once or all
+             * @description what to run for times when no server was up: skip (nothing), once or all
              * @default once
              * @enum {string}
              */
             missed: "skip" | "once" | "all";
             /**
              * Zone
-             * @description the time zone whose wall clock decides, as in Europe/Paris
+             * @description the time zone of these times, as in Europe/Paris
              * @default UTC
              * @example Europe/Paris
              */
@@ -8391,7 +8391,7 @@ export interface components {
             ci: string;
             /**
              * Max Repeats
-             * @description give up after so many fresh processes
+             * @description most fresh processes; then it gives up
              * @default 30
              */
             max_repeats: number;
@@ -8761,7 +8761,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8775,14 +8775,14 @@ export interface operations {
     agents: {
         parameters: {
             query?: {
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 cursor?: string | null;
                 /** @description how many at most */
                 limit?: number;
                 state?: components["schemas"]["AgentState"] | null;
             };
             header?: {
-                /** @description the ETag of what you have */
+                /** @description the ETag of your copy */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -8801,7 +8801,7 @@ export interface operations {
                     "application/json": components["schemas"]["Page_Agent_"];
                 };
             };
-            /** @description what you have is what there is */
+            /** @description your copy is current */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -8844,7 +8844,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8871,7 +8871,7 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
-                    /** @description where the agent is */
+                    /** @description URL of the agent */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -8951,7 +8951,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8966,7 +8966,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description the ETag of what you have */
+                /** @description the ETag of your copy */
                 "If-None-Match"?: string;
             };
             path: {
@@ -8987,7 +8987,7 @@ export interface operations {
                     "application/json": components["schemas"]["Agent"];
                 };
             };
-            /** @description what you have is what there is */
+            /** @description your copy is current */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -9039,7 +9039,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9122,7 +9122,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9238,7 +9238,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9323,7 +9323,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9439,7 +9439,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9524,7 +9524,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9538,7 +9538,7 @@ export interface operations {
     alarms: {
         parameters: {
             query?: {
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 cursor?: string | null;
                 /** @description how many at most */
                 limit?: number;
@@ -9594,7 +9594,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9621,7 +9621,7 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
-                    /** @description where the alarm is */
+                    /** @description URL of the alarm */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -9701,7 +9701,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9777,7 +9777,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9860,7 +9860,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9874,7 +9874,7 @@ export interface operations {
     deliveries: {
         parameters: {
             query?: {
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 cursor?: string | null;
                 /** @description how many at most */
                 limit?: number;
@@ -9941,7 +9941,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9955,7 +9955,7 @@ export interface operations {
     incidents: {
         parameters: {
             query?: {
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 cursor?: string | null;
                 /** @description how many at most */
                 limit?: number;
@@ -10022,7 +10022,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10107,7 +10107,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10121,7 +10121,7 @@ export interface operations {
     audit: {
         parameters: {
             query?: {
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 cursor?: string | null;
                 /** @description how many at most */
                 limit?: number;
@@ -10177,7 +10177,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10191,14 +10191,14 @@ export interface operations {
     changes: {
         parameters: {
             query?: {
-                /** @description empty: the default branch's; all, if it is not given */
+                /** @description empty: the default branch; not given: all */
                 branch?: string | null;
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 cursor?: string | null;
                 kind?: ("regression" | "improvement" | "drift" | "environment") | null;
                 /** @description how many at most */
                 limit?: number;
-                /** @description those that are open, by default */
+                /** @description default: open changes */
                 state?: components["schemas"]["ChangeState"] | null;
             };
             header?: never;
@@ -10252,7 +10252,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10328,7 +10328,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10444,7 +10444,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10500,7 +10500,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10514,15 +10514,15 @@ export interface operations {
     comparison: {
         parameters: {
             query: {
-                /** @description settings that may differ, with commas between */
+                /** @description settings that may differ, separated by commas */
                 across?: string;
-                /** @description compare what is not comparable, and say what differs */
+                /** @description compare even what is not comparable, and list the differences */
                 anyway?: boolean;
-                /** @description what decides, with commas between; default: the headlines */
+                /** @description metrics that decide, separated by commas; default: the headlines */
                 metric?: string;
-                /** @description experiments or jobs, with commas between; the first is the baseline */
+                /** @description experiments or jobs, separated by commas; the first is the baseline */
                 of: string;
-                /** @description how to decide: prony, or another program's way */
+                /** @description rule that decides: prony, or that of another program */
                 rule?: "prony" | "ai-factory";
                 /** @description the smallest change that matters; a percent sign is `%25` */
                 threshold?: string;
@@ -10578,7 +10578,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10683,7 +10683,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10698,7 +10698,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description the id of the last event that you heard: you are told what followed */
+                /** @description id of the last event that you received: the later ones follow */
                 "Last-Event-ID"?: string;
             };
             path?: never;
@@ -10751,7 +10751,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10765,18 +10765,18 @@ export interface operations {
     experiments: {
         parameters: {
             query?: {
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 cursor?: string | null;
                 /** @description how many at most */
                 limit?: number;
-                /** @description of the recipe, whole */
+                /** @description full name of the recipe */
                 name?: string | null;
-                /** @description only those that it made: its id, or its name */
+                /** @description only experiments of this schedule: its id or name */
                 schedule?: string | null;
                 state?: components["schemas"]["ExperimentState"] | null;
             };
             header?: {
-                /** @description the ETag of what you have */
+                /** @description the ETag of your copy */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -10795,7 +10795,7 @@ export interface operations {
                     "application/json": components["schemas"]["Page_ExperimentView_"];
                 };
             };
-            /** @description what you have is what there is */
+            /** @description your copy is current */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -10838,7 +10838,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10853,7 +10853,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description a name of your choice: the same creation under the same key is done once */
+                /** @description a key of your choice: the same request with the same key is done once */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -10865,7 +10865,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description it was made before, under the same key */
+            /** @description it was made before with the same key */
             200: {
                 headers: {
                     /** @description `true` */
@@ -10879,7 +10879,7 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
-                    /** @description where the experiment is */
+                    /** @description URL of the experiment */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -10959,7 +10959,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10974,7 +10974,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description the ETag of what you have */
+                /** @description the ETag of your copy */
                 "If-None-Match"?: string;
             };
             path: {
@@ -10995,7 +10995,7 @@ export interface operations {
                     "application/json": components["schemas"]["ExperimentView"];
                 };
             };
-            /** @description what you have is what there is */
+            /** @description your copy is current */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -11047,7 +11047,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11061,7 +11061,7 @@ export interface operations {
     delete: {
         parameters: {
             query?: {
-                /** @description also one that runs */
+                /** @description also if it is running */
                 force?: boolean;
             };
             header?: never;
@@ -11133,7 +11133,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11249,7 +11249,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11334,7 +11334,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11410,7 +11410,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11424,7 +11424,7 @@ export interface operations {
     export: {
         parameters: {
             query?: {
-                /** @description all of it, or a load's requests as other programs read them */
+                /** @description folder: everything; others: the requests of a load in another format */
                 format?: "folder" | "requests-jsonl" | "csv" | "hdr" | "mlperf";
             };
             header?: never;
@@ -11489,7 +11489,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11505,7 +11505,7 @@ export interface operations {
             query?: {
                 /** @description more gates, separated by `;`, as in `e2e_ms.p99 <= 20` */
                 gate?: string | null;
-                /** @description what cannot be told fails too */
+                /** @description undecided gates fail too */
                 strict?: boolean;
             };
             header?: never;
@@ -11570,7 +11570,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11585,7 +11585,7 @@ export interface operations {
         parameters: {
             query?: {
                 format?: "html" | "pdf" | "md" | "json" | "csv" | "junit" | "github";
-                /** @description an undecided gate fails too */
+                /** @description undecided gates fail too */
                 strict?: boolean;
             };
             header?: never;
@@ -11655,7 +11655,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11670,7 +11670,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description a name of your choice: the same creation under the same key is done once */
+                /** @description a key of your choice: the same request with the same key is done once */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -11680,7 +11680,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description it was made before, under the same key */
+            /** @description it was made before with the same key */
             200: {
                 headers: {
                     /** @description `true` */
@@ -11694,7 +11694,7 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
-                    /** @description where the experiment is */
+                    /** @description URL of the experiment */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -11756,7 +11756,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11770,7 +11770,7 @@ export interface operations {
     results: {
         parameters: {
             query?: {
-                /** @description look at every file of samples, and tell which results are damaged */
+                /** @description check every file of samples and report damaged results */
                 verify?: boolean;
             };
             header?: never;
@@ -11835,7 +11835,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11920,7 +11920,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11958,7 +11958,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12066,7 +12066,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12081,7 +12081,7 @@ export interface operations {
         parameters: {
             query?: {
                 agent?: string | null;
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 cursor?: string | null;
                 experiment?: string | null;
                 /** @description `key=value` */
@@ -12091,7 +12091,7 @@ export interface operations {
                 state?: components["schemas"]["JobState"] | null;
             };
             header?: {
-                /** @description the ETag of what you have */
+                /** @description the ETag of your copy */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -12110,7 +12110,7 @@ export interface operations {
                     "application/json": components["schemas"]["Page_QueuedJob_"];
                 };
             };
-            /** @description what you have is what there is */
+            /** @description your copy is current */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -12153,7 +12153,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12168,7 +12168,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description the ETag of what you have */
+                /** @description the ETag of your copy */
                 "If-None-Match"?: string;
             };
             path: {
@@ -12189,7 +12189,7 @@ export interface operations {
                     "application/json": components["schemas"]["JobDetail"];
                 };
             };
-            /** @description what you have is what there is */
+            /** @description your copy is current */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -12241,7 +12241,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12326,7 +12326,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12340,9 +12340,9 @@ export interface operations {
     counters: {
         parameters: {
             query?: {
-                /** @description how many counters at most; those that tell most come first */
+                /** @description most counters; the most informative come first */
                 most?: number;
-                /** @description how many of each at most, beside gaps */
+                /** @description most points of each counter, without gaps */
                 points?: number;
             };
             header?: never;
@@ -12407,7 +12407,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12421,7 +12421,7 @@ export interface operations {
     distribution: {
         parameters: {
             query?: {
-                /** @description how many */
+                /** @description number of bins */
                 bins?: number;
                 /** @description as in `ttft_ms`; default: the workload's headline */
                 metric?: string | null;
@@ -12488,7 +12488,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12564,7 +12564,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12578,11 +12578,11 @@ export interface operations {
     logs: {
         parameters: {
             query?: {
-                /** @description the last, by default */
+                /** @description default: the last */
                 attempt?: number | null;
                 /** @description where to begin, in bytes */
                 offset?: number;
-                /** @description how long to wait where there is nothing yet */
+                /** @description how long to wait if there is nothing yet */
                 wait_s?: number;
             };
             header?: never;
@@ -12598,7 +12598,7 @@ export interface operations {
                 headers: {
                     /** @description `true` when nothing will follow, else `false` */
                     "Prony-Ended"?: string;
-                    /** @description where the log goes on */
+                    /** @description where the next part of the log begins */
                     "Prony-Next-Offset"?: string;
                     [name: string]: unknown;
                 };
@@ -12651,7 +12651,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12727,7 +12727,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12812,7 +12812,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12888,7 +12888,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12964,7 +12964,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13040,7 +13040,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13116,7 +13116,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13130,7 +13130,7 @@ export interface operations {
     timeline: {
         parameters: {
             query?: {
-                /** @description how many at most, of the longest run */
+                /** @description most buckets, for the longest run */
                 buckets?: number;
             };
             header?: never;
@@ -13195,7 +13195,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13300,7 +13300,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13315,7 +13315,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description the ETag of what you have */
+                /** @description the ETag of your copy */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -13334,7 +13334,7 @@ export interface operations {
                     "application/json": components["schemas"]["Kinds"];
                 };
             };
-            /** @description what you have is what there is */
+            /** @description your copy is current */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -13368,7 +13368,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13424,7 +13424,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13457,7 +13457,7 @@ export interface operations {
                     "application/json": components["schemas"]["Lease"];
                 };
             };
-            /** @description the wait ended without one */
+            /** @description no job within the wait */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -13536,7 +13536,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13621,7 +13621,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13656,7 +13656,7 @@ export interface operations {
                     "application/json": components["schemas"]["Met"];
                 };
             };
-            /** @description they are not all there yet: ask again */
+            /** @description not all agents have arrived yet: ask again */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -13744,7 +13744,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13860,7 +13860,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13888,7 +13888,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description the result folder's files as a plain tar; empty when it was uploaded before */
+        /** @description the files of the result folder as a plain tar; empty if it was uploaded before */
         requestBody?: {
             content: {
                 "application/x-tar": string;
@@ -13976,7 +13976,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14052,7 +14052,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14066,7 +14066,7 @@ export interface operations {
     upload: {
         parameters: {
             query: {
-                /** @description where in the result's tar these octets begin */
+                /** @description where these bytes begin in the result's tar */
                 offset: number;
             };
             header?: never;
@@ -14075,7 +14075,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description octets of the result's tar from `offset` on */
+        /** @description bytes of the result's tar from `offset` on */
         requestBody?: {
             content: {
                 "application/octet-stream": string;
@@ -14172,7 +14172,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14186,22 +14186,22 @@ export interface operations {
     listing: {
         parameters: {
             query?: {
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 cursor?: string | null;
                 gates?: components["schemas"]["GateState"] | null;
-                /** @description of the worst verdict */
+                /** @description the worst verdict */
                 grade?: components["schemas"]["Grade"] | null;
-                /** @description of the workload, as in `model`; several with commas between */
+                /** @description kind of workload, as in `model`; separate several with commas */
                 kind?: string | null;
                 /** @description `key=value` */
                 label?: string | null;
                 /** @description how many at most */
                 limit?: number;
-                /** @description only those that it made: its id, or its name */
+                /** @description only experiments of this schedule: its id or name */
                 schedule?: string | null;
-                /** @description words that the id, the name, a label or the submitter must have */
+                /** @description words that the id, name, labels or submitter must contain */
                 search?: string;
-                /** @description `lowest` and `highest` are of the headline */
+                /** @description `lowest` and `highest` sort by the headline metric */
                 sort?: "newest" | "oldest" | "name" | "lowest" | "highest";
                 state?: components["schemas"]["ExperimentState"] | null;
             };
@@ -14256,7 +14256,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14330,7 +14330,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14352,7 +14352,7 @@ export interface operations {
                 ids: string;
                 /** @description as in `inference_ms.p50`; default: the workload's headline */
                 metric?: string | null;
-                /** @description a word such as device or engine, or the path of a setting */
+                /** @description device, engine or another word, or the path of a setting */
                 rows?: string;
             };
             header?: never;
@@ -14406,7 +14406,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14462,7 +14462,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14477,7 +14477,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description the ETag of what you have */
+                /** @description the ETag of your copy */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -14496,7 +14496,7 @@ export interface operations {
                     "application/json": components["schemas"]["Queue"];
                 };
             };
-            /** @description what you have is what there is */
+            /** @description your copy is current */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -14530,7 +14530,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14635,7 +14635,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14650,7 +14650,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description the ETag of what you have */
+                /** @description the ETag of your copy */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -14669,7 +14669,7 @@ export interface operations {
                     "application/json": components["schemas"]["Examples"];
                 };
             };
-            /** @description what you have is what there is */
+            /** @description your copy is current */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -14703,7 +14703,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14718,7 +14718,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description the ETag of what you have */
+                /** @description the ETag of your copy */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -14737,7 +14737,7 @@ export interface operations {
                     "application/json": components["schemas"]["Catalogue"];
                 };
             };
-            /** @description what you have is what there is */
+            /** @description your copy is current */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -14771,7 +14771,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14827,7 +14827,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14841,7 +14841,7 @@ export interface operations {
     schedules: {
         parameters: {
             query?: {
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 cursor?: string | null;
                 /** @description how many at most */
                 limit?: number;
@@ -14897,7 +14897,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14924,7 +14924,7 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
-                    /** @description where the schedule is */
+                    /** @description URL of the schedule */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -15004,7 +15004,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15080,7 +15080,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15163,7 +15163,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15177,7 +15177,7 @@ export interface operations {
     fires: {
         parameters: {
             query?: {
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 cursor?: string | null;
                 /** @description how many at most */
                 limit?: number;
@@ -15244,7 +15244,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15329,7 +15329,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15414,7 +15414,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15499,7 +15499,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15575,7 +15575,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15681,7 +15681,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15695,13 +15695,13 @@ export interface operations {
     series: {
         parameters: {
             query?: {
-                /** @description empty: the default branch's; all, if it is not given */
+                /** @description empty: the default branch; not given: all */
                 branch?: string | null;
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 cursor?: string | null;
                 /** @description how many at most */
                 limit?: number;
-                /** @description of the recipe, whole */
+                /** @description full name of the recipe */
                 name?: string | null;
                 state?: components["schemas"]["SeriesState"] | null;
             };
@@ -15756,7 +15756,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15770,7 +15770,7 @@ export interface operations {
     history: {
         parameters: {
             query?: {
-                /** @description such as `inference_ms.p99`; the headline's by default */
+                /** @description such as `inference_ms.p99`; default: the headline */
                 metric?: string | null;
             };
             header?: never;
@@ -15835,7 +15835,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15911,7 +15911,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -16027,7 +16027,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -16110,7 +16110,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -16125,7 +16125,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description the ETag of what you have */
+                /** @description the ETag of your copy */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -16144,7 +16144,7 @@ export interface operations {
                     "application/json": components["schemas"]["Stats"];
                 };
             };
-            /** @description what you have is what there is */
+            /** @description your copy is current */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -16178,7 +16178,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -16248,7 +16248,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -16262,7 +16262,7 @@ export interface operations {
     targets: {
         parameters: {
             query?: {
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 cursor?: string | null;
                 /** @description how many at most */
                 limit?: number;
@@ -16318,7 +16318,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -16332,7 +16332,7 @@ export interface operations {
     placements: {
         parameters: {
             query?: {
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 cursor?: string | null;
                 /** @description how many at most */
                 limit?: number;
@@ -16399,7 +16399,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -16413,7 +16413,7 @@ export interface operations {
     tokens: {
         parameters: {
             query?: {
-                /** @description `next` of the page before */
+                /** @description `next` of the previous page */
                 cursor?: string | null;
                 /** @description how many at most */
                 limit?: number;
@@ -16469,7 +16469,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -16496,7 +16496,7 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
-                    /** @description where the token is */
+                    /** @description URL of the token */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -16576,7 +16576,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -16659,7 +16659,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -16715,7 +16715,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description a fault of the server, or it cannot answer now */
+            /** @description the server failed, or cannot answer now */
             default: {
                 headers: {
                     [name: string]: unknown;

@@ -18,9 +18,9 @@ export function Login() {
       <form className="card" onSubmit={submit}>
         <div className="body stack">
           <h1>Prony</h1>
-          <p className="muted">This server asks who you are. On its machine, print a link and open it here:</p>
+          <p className="muted">This server needs a login. On its machine, print a link and open it here:</p>
           <pre className="code">prony server link</pre>
-          <p className="muted">Or paste a token. Whoever runs the server makes one with</p>
+          <p className="muted">Or paste a token. An admin of the server makes one with</p>
           <pre className="code">prony tokens add NAME --role viewer</pre>
           {refusal && (
             <p className="failure" role="alert">
@@ -38,7 +38,7 @@ export function Login() {
               onChange={(event) => setText(event.target.value)}
               required
             />
-            <span className="help">Kept in this tab until it is closed; sent to this server and nowhere else.</span>
+            <span className="help">Stored in this tab until you close it, and sent only to this server.</span>
           </label>
           <button type="submit" className="button primary">
             Enter

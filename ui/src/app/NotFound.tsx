@@ -6,14 +6,14 @@ import { EmptyState } from "@/components/states";
 export function NotFound() {
   return (
     <EmptyState
-      title="There is nothing at this address"
+      title="Page not found"
       actions={
         <Link to="/" className="button">
           To the overview
         </Link>
       }
     >
-      <p>It may have been deleted, or the link is not whole.</p>
+      <p>It may have been deleted, or the link is incomplete.</p>
     </EmptyState>
   );
 }

@@ -86,9 +86,9 @@ function Logo() {
 }
 
 const CONNECTION_TEXTS = {
-  live: ["live", "what changes on the server is shown at once"],
-  connecting: ["connecting", "asking the server to tell what changes"],
-  lost: ["not live", "the connection is lost; it comes back by itself, and nothing is missed"],
+  live: ["live", "changes on the server are shown at once"],
+  connecting: ["connecting", "connecting to the server's changes"],
+  lost: ["not live", "the connection is lost; the page reconnects by itself and misses nothing"],
 } as const;
 
 function ConnectionStatus() {

@@ -22,7 +22,7 @@ export const NAVIGATION = [
     ]),
   },
   {
-    group: "Keep watch",
+    group: "Operate",
     links: linkOptions([
       { to: "/schedules", label: "Schedules" },
       { to: "/alarms", label: "Alarms" },

@@ -1,6 +1,8 @@
 // A chart that overlays distributions of one metric, as a histogram or an ECDF.
 import { useMemo } from "react";
 
+import { useMetricTitle } from "@/components/MetricName";
+
 import { Chart } from "./Chart";
 import { type DistributionView, drawDistribution, type NamedDistribution } from "./options/distribution";
 import { useChartTheme } from "./theme";
@@ -9,6 +11,6 @@ export function DistributionChart(props: { shown: readonly NamedDistribution[]; 
   const { shown, view } = props;
   const theme = useChartTheme();
   const drawing = useMemo(() => drawDistribution(shown, view, theme), [shown, view, theme]);
-  const metric = shown[0]?.distribution.metric ?? "";
+  const metric = useMetricTitle()(shown[0]?.distribution.metric ?? "");
   return <Chart {...drawing} label={`Distribution of ${metric}: ${shown.map((one) => one.name).join(", ")}`} />;
 }

@@ -27,7 +27,7 @@ describe("the table of experiments", () => {
     expect(good.getByText("valid")).toBeDefined();
     const bad = within(findRow("broken"));
     expect(bad.getByText("void")).toBeDefined();
-    expect(bad.getByTitle("its gates: failed").textContent).toBe("fail");
+    expect(bad.getByTitle("gates: failed").textContent).toBe("fail");
     expect(bad.getByText("–")).toBeDefined();
   });
 

@@ -2,8 +2,9 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 
 import type { ExperimentRow, Headline } from "@/api/schema";
-import { StateBadge, VerdictBadge } from "@/components/Badge";
+import { describeState, StateBadge, VerdictBadge } from "@/components/Badge";
 import { Labels } from "@/components/layout";
+import { MetricName } from "@/components/MetricName";
 import { Progress } from "@/components/Progress";
 import { Quantity } from "@/components/Quantity";
 import { type Column, type Sorting, Table } from "@/components/Table";
@@ -72,7 +73,7 @@ const COLUMNS: readonly Column<ExperimentRow>[] = [
       <span className="row" style={{ flexWrap: "nowrap" }}>
         {row.grade && <VerdictBadge grade={row.grade} />}
         {row.gates && row.gates !== "passed" && (
-          <StateBadge of={row.gates === "failed" ? "fail" : row.gates} title={`its gates: ${row.gates}`} />
+          <StateBadge of={row.gates === "failed" ? "fail" : row.gates} title={`gates: ${describeState(row.gates)}`} />
         )}
       </span>
     ),
@@ -106,7 +107,9 @@ export function HeadlineQuantity({ of: headline }: { of: Headline | null | undef
   return (
     <div className="named" title={`${headline.title}: ${headline.metric}`}>
       <Quantity of={headline} />
-      <span className="muted small">{headline.metric}</span>
+      <span className="muted small">
+        <MetricName of={headline.metric} />
+      </span>
     </div>
   );
 }

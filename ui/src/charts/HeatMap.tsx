@@ -4,6 +4,7 @@ import "./charts.css";
 import { useMemo } from "react";
 
 import type { MatrixCell, MatrixReport } from "@/api/schema";
+import { useMetricTitle } from "@/components/MetricName";
 import { Quantity } from "@/components/Quantity";
 import { chooseScale, type Scale } from "@/components/number";
 
@@ -14,7 +15,7 @@ const MARKS: Record<MatrixCell["mark"], string> = { best: "★ best", "as good":
 export function HeatMap({ report }: { report: MatrixReport }) {
   const rows = useMemo(() => buildHeatCells(report), [report]);
   const scale = useMemo(() => chooseScale(report.cells.flatMap((cell) => cell.estimate ?? [])), [report]);
-  const label = `${report.metric} by ${report.terms.rows} and ${report.terms.columns}`;
+  const label = `${useMetricTitle()(report.metric)} by ${report.terms.rows} and ${report.terms.columns}`;
   return (
     <div className="scroll" tabIndex={0} role="region" aria-label={label}>
       <table className="heat">

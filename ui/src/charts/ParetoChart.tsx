@@ -3,12 +3,15 @@ import { useMemo } from "react";
 
 import type { MatrixReport } from "@/api/schema";
 
+import { useMetricTitle } from "@/components/MetricName";
+
 import { Chart } from "./Chart";
 import { drawPareto } from "./options/pareto";
 import { useChartTheme } from "./theme";
 
 export function ParetoChart({ report }: { report: MatrixReport }) {
   const theme = useChartTheme();
-  const drawing = useMemo(() => drawPareto(report, theme), [report, theme]);
-  return <Chart {...drawing} label={`Pareto front of ${report.metric}`} />;
+  const title = useMetricTitle()(report.metric);
+  const drawing = useMemo(() => drawPareto(report, title, theme), [report, title, theme]);
+  return <Chart {...drawing} label={`Pareto front of ${title}`} />;
 }

@@ -10,5 +10,5 @@ import { useChartTheme } from "./theme";
 export function StartsChart({ starts }: { starts: Starts }) {
   const theme = useChartTheme();
   const drawing = useMemo(() => drawStarts(starts, theme), [starts, theme]);
-  return <Chart {...drawing} label={`Cold against warm starts of ${starts.title}`} />;
+  return <Chart {...drawing} label={`Cold and warm starts of ${starts.title}`} />;
 }

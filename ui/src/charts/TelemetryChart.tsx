@@ -10,5 +10,5 @@ import { useChartTheme } from "./theme";
 export function TelemetryChart({ counters }: { counters: Counters }) {
   const theme = useChartTheme();
   const drawing = useMemo(() => drawTelemetry(counters, theme), [counters, theme]);
-  return <Chart {...drawing} label={`What the machine did beside ${counters.title}`} />;
+  return <Chart {...drawing} label={`The machine during ${counters.title}`} />;
 }

@@ -47,6 +47,11 @@ const SHAPES: Record<Tone, ReactNode> = {
   quiet: <circle cx="5" cy="5" r="3.2" fill="none" stroke="currentColor" strokeWidth="1.6" />,
 };
 
+/** Say a state in words: the API's `cannot tell` is an undecided gate, limit or claim. */
+export function describeState(state: string): string {
+  return state === "cannot tell" ? "undecided" : state.replaceAll("_", " ");
+}
+
 export function stateTone(state: string): Tone {
   return TONES[state] ?? "quiet";
 }
@@ -73,7 +78,7 @@ export function Badge(props: { tone?: Tone; title?: string | undefined; children
 export function StateBadge({ of: state, title }: { of: string; title?: string | undefined }) {
   return (
     <Badge tone={stateTone(state)} title={title}>
-      {state.replaceAll("_", " ")}
+      {describeState(state)}
     </Badge>
   );
 }

@@ -48,7 +48,7 @@ export function ExperimentPicker({ chosen, onChange, label, first, most = 20 }: 
             <button
               type="button"
               className="button quiet slim"
-              aria-label={`Leave out ${id}`}
+              aria-label={`Remove ${id}`}
               onClick={() => onChange(chosen.filter((one) => one !== id))}
             >
               ✕

@@ -26,6 +26,7 @@ from prony.model.history import (
     SeriesNoise,
     SeriesState,
 )
+from prony.model.metric_titles import metric_title
 from prony.stats.quantiles import Array
 from prony.stats.shift import Shift, shift
 from prony.stats.spread import detectable_shift, robust_cv
@@ -51,7 +52,7 @@ def _change_sentence(change: Change) -> str:
     if change.low is not None and change.high is not None:
         size += f" [{change.low:+.1%}, {change.high:+.1%}]"
     sure = "one result alone" if change.p is None else f"p = {change.p:.2g}"
-    about = f"{change.metric} of {change.title} on {change.machine} {_verb(change)} by {size}"
+    about = f"{metric_title(change.metric)} of {change.title} on {change.machine} {_verb(change)} by {size}"
     levels = f"{_level(change.before)} -> {_level(change.after)} {change.unit}"
     runs = f"{change.before.runs} results before and {change.after.runs} after"
     parts = [f"{about} from job {change.job_id} on: {levels}, {runs}, {sure}."]
@@ -100,7 +101,8 @@ def history_sentence(history: History) -> str:
         return history.changes[-1].sentence
     level = history.segments[-1].level if history.segments else None
     where = f" at {_level(level)} {history.unit}" if level is not None else ""
-    return f"{history.metric} of {series.title} on {series.machine} is steady{where}, {series.runs} results."
+    what = f"{metric_title(history.metric)} of {series.title} on {series.machine}"
+    return f"{what} is steady{where}, {series.runs} results."
 
 
 def rules_sentence(rules: Rules) -> str:

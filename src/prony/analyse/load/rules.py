@@ -333,7 +333,7 @@ def _causes(evidence: LoadEvidence) -> str:
 
 def _never_ended(evidence: LoadEvidence) -> str:
     known = evidence.value("e2e_ms.p99")
-    return " Counted as requests that never end, they make the 99th percentile unknown." if known is not None else ""
+    return " They count as requests that never end, so the 99th percentile is unknown." if known is not None else ""
 
 
 def _requests(count: int) -> str:

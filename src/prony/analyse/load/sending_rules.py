@@ -121,7 +121,7 @@ def users_apart(evidence: LoadEvidence) -> Iterator[Reason]:
         there = min(shortest_ns // users.stagger + 1, users.concurrency)
         yield void(
             "users_apart",
-            f"Only {there} of {users.concurrency} users had come when the first one was done: they start "
+            f"Only {there} of {users.concurrency} users had started when the first one was done: they start "
             f"{duration_text(users.stagger)} apart (load.closed.stagger), and each sends {users.requests} requests. "
             "Start them together (--set load.closed.stagger=null), or give each more requests.",
         )

@@ -56,7 +56,9 @@ class Agents:
     async def enroll(self, enrolment: Enrolment, *, who: Principal) -> Enrolled:
         """Take in an agent, or a new life of one: what its earlier life held waits again."""
         if who.agent_id is not None and enrolment.id != who.agent_id:
-            raise AccessError(f"this token is agent {who.agent_id}'s", hint="enrol with its id, or with another token")
+            raise AccessError(
+                f"this token belongs to agent {who.agent_id}", hint="enrol with its id, or with another token"
+            )
         if who.role is Role.AGENT and who.agent_id is None:
             enrolment = enrolment.model_copy(update={"id": None})  # whose id it would take is not its to say
         agent_id = enrolment.id or f"{enrolment.name[:60]}-{new_id(self._context.clock.now().timestamp(), chance=4)}"
@@ -240,7 +242,7 @@ class Agents:
                 state, reason = (AgentState.DRAINING, row.reason) if was_drained else (AgentState.ACTIVE, "")
                 rows.change(transaction.connection, agent_id, state=state.value, reason=reason)
                 self._alarm_engine.report(
-                    transaction, agent_found(agent_id, "was heard again", self._context.clock.now())
+                    transaction, agent_found(agent_id, "is connected again", self._context.clock.now())
                 )
                 transaction.publish("agent", agent_id)
             return rows.row(transaction.connection, agent_id)
@@ -268,7 +270,7 @@ class Agents:
             known_agent = self.remember(await self._context.read(lambda connection: rows.row(connection, agent_id)))
         if known_agent.incarnation != incarnation:
             raise ConflictError(
-                f"agent {agent_id} is enrolled with another life than {incarnation}",
+                f"agent {agent_id} was enrolled by another process than this one ({incarnation})",
                 hint="enrol again; only one process may be this agent",
                 code="not_this_life",
             )
@@ -293,5 +295,7 @@ class Agents:
 def check_self(agent_id: str, who: Principal) -> None:
     """An agent may speak only for itself."""
     if who.role is Role.AGENT and who.agent_id != agent_id:
-        whose = f"agent {who.agent_id}'s" if who.agent_id else "for enrolling"
-        raise AccessError(f"this token is {whose}, not agent {agent_id}'s", hint="use the agent's own token")
+        whose = f"belongs to agent {who.agent_id}" if who.agent_id else "is for enrolling"
+        raise AccessError(
+            f"this token {whose}; it does not work for agent {agent_id}", hint="use the agent's own token"
+        )

@@ -134,7 +134,7 @@ def gates_judged(experiment: Experiment, outcomes: Sequence[GateOutcome], at: da
         },
         at=at,
         is_over=not failed,
-        text=text if failed else f"every gate of {experiment.name} holds",
+        text=text if failed else f"no gate of {experiment.name} failed",
     )
 
 

@@ -105,14 +105,14 @@ def _study_change(connection: Connection, change: Change, is_there: Callable[[st
     points = [one for one in series_rows.points(connection, change.series_id) if _counts(one, change.metric)]
     position = next((place for place, one in enumerate(points) if one.job_id == change.job_id), 0)
     if position == 0:
-        return _Refusal("the result of the change, or those before it, are gone")
+        return _Refusal("the result of the change, or those before it, were deleted")
     earlier = points[max(0, position - change.before.runs) : position]
     agents = confirmations.agents_of(connection, [one.job_id for one in (*earlier, points[position])])
     agent_id = agents.get(change.job_id)
     if agent_id is None:
-        return _Refusal("no agent of this server brought the result")
+        return _Refusal("the result came from no agent of this server")
     if not (standing := is_there(agent_id)):
-        told = f"agent {agent_id}, which brought the result, is {'gone' if standing is None else 'not there'}"
+        told = f"agent {agent_id}, which measured it, {'was removed' if standing is None else 'is not available'}"
         return _Refusal(told, None if standing is None else agent_id)
     job = Job.read_json(queue.job_document(connection, change.job_id))
     if job.agents > 1:
@@ -144,9 +144,9 @@ def _next_trial(case: Case, batches: Sequence[Batch]) -> Trial | _Refusal:
     has_failed = any(one.way == "duet" and one.outcome == "failed" for one in batches)
     way = "duet" if isinstance(case.sides, Sides) and not has_failed else "again"
     if way == "again" and not can_repeat:
-        why = "the runs by turns failed" if isinstance(case.sides, Sides) else case.sides
+        why = "the runs in turns failed" if isinstance(case.sides, Sides) else case.sides
         return _Refusal(
-            f"{why}, and only {len(case.before)} results before it are of this agent ({_LEAST_BEFORE} are needed)"
+            f"{why}, and only {len(case.before)} earlier results are from this agent ({_LEAST_BEFORE} are needed)"
         )
     done = sum(one.way == way and one.outcome == "open" for one in batches)
     return Trial(way, ROUNDS[done]) if way == "again" else Trial(way, MORE if done else PAIRS)
@@ -257,7 +257,7 @@ class Confirmations:
         batch = Batch(change.id, number, trial.way, plan.experiment.id, trial.runs, self._context.clock.now())
         told = [f"{trial.text(case)}, in {plan.experiment.id}"]
         if trial.way == "again" and isinstance(case.sides, str):
-            told.insert(0, f"not by turns, {case.sides}")
+            told.insert(0, f"not in turns: {case.sides}")
         writing = self._context.write(partial(self._keep_batch, batch=batch, plan=plan, told=told))
         is_begun = await write_plan(self._state, plan, writing)
         if is_begun:
@@ -269,7 +269,7 @@ class Confirmations:
             return case
         if not self._runs_kind(case.agent_id, case.job.workload.kind):
             # It may be another program's worker, which looks for jobs elsewhere: this one would wait for ever.
-            return _Refusal(f"agent {case.agent_id} is lent no {case.job.workload.kind} jobs by this server")
+            return _Refusal(f"this server gives agent {case.agent_id} no {case.job.workload.kind} jobs")
         case = self._check_turns(case)
         batches = confirmations.of_change(connection, change.id)
         trial = _next_trial(case, batches)
@@ -288,7 +288,7 @@ class Confirmations:
             jobs = expand(_trial_recipe(case, Trial("duet", PAIRS)), "turns", apart=True)
             check_scripts(jobs, self._context.store.home)
         except PronyError as exc:
-            return replace(case, sides=f"{case.sides.text} cannot be run by turns: {exc.message}")
+            return replace(case, sides=f"{case.sides.text} cannot be run in turns: {exc.message}")
         return case
 
     def _is_there(self, agent_id: str) -> bool | None:
@@ -307,7 +307,7 @@ class Confirmations:
         confirmations.lock_since(transaction.connection, batch.begun_at - _DAY)
         if not self._has_room(batch.runs, transaction.connection):
             most = self._context.settings.confirm_runs_per_day
-            much = f"{NOT_YET}, {batch.runs} would be more than the {most} a day that are allowed"
+            much = f"{NOT_YET}, {batch.runs} more would exceed the limit of {most} a day"
             self._tell(transaction, batch.change_id, much)
             return False
         if not confirmations.add(transaction.connection, batch):
@@ -350,7 +350,9 @@ class Confirmations:
     def _judge_batch(self, transaction: Transaction, batch: Batch, state: ExperimentState | None) -> Change | None:
         change = self._find_undecided(transaction.connection, batch.change_id)
         if change is None:
-            confirmations.end(transaction.connection, batch, "moot", "the change was decided, or went, meanwhile")
+            confirmations.end(
+                transaction.connection, batch, "moot", "the change was decided or deleted in the meantime"
+            )
             return None
         if state is None or state is ExperimentState.CANCELLED:
             return self._fail(transaction, batch, "deleted" if state is None else "cancelled")
@@ -366,7 +368,7 @@ class Confirmations:
         pairs = [pair for one in alike for pair in _pairs(transaction.connection, one, change.metric)]
         if len(pairs) < _LEAST:
             fault = confirmations.first_failure(transaction.connection, batch.experiment_id or "")
-            why = f"only {len(pairs)} whole pairs came of it" + (f": {fault}" if fault else "")
+            why = f"only {len(pairs)} complete pairs were measured" + (f": {fault}" if fault else "")
             return self._fail(transaction, batch, why)
         decided = change_decisions.confirm(transaction.connection, change.id, pairs, is_last=is_last)
         return self._end(transaction, batch, decided)
@@ -377,10 +379,10 @@ class Confirmations:
         runs = [run for one in alike for run in _measured_runs(transaction.connection, one, change.metric)]
         planned = sum(one.runs for one in alike)
         if len(runs) < min(_LEAST, planned):
-            return self._fail(transaction, batch, f"only {len(runs)} of {planned} runs may be quoted")
+            return self._fail(transaction, batch, f"only {len(runs)} of {planned} runs are usable")
         case = _study_change(transaction.connection, change, lambda _: True)
         if isinstance(case, _Refusal) or not case.before:
-            why = case.reason if isinstance(case, _Refusal) else "the results before are gone"
+            why = case.reason if isinstance(case, _Refusal) else "the results before the change were deleted"
             return self._fail(transaction, batch, why)
         if batch.way == "once":
             before = [one.value for one in case.before]
@@ -421,8 +423,8 @@ class Confirmations:
             return True, f"the machine changed too, {sung}"
         known = [one.taken_at for one in found if CANARY in one.figures]
         if any(at <= good for at in known) and any(at > good for at in known):
-            return False, "the canary of the machine did not move"
-        return False, "no calibrations from before and after tell whether the machine itself changed"
+            return False, "the machine itself did not change, says its canary"
+        return False, "it is unknown whether the machine changed: calibrations before and after are missing"
 
     def _end(self, transaction: Transaction, batch: Batch, decided: Change | None) -> Change | None:
         confirmations.end(transaction.connection, batch, "open" if decided is None else decided.state.value, "")

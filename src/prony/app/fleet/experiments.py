@@ -158,10 +158,13 @@ class Experiments:
             queue.page(connection, queue.JobFilter(experiment=experiment_id), locked=True)
         found = experiment_of(experiments.require(queue.lock_experiment(connection, experiment_id), experiment_id))
         if found.state in OVER:
-            raise ConflictError(f"experiment {experiment_id} is {found.state}", hint="only an open one can be changed")
+            raise ConflictError(
+                f"experiment {experiment_id} is {found.state}",
+                hint="only an experiment that has not ended can be changed",
+            )
         if is_whole and found.state is not ExperimentState.PENDING:
             hint = "cancel it and submit another; its priority can be changed while it runs"
-            raise ConflictError(f"experiment {experiment_id} runs already", hint=hint)
+            raise ConflictError(f"experiment {experiment_id} is running already", hint=hint)
         if made is not None:
             queue.clear(connection, experiment_id)
             found = made.experiment
@@ -231,7 +234,7 @@ class Experiments:
             wanted = queue.JobFilter(experiment=experiment_id, among=ENDED - {JobState.COMPLETE})
             again = queue.page(transaction.connection, wanted, locked=True)
             if not again:
-                said = f"no job of {experiment_id} that this server lent failed"
+                said = f"no job of {experiment_id} failed on an agent of this server"
                 raise ConflictError(said, hint="`prony rerun` runs all of it again")
             for row in again:
                 self._transitions.retry_row(transaction, row, tries=found.recipe.place.attempts)

@@ -56,7 +56,7 @@ class GangResults:
             if (place := self._intake.part_place(row.job_id)).is_dir()
         ]
         if not brought or (cause is not None and cause.attempt_state == "returned"):
-            reason = "nothing of it was brought" if cause is None else self._describe_cause(cause)
+            reason = "no part of the result was sent" if cause is None else self._describe_cause(cause)
             await self._give_back(whole, reason, counts=cause is None or cause.attempt_state != "returned")
         else:
             failure = None if cause is None else self._failure(cause)
@@ -76,11 +76,13 @@ class GangResults:
 
     def _describe_cause(self, cause: Row[Any]) -> str:
         """Say which of several agents it was, and what of it."""
-        return f"agent {self._name_of(cause.agent_id)}, one of those that ran this together: {cause.attempt_reason}"
+        return (
+            f"agent {self._name_of(cause.agent_id)}, one of several that ran this job together: {cause.attempt_reason}"
+        )
 
     def _failure(self, cause: Row[Any]) -> Failure:
         """Return why there is no whole result, for where no runner tells it in its own folder."""
-        hint = "what the others had recorded is kept; it is tried again whole"
+        hint = "the parts of the other agents are kept; the whole job is tried again"
         return Failure(code="member_lost", message=self._describe_cause(cause), hint=hint, whose="prony")
 
     async def _give_back(self, whole: Row[Any], reason: str, *, counts: bool) -> None:

@@ -94,7 +94,7 @@ class Gangs:
         row, of = await self._context.read(ask)
         check_self(row.attempt_agent, who)
         if row.part_of is None or row.state != JobState.LEASED:
-            raise ConflictError(f"lease {lease_id} is no part of a job that is lent now", hint="stop: it is over")
+            raise ConflictError(f"lease {lease_id} is not part of a running job", hint="stop: the job has ended")
         self._state.renewed[lease_id] = self._context.now()
         return await self._meetings.come(row.job_id.rpartition(".")[0], meeting, row.part, of)
 

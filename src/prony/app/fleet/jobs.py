@@ -94,7 +94,7 @@ class Jobs:
         Those that cannot be changed are named with the reason.
         """
         if not batch.ids and batch.experiment is None and batch.state is None:
-            raise InputError("which jobs?", hint="give ids, an experiment or a state", code="no_jobs_named")
+            raise InputError("no jobs were named", hint="give ids, an experiment or a state", code="no_jobs_named")
         changed: list[str] = []
         skipped: dict[str, str] = {}
         ids = batch.ids or await self._context.read(partial(_matching, batch=batch))
@@ -143,7 +143,7 @@ class Jobs:
         row = queue.by_job(transaction.connection, job_id, locked=True)
         if JobState(row.state) not in ENDED - {JobState.COMPLETE}:
             hint = (
-                "it has its numbers: `prony rerun` measures again" if row.state == JobState.COMPLETE else "wait for it"
+                "it is complete: `prony rerun` measures it again" if row.state == JobState.COMPLETE else "wait for it"
             )
             raise ConflictError(f"job {job_id} is {row.state}", hint=hint)
         tries = result_rows.experiment(transaction.connection, row.experiment_id).recipe.place.attempts
@@ -176,13 +176,15 @@ def read_number_cursor(cursor: str | None) -> int | None:
     if cursor is None:
         return None
     if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 18:
-        raise InputError(f"{cursor[:80]!r} is no cursor", hint="use the `next` of an earlier page", code="bad_cursor")
+        raise InputError(
+            f"{cursor[:80]!r} is not a valid cursor", hint="use the `next` of an earlier page", code="bad_cursor"
+        )
     return int(cursor)
 
 
 def _piece(path: os.PathLike[str], offset: int) -> bytes:
     if not 0 <= offset <= 2**40:
-        raise InputError("no log is as long as this offset", hint="begin at 0", code="bad_offset")
+        raise InputError("the offset is too large for any log", hint="begin at 0", code="bad_offset")
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - a seek follows
             file.seek(offset)

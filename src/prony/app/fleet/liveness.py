@@ -105,7 +105,7 @@ class Liveness:
         await asyncio.gather(*map(self._lose_lease, late))
 
     async def _lose_lease(self, row: Row[Any]) -> None:
-        reason = f"nothing was heard of agent {row.agent_id} for {self._context.settings.ttl_s:g} s"
+        reason = f"agent {row.agent_id} sent nothing for {self._context.settings.ttl_s:g} s"
         if await self._context.write(partial(self._expire, lease_id=row.lease_id, beat=row.beat, reason=reason)):
             self._context.hook("lease_lost", job=row.job_id, experiment=row.experiment_id, agent=row.agent_id)
 
@@ -172,6 +172,6 @@ class Liveness:
                 if has_beaten:
                     await self._agents.find(row.id)
             elif now - at > patience and row.state in (AgentState.ACTIVE, AgentState.DRAINING, AgentState.DISK_FULL):
-                await self._agents.lose(row.id, f"not heard of for {patience:g} s")
+                await self._agents.lose(row.id, f"it sent nothing for {patience:g} s")
         self._agent_beats = seen
         self._state.seen = {agent_id: at for agent_id, at in self._state.seen.items() if agent_id in seen}

@@ -145,7 +145,9 @@ class HealthCheck:
             await asyncio.wait_for(self._context.write(touch), 5)
         except (PronyError, TimeoutError) as exc:
             return HealthPart(name="writer", ok=False, detail=str(exc) or "no answer in 5 s")
-        return HealthPart(name="writer", ok=self._context.writer.lives, detail=f"{self._context.writer.backlog} wait")
+        return HealthPart(
+            name="writer", ok=self._context.writer.lives, detail=f"{self._context.writer.backlog} writes waiting"
+        )
 
     def _disk(self) -> HealthPart:
         free = shutil.disk_usage(self._context.home.root).free

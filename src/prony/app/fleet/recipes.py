@@ -36,7 +36,7 @@ def _estimate_duration(
 ) -> Expected:
     """Return how long the jobs take where `shared` devices work on them at the same time."""
     if not jobs or len(jobs) > _MOST_JOBS:
-        return Expected(basis="too many jobs to look for what they took before")
+        return Expected(basis="too many jobs to look up earlier durations")
     places = [(*machine, *timed) for machine in dict.fromkeys(machines) for timed in _TIMED]
     series = {job.id: [fingerprint(job, *place) for place in places] for job in jobs}
     took = durations(connection, sorted({one for ids in series.values() for one in ids}))
@@ -44,18 +44,18 @@ def _estimate_duration(
     seconds = [earlier.get(job.id, kind_of(job.workload).prepare.expected_seconds(job)) for job in jobs]
     unknown = sum(one is None for one in seconds)
     if unknown == len(jobs):
-        return Expected(basis="nothing like it was measured on these machines before")
+        return Expected(basis="no such job was measured on these machines before")
     if unknown:
-        return Expected(basis=f"only of {len(jobs) - unknown} of {len(jobs)} jobs is known how long they take")
+        return Expected(basis=f"the duration of only {len(jobs) - unknown} of {len(jobs)} jobs is known")
     total = sum(one for one in seconds if one is not None) / max(1, min(shared, len(jobs)))
     return Expected(seconds=total, basis=_basis(len(earlier), len(jobs)))
 
 
 def _basis(earlier: int, jobs: int) -> str:
     if earlier == jobs:
-        return "what the same jobs took on these machines before"
-    told = "how long the loads are told to last, without starting what is loaded"
-    return told if not earlier else f"what {earlier} of the jobs took before, and {told}"
+        return "earlier durations of the same jobs on these machines"
+    told = "the durations of the loads in the recipe, without the start of the service"
+    return told if not earlier else f"earlier durations of {earlier} of the jobs, and {told}"
 
 
 def _past_durations(series: Iterable[str], took: Mapping[str, Sequence[float]]) -> list[float]:

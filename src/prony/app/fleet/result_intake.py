@@ -62,8 +62,8 @@ class ResultIntake:
         here = _size(part)
         if offset != here:
             raise ConflictError(
-                f"{here} bytes are here, so a piece at {offset} does not fit",
-                hint="ask for the offset and go on from there",
+                f"the server has {here} bytes, so a part at offset {offset} does not fit",
+                hint="ask for the offset and continue from there",
                 code="wrong_offset",
             )
         await uploads.save(chunks, part, most=self._context.settings.max_upload_bytes, start=offset)
@@ -202,7 +202,7 @@ class ResultIntake:
         try:
             self._part(lease_id).replace(tar)
         except FileNotFoundError as exc:
-            hint = "send it in the body, or upload it in pieces first"
+            hint = "send it in the body, or upload it in parts first"
             raise InputError("there is no result", hint=hint, code="no_body") from exc
 
     # Recorded, in the writer's thread
@@ -276,7 +276,11 @@ class ResultIntake:
             return
         if row.state == JobState.LEASED:
             queue.end_attempt(
-                transaction.connection, row.lease_id, "cancelled", at=now, reason="an earlier attempt came in"
+                transaction.connection,
+                row.lease_id,
+                "cancelled",
+                at=now,
+                reason="the result of an earlier attempt arrived",
             )
             transaction.publish("freed", row.lease_id)
         queue.end(transaction.connection, row.number, state, at=now)
@@ -309,7 +313,7 @@ class ResultIntake:
     def _strike(self, transaction: Transaction, agent_id: str) -> None:
         count = agent_rows.strike(transaction.connection, agent_id)
         if is_faulty(count):
-            reason = f"{count} jobs in a row failed here and were done elsewhere"
+            reason = f"{count} jobs in a row failed here and succeeded on other agents"
             agent_rows.change(transaction.connection, agent_id, state=AgentState.FAULTY.value, reason=reason)
         transaction.publish("agent", agent_id)
 
@@ -342,7 +346,7 @@ def _put(folder: Path, place: Path) -> None:
     """Rename a result into its place; what lies there without a row was left by a crash, or by ourselves just now."""
     if not folder.exists():
         if not place.exists():
-            raise StoreError(f"the result that was to be at {place} is gone", hint="send it again")
+            raise StoreError(f"the result at {place} is missing", hint="send it again")
         return  # the operation is carried out again, and it lies there already
     with result_tar.disk_told(place):
         place.parent.mkdir(parents=True, exist_ok=True)

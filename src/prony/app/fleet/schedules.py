@@ -51,7 +51,7 @@ def build_schedule(new: NewSchedule, read: ReadRecipe, home: Home, *, now: datet
     own = recipe.schedule.model_dump() if recipe.schedule is not None else {}
     if "cron" not in given | own:
         raise InputError(
-            "when shall it run? neither --cron nor the recipe's `schedule` says so",
+            "no time is given: neither --cron nor the recipe's `schedule`",
             hint="as in --cron '0 3 * * *' --zone Europe/Paris",
             code="no_time",
         )

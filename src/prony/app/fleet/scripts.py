@@ -37,7 +37,9 @@ class Scripts:
         try:
             await uploads.save(chunks, coming, most=MOST_TAR_BYTES)
             if await asyncio.to_thread(_digest, coming) != sha256:
-                raise InputError(f"what arrived is not sha256:{sha256}", hint="send it again", code="damaged")
+                raise InputError(
+                    f"the upload does not have the checksum sha256:{sha256}", hint="send it again", code="damaged"
+                )
             await asyncio.to_thread(check_archive, coming)
             await self._make_room(coming.stat().st_size, place)
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +55,7 @@ class Scripts:
         await remove_unneeded(self._context)
         if await asyncio.to_thread(_count_bytes, self._context.store.home) + size > quota:
             raise CapacityError(
-                f"folders of scripts may take {quota / 2**20:.0f} MiB on this server, and this one has no room in it",
+                f"no space for this script folder: all of them may take {quota / 2**20:.0f} MiB on this server",
                 hint="delete experiments whose scripts are not needed any more, or raise PRONY_SCRIPTS_QUOTA",
                 code="scripts_quota",
             )
@@ -122,13 +124,13 @@ def check_scripts(jobs: Iterable[Job], home: Home) -> None:
         if found is None:
             raise InputError(
                 f"workload.directory is {directory}, a folder that this server does not have",
-                hint="prony run RECIPE --server URL brings it along; programs use PUT /scripts/{sha256}",
+                hint="prony run RECIPE --server URL uploads it; programs use PUT /scripts/{sha256}",
                 code="no_scripts",
             )
         place = _place(home, found[1])
         if not place.is_file():
             raise InputError(
-                f"the scripts {directory} were not brought here", hint="PUT /scripts/{sha256} first", code="no_scripts"
+                f"the scripts {directory} were not uploaded", hint="PUT /scripts/{sha256} first", code="no_scripts"
             )
         os.utime(place)  # it is needed from now on, and only soon named by what is submitted
 

@@ -63,14 +63,14 @@ def _check_text(text: str, name: str) -> None:
 
 def _lost() -> StoreError:
     return StoreError(
-        "the process that opens experiments ended while it read this one",
+        "the process that unpacks experiments ended while it read this one",
         hint="memory may have run out; check the server's log, and give it more memory",
         code="opener_lost",
     )
 
 
 UNPACKING: Trade[BundleOrder, UnpackedBundle] = Trade(
-    "opens experiments", "prony.app.fleet.unpack_bundle", unpack_bundle, on_loss=_lost, on_limit=_lost
+    "unpacks experiments", "prony.app.fleet.unpack_bundle", unpack_bundle, on_loss=_lost, on_limit=_lost
 )
 
 

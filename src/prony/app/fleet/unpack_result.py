@@ -169,14 +169,14 @@ def carried_out(order: UnpackOrder | MergeOrder) -> UnpackedResult:
 
 def _lost() -> StoreError:
     return StoreError(
-        "the process that opens results ended while it read this one",
+        "the process that unpacks results ended while it read this one",
         hint="memory may have run out; check the server's log, and give it more memory",
         code="opener_lost",
     )
 
 
 OPENING: Trade[UnpackOrder | MergeOrder, UnpackedResult] = Trade(
-    "opens results", "prony.app.fleet.unpack_result", carried_out, on_loss=_lost, on_limit=_lost
+    "unpacks results", "prony.app.fleet.unpack_result", carried_out, on_loss=_lost, on_limit=_lost
 )
 
 

@@ -48,7 +48,7 @@ def explain_lot(state: FleetState, lot: Lot, agents: list[KnownAgent], count: Lo
     reason = _reason(state, lot, agents)
     if reason != _SOON or is_due(count.not_before, now):
         return reason
-    return f"failed before, and is tried again in {count.not_before - now:.0f} s"
+    return f"failed before; the next try is in {count.not_before - now:.0f} s"
 
 
 def _reason(state: FleetState, lot: Lot, known_agents: list[KnownAgent]) -> str:
@@ -64,7 +64,7 @@ def _reason(state: FleetState, lot: Lot, known_agents: list[KnownAgent]) -> str:
     if not working:
         states = Counter(known_agent.state for known_agent in fitting)
         told = ", ".join(f"{count} {_STATES.get(one, one)}" for one, count in states.items())
-        return f"no agent that fits is there: {told}"
+        return f"no agent that fits is available: {told}"
     # One that takes jobs by other means than asking holds them under names of their own.
     holding = {held.agent_id for held in list(state.held.values())}
     busy = [one for one in working if state.is_full(one) or (one.slots is None and one.id in holding)]
@@ -78,8 +78,8 @@ def _reason(state: FleetState, lot: Lot, known_agents: list[KnownAgent]) -> str:
 def _reason_gang(state: FleetState, wanted: int, devices: set[str]) -> str:
     there, free = len(devices), len(devices - state.devices.keys())
     if there < wanted:
-        return f"wants {wanted} agents at once, each on a device of its own, and {there} that fit are there"
-    return f"wants {wanted} agents at once, and {free} of {there} are free" if free < wanted else _SOON
+        return f"needs {wanted} agents at once, each on its own device; {there} that fit are available"
+    return f"needs {wanted} agents at once; {free} of {there} are free" if free < wanted else _SOON
 
 
 def _reason_pinned(state: FleetState, lot: Lot, known_agents: list[KnownAgent]) -> str:
@@ -88,7 +88,7 @@ def _reason_pinned(state: FleetState, lot: Lot, known_agents: list[KnownAgent]) 
         return f"agent {lot.agent_id} was removed: cancel it, or submit again"
     lacking = known_agent.lacks(lot.demand, lot.demand.id)
     if lacking:
-        return f"agent {known_agent.name} fits no longer: {'; '.join(map(str, lacking))}"
+        return f"agent {known_agent.name} no longer fits: {'; '.join(map(str, lacking))}"
     if known_agent.state is not AgentState.ACTIVE:
         return f"agent {known_agent.name} is {_STATES.get(known_agent.state, known_agent.state)}"
     return f"agent {known_agent.name} is busy" if known_agent.device_key in state.devices else _SOON

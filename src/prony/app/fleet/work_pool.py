@@ -63,7 +63,7 @@ class WorkPool(Generic[Order, Answer]):
         if self._waiting >= self._trade.most_waiting:
             raise CapacityError(
                 f"{self._waiting} requests wait for a process that {self._trade.verb}",
-                hint="ask again in a moment", code="busy",
+                hint="try again in a moment", code="busy",
             )  # fmt: skip
         self._waiting += 1
         try:

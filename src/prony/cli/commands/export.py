@@ -16,7 +16,7 @@ def arguments(parser: ArgumentParser) -> None:
     formats = ("requests-jsonl", "csv", "hdr", "mlperf", *find_plugins(EXPORTERS))
     parser.add_argument(
         "--format", default="folder", metavar="FORMAT",
-        help=f"folder (everything), or for the requests of a load: {', '.join(formats[:-1])} or {formats[-1]}",
+        help=f"folder: everything. Requests of a load: {', '.join(formats[:-1])} or {formats[-1]} (folder)",
     )  # fmt: skip
     parser.add_argument("--overwrite", action="store_true", help="replace a folder that exists, if it is an export")
     add_server(parser)

@@ -33,9 +33,14 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--batch", default="1", metavar="N", help="batch size: parallel sequences (1)")
     parser.add_argument("--depth", default="0", metavar="TOKENS", help="tokens already in the cache (0)")
     parser.add_argument("--threads", metavar="N", help="threads of the engine (every CPU)")
-    parser.add_argument("--precision", default="default", metavar="NAMES", help=f"{', '.join(_PRECISIONS)} (default)")
     parser.add_argument(
-        "--kv-type", default="default", metavar="NAMES", help="type of the KV cache: f16, q8_0, q4_0, ... (default)"
+        "--precision", default="default", metavar="NAMES", help=f"{', '.join(_PRECISIONS)} (default: the engine's own)"
+    )
+    parser.add_argument(
+        "--kv-type",
+        default="default",
+        metavar="NAMES",
+        help="type of the KV cache: f16, q8_0, q4_0, ... (default: the engine's own)",
     )
     parser.add_argument("--passes", type=int, default=3, metavar="N", help="repetitions in each process (3)")
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="fresh processes for each configuration (5)")

@@ -33,7 +33,7 @@ def _contrasts(baseline: Entry, candidate: Entry) -> tuple[Contrast, ...]:
     workload = baseline.job.workload
     if workload.headline is None:
         raise InputError(
-            f"the fixed limits are for latencies of models and services, and a {workload.kind} has none",
+            f"the fixed limits are for latencies of models and services; a {workload.kind} has none",
             hint="leave --rule out", code="not_comparable",
         )  # fmt: skip
     latency = key_of(workload.headline).metric
@@ -52,16 +52,16 @@ def _contrast(key: str, limit: float, baseline: Entry, candidate: Entry) -> Cont
     if first is None or second is None:
         told = f"{title} cannot be judged: {'the baseline' if first is None else 'the candidate'} has no such number."
     elif first <= 0:
-        told = f"{title} cannot be judged: the baseline is 0, and nothing is a percentage of that."
+        told = f"{title} cannot be judged: the baseline is 0, so there is no percentage."
     else:
         ratio = second / first
         worse = ratio < 1 - limit if is_share or metric.better == "higher" else ratio > 1 + limit
         conclusion = Conclusion.REGRESSION if worse else Conclusion.WITHIN
         effect = Effect(value=ratio, method=_METHOD)
-        verb = "passes" if worse else "is within"
+        verb = "exceeds" if worse else "is within"
         told = (
             f"{title} {verb} the fixed limit of {percent_text(limit)}, {effect.change} "
-            f"({value_text(before)} to {value_text(after)}); one number against one, however much runs vary."
+            f"({value_text(before)} to {value_text(after)}); one number against one, whatever the spread between runs."
         )
     return Contrast(
         key=key, unit=metric.unit, better=metric.better, role="headline", family=metric.name,

@@ -18,9 +18,9 @@ _SLURM = (
     "partition", "account", "num_gpus", "gpus_per_node", "cpus_per_task", "memory", "constraints", "exclude_nodes",
     "nodes", "modules",
 )  # fmt: skip
-_OF_A_CLUSTER = "of a cluster: the options of the target say it"
+_OF_A_CLUSTER = "for clusters: set it in the options of the target"
 _ASKED = ("partition", "account", "time_limit")
-_OF_A_QUEUE = "asked of the target's queue, where it has one and its options do not say it"
+_OF_A_QUEUE = "passed to the target's queue, if it has one and its options do not set it"
 _CONTAINER = ("image", "volumes")
 _WAITING = ("warmup_delay", "max_retries")
 
@@ -46,7 +46,7 @@ def _translate(parsed: Parsed, title: str) -> Translation:
     document = parsed.document
     for name in document.keys() - set(SECTIONS):
         near = nearest_key(str(name), SECTIONS)
-        draft.refuse((name,), "unknown section", f"did you mean {near}?" if near else f"it has {', '.join(SECTIONS)}")
+        draft.refuse((name,), "unknown section", f"did you mean {near}?" if near else f"known: {', '.join(SECTIONS)}")
     _target(document.get("configuration"), draft)
     benchmarks = _benchmarks(document, draft)
     service = _section(nouns.Service, document, "service", draft)
@@ -71,7 +71,7 @@ def _section(kind: Any, document: Mapping[str, Any], name: str, draft: Draft) ->
 def _benchmarks(document: Mapping[str, Any], draft: Draft) -> nouns.Benchmarks | None:
     found: nouns.Benchmarks | None = _section(nouns.Benchmarks, document, "benchmarks", draft)
     if found is not None and found.metrics:
-        draft.note(("benchmarks", "metrics"), "are not chosen from: everything that can be measured is")
+        draft.note(("benchmarks", "metrics"), "are ignored: everything that can be measured is measured")
     return found
 
 
@@ -97,8 +97,8 @@ def _service(section: nouns.Service, client: nouns.Client | None, draft: Draft) 
     _ask_queue(section, [name for name in _ASKED if name in written], draft)
     others = [name for name in _SLURM if name in written and name not in _ASKED]
     _together(("service",), others, _OF_A_CLUSTER, draft)
-    what = "of a container: the service is a process here"
-    hint = "" if section.command else f"--set workload.settings.image={section.image} has podman or docker run it"
+    what = "for containers: the service is a process here"
+    hint = "" if section.command else f"--set workload.settings.image={section.image} runs it with podman or docker"
     _together(
         ("service",), [name for name in _CONTAINER if name in written], what, draft, hint if section.image else ""
     )
@@ -135,7 +135,7 @@ def _client(service: nouns.Service, client: nouns.Client, benchmarks: nouns.Benc
         return
     if client.type is None:
         hint = f"type: one of {', '.join(CLIENTS)}; or command: COMMAND"
-        draft.refuse(("client",), "says neither by its type nor by a command how the service is loaded", hint)
+        draft.refuse(("client",), "has neither a type nor a command", hint)
         return
     kind, reading = CLIENTS[client.type]
     if service.type is not None and service.command is None and service.type != kind:
@@ -179,11 +179,11 @@ def _count(requests: int, users: int, clients: int, draft: Draft) -> None:
         draft.set("load.closed.requests", each, place)
         return
     draft.set("load.requests", requests * clients, place)
-    what = f"{requests} requests of a client cannot be shared evenly by {users} at once"
+    what = f"{requests} requests of a client cannot be divided evenly by {users} at once"
     draft.note(
         (*place, "concurrent_requests"),
         f"{what}: all clients share {requests * clients}, whatever --clients says",
-        f"a num_requests that {users} divides is sent by each client",
+        f"use a num_requests that {users} divides: then each client sends it",
     )
 
 
@@ -197,8 +197,8 @@ def _delay(delay_s: float, asking: Asking, draft: Draft) -> None:
         return
     draft.note(
         place,
-        "is not waited: clients begin together, because here the first would be done before the next came",
-        f"--set load.closed.stagger={stagger} has them come one after the other",
+        "is ignored: clients start together, because here the first would be done before the next starts",
+        f"--set load.closed.stagger={stagger} starts them one after the other",
     )
 
 
@@ -222,7 +222,7 @@ def _by_command(client: nouns.Client, benchmarks: nouns.Benchmarks, draft: Draft
     if client.settings:
         draft.note(("client", "settings"), "are not used: they are of a type, and the command wins")
     if benchmarks.client_delay:
-        draft.note(("benchmarks", "client_delay"), "is not waited: commands start together")
+        draft.note(("benchmarks", "client_delay"), "is ignored: commands start together")
 
 
 def _tell(asking: Asking, written: set[str], draft: Draft) -> None:
@@ -230,7 +230,5 @@ def _tell(asking: Asking, written: set[str], draft: Draft) -> None:
     for name in written & asking.notes.keys():
         draft.note((*place, name), asking.notes[name])
     waits = [name for name in _WAITING if name in written]
-    what = (
-        "not waited for: the load begins when the service is ready, and what comes before its steady state is left out"
-    )
+    what = "ignored: the load begins when the service is ready, and the time before its steady state is left out"
     _together(place, waits, what, draft)

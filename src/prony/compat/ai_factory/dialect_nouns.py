@@ -36,7 +36,7 @@ def _time_s(value: Any) -> int:
     days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
     total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
     if not total:
-        raise ValueError("must be longer than nothing")
+        raise ValueError("must be longer than 0 s")
     return total
 
 

@@ -46,7 +46,7 @@ _DATABASE = "tables are made in a schema of their own in the service's own datab
 
 def _postgres_smoke(settings: nouns.PostgresSmoke, _: str | None) -> Asking:
     options = {"operation": "sql", "sql": settings.query}
-    return Asking("postgres", options, 1, notes={"db_name": "the query is asked of the service's own database"})
+    return Asking("postgres", options, 1, notes={"db_name": "the query runs in the service's own database"})
 
 
 def _postgres_stress(settings: nouns.PostgresStress, _: str | None) -> Asking:
@@ -176,8 +176,8 @@ _PORTS = {
 _SCHEMES = {"postgres": "postgresql", "redis": "redis"}
 # What answers with success when a server of this type serves; the others are ready when they take connections.
 _READY = {"chroma": "/api/v2/heartbeat", "vllm": "/v1/models", "ollama": "/api/tags", "qdrant": "/readyz"}
-_ITS_OWN = "is Prony's choice: a port that is free, on this machine alone"
-_ITS_FOLDER = "is Prony's choice: an empty folder, removed at the end"
+_ITS_OWN = "is chosen by Prony: a free port, on this machine only"
+_ITS_FOLDER = "is chosen by Prony: an empty folder, removed at the end"
 _NOTES = {
     "port": _ITS_OWN,
     "host": _ITS_OWN,
@@ -185,7 +185,7 @@ _NOTES = {
     "console_port": "is not used: its web pages are off",
     "db_name": "the service's own database is used",
     "auth": "is not used: a password is made for each run",
-    "warmup_seconds": "is not waited: the load begins when the model is loaded",
+    "warmup_seconds": "is ignored: the load begins when the model is loaded",
 }
 
 
@@ -197,7 +197,7 @@ def set_service(section: nouns.Service, loads: str | None, draft: Draft) -> None
         return
     if section.type is None:
         hint = f"type: one of {', '.join(nouns.SERVICES)}; or command: COMMAND"
-        draft.refuse(("service",), "says neither by its type nor by a command what is started", hint)
+        draft.refuse(("service",), "has neither a type nor a command", hint)
         return
     written = {name: value for name, value in (section.settings or {}).items() if not _VARIABLE.fullmatch(name)}
     settings = draft.read(nouns.SERVICE_SETTINGS[section.type], written, PLACE)
@@ -233,7 +233,7 @@ def _variables(section: nouns.Service) -> dict[str, Any]:
 def _set_command(section: nouns.Service, kind: str | None, variables: dict[str, Any], draft: Draft) -> None:
     port = section.port or _PORTS.get(kind or "", 0)
     if not port:
-        draft.refuse(("service", "port"), "is missing: nobody can tell where the command's server listens")
+        draft.refuse(("service", "port"), "is missing: Prony must know where the command's server listens")
         return
     # One shell for all, so that what the lines before it export is there for the command.
     script = "\n".join([*(section.pre_run_commands or []), section.command or ""])

@@ -31,7 +31,7 @@ _PLAIN = {
     "successful_requests": ("benchmark_requests_success", "requests that succeeded"),
     "failed_requests": ("benchmark_requests_failed", "requests that failed"),
     "success_rate": ("benchmark_success_rate_percent", "share of requests that succeeded"),
-    "requests_per_second": ("benchmark_throughput_rps", "requests a second, failed ones too"),
+    "requests_per_second": ("benchmark_throughput_rps", "requests per second, including failed ones"),
     "test_duration_s": ("benchmark_duration_seconds", "from the first request to the end of the last"),
     "test_start_time": ("benchmark_start_timestamp", "when the first request began"),
     "test_end_time": ("benchmark_end_timestamp", "when the last request ended"),
@@ -79,7 +79,7 @@ def _samples(summary: Mapping[str, Any]) -> Iterator[Sample]:
         for operation, told in summary.get("operations", {}).items():
             yield name, f"{key.replace('_', ' ')} of an operation", {"operation": operation}, told.get(key)
     for error, count in summary["error_summary"].items():
-        yield "benchmark_errors_by_type", "requests that failed so", {"error_type": error}, count
+        yield "benchmark_errors_by_type", "requests that failed with this error", {"error_type": error}, count
 
 
 def logs_summary(folder: Path) -> str:
@@ -115,7 +115,7 @@ _BOUND = {
 _VERDICTS = {Grade.VALID: "PASS", Grade.SUSPECT: "ACCEPTABLE", Grade.VOID: "FAIL"}
 _LATENCIES = ("avg", "min", "max", "std", "p50", "p90", "p95", "p99")
 _RATES = (
-    ("requests_per_second", "requests a second, failed ones too"),
+    ("requests_per_second", "requests per second, including failed ones"),
     ("successful_requests_per_second", "successes a second"),
     ("tokens_per_second", "output tokens a second"),
     ("avg_output_tokens", "output tokens of an answer"),
@@ -178,7 +178,7 @@ def _page(load: ExportedLoad, identity: str, summary: Mapping[str, Any]) -> list
         "",
         f"**Verdict: {_VERDICTS[grade]}** ({grade.value}: may the numbers be quoted?)",
         "",
-        *(told or ["- nothing speaks against them"]),
+        *(told or ["- no problems were found"]),
         "",
         "## Summary",
         "",
@@ -198,8 +198,8 @@ def _page(load: ExportedLoad, identity: str, summary: Mapping[str, Any]) -> list
         "",
         "## Method",
         "",
-        "Every request of the run counts here, its warm-up too, and percentiles lie between neighbours: so the format"
-        " wants it. Prony's own numbers, of the steady part and with their intervals, stand in `summary.json` under"
+        "As the format requires, every request of the run counts here, including the warm-up, and percentiles are"
+        " interpolated. Prony's own numbers, for the steady part and with intervals, are in `summary.json` under"
         " `prony`.",
         "",
         f"To run it again: `prony rerun {entry.job.experiment_id}`",

@@ -105,9 +105,9 @@ def _document(path: Path) -> Mapping[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as exc:
-        raise InputError(f"{path} is no JSON: {exc}", hint="was it written to its end?") from exc
+        raise InputError(f"{path} is not JSON: {exc}", hint="was it written completely?") from exc
     if not isinstance(found, dict):
-        raise InputError(f"{path} is no JSON object")
+        raise InputError(f"{path} is not a JSON object")
     return found
 
 
@@ -196,7 +196,7 @@ def _recipe(found: Benchmark) -> tuple[LoadedRecipe | None, tuple[str, ...]]:
     while isinstance(written.get("raw_data"), Mapping) and written["raw_data"]:
         written = written["raw_data"]
     if not written:
-        return None, ("run.json holds no recipe: what was run is told by its requests alone",)
+        return None, ("run.json has no recipe: what was run is known from its requests alone",)
     text = json.dumps(dict(written), indent=2)
     try:
         loaded = loads(text, "json", f"{found.identity}/run.json")
@@ -270,7 +270,7 @@ def _finish_without_requests(made: ResultFolder, found: Benchmark) -> None:
         made.update(reported=Reported(by=_by(found), figures=figures, count=count, original=json.dumps(found.summary)))
         made.finish(ResultState.COMPLETE, _began(found), [])
         return
-    message = "neither its requests nor a summary of them are there"
+    message = "it has neither requests nor a summary of them"
     made.update(failure=Failure(code="no_requests", message=message, phase="import", whose="input"))
     made.finish(ResultState.FAILED, _began(found), [])
 
@@ -329,7 +329,7 @@ def _differs(name: str, theirs: Any, ours: Any) -> Iterator[str]:
     is_told = isinstance(theirs, int | float) and not isinstance(theirs, bool)
     if is_told and (ours is None or not math.isclose(theirs, ours, rel_tol=1e-6, abs_tol=1e-9)):
         truth = "nothing" if ours is None else f"{ours:g}"
-        yield f"{name} is {theirs:g} in its summary and {truth} by its requests"
+        yield f"{name} is {theirs:g} in its summary but {truth} in its requests"
 
 
 def _left_out(found: Benchmark) -> Iterator[str]:

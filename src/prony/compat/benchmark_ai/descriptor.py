@@ -81,7 +81,7 @@ class Data(Noun):
     """In 2019 it could have an `id` alone."""
 
     id: str | None = None
-    sources: tuple[Source, ...] | None = Field(default=None, description="what is fetched before it begins")
+    sources: tuple[Source, ...] | None = Field(default=None, description="files to fetch before it starts")
 
 
 class Metric(Noun):

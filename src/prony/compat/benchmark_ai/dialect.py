@@ -58,7 +58,7 @@ _HINTS = {
     "liveliness_probe": "only readiness_probe was ever honoured, a table with a path",
     "gpus_per_instance": 'write processes_per_instance = "gpus"',
 }
-_ONCE = "it is run once, as it was there; with more runs numbers have intervals (--set measure.repeats=5)"
+_ONCE = "it runs once, as in Benchmark AI; with more runs numbers have intervals (--set measure.repeats=5)"
 # Where the scripts of script mode lie: the folder that the command runs in.
 _SCRIPTS = {"BAI_SCRIPTS_PATH": "$(PRONY_DIRECTORY)"}
 _SHELL = re.compile(r"[\n|&;<>(){}$`*?~#\\]")
@@ -99,7 +99,7 @@ def _translate(parsed: Parsed, title: str) -> Translation:
 def _info(draft: Draft, found: Descriptor) -> None:
     info = found.info
     if found.spec_version != SPEC_VERSION:
-        draft.note(("spec_version",), f"is read as {SPEC_VERSION}, the only one that there was")
+        draft.note(("spec_version",), f"is read as {SPEC_VERSION}, the only version")
     if info.description is None and info.task_name is None:
         draft.refuse(("info", "description"), "is missing: what this benchmark is for")
     name = info.labels.get("task_name") or info.task_name or ""
@@ -132,12 +132,12 @@ def _schedule(draft: Draft, text: str) -> None:
 
 def _machine(draft: Draft, found: Descriptor) -> None:
     hardware = found.hardware
-    place = "it runs on the machine that it is given to; `--set place.where...` asks for one"
+    place = "it runs on this machine or on any agent; `--set place.where...` chooses agents"
     if hardware.instance_type != "local":
         draft.note(("hardware", "instance_type"), f"{hardware.instance_type} is not asked for: {place}")
     for key in ("aws_zone_id", "availability_zone"):
         if getattr(hardware, key) is not None:
-            draft.note(("hardware", key), "there are no zones here")
+            draft.note(("hardware", key), "is ignored: there are no zones here")
     if found.info.execution_engine != "default":
         draft.note(("info", "execution_engine"), f"{found.info.execution_engine} is not used: {place}")
         if not found.ml.framework:
@@ -145,7 +145,7 @@ def _machine(draft: Draft, found: Descriptor) -> None:
     if hardware.strategy == "horovod":
         _translate_distribution(draft, found)
     elif hardware.distributed is not None:
-        draft.note(("hardware", "distributed"), f"means nothing with strategy {hardware.strategy}")
+        draft.note(("hardware", "distributed"), f"is ignored with strategy {hardware.strategy}")
 
 
 def _translate_distribution(draft: Draft, found: Descriptor) -> None:
@@ -160,7 +160,7 @@ def _translate_distribution(draft: Draft, found: Descriptor) -> None:
     draft.set("workload.launch", launch, origin)
     at: Keys = (*origin, "num_instances") if own is not None else ("hardware", "strategy")
     draft.note(
-        at, f"{instances} instances are so many agents of a server; without one, {instances * each} processes here"
+        at, f"{instances} instances become {instances} agents of a server, or {instances * each} processes without one"
     )
 
 
@@ -196,7 +196,9 @@ def _command(draft: Draft, found: Descriptor) -> None:
     if ml.script is not None and ml.script.script is not None:
         draft.set("workload.directory", ml.script.script, ("ml", "script", "script"))
     if ml.framework_version is not None and not ml.framework:
-        draft.refuse(("ml", "framework_version"), "is of no framework", 'write framework = "tensorflow" or "mxnet"')
+        draft.refuse(
+            ("ml", "framework_version"), "is given without a framework", 'write framework = "tensorflow" or "mxnet"'
+        )
 
 
 def _join_command(code: str, args: str | None) -> str:
@@ -221,7 +223,9 @@ def _sources(draft: Draft, sources: tuple[Source, ...], origin: Keys, within: Ke
         draft.at((*within, "sources", len(listed), "source"), (*place, "src" if one.uri is None else "uri"))
         if (one.src is None) == (one.uri is None):
             said = (
-                "is missing: where it is fetched from" if one.src is None else "and uri (its name of 2019) both stand"
+                "is missing: where it is fetched from"
+                if one.src is None
+                else "and uri (its name of 2019) are both given"
             )
             draft.refuse((*place, "src"), said)
             continue
@@ -254,8 +258,8 @@ def _pattern_trouble(pattern: str) -> str:
     try:
         groups = re.compile(pattern).groups
     except re.error as exc:
-        return f"is no regular expression: {exc}"
-    return "" if groups < 2 else f"has {groups} groups and a metric one value: write the others as (?:...)"
+        return f"is not a regular expression: {exc}"
+    return "" if groups < 2 else f"has {groups} groups, but a metric has one value: write the others as (?:...)"
 
 
 def _server(draft: Draft, found: Descriptor) -> None:
@@ -305,16 +309,16 @@ def _readiness(draft: Draft, probe: Probe, server: Server) -> dict[str, Any]:
 
 def _container(draft: Draft, origin: Keys, *, privileged: bool, extended: bool) -> None:
     if privileged:
-        draft.note((*origin, "privileged"), "is not honoured: a container gets no rights beyond its own")
+        draft.note((*origin, "privileged"), "is ignored: a container gets no extra privileges")
     if not extended:
-        draft.note((*origin, "extended_shm"), "a container's shared memory is large in any case")
+        draft.note((*origin, "extended_shm"), "is ignored: a container always has large shared memory")
 
 
 def _note_unused(draft: Draft, found: Descriptor) -> None:
     _container(draft, ("env",), privileged=found.env.privileged, extended=found.env.extended_shm)
     if found.data is not None and found.data.sources is None:
         if found.data.id is None:
-            draft.refuse(("data", "sources"), "is missing: what is fetched before it begins")
+            draft.refuse(("data", "sources"), "is missing: the files to fetch before it starts")
         else:
             draft.note(("data", "id"), "names no source: nothing is fetched")
     if found.ml.framework and found.info.execution_engine == "default":
@@ -322,6 +326,4 @@ def _note_unused(draft: Draft, found: Descriptor) -> None:
     own = found.custom_params
     for name in sorted(own.model_fields_set) if own is not None else ():
         keys = ("custom_params", name)
-        draft.note(
-            keys, f"{format_path(keys).rpartition('.')[2]} is for services of AWS: it is kept in the text and not used"
-        )
+        draft.note(keys, f"{format_path(keys).rpartition('.')[2]} is for AWS services: it is ignored")

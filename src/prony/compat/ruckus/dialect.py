@@ -20,7 +20,7 @@ from prony.recipe.dialects.translated_document import Draft, Translation, read_s
 from prony.recipe.positions import Keys, Parsed
 
 _HINTS = {"runs": "write runs_per_job", "capabilities": "write capability_requirements"}
-_ONCE = "it is run once; with more runs numbers have intervals (runs_per_job, up to 100)"
+_ONCE = "it runs once; with more runs numbers have intervals (runs_per_job, up to 100)"
 _PARAMS: Keys = ("task", "params")
 _TENSOR = ["bf16", "fp16", "fp8", "int8"]
 # What a request takes, by the name that a framework's parameter has.
@@ -51,7 +51,7 @@ class RuckusDialect:
         if found.capability_requirements is not None:
             place_job(draft, found.capability_requirements)
         else:
-            draft.note((), "no capability_requirements: every device that can run it may")
+            draft.note((), "no capability_requirements: any device that can run it may run it")
         return draft.translation()
 
 
@@ -62,10 +62,10 @@ def _generate(draft: Draft, spec: ExperimentSpec) -> None:
     template, place = params.prompt_template, (*_PARAMS, "prompt_template", "messages")
     users = [one.content for one in template.messages if one.role == "user"]
     if not users:
-        draft.refuse(place, "no message is the user's, so nothing is asked")
+        draft.refuse(place, "there is no message of the user, so there is nothing to ask")
         return
     if len(template.messages) - len(users) > 1 or len(users) > 1:
-        draft.note(place, "earlier messages are put above the last one of the user, as one text")
+        draft.note(place, "earlier messages are put before the user's last one, as one text")
     system = [one.content for one in template.messages if one.role == "system"]
     prompts: dict[str, Any] = {"texts": ["\n\n".join(users)]}
     if system:
@@ -112,7 +112,7 @@ def _host(draft: Draft, spec: ExperimentSpec, prompts: dict[str, Any]) -> None:
     if tokens is not None:
         prompts.setdefault("output_tokens", str(tokens))
     if params.pop("temperature", 0):
-        draft.note(("framework", "params", "temperature"), "is not honoured: an engine answers greedily")
+        draft.note(("framework", "params", "temperature"), "is ignored: an engine answers greedily")
     draft.set("workload.kind", "llm", ("task", "type"))
     draft.set("workload.engine", "transformers", ("framework", "name"))
     draft.set("workload.model", spec.model, ("model",))
@@ -144,7 +144,7 @@ def _serve(draft: Draft, spec: ExperimentSpec, prompts: dict[str, Any], extra: d
         draft.set("workload.settings", {"model": spec.model}, ("model",))
     else:
         draft.refuse(
-            ("framework", "name"), f"{spec.framework.name} is no server that Prony starts for a spec",
+            ("framework", "name"), f"{spec.framework.name} is not a server that Prony can start for a spec",
             "write vllm, or framework.params.endpoint: the URL of a server that runs already",
         )  # fmt: skip
     if options:
@@ -160,12 +160,12 @@ def _measure_gpu(draft: Draft, spec: ExperimentSpec) -> None:
     tests = ["gpu-memory"] * params.test_memory_bandwidth
     tests += ["gpu-gemm"] * (params.test_compute_flops or params.test_tensor_cores)
     if not tests:
-        draft.refuse(_PARAMS, "nothing is to be tested: test_memory_bandwidth, test_compute_flops")
+        draft.refuse(_PARAMS, "no test is on: set test_memory_bandwidth or test_compute_flops")
         return
     _hardware(draft, spec, tests)
     if params.test_tensor_cores and not params.test_compute_flops:
         draft.set("workload.precisions", _TENSOR, (*_PARAMS, "test_tensor_cores"))
-    draft.note(_PARAMS, "how long a reading takes and how much memory it uses are Prony's own (docs/hardware.md)")
+    draft.note(_PARAMS, "is ignored: Prony sets the duration and the memory of a test (docs/hardware.md)")
 
 
 def _measure_memory(draft: Draft, spec: ExperimentSpec) -> None:
@@ -196,8 +196,8 @@ def _hardware(draft: Draft, spec: ExperimentSpec, tests: list[str]) -> None:
     draft.set("workload.test", tests[0], ("task", "type"))
     if len(tests) > 1:
         draft.set("matrix", {"workload.test": tests}, _PARAMS)
-    draft.note(("model",), f"{spec.model} is not run: bare hardware is measured")
-    draft.note(("framework", "name"), "is not asked for: Prony's own tests measure the hardware")
+    draft.note(("model",), f"{spec.model} is not run: the hardware itself is measured")
+    draft.note(("framework", "name"), "is ignored: Prony's own tests measure the hardware")
 
 
 def _wants_gpu(spec: ExperimentSpec) -> bool:

@@ -36,7 +36,7 @@ def place_job(draft: Draft, found: CapabilityRequirements) -> None:
         where = _model_facts(draft, found.model_requirements, where)
     where |= _capability_facts(found)
     for name in found.optional_metrics:
-        draft.note((_PLACE, "optional_metrics"), f"{name} is measured where it can be, and hinders nobody")
+        draft.note((_PLACE, "optional_metrics"), f"{name} is measured if possible, and not required")
     if where:
         draft.set("place.where", where, (_PLACE,))
     draft.set("limits.timeout", f"{max(1, round(found.timeout_seconds))}s", (_PLACE, "timeout_seconds"))
@@ -53,7 +53,7 @@ def _gpu_facts(draft: Draft, wanted: GpuRequirements) -> dict[str, object]:
     if formats:
         found["gpu.precision"] = formats[0]
     if len(formats) > 1:
-        said = f"{formats[0]} is asked for: a card that has it has {', '.join(formats[1:])} too"
+        said = f"only {formats[0]} is required: a card that has it also has {', '.join(formats[1:])}"
         draft.note((*place, "required_precision_types"), said)
     least = _GENERATIONS[wanted.min_tensor_core_generation or ("1st_gen" if wanted.tensor_cores_required else "none")]
     if least is not None:
@@ -83,7 +83,10 @@ def _model_facts(draft: Draft, wanted: ModelRequirements, where: dict[str, objec
         known = float(str(found.get("gpu.memory_gib", ">=0")).removeprefix(">="))
         found["gpu.memory_gib"] = f">={_gib(max(known, wanted.min_gpu_memory_gb))}"
     if wanted.model_architectures:
-        draft.note((*place, "model_architectures"), "what the framework loads, it says when it loads it")
+        draft.note(
+            (*place, "model_architectures"),
+            "is not checked in advance: the framework reports it when it loads the model",
+        )
     return found
 
 

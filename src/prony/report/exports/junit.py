@@ -66,7 +66,7 @@ def _gate(data: ExperimentData, outcome: GateOutcome) -> Xml.Element:
     if outcome.state is GateState.FAILED:
         Xml.SubElement(case, "failure", type="gate", message=visible(outcome.text))
     elif outcome.state is GateState.CANNOT_TELL:
-        Xml.SubElement(case, "skipped", message=visible(f"cannot tell: {outcome.text}"))
+        Xml.SubElement(case, "skipped", message=visible(f"{outcome.state.word}: {outcome.text}"))
     Xml.SubElement(case, "system-out").text = visible(outcome.text)
     return case
 

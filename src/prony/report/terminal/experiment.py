@@ -75,7 +75,7 @@ def print_gates(outcomes: Sequence[GateOutcome], console: Console) -> None:
     console.print(Text(gate_tables.summarise_gates(outcomes), style="bold"))
     grid = Grid.grid(padding=(0, 1))
     for one in gate_tables.worst_gates_first(outcomes):
-        head = Text(f"{gate_tables.MARKS[one.state]} {one.state}", style=_GATES[one.state])
+        head = Text(f"{gate_tables.MARKS[one.state]} {one.state.word}", style=_GATES[one.state])
         grid.add_row(head, Text(one_line(f"{one.gate}  ({one.title})")), Text(one_line(one.text), style="dim"))
     console.print(grid)
     console.print()

@@ -21,10 +21,10 @@ router = APIRouter(prefix="/api/v1", tags=["access"], route_class=Operation)
 
 @router.post(
     "/tokens", operation_id="add_token", status_code=201, response_model=MadeToken, summary="Make a token",
-    responses={201: {"headers": header_of("Location", "where the token is")}},
+    responses={201: {"headers": header_of("Location", "URL of the token")}},
 )  # fmt: skip
 async def add_token(request: Request, body: NewToken) -> Response:
-    """Its secret is told in this answer and never again: the server keeps only a hash."""
+    """Its secret is only in this answer: the server keeps a hash."""
     gate = gate_of(request)
     made = await gate.blocking(gate.access.add_token, body)
     return answer(made, 201, {"Location": f"/api/v1/tokens/{made.token.id}"})
@@ -32,12 +32,12 @@ async def add_token(request: Request, body: NewToken) -> Response:
 
 @router.get("/tokens", operation_id="tokens", response_model=Page[Token], summary="List tokens")
 async def tokens(request: Request, query: Annotated[PageAsked, Query()]) -> Response:
-    """Without their secrets, those that have ended with them."""
+    """Without their secrets; also revoked and expired ones."""
     gate = gate_of(request)
     return answer(await gate.blocking(gate.access.tokens, query.limit, query.cursor))
 
 
-@router.delete("/tokens/{token_id}", operation_id="revoke_token", status_code=204, summary="End a token")
+@router.delete("/tokens/{token_id}", operation_id="revoke_token", status_code=204, summary="Revoke a token")
 async def revoke_token(request: Request, token_id: Id) -> Response:
     """Here at once, in other servers of the same database within 5 s."""
     gate = gate_of(request)
@@ -51,12 +51,12 @@ async def revoke_token(request: Request, token_id: Id) -> Response:
     summary="Make a link that logs a browser in",
 )  # fmt: skip
 async def login_link(request: Request) -> Response:
-    """It works once and for a short time; whoever follows it is an admin in that browser."""
+    """It works once and for a short time, and makes its user an admin in that browser."""
     logins: Logins = request.app.state.logins
     return answer(logins.make_link(who_of(request).name), 201)
 
 
-@router.get("/audit", operation_id="audit", response_model=Page[AuditEntry], summary="Who did what")
+@router.get("/audit", operation_id="audit", response_model=Page[AuditEntry], summary="List the audit trail")
 async def audit(request: Request, query: Annotated[PageAsked, Query()]) -> Response:
     """The newest first."""
     gate = gate_of(request)

@@ -19,7 +19,9 @@ from prony.server.responses import answer, nothing, respond_tagged
 router = APIRouter(prefix="/api/v1/agents", tags=["agents"], route_class=Operation)
 
 
-@router.post("/{agent_id}/heartbeat", operation_id="heartbeat", response_model=HeartbeatAnswer, summary="Be alive")
+@router.post(
+    "/{agent_id}/heartbeat", operation_id="heartbeat", response_model=HeartbeatAnswer, summary="Send a heartbeat"
+)
 async def heartbeat(request: Request, agent_id: Id, body: Heartbeat) -> Response:
     """Renews every lease that the agent holds, and tells which of its jobs to stop."""
     who = who_of(request)
@@ -29,10 +31,10 @@ async def heartbeat(request: Request, agent_id: Id, body: Heartbeat) -> Response
 
 @router.post(
     "", operation_id="enroll", status_code=201, response_model=Enrolled, summary="Enrol an agent",
-    responses={201: {"headers": header_of("Location", "where the agent is")}},
+    responses={201: {"headers": header_of("Location", "URL of the agent")}},
 )  # fmt: skip
 async def enroll(request: Request, body: Enrolment) -> Response:
-    """By a one-time token it gets a token of its own; by that one it comes back as who it was."""
+    """With a one-time token it gets its own token; with that one it enrols again as the same agent."""
     enrolled = await fleet_of(request).agents.enroll(body, who=who_of(request))
     gate_of(request).forget()
     return answer(enrolled, 201, {"Location": f"/api/v1/agents/{enrolled.agent.id}"})
@@ -52,29 +54,31 @@ async def agent(request: Request, agent_id: Id) -> Response:
     return respond_tagged(request, await fleet_of(request).agents.get(agent_id))
 
 
-@router.put("/{agent_id}/capabilities", operation_id="capabilities", response_model=Agent, summary="Say what it offers")
+@router.put(
+    "/{agent_id}/capabilities", operation_id="capabilities", response_model=Agent, summary="Report capabilities"
+)
 async def capabilities(request: Request, agent_id: Id, body: Capabilities) -> Response:
-    """Instead of what it told before."""
+    """Replaces what it reported before."""
     who = who_of(request)
     require_agent(who, agent_id)
     return answer(await fleet_of(request).agents.set_capabilities(agent_id, body, who=who))
 
 
-@router.post("/{agent_id}/drain", operation_id="drain", response_model=Agent, summary="Give it nothing more")
+@router.post("/{agent_id}/drain", operation_id="drain", response_model=Agent, summary="Drain an agent")
 async def drain(request: Request, agent_id: Id) -> Response:
-    """It ends what it runs. An agent may ask for this itself."""
+    """It gets no more jobs and finishes those it runs. An agent may ask for this itself."""
     who = who_of(request)
     require_agent(who, agent_id)
     return answer(await fleet_of(request).agents.drain(agent_id, who=who))
 
 
-@router.post("/{agent_id}/reset", operation_id="reset", response_model=Agent, summary="Trust it again")
+@router.post("/{agent_id}/reset", operation_id="reset", response_model=Agent, summary="Reset an agent")
 async def reset(request: Request, agent_id: Id) -> Response:
     """One that is faulty or draining becomes active."""
     return answer(await fleet_of(request).agents.reset(agent_id, who=who_of(request)))
 
 
-@router.delete("/{agent_id}", operation_id="remove", status_code=204, summary="Send an agent away")
+@router.delete("/{agent_id}", operation_id="remove", status_code=204, summary="Remove an agent")
 async def remove(request: Request, agent_id: Id) -> Response:
     """Its token ends, and what it runs is given to others."""
     await fleet_of(request).agents.remove(agent_id, who=who_of(request))

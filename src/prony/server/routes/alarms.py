@@ -20,17 +20,17 @@ router = APIRouter(prefix="/api/v1/alarms", tags=["alarms"], route_class=Operati
 
 @router.post(
     "", operation_id="add_alarm", status_code=201, response_model=MadeAlarm, summary="Make an alarm",
-    responses={201: {"headers": header_of("Location", "where the alarm is")}},
+    responses={201: {"headers": header_of("Location", "URL of the alarm")}},
 )  # fmt: skip
 async def add_alarm(request: Request, body: NewAlarm) -> Response:
-    """The secret that signs its webhooks is told in this answer and never again. Its addresses are never told."""
+    """The secret that signs its webhooks is only in this answer. Its addresses are never shown."""
     made = await fleet_of(request).alarms.add(body, who=who_of(request))
     return answer(made, 201, {"Location": f"/api/v1/alarms/{made.alarm.id}"})
 
 
 @router.get("", operation_id="alarms", response_model=Page[Alarm], summary="List alarms")
 async def alarms(request: Request, query: Annotated[PageAsked, Query()]) -> Response:
-    """By name, with how much of what each found has not ended. Of addresses only what is no secret is shown."""
+    """By name, with the number of open incidents. Secret parts of addresses are hidden."""
     return respond_tagged(request, await fleet_of(request).alarms.page(limit=query.limit, cursor=query.cursor))
 
 
@@ -40,15 +40,25 @@ async def alarm(request: Request, alarm_id: Id) -> Response:
     return respond_tagged(request, await fleet_of(request).alarms.get(alarm_id))
 
 
-@router.get("/{alarm_id}/incidents", operation_id="incidents", response_model=Page[Incident], summary="What it found")
+@router.get(
+    "/{alarm_id}/incidents",
+    operation_id="incidents",
+    response_model=Page[Incident],
+    summary="List incidents of an alarm",
+)
 async def incidents(request: Request, alarm_id: Id, query: Annotated[PageAsked, Query()]) -> Response:
-    """The newest first; what has no `closed_at` has not ended."""
+    """The newest first; one without `closed_at` is open."""
     return respond_tagged(
         request, await fleet_of(request).alarms.incidents(alarm_id, limit=query.limit, cursor=query.cursor)
     )
 
 
-@router.get("/{alarm_id}/deliveries", operation_id="deliveries", response_model=Page[Delivery], summary="What it sent")
+@router.get(
+    "/{alarm_id}/deliveries",
+    operation_id="deliveries",
+    response_model=Page[Delivery],
+    summary="List deliveries of an alarm",
+)
 async def deliveries(request: Request, alarm_id: Id, query: Annotated[PageAsked, Query()]) -> Response:
     """The newest first, with every try."""
     return respond_tagged(
@@ -56,7 +66,7 @@ async def deliveries(request: Request, alarm_id: Id, query: Annotated[PageAsked,
     )
 
 
-@router.post("/{alarm_id}/test", operation_id="test_alarm", response_model=TestAnswer, summary="Try an alarm out")
+@router.post("/{alarm_id}/test", operation_id="test_alarm", response_model=TestAnswer, summary="Test an alarm")
 async def test_alarm(request: Request, alarm_id: Id) -> Response:
     """Really sends a message to each of its addresses, once."""
     return answer(await fleet_of(request).alarms.send_test(alarm_id, who=who_of(request)))

@@ -18,5 +18,5 @@ router = APIRouter(prefix="/api/v1/comparison", tags=["experiments"], route_clas
 
 @router.get("", operation_id="comparison", response_model=Comparison, summary="Compare experiments or jobs")
 async def comparison(request: Request, query: Annotated[ComparisonAsked, Query()]) -> Response:
-    """Each metric with its effect, its interval and one conclusion. What is not comparable is refused, with why."""
+    """Each metric with its effect, interval and conclusion. What is not comparable is refused, with the reason."""
     return respond_measurements(await fleet_of(request).results.compare(query.names, query.terms))

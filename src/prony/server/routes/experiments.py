@@ -40,9 +40,9 @@ _REPORT_TYPES = {
     "github": "text/markdown; charset=utf-8",
 }
 _CREATED: dict[int | str, Described] = {
-    200: {"model": ExperimentView, "description": "it was made before, under the same key",
+    200: {"model": ExperimentView, "description": "it was made before with the same key",
           "headers": header_of("Idempotency-Replayed", "`true`")},
-    201: {"headers": header_of("Location", "where the experiment is")},
+    201: {"headers": header_of("Location", "URL of the experiment")},
 }  # fmt: skip
 
 
@@ -51,7 +51,7 @@ _CREATED: dict[int | str, Described] = {
     openapi_extra=KEY_PARAMETER, summary="Submit a recipe",
 )  # fmt: skip
 async def submit(request: Request, body: Submission) -> Response:
-    """The recipe becomes jobs, and agents that fit lease them. A recipe that is wrong is refused with every problem."""
+    """The recipe becomes jobs, which agents that fit lease. A wrong recipe is refused, with every problem."""
     view, is_new = await while_asked(
         request, fleet_of(request).experiments.submit(body, key=idempotency_key(request), who=who_of(request))
     )
@@ -75,7 +75,7 @@ async def experiment(request: Request, experiment_id: Id) -> Response:
 
 @router.patch("/{experiment_id}", operation_id="modify", response_model=ExperimentView, summary="Change an experiment")
 async def modify(request: Request, experiment_id: Id, body: Modification) -> Response:
-    """What is given is changed, the rest stays; recipe and labels only while no job was leased."""
+    """Only given fields change; recipe and labels only while no job was leased."""
     return answer(
         await while_asked(request, fleet_of(request).experiments.modify(experiment_id, body, who=who_of(request)))
     )
@@ -83,7 +83,7 @@ async def modify(request: Request, experiment_id: Id, body: Modification) -> Res
 
 @router.delete("/{experiment_id}", operation_id="delete", status_code=204, summary="Delete an experiment")
 async def delete(request: Request, experiment_id: Id, query: Annotated[DeleteAsked, Query()]) -> Response:
-    """Its results go with it."""
+    """Its results are deleted too."""
     await fleet_of(request).experiments.delete(experiment_id, force=query.force, who=who_of(request))
     return nothing()
 
@@ -93,13 +93,13 @@ async def delete(request: Request, experiment_id: Id, query: Annotated[DeleteAsk
     summary="Cancel an experiment",
 )  # fmt: skip
 async def cancel_experiment(request: Request, experiment_id: Id) -> Response:
-    """Waiting jobs are cancelled at once, running ones as soon as their agents hear of it."""
+    """Waiting jobs are cancelled at once, running ones as soon as their agents are told."""
     return answer(await fleet_of(request).experiments.cancel(experiment_id, who=who_of(request)))
 
 
 @router.post(
     "/{experiment_id}/retry", operation_id="retry_experiment", response_model=ExperimentView,
-    summary="Try again what did not complete",
+    summary="Retry jobs that did not complete",
 )  # fmt: skip
 async def retry_experiment(request: Request, experiment_id: Id) -> Response:
     """Every failed, partial or cancelled job waits again."""
@@ -123,7 +123,7 @@ async def rerun(request: Request, experiment_id: Id) -> Response:
     responses={200: text("text/event-stream", of="events `snapshot`, `job`, `progress`, `experiment`, each with JSON")},
 )  # fmt: skip
 async def watch(request: Request, experiment_id: Id) -> Response:
-    """First a snapshot, then what changes. It ends after the experiment has; who comes back gets a fresh snapshot."""
+    """First a snapshot, then changes. It ends after the experiment; a new connection begins with a snapshot."""
     source = fleet_of(request).events.watch(experiment_id)
     first = await anext(source, None)
     if first is None:
@@ -151,7 +151,7 @@ async def report(request: Request, experiment_id: Id, query: Annotated[ReportAsk
 
 
 @router.get(
-    "/{experiment_id}/export", operation_id="export", response_class=Response, summary="Take an experiment along",
+    "/{experiment_id}/export", operation_id="export", response_class=Response, summary="Export an experiment",
     responses={200: binary("application/x-tar", "what `prony export` writes, as a tar")},
 )  # fmt: skip
 async def export(request: Request, experiment_id: Id, query: Annotated[ExportAsked, Query()]) -> Response:

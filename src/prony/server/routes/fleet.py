@@ -27,49 +27,49 @@ router = APIRouter(tags=["fleet"], route_class=Operation)
 
 @router.post(
     "/api/v1/compatibility", operation_id="compatibility", response_model=Compatibility,
-    summary="Who could run this recipe",
+    summary="List agents that could run a recipe",
 )  # fmt: skip
 async def compatibility(request: Request, body: Submission) -> Response:
     """Each agent against each kind of job: it fits, or this is what it lacks. Nothing is stored."""
     return answer(await while_asked(request, fleet_of(request).recipes.compatibility(body)))
 
 
-@router.get("/api/v1/queue", operation_id="queue", response_model=Queue, summary="What waits, and why")
+@router.get("/api/v1/queue", operation_id="queue", response_model=Queue, summary="List waiting jobs and reasons")
 async def queue(request: Request) -> Response:
     """The lots that have waiting or leased jobs, in the order in which they are served."""
     return respond_tagged(request, await fleet_of(request).queries.queue())
 
 
 @router.get(
-    "/api/v1/events", operation_id="events", response_class=Response, summary="Hear what changes",
+    "/api/v1/events", operation_id="events", response_class=Response, summary="Follow changes",
     responses={200: text("text/event-stream", of="events `changed`, with JSON, and `anew`: anything may have changed")},
     openapi_extra=LAST_EVENT_ID,
 )  # fmt: skip
 async def events(request: Request) -> Response:
-    """Which experiments, agents and other nouns are no longer as they were; not how they are now. It has no end."""
+    """Names what changed (experiments, agents and more), without the new state. The stream does not end."""
     source = fleet_of(request).events.follow(header(request.scope, b"last-event-id")[:100].decode("latin-1"))
     return EventStream(await anext(source), source, waits_of(request))
 
 
-@router.get("/api/v1/clock", operation_id="clock", response_model=ClockReading, summary="What time it is here")
+@router.get("/api/v1/clock", operation_id="clock", response_model=ClockReading, summary="Get the server's clock")
 async def clock() -> Response:
-    """The server's monotonic clock: agents that send a load together begin by it."""
+    """The server's monotonic clock: agents that run a job together start by it."""
     received_ns = time.perf_counter_ns()
     return answer(ClockReading(received_ns=received_ns, answered_ns=time.perf_counter_ns()))
 
 
-@router.get("/api/v1/stats", operation_id="stats", response_model=Stats, summary="How much there is of everything")
+@router.get("/api/v1/stats", operation_id="stats", response_model=Stats, summary="Get counts of jobs and agents")
 async def stats(request: Request) -> Response:
     """Jobs and agents by state, and how long the oldest have waited."""
     return respond_tagged(request, await fleet_of(request).queries.stats())
 
 
 @router.get(
-    "/api/v1/health", operation_id="health", response_model=Health, summary="Is everything well?",
+    "/api/v1/health", operation_id="health", response_model=Health, summary="Get the server's health",
     responses={503: {"model": Health, "description": "a part of the server fails"}},
 )  # fmt: skip
 async def health(request: Request) -> Response:
-    """Really tries each part. Needs no token."""
+    """Checks each part. Needs no token."""
     found = await fleet_of(request).health.check()
     return answer(found, 200 if found.ok else 503, _proof(request))
 
@@ -85,7 +85,7 @@ def _proof(request: Request) -> dict[str, str]:
 
 
 @router.get(
-    "/metrics", operation_id="metrics", response_class=Response, summary="What Prometheus reads",
+    "/metrics", operation_id="metrics", response_class=Response, summary="Get metrics for Prometheus",
     responses={200: text("text/plain", of="figures in Prometheus' text format")},
 )  # fmt: skip
 async def metrics(request: Request) -> Response:

@@ -19,20 +19,20 @@ router = APIRouter(prefix="/api/v1", tags=["glance"], route_class=Operation)
 
 @router.get("/listing", operation_id="listing", response_model=Listing, summary="Search experiments")
 async def listing(request: Request, query: Annotated[ListingAsked, Query()]) -> Response:
-    """As a list shows them: light, with the number that stands for each and how it went lately."""
+    """Short rows for lists: each with its headline metric and recent trend."""
     found = await fleet_of(request).queries.listing(query.filters, query.sort, limit=query.limit, cursor=query.cursor)
     return respond_tagged(request, found)
 
 
-@router.get("/overview", operation_id="overview", response_model=Glance, summary="What to look at first")
+@router.get("/overview", operation_id="overview", response_model=Glance, summary="Get the overview")
 async def overview(request: Request) -> Response:
-    """What runs, what changed or failed, who is lost, and what came out last."""
+    """Running experiments, changes, failures, lost agents and the latest results."""
     return respond_tagged(request, await fleet_of(request).queries.overview())
 
 
-@router.get("/about", operation_id="about", response_model=About, summary="What this server is, and who you are to it")
+@router.get("/about", operation_id="about", response_model=About, summary="Get the server's version and your role")
 async def about(request: Request) -> Response:
-    """Its version and address, where its figures are drawn, and the name and role of who asks."""
+    """Its version and address, links to Prometheus and Grafana, and your name and role."""
     settings, who = fleet_of(request).context.settings, who_of(request)
     found = About(
         version=__version__, url=settings.url, asks_tokens=settings.asks_tokens, name=who.name, role=who.role,

@@ -36,7 +36,7 @@ async def history(request: Request, series_id: Id, query: Annotated[HistoryAsked
     "/series/{series_id}/baseline", operation_id="baseline", response_model=Baseline, summary="Get a baseline"
 )  # fmt: skip
 async def baseline(request: Request, series_id: Id) -> Response:
-    """The result that later ones are held against."""
+    """The result that later ones are compared with."""
     return answer(await fleet_of(request).histories.baseline(series_id))
 
 
@@ -49,7 +49,7 @@ async def set_baseline(request: Request, series_id: Id, body: NewBaseline) -> Re
 
 
 @router.delete(
-    "/series/{series_id}/baseline", operation_id="clear_baseline", status_code=204, summary="Forget a baseline"
+    "/series/{series_id}/baseline", operation_id="clear_baseline", status_code=204, summary="Clear a baseline"
 )  # fmt: skip
 async def clear_baseline(request: Request, series_id: Id) -> Response:
     """The result itself stays."""
@@ -74,5 +74,5 @@ async def change(request: Request, change_id: Id) -> Response:
 
 @router.post("/changes/{change_id}/ack", operation_id="ack", response_model=Change, summary="Acknowledge a change")
 async def ack(request: Request, change_id: Id, body: Acknowledgement) -> Response:
-    """It is told no more, and its level is the one to be held from now on."""
+    """It is no longer reported, and later results are judged against its level."""
     return answer(await fleet_of(request).histories.ack(change_id, body, who=who_of(request)))

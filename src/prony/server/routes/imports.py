@@ -17,7 +17,7 @@ router = APIRouter(prefix="/api/v1/imports", tags=["experiments"], route_class=O
 
 
 @router.put(
-    "/{sha256}", operation_id="import_results", response_model=ExperimentView, summary="Bring results made elsewhere",
+    "/{sha256}", operation_id="import_results", response_model=ExperimentView, summary="Import results",
     openapi_extra=octets_body("application/x-tar", "the files of an export as a tar, whose SHA-256 is its name"),
 )  # fmt: skip
 async def import_results(request: Request, sha256: Id) -> Response:

@@ -21,14 +21,14 @@ router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"], route_class=Operation)
 
 _PARQUET = "application/vnd.apache.parquet"
 _LOG = text("text/plain", of="the log from `offset` on") | {
-    "headers": header_of("Prony-Next-Offset", "where the log goes on")
+    "headers": header_of("Prony-Next-Offset", "where the next part of the log begins")
     | header_of("Prony-Ended", "`true` when nothing will follow, else `false`")
 }
 
 
 @router.get("", operation_id="jobs", response_model=Page[QueuedJob], summary="List jobs")
 async def jobs(request: Request, query: Annotated[JobsAsked, Query()]) -> Response:
-    """Those that every filter leaves, the newest first."""
+    """Those that match every filter, the newest first."""
     page = await fleet_of(request).jobs.page(
         state=query.state,
         experiment=query.experiment,
@@ -42,23 +42,23 @@ async def jobs(request: Request, query: Annotated[JobsAsked, Query()]) -> Respon
 
 @router.post("/batch", operation_id="batch", response_model=JobBatchAnswer, summary="Cancel or retry many jobs")
 async def batch(request: Request, body: JobBatch) -> Response:
-    """Those that are named, or those that the filters leave."""
+    """Those that are named, or those that match the filters."""
     return answer(await fleet_of(request).jobs.batch(body, who=who_of(request)))
 
 
 @router.get("/{job_id}", operation_id="job", response_model=JobDetail, summary="Get one job")
 async def job(request: Request, job_id: Id) -> Response:
-    """With what was tried, and everything that its runner is given."""
+    """With its attempts and everything that its runner gets."""
     return respond_tagged(request, await fleet_of(request).jobs.get(job_id))
 
 
 @router.post("/{job_id}/cancel", operation_id="cancel", response_model=QueuedJob, summary="Cancel a job")
 async def cancel(request: Request, job_id: Id) -> Response:
-    """One that runs stops as soon as its agent hears of it."""
+    """A running job stops as soon as its agent is told."""
     return answer(await fleet_of(request).jobs.cancel(job_id, who=who_of(request)))
 
 
-@router.post("/{job_id}/retry", operation_id="retry", response_model=QueuedJob, summary="Try a job again")
+@router.post("/{job_id}/retry", operation_id="retry", response_model=QueuedJob, summary="Retry a job")
 async def retry(request: Request, job_id: Id) -> Response:
     """One that failed, is partial or was cancelled waits again."""
     return answer(await fleet_of(request).jobs.retry(job_id, who=who_of(request)))
@@ -68,7 +68,7 @@ async def retry(request: Request, job_id: Id) -> Response:
     "/{job_id}/logs", operation_id="logs", response_class=Response, responses={200: _LOG}, summary="Read a job's log"
 )
 async def logs(request: Request, job_id: Id, query: Annotated[LogsAsked, Query()]) -> Response:
-    """Of its last attempt, unless another is asked for; where there is nothing yet, it can be waited for."""
+    """Of its last attempt, or of `attempt`. With `wait_s` the answer waits until there is more."""
     fleet = fleet_of(request)
 
     async def piece(wait_s: float) -> LogPiece:
@@ -99,7 +99,7 @@ async def samples(request: Request, job_id: Id) -> Response:
 
 
 @router.get(
-    "/{job_id}/telemetry", operation_id="telemetry", response_class=Response, summary="Get what probes read meanwhile",
+    "/{job_id}/telemetry", operation_id="telemetry", response_class=Response, summary="Get readings of the probes",
     responses={200: binary(_PARQUET, "one row a reading")},
 )  # fmt: skip
 async def telemetry(request: Request, job_id: Id) -> Response:

@@ -28,15 +28,15 @@ _VIEWS = TypeAdapter(tuple[LeaseView, ...])
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _FINISH = parameter(
     "Prony-Sha256", "SHA-256 of the whole tar", {"type": "string", "pattern": "^[0-9a-f]{64}$"}, required=True
-) | octets_body("application/x-tar", "the result folder's files as a plain tar; empty when it was uploaded before")
+) | octets_body("application/x-tar", "the files of the result folder as a plain tar; empty if it was uploaded before")
 
 
 @router.post(
     "", operation_id="lease", response_model=Lease, summary="Ask for a job",
-    responses={204: {"description": "the wait ended without one"}},
+    responses={204: {"description": "no job within the wait"}},
 )  # fmt: skip
 async def lease(request: Request, body: LeaseRequest) -> Response:
-    """Waits up to `wait_s` for one that fits. Who goes away meanwhile is given nothing."""
+    """Waits up to `wait_s` for one that fits. A client that disconnects meanwhile gets none."""
     structlog.contextvars.bind_contextvars(agent_id=body.agent_id)
     who = who_of(request)
     require_agent(who, body.agent_id)
@@ -48,7 +48,7 @@ async def lease(request: Request, body: LeaseRequest) -> Response:
     return nothing() if found is None else _lent(answer(found), found)
 
 
-@router.post("/{lease_id}/progress", operation_id="progress", response_model=ProgressAnswer, summary="Tell how it goes")
+@router.post("/{lease_id}/progress", operation_id="progress", response_model=ProgressAnswer, summary="Report progress")
 async def progress(request: Request, lease_id: Id, body: Progress) -> Response:
     """Renews the lease; the answer says whether the job is to be stopped."""
     _name(request, lease_id)
@@ -56,11 +56,11 @@ async def progress(request: Request, lease_id: Id, body: Progress) -> Response:
 
 
 @router.post(
-    "/{lease_id}/meeting", operation_id="meet", response_model=Met, summary="Wait for the others of a gang",
-    responses={204: {"description": "they are not all there yet: ask again"}},
+    "/{lease_id}/meeting", operation_id="meet", response_model=Met, summary="Wait for the other agents of a job",
+    responses={204: {"description": "not all agents have arrived yet: ask again"}},
 )  # fmt: skip
 async def meet(request: Request, lease_id: Id, body: Meeting) -> Response:
-    """Waits up to `wait_s` until every agent that sends the same load has come to the meeting of this name."""
+    """Waits up to `wait_s` until every agent that runs the same job has reached the meeting of this name."""
     _name(request, lease_id)
     work = fleet_of(request).gangs.meet(lease_id, body, who=who_of(request))
     try:
@@ -72,10 +72,10 @@ async def meet(request: Request, lease_id: Id, body: Meeting) -> Response:
 
 @router.put(
     "/{lease_id}/result", operation_id="finish", response_model=FinishAnswer, openapi_extra=_FINISH,
-    summary="Bring the result",
+    summary="Upload the result",
 )  # fmt: skip
 async def finish(request: Request, lease_id: Id, query: Annotated[FinishAsked, Query()]) -> Response:
-    """Once it is answered the result is kept, whatever happens. A repeat does no harm."""
+    """After the answer the result is stored. Sending it again does no harm."""
     fleet = fleet_of(request)
     _name(request, lease_id)
     sha256 = header(request.scope, b"prony-sha256").decode("latin-1").lower()
@@ -97,7 +97,7 @@ async def leases(request: Request) -> Response:
     return Response(_VIEWS.dump_json(await fleet_of(request).leases.list_leases()), media_type=JSON)
 
 
-@router.delete("/{lease_id}", operation_id="hand_back", status_code=204, summary="Give a job back")
+@router.delete("/{lease_id}", operation_id="hand_back", status_code=204, summary="Return a job")
 async def hand_back(request: Request, lease_id: Id, query: Annotated[HandBackAsked, Query()]) -> Response:
     """It waits again, for this agent or another."""
     _name(request, lease_id)
@@ -105,15 +105,17 @@ async def hand_back(request: Request, lease_id: Id, query: Annotated[HandBackAsk
     return nothing()
 
 
-@router.get("/{lease_id}/upload", operation_id="upload_offset", response_model=UploadState, summary="How much is there")
+@router.get(
+    "/{lease_id}/upload", operation_id="upload_offset", response_model=UploadState, summary="Get the uploaded size"
+)
 async def upload_offset(request: Request, lease_id: Id) -> Response:
-    """How many octets of the result's tar have arrived: where to go on."""
+    """How many bytes of the result's tar have arrived: where to continue."""
     return answer(UploadState(offset=await fleet_of(request).intake.upload_offset(lease_id, who=who_of(request))))
 
 
 @router.patch(
-    "/{lease_id}/upload", operation_id="upload", response_model=UploadState, summary="Bring a part of the result",
-    openapi_extra=octets_body("application/octet-stream", "octets of the result's tar from `offset` on"),
+    "/{lease_id}/upload", operation_id="upload", response_model=UploadState, summary="Upload a part of the result",
+    openapi_extra=octets_body("application/octet-stream", "bytes of the result's tar from `offset` on"),
 )  # fmt: skip
 async def upload(request: Request, lease_id: Id, query: Annotated[UploadAsked, Query()]) -> Response:
     """From where the last part ended; after a broken connection, ask for the offset first."""

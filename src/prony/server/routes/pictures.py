@@ -18,7 +18,10 @@ router = APIRouter(prefix="/api/v1/jobs", tags=["pictures"], route_class=Operati
 
 
 @router.get(
-    "/{job_id}/distribution", operation_id="distribution", response_model=Distribution, summary="How samples spread"
+    "/{job_id}/distribution",
+    operation_id="distribution",
+    response_model=Distribution,
+    summary="Get the distribution of samples",
 )
 async def distribution(request: Request, job_id: Id, query: Annotated[DistributionAsked, Query()]) -> Response:
     """Each run in the same bins, the share of samples by value, and the estimates with their intervals."""
@@ -27,32 +30,34 @@ async def distribution(request: Request, job_id: Id, query: Annotated[Distributi
     )
 
 
-@router.get("/{job_id}/timeline", operation_id="timeline", response_model=Timeline, summary="Samples as time went by")
+@router.get("/{job_id}/timeline", operation_id="timeline", response_model=Timeline, summary="Get samples over time")
 async def timeline(request: Request, job_id: Id, query: Annotated[TimelineAsked, Query()]) -> Response:
-    """Lowest, median and highest of each stretch, warm-up with it, and what failed."""
+    """Lowest, median and highest of each time bucket, including the warm-up, and failures."""
     return respond_measurements(await fleet_of(request).results.timeline(job_id, buckets=query.buckets))
 
 
-@router.get("/{job_id}/starts", operation_id="starts", response_model=Starts, summary="Cold against warm")
+@router.get("/{job_id}/starts", operation_id="starts", response_model=Starts, summary="Get cold and warm starts")
 async def starts(request: Request, job_id: Id) -> Response:
     """Of each fresh process of a model: its load, its first inference, and the median of its warm ones."""
     return respond_measurements(await fleet_of(request).results.starts(job_id))
 
 
-@router.get("/{job_id}/lines", operation_id="lines", response_model=StepLines, summary="Numbers step by step")
+@router.get("/{job_id}/lines", operation_id="lines", response_model=StepLines, summary="Get metrics by step")
 async def lines(request: Request, job_id: Id) -> Response:
     """What a job reported step by step: a line for each metric, set of labels, rank and run."""
     return respond_measurements(await fleet_of(request).results.lines(job_id))
 
 
-@router.get("/{job_id}/sections", operation_id="sections", response_model=JobSections, summary="A result in sections")
+@router.get(
+    "/{job_id}/sections", operation_id="sections", response_model=JobSections, summary="Get a result in sections"
+)
 async def sections(request: Request, job_id: Id) -> Response:
     """What the kind of the workload shows of a result beside its numbers: facts, tables, and which charts there are."""
     return respond_measurements(await fleet_of(request).results.sections(job_id))
 
 
 @router.get(
-    "/{job_id}/counters", operation_id="counters", response_model=Counters, summary="The machine beside the run"
+    "/{job_id}/counters", operation_id="counters", response_model=Counters, summary="Get counters of the machine"
 )
 async def counters(request: Request, job_id: Id, query: Annotated[CountersAsked, Query()]) -> Response:
     """What probes read, thinned so that no peak is lost; a counter that only grows is shown as its rate."""

@@ -28,14 +28,14 @@ from prony.server.responses import JSON, answer, respond_tagged
 router = APIRouter(prefix="/api/v1", tags=["recipes"], route_class=Operation)
 
 
-@router.post("/recipes/check", operation_id="check", response_model=RecipeCheck, summary="Look at a recipe")
+@router.post("/recipes/check", operation_id="check", response_model=RecipeCheck, summary="Check a recipe")
 async def check(request: Request, body: Submission) -> Response:
     """Every mistake with its line; or its jobs, who could run them, and how long that takes. Nothing is stored."""
     return answer(await while_asked(request, fleet_of(request).recipes.check(body)))
 
 
 @router.get(
-    "/recipes/schema", operation_id="schema", response_class=Response, summary="The JSON Schema of a recipe",
+    "/recipes/schema", operation_id="schema", response_class=Response, summary="Get the JSON Schema of recipes",
     responses={200: text(JSON, of="a JSON Schema")},
 )  # fmt: skip
 async def schema() -> Response:
@@ -43,21 +43,21 @@ async def schema() -> Response:
     return Response(json.dumps(json_schema()), media_type=JSON)
 
 
-@router.get(
-    "/recipes/examples", operation_id="examples", response_model=Examples, summary="Recipes that run as they are"
-)
+@router.get("/recipes/examples", operation_id="examples", response_model=Examples, summary="List example recipes")
 async def examples(request: Request) -> Response:
     """Those that come with Prony, the one to begin with first."""
     return respond_tagged(request, Examples(items=shelf()))
 
 
-@router.get("/kinds", operation_id="kinds", response_model=Kinds, summary="Kinds of workload")
+@router.get("/kinds", operation_id="kinds", response_model=Kinds, summary="List kinds of workload")
 async def kinds(request: Request) -> Response:
     """Those that are installed, each with its form for a new recipe; and those that only stored experiments have."""
     return respond_tagged(request, await fleet_of(request).queries.kinds())
 
 
-@router.get("/recipes/names", operation_id="catalogue", response_model=Catalogue, summary="Names for a recipe")
+@router.get(
+    "/recipes/names", operation_id="catalogue", response_model=Catalogue, summary="List names that a recipe can use"
+)
 async def catalogue(request: Request) -> Response:
     """Models of the zoo, engines, services, drivers and tasks that this Prony knows by name, each list also by the
     places in a recipe where its names may stand; rules of a comparison, words for the axes of a matrix, and titles of

@@ -20,7 +20,7 @@ router = APIRouter(prefix="/api/v1/schedules", tags=["schedules"], route_class=O
 
 @router.post(
     "", operation_id="add_schedule", status_code=201, response_model=Schedule, summary="Submit a recipe on a schedule",
-    responses={201: {"headers": header_of("Location", "where the schedule is")}},
+    responses={201: {"headers": header_of("Location", "URL of the schedule")}},
 )  # fmt: skip
 async def add_schedule(request: Request, body: NewSchedule) -> Response:
     """The recipe is checked as if it were submitted now. The name must be free."""
@@ -40,7 +40,7 @@ async def schedule(request: Request, schedule_id: Id) -> Response:
     return respond_tagged(request, await fleet_of(request).schedules.get(schedule_id))
 
 
-@router.get("/{schedule_id}/fires", operation_id="fires", response_model=Page[Fire], summary="When it fired")
+@router.get("/{schedule_id}/fires", operation_id="fires", response_model=Page[Fire], summary="List runs of a schedule")
 async def fires(request: Request, schedule_id: Id, query: Annotated[PageAsked, Query()]) -> Response:
     """The newest first, with the experiment that each made and the times that were missed."""
     return respond_tagged(
@@ -50,7 +50,7 @@ async def fires(request: Request, schedule_id: Id, query: Annotated[PageAsked, Q
 
 @router.post("/{schedule_id}/pause", operation_id="pause_schedule", response_model=Schedule, summary="Pause a schedule")
 async def pause_schedule(request: Request, schedule_id: Id) -> Response:
-    """Nothing fires until it is resumed."""
+    """Nothing runs until it is resumed."""
     return answer(await fleet_of(request).schedules.pause(schedule_id, who=who_of(request)))
 
 
@@ -58,13 +58,13 @@ async def pause_schedule(request: Request, schedule_id: Id) -> Response:
     "/{schedule_id}/resume", operation_id="resume_schedule", response_model=Schedule, summary="Resume a schedule"
 )
 async def resume_schedule(request: Request, schedule_id: Id) -> Response:
-    """It goes on with its next time; what was due in the pause is not made up for."""
+    """It continues with its next time; times missed in the pause are skipped."""
     return answer(await fleet_of(request).schedules.resume(schedule_id, who=who_of(request)))
 
 
 @router.post("/{schedule_id}/run", operation_id="run_schedule", response_model=Fire, summary="Run a schedule now")
 async def run_schedule(request: Request, schedule_id: Id) -> Response:
-    """Beside its times, which stay as they are."""
+    """In addition to its times, which do not change."""
     return answer(await while_asked(request, fleet_of(request).schedules.run_now(schedule_id, who=who_of(request))))
 
 

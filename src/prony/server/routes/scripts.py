@@ -19,7 +19,7 @@ _TAR = "application/x-tar"
 
 
 @router.put(
-    "/{sha256}", operation_id="keep_scripts", status_code=204, summary="Bring the folder of a script",
+    "/{sha256}", operation_id="keep_scripts", status_code=204, summary="Upload a script folder",
     openapi_extra=octets_body(_TAR, "the folder's files as a tar, whose SHA-256 is its name"),
 )  # fmt: skip
 async def keep_scripts(request: Request, sha256: Id) -> Response:
@@ -30,9 +30,9 @@ async def keep_scripts(request: Request, sha256: Id) -> Response:
 
 
 @router.get(
-    "/{sha256}", operation_id="scripts", response_class=Response, summary="Get the folder of a script",
+    "/{sha256}", operation_id="scripts", response_class=Response, summary="Get a script folder",
     responses={200: binary(_TAR, "the folder's files")},
 )  # fmt: skip
 async def scripts(request: Request, sha256: Id) -> Response:
-    """As it was brought."""
+    """As it was uploaded."""
     return FileResponse(await fleet_of(request).scripts.get(sha256), media_type=_TAR)

@@ -25,7 +25,7 @@ async def targets(request: Request, query: Annotated[PageAsked, Query()]) -> Res
 
 @router.get(
     "/{target}/placements", operation_id="placements", response_model=Page[PlacementView],
-    summary="List what was placed at a target",
+    summary="List jobs placed at a target",
 )  # fmt: skip
 async def placements(request: Request, target: Id, query: Annotated[PageAsked, Query()]) -> Response:
     """The newest first: phase, the scheduler's own id and reason, nodes and times of each job."""

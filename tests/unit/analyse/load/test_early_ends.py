@@ -54,7 +54,7 @@ def test_users_who_never_were_there_together_are_told(seconds: int, there: int |
     assert (told is None) == (there is None)
     if told is not None:
         assert told.grade is Grade.VOID
-        assert f"Only {there} of 5 users had come when the first one was done" in told.text
+        assert f"Only {there} of 5 users had started when the first one was done" in told.text
         assert "load.closed.stagger=null" in told.text
 
 

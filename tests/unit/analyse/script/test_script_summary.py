@@ -122,7 +122,7 @@ def test_gates_take_the_names_and_units_of_a_script() -> None:
     loads(
         recipe('accuracy >= 0.9, "epoch_ms.max <= 20 ms", regression(anything.p50) <= 3%', "{name: epoch_ms, unit: ms}")
     )
-    with pytest.raises(RecipeError, match="nobody says that accuracy is in ms"):
+    with pytest.raises(RecipeError, match="the unit of accuracy is unknown"):
         loads(recipe("accuracy <= 3 ms"))
     with pytest.raises(RecipeError, match="epoch_ms is in ms, not in s"):
         loads(recipe("epoch_ms <= 3 s", "{name: epoch_ms, unit: ms}"))
@@ -191,7 +191,7 @@ def test_which_way_is_worse_the_recipe_says(better: str, worse: bool) -> None:
     assert (found.value > 0) is worse
     undirected = summary(frame([told("a", 1.0)]), {"name": "a"})
     assert worsening_between("a.p50", undirected, undirected) == (
-        "Nobody says which way of a.p50 is better: workload.metrics has `better`."
+        "It is unknown whether a higher or a lower a.p50 is better: set `better` in workload.metrics."
     )
 
 

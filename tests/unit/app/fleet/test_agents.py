@@ -67,7 +67,7 @@ async def test_an_agent_whose_disk_is_full_is_shown_as_such_and_lent_nothing_unt
     await fleet_fixture.submit(recipe(2))
     assert await fake_agent.poll() is None
     [lot] = (await fleet_fixture.fleet.queries.queue()).lots
-    assert lot.reason == "no agent that fits is there: 1 out of disk space"
+    assert lot.reason == "no agent that fits is available: 1 out of disk space"
     assert [(one.name, one.state) for one in (await fleet_fixture.fleet.queries.overview()).troubles] == [
         ("narrow", "disk_full")
     ]
@@ -108,7 +108,7 @@ async def test_an_agent_that_is_silent_is_lost_and_found_when_it_is_heard(fleet_
         await other.beat()
         await fleet_fixture.pass_time(10)
     shown = await fake_agent.shown()
-    assert (shown.state, shown.reason) == ("lost", "not heard of for 90 s")
+    assert (shown.state, shown.reason) == ("lost", "it sent nothing for 90 s")
     assert (await other.shown()).state == "active"
     await fake_agent.beat()
     assert ((await fake_agent.shown()).state, (await fake_agent.shown()).reason) == ("active", "")
@@ -226,7 +226,7 @@ async def test_an_agent_that_fails_what_others_can_do_becomes_faulty_after_three
             await fleet_fixture.look()
     shown = await bad.shown()
     assert (shown.state, shown.strikes) == ("faulty", 3)
-    assert shown.reason == "3 jobs in a row failed here and were done elsewhere"
+    assert shown.reason == "3 jobs in a row failed here and succeeded on other agents"
     await fleet_fixture.settle()
     assert await bad.poll() is None
     trusted = await fleet_fixture.fleet.agents.reset(bad.id, who=ME)

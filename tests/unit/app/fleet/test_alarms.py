@@ -294,7 +294,7 @@ async def test_one_that_was_removed_elsewhere_is_passed_over(fleet_fixture: Flee
 
 async def test_a_name_is_taken_once(fleet_fixture: FleetFixture) -> None:
     await alarmed(fleet_fixture, None)
-    with pytest.raises(ConflictError, match="'ops' is there already"):
+    with pytest.raises(ConflictError, match="'ops' exists already"):
         await alarmed(fleet_fixture, None)
 
 
@@ -324,7 +324,7 @@ async def test_a_recipe_brings_alarms_that_tell_by_way_of_others(fleet_fixture: 
 
 
 async def test_a_recipe_that_counts_on_an_alarm_that_is_not_there_is_refused(fleet_fixture: FleetFixture) -> None:
-    with pytest.raises(InputError, match="'ops', which is no alarm"):
+    with pytest.raises(InputError, match="'ops', which does not exist"):
         await fleet_fixture.submit(recipe(1) + OWN)
     assert (await fleet_fixture.fleet.experiments.page()).items == ()
 

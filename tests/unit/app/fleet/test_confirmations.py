@@ -188,9 +188,9 @@ async def test_a_regression_is_run_again_on_its_agent_and_pages_only_when_that_c
     assert decided.state is ChangeState.CONFIRMED
     assert any(step.startswith("repeated: 7 runs of the same job against 22") for step in decided.path)
     assert any("not side by side" in step for step in decided.path)
-    why = "confirming runs: not by turns, no known difference between the results before and after"
+    why = "confirming runs: not in turns: no known difference between the results before and after"
     assert decided.path.count(why) == 1
-    assert any("no calibrations" in step for step in decided.path)
+    assert any("calibrations before and after are missing" in step for step in decided.path)
     assert await told(fleet_fixture, there) == [("regression", "firing", "regression")]
     series = await fleet_fixture.fleet.histories.series()
     assert [one.runs for one in series.items] == [len(STEADY) + 5]  # the runs that confirm are no points
@@ -210,7 +210,7 @@ async def test_without_a_canary_runs_of_one_version_decide_nothing_and_the_histo
         await lab.repeat(WORSE[:7])
         change = await lab.change()
         assert change.state is ChangeState.FOUND
-        assert change.path[-1].endswith("but nothing tells whether the machine or the code changed")
+        assert change.path[-1].endswith("but it is unknown whether the machine or the code changed")
         assert await told(fleet_fixture, there) == [("regression", "firing", "regression")]
         await lab.attend()
         assert len(await lab.confirming()) == 3
@@ -330,7 +330,7 @@ async def test_two_versions_of_an_engine_take_turns_and_promising_pairs_are_foll
     await lab.attend()
     decided = await lab.change()
     assert decided.state is ChangeState.CONFIRMED
-    assert decided.path[-1] == "side by side: 19 of 20 pairs say the same, +4.4% [+4.2%, +4.6%], confirmed"
+    assert decided.path[-1] == "side by side: 19 of 20 pairs agree, +4.4% [+4.2%, +4.6%], confirmed"
 
 
 async def test_two_files_of_a_model_take_turns_and_where_the_old_one_is_gone_that_is_told(
@@ -349,7 +349,7 @@ async def test_two_files_of_a_model_take_turns_and_where_the_old_one_is_gone_tha
     path = (await lab.change()).path
     text = "7 pairs of model sha256:0000000000 and sha256:1111111111 in turn"
     assert f"confirming runs: {text}, in {view.experiment.id}" in path
-    assert f"confirming runs: {view.experiment.id} failed, only 0 whole pairs came of it: {SUT.message}" in path
+    assert f"confirming runs: {view.experiment.id} failed, only 0 complete pairs were measured: {SUT.message}" in path
     assert path[-1].startswith("confirming runs: the same job 3 times more")
 
 
@@ -374,7 +374,7 @@ async def test_a_batch_that_fails_leaves_the_change_and_is_tried_once_more(
     change = await lab.change()
     assert len(await lab.confirming()) == 2
     assert [step.rpartition(" failed, ")[2] for step in change.path[-2:]] == [
-        change.path[-2], "only 0 of 3 runs may be quoted"
+        change.path[-2], "only 0 of 3 runs are usable"
     ]  # fmt: skip
     # Nothing will decide it now, so what the history is sure of is told.
     assert await told(fleet_fixture, there) == [("regression", "firing", "regression")]
@@ -391,7 +391,11 @@ async def test_more_runs_than_a_day_allows_are_not_made_and_that_is_told(
         for _ in range(2):
             await lab.attend()
         assert await lab.confirming() == []
-        assert (await lab.change()).path[-1].startswith("confirming runs: not run yet, 14 would be more than the 10")
+        assert (
+            (await lab.change())
+            .path[-1]
+            .startswith("confirming runs: not run yet, 14 more would exceed the limit of 10")
+        )
         assert await told(fleet_fixture, there) == [("regression", "firing", "regression")]
 
 
@@ -419,7 +423,7 @@ async def test_a_change_of_an_agent_that_is_away_is_told_by_the_history_and_run_
         await lab.attend()
     change = await lab.change()
     assert change.path[-1] == (
-        f"confirming runs: not run yet, agent {lab.fake_agent.id}, which brought the result, is not there"
+        f"confirming runs: not run yet, agent {lab.fake_agent.id}, which measured it, is not available"
     )
     assert await told(local, there) == [("regression", "firing", "regression")]
     await local.fleet.agents.reset(lab.fake_agent.id, who=ME)
@@ -438,7 +442,7 @@ async def test_a_change_of_an_agent_that_was_removed_is_told_by_the_history_alon
     await local.fleet.agents.remove(lab.fake_agent.id, who=ME)
     await local.settle()
     await lab.attend()
-    assert (await lab.change()).path[-1].endswith(f"none, agent {lab.fake_agent.id}, which brought the result, is gone")
+    assert (await lab.change()).path[-1].endswith(f"none, agent {lab.fake_agent.id}, which measured it, was removed")
     assert await told(local, there) == [("regression", "firing", "regression")]
 
 
@@ -548,7 +552,7 @@ async def test_versions_that_cannot_be_run_side_by_side_any_more_are_followed_by
     await lab.repeat(WORSE[:7])
     decided = await lab.change()
     assert decided.state is ChangeState.CONFIRMED
-    assert any("only 0 whole pairs came of it" in step for step in decided.path)
+    assert any("only 0 complete pairs were measured" in step for step in decided.path)
 
 
 async def test_a_server_that_is_killed_in_the_middle_goes_on_with_the_batch(steady: Home, tmp_path: Path) -> None:

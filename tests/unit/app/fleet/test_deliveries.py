@@ -95,7 +95,7 @@ async def test_a_server_that_is_killed_between_claim_and_delivery_is_followed_by
             (done,) = await sent(fleet_fixture)
             assert done.state == "delivered"
             assert [one.said for one in done.tries] == [
-                "the server ended, or was cut off, before it knew",
+                "the server stopped before the answer came",
                 "it answered 200",
             ]
         assert len(there.received) == 2

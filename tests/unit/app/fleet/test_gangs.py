@@ -59,7 +59,7 @@ async def test_too_few_agents_are_told_with_their_number(fleet_fixture: FleetFix
     fake_agents = await staff(fleet_fixture, 2)
     assert await fake_agents[0].poll() is None
     (lot,) = (await fleet_fixture.fleet.queries.queue()).lots
-    assert lot.reason == "wants 3 agents at once, each on a device of its own, and 2 that fit are there"
+    assert lot.reason == "needs 3 agents at once, each on its own device; 2 that fit are available"
 
 
 async def test_one_device_is_one_member_however_many_agents_it_has(fleet_fixture: FleetFixture) -> None:
@@ -138,7 +138,7 @@ async def test_when_one_is_lost_the_others_are_stopped_and_all_of_it_is_tried_ag
     await fleet_fixture.settle()
     (job,) = await fleet_fixture.jobs(view.experiment.id)
     assert job.state == "waiting"
-    assert "nothing was heard of agent" in job.reason
+    assert "sent nothing for" in job.reason
     await fleet_fixture.pass_time(3)
     again = await lent(fleet_fixture, [fake_agents[2], survivor])
     assert {lease.job.id for _, lease in again.values()} == {f"{job.id}.2.0", f"{job.id}.2.1"}
@@ -182,7 +182,7 @@ async def test_a_member_that_vanished_is_the_reason_before_one_that_failed_becau
     await fleet_fixture.settle()
     (job,) = await fleet_fixture.jobs(view.experiment.id)
     assert job.state == "waiting"
-    assert "nothing was heard of agent" in job.reason
+    assert "sent nothing for" in job.reason
 
 
 async def test_a_script_on_several_nodes_is_lent_to_as_many_agents(fleet_fixture: FleetFixture) -> None:
@@ -229,5 +229,5 @@ async def test_who_has_an_ordinary_job_meets_nobody(fleet_fixture: FleetFixture)
     await fleet_fixture.submit(recipe(1))
     (fake_agent,) = await staff(fleet_fixture, 1)
     lease = await fake_agent.lease()
-    with pytest.raises(ConflictError, match="no part of a job"):
+    with pytest.raises(ConflictError, match="not part of a running job"):
         await fleet_fixture.fleet.gangs.meet(lease.id, Meeting(name="scene"), who=ME)

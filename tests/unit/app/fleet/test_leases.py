@@ -211,7 +211,7 @@ async def test_a_lease_runs_out_when_nothing_is_heard(fleet_fixture: FleetFixtur
     assert await fleet_fixture.job_state(lease.job.id) == "leased"
     await fleet_fixture.pass_time(SILENCE_S - TTL_S)
     job = await fleet_fixture.job(lease.job.id)
-    assert (job.state, job.reason) == ("waiting", f"nothing was heard of agent {fake_agent.id} for 30 s")
+    assert (job.state, job.reason) == ("waiting", f"agent {fake_agent.id} sent nothing for 30 s")
     assert await fleet_fixture.tried(job.id) == [(1, "a", "lost")]
     assert await fleet_fixture.state(view.experiment.id) == "running"
     assert (await fake_agent.beat(lease.id)).cancel == (lease.id,)

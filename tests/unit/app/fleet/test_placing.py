@@ -156,7 +156,7 @@ async def test_a_job_that_is_for_one_device_waits_for_it_and_says_so(fleet_fixtu
     await fleet_fixture.fleet.agents.set_capabilities(
         fake_agent.id, Capabilities(facts={**FACTS, "kinds": ("script",)}), who=ME
     )
-    assert "agent one fits no longer: kinds model (has script)" in await reasons(fleet_fixture, view.experiment.id)
+    assert "agent one no longer fits: kinds model (has script)" in await reasons(fleet_fixture, view.experiment.id)
     await fleet_fixture.fleet.agents.remove(fake_agent.id, who=ME)
     removed = f"agent {fake_agent.id} was removed: cancel it, or submit again"
     assert removed in await reasons(fleet_fixture, view.experiment.id)
@@ -178,7 +178,7 @@ async def test_a_job_says_at_once_why_it_waits(fleet_fixture: FleetFixture) -> N
     await fake_agent.lease()
     assert await reasons(fleet_fixture, view.experiment.id) == {"1 of 1 agents that fit are busy"}
     await fleet_fixture.fleet.agents.drain(fake_agent.id, who=ME)
-    assert await reasons(fleet_fixture, view.experiment.id) == {"no agent that fits is there: 1 draining"}
+    assert await reasons(fleet_fixture, view.experiment.id) == {"no agent that fits is available: 1 draining"}
 
 
 async def test_of_many_that_do_not_fit_a_few_are_named(local: FleetFixture) -> None:
@@ -196,16 +196,14 @@ async def test_a_job_in_a_pause_says_what_happened_and_its_lot_when_it_goes_on(f
     await fake_agent.lease()
     await fleet_fixture.pass_time(SILENCE_S)
     (job,) = await fleet_fixture.jobs(view.experiment.id)
-    assert job.reason == f"nothing was heard of agent {fake_agent.id} for 30 s"
+    assert job.reason == f"agent {fake_agent.id} sent nothing for 30 s"
     assert job.not_before is not None
     (lot,) = (await fleet_fixture.fleet.queries.queue()).lots
-    assert lot.reason == "failed before, and is tried again in 2 s"
+    assert lot.reason == "failed before; the next try is in 2 s"
     await fleet_fixture.fleet.agents.remove(fake_agent.id, who=ME)
     await fleet_fixture.pass_time(10)
     (job,) = await fleet_fixture.jobs(view.experiment.id)
-    assert (
-        job.reason == f"nothing was heard of agent {fake_agent.id} for 30 s; no agent is enrolled: `prony agent start`"
-    )
+    assert job.reason == f"agent {fake_agent.id} sent nothing for 30 s; no agent is enrolled: `prony agent start`"
 
 
 async def test_the_queue_counts_what_has_not_ended(fleet_fixture: FleetFixture) -> None:

@@ -37,7 +37,7 @@ async def expected(fleet_fixture: FleetFixture, text: str) -> Expected | None:
 
 async def test_the_same_jobs_take_as_long_as_they_did(local: FleetFixture) -> None:
     fake_agent = await known(local)
-    assert await expected(local, recipe(2)) == Expected(basis="nothing like it was measured on these machines before")
+    assert await expected(local, recipe(2)) == Expected(basis="no such job was measured on these machines before")
     await local.submit(recipe(2))
     for seconds in (30, 50):
         lease = await fake_agent.poll()
@@ -45,9 +45,9 @@ async def test_the_same_jobs_take_as_long_as_they_did(local: FleetFixture) -> No
         await local.pass_time(seconds, beating=[(fake_agent, lease)])
         await fake_agent.finish(lease)
     found = await expected(local, recipe(2))
-    assert found == Expected(seconds=80.0, basis="what the same jobs took on these machines before")
+    assert found == Expected(seconds=80.0, basis="earlier durations of the same jobs on these machines")
     three = await expected(local, recipe(3))
-    assert three == Expected(basis="only of 2 of 3 jobs is known how long they take")
+    assert three == Expected(basis="the duration of only 2 of 3 jobs is known")
 
 
 async def test_several_devices_share_the_jobs(local: FleetFixture) -> None:
@@ -55,7 +55,7 @@ async def test_several_devices_share_the_jobs(local: FleetFixture) -> None:
     one = await expected(local, LOAD)
     assert one is not None
     assert one.seconds == 40.0
-    assert "loads are told to last" in one.basis
+    assert "the durations of the loads" in one.basis
     await known(local, "b", kinds=("service",))
     many = await expected(local, LOAD + "matrix: {load.closed.concurrency: [1, 2, 4, 8]}\n")
     assert many is not None

@@ -71,7 +71,7 @@ async def test_its_history_comes_in_pages(fleet_fixture: FleetFixture) -> None:
     dues = [one.due_at for one in (*first.items, *rest.items)]
     assert len(dues) == 5
     assert dues == sorted(dues, reverse=True)
-    with pytest.raises(InputError, match="no cursor"):
+    with pytest.raises(InputError, match="not a valid cursor"):
         await fleet_fixture.fleet.schedules.fires("small", cursor="x")
 
 
@@ -266,12 +266,12 @@ async def test_options_beat_what_the_recipe_says(fleet_fixture: FleetFixture) ->
 
 async def test_a_name_is_taken_once(fleet_fixture: FleetFixture) -> None:
     await scheduled(fleet_fixture)
-    with pytest.raises(ConflictError, match="'small' is there already"):
+    with pytest.raises(ConflictError, match="'small' exists already"):
         await scheduled(fleet_fixture)
 
 
 async def test_without_a_time_it_is_refused(local: FleetFixture) -> None:
-    with pytest.raises(InputError, match="when shall it run"):
+    with pytest.raises(InputError, match="no time is given"):
         await local.fleet.schedules.add(NewSchedule(submission=Submission(text=recipe(1))), who=ME)
 
 

@@ -116,7 +116,7 @@ async def test_scripts_have_a_quota_and_make_room_first(fleet_fixture: FleetFixt
     fleet_fixture.fleet.context.settings = replace(fleet_fixture.fleet.context.settings, scripts_quota_bytes=len(one))
     first = await keep(fleet_fixture, one)
     assert await keep(fleet_fixture, one) == first
-    with pytest.raises(CapacityError, match="no room in it") as caught:
+    with pytest.raises(CapacityError, match="no space for this script folder") as caught:
         await keep(fleet_fixture, two)
     assert caught.value.code == "scripts_quota"
     await make_old(fleet_fixture, first)

@@ -224,5 +224,5 @@ async def test_a_batch_changes_what_it_can_and_says_why_it_left_the_rest(fleet_f
     assert (await fake_agent.beat(running.id)).cancel == (running.id,)
     wanted = JobBatch(action="retry", experiment=view.experiment.id, state="cancelled")
     assert len((await fleet_fixture.fleet.jobs.batch(wanted, who=ME)).changed) == 2
-    with pytest.raises(Exception, match="which jobs"):
+    with pytest.raises(Exception, match="no jobs were named"):
         await fleet_fixture.fleet.jobs.batch(JobBatch(action="retry"), who=ME)

@@ -51,7 +51,7 @@ describe("every drawing", () => {
   const drawings = [
     drawDistribution([{ name: "a", distribution: fakeDistribution() }], "histogram", THEME),
     drawHistory(fakeHistory(), THEME),
-    drawPareto(fakeMatrix(), THEME),
+    drawPareto(fakeMatrix(), "Inference p50", THEME),
     drawSweep(fakeCurve(), THEME),
     drawJobPlot(fakeJobPlot(), THEME),
   ];
@@ -261,7 +261,7 @@ describe("a matrix", () => {
   });
 
   it("joins the front and nothing behind it", () => {
-    const line = listSeries(drawPareto(fakeMatrix(), THEME)).at(-1) as LineSeriesOption;
+    const line = listSeries(drawPareto(fakeMatrix(), "Inference p50", THEME)).at(-1) as LineSeriesOption;
     expect(line.data).toEqual([[2, 10]]);
   });
 });

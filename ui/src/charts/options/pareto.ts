@@ -10,7 +10,7 @@ import { drawIntervalBars, placeInterval } from "./intervals";
 const FRONT = "on the front";
 const BEHIND = "behind it";
 
-export function drawPareto(report: MatrixReport, theme: ChartTheme): Drawing {
+export function drawPareto(report: MatrixReport, title: string, theme: ChartTheme): Drawing {
   const points = report.pareto;
   const against = againstName(points);
   const option: EChartsOption = {
@@ -30,12 +30,12 @@ export function drawPareto(report: MatrixReport, theme: ChartTheme): Drawing {
     yAxis: buildValueAxis(
       theme,
       points.map((one) => one.value.value),
-      report.metric,
+      title,
       report.unit,
     ),
     series: [...drawGroup(points, true, theme), ...drawGroup(points, false, theme), joinFront(points, theme)],
   };
-  return { option, table: buildTable(report, against), height: 340 };
+  return { option, table: buildTable(report, title, against), height: 340 };
 }
 
 function drawGroup(points: readonly ParetoPoint[], isFront: boolean, theme: ChartTheme): SeriesOption[] {
@@ -79,7 +79,7 @@ function joinFront(points: readonly ParetoPoint[], theme: ChartTheme): LineSerie
 
 function againstName(points: readonly ParetoPoint[]): string {
   const unit = points[0]?.against.unit;
-  return unit === "W" ? "power" : unit === "J" ? "energy of one" : "cost of a million";
+  return unit === "W" ? "power" : unit === "J" ? "energy per item" : "cost per million";
 }
 
 function pointName(point: ParetoPoint): string {
@@ -92,9 +92,9 @@ function formatPoint(point: ParetoPoint | undefined): string {
     : `${pointName(point)}\n${formatEstimate(point.value)}\n${formatEstimate(point.against)}`;
 }
 
-function buildTable(report: MatrixReport, against: string): Drawing["table"] {
+function buildTable(report: MatrixReport, title: string, against: string): Drawing["table"] {
   return {
-    columns: ["configuration", report.metric, against, "place"],
+    columns: ["configuration", title, against, "place"],
     rows: report.pareto.map((one) => [
       pointName(one),
       formatEstimate(one.value),

@@ -66,25 +66,25 @@ function AlarmForm({
           value={word}
           options={[
             ...WORDS.map((value) => ({ value, label: value })),
-            { value: "", label: "a number is beyond a limit" },
+            { value: "", label: "a metric exceeds a limit" },
           ]}
           onChange={setWord}
         />
         {word === "" && (
           <TextField label="Limit" value={limit} required onChange={setLimit} placeholder="inference_ms.p99 > 20" />
         )}
-        <TextField label="Only of the recipe" value={recipe} onChange={setRecipe} placeholder="any" />
+        <TextField label="Only for the recipe" value={recipe} onChange={setRecipe} placeholder="any" />
         <TextField
-          label="Only with the labels"
+          label="Only for the labels"
           value={labels}
           onChange={setLabels}
           placeholder="team=vision room=lab2"
         />
-        <TextField label="Only of the owner" value={owner} onChange={setOwner} placeholder="anybody" />
+        <TextField label="Only for the owner" value={owner} onChange={setOwner} placeholder="anybody" />
       </div>
       <Field
-        label="Addresses to tell"
-        help="One a line: webhook+https://…, or any that apprise knows (mailto://, slack://, …). They are never shown again."
+        label="Addresses to notify"
+        help="One per line: webhook+https://… or an address of apprise (mailto://, slack://, …). They are never shown again."
       >
         {(control) => (
           <textarea
@@ -98,13 +98,13 @@ function AlarmForm({
       </Field>
       <div className="fields">
         <TextField
-          label="Also tell those of"
+          label="Also the addresses of"
           value={via}
           onChange={setVia}
           placeholder={others || "names of other alarms"}
         />
-        <TextField label="Least time between messages" value={quiet} onChange={setQuiet} />
-        <TextField label="Tell again after" value={again} onChange={setAgain} />
+        <TextField label="Shortest time between messages" value={quiet} onChange={setQuiet} />
+        <TextField label="Repeat after" value={again} onChange={setAgain} />
       </div>
     </FormDialog>
   );
@@ -119,16 +119,16 @@ function parseLabels(text: string): Record<string, string> {
 function SecretDialog({ of: made, onClose }: { of: MadeAlarm; onClose: () => void }) {
   return (
     <Dialog
-      title={`The alarm ${made.alarm.name} is made`}
+      title={`The alarm ${made.alarm.name} was added`}
       onClose={onClose}
       footer={
         <button type="button" className="button primary" onClick={onClose}>
-          It is kept
+          I have saved it
         </button>
       }
     >
       <Secret secret={made.secret}>
-        This secret signs what is sent to webhooks. Keep it now: it is shown this one time.
+        This secret signs the messages to webhooks. Save it now: it is not shown again.
       </Secret>
     </Dialog>
   );

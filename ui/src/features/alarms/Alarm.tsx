@@ -25,7 +25,7 @@ const INCIDENTS: readonly Column<Incident>[] = [
   { key: "text", heading: "What", cell: (one) => one.text },
   { key: "opened", heading: "Began", cell: (one) => <RelativeTime at={one.opened_at} /> },
   { key: "closed", heading: "Ended", cell: (one) => <RelativeTime at={one.closed_at} /> },
-  { key: "told", heading: "Told", cell: (one) => <RelativeTime at={one.told_at} /> },
+  { key: "told", heading: "Message sent", cell: (one) => <RelativeTime at={one.told_at} /> },
   { key: "count", heading: "Times", end: true, cell: (one) => one.count },
 ];
 
@@ -61,30 +61,30 @@ function AlarmPage({ alarm }: { alarm: OneAlarm }) {
             ],
             ["Severity", <SeverityBadge key="severity" of={alarm.severity} />],
             ["About", describeTarget(alarm) || "anything"],
-            ["Tells", [...alarm.to, ...alarm.via.map((name) => `those of ${name}`)].join(", ") || "nobody"],
-            ["Between messages", `at least ${alarm.quiet}; again after ${alarm.again}`],
+            ["Notifies", [...alarm.to, ...alarm.via.map((name) => `addresses of ${name}`)].join(", ") || "nobody"],
+            ["Between messages", `at least ${alarm.quiet}; repeated after ${alarm.again}`],
             ["Made", `${formatInstant(alarm.created_at)}${alarm.created_by ? ` by ${alarm.created_by}` : ""}`],
           ]}
         />
       </Card>
-      <Card title="What it found" flush>
+      <Card title="Incidents" flush>
         <QueryContent query={incidents}>
           {({ items }) =>
             items.length === 0 ? (
               <EmptyState title="Nothing yet" />
             ) : (
-              <Table rows={items} columns={INCIDENTS} keyOf={(one) => String(one.id)} label="What it found" />
+              <Table rows={items} columns={INCIDENTS} keyOf={(one) => String(one.id)} label="Incidents" />
             )
           }
         </QueryContent>
       </Card>
-      <Card title="What it sent" flush>
+      <Card title="Messages" flush>
         <QueryContent query={deliveries}>
           {({ items }) =>
             items.length === 0 ? (
               <EmptyState title="Nothing yet" />
             ) : (
-              <Table rows={items} columns={DELIVERIES} keyOf={(one) => one.id} label="What it sent" />
+              <Table rows={items} columns={DELIVERIES} keyOf={(one) => one.id} label="Messages" />
             )
           }
         </QueryContent>
@@ -109,7 +109,7 @@ function Actions({ of: alarm }: { of: OneAlarm }) {
       {tested && (
         <span role="status" className="row small">
           {tested.deliveries.length === 0
-            ? "it tells nobody"
+            ? "it has no address"
             : tested.deliveries.map((one) => <StateBadge key={one.id} of={one.state} title={one.tries.at(-1)?.said} />)}
         </span>
       )}
@@ -120,7 +120,7 @@ function Actions({ of: alarm }: { of: OneAlarm }) {
         label="Remove"
         className="button danger"
         title={`Remove the alarm ${alarm.name}?`}
-        question="Nobody is told any more; what it found and sent goes with it."
+        question="It sends nothing more. Its incidents and messages are deleted too."
         yes="Remove it"
         act={async () => {
           await removeAlarm(alarm.id);

@@ -16,11 +16,11 @@ describe("an alarm", () => {
     const form = within(screen.getByRole("dialog"));
     await user.type(form.getByLabelText("Name"), "slow");
     expect(form.queryByLabelText("Limit")).toBeNull();
-    await user.selectOptions(form.getByLabelText("When"), "a number is beyond a limit");
+    await user.selectOptions(form.getByLabelText("When"), "a metric exceeds a limit");
     await user.type(form.getByLabelText("Limit"), "inference_ms.p99 > 20");
-    await user.type(form.getByLabelText("Addresses to tell"), "webhook+https://a.example{Enter}mailto://b.example");
-    await user.type(form.getByLabelText("Only with the labels"), "team=vision, stage=a=b");
-    await user.type(form.getByLabelText("Only of the owner"), "ana");
+    await user.type(form.getByLabelText("Addresses to notify"), "webhook+https://a.example{Enter}mailto://b.example");
+    await user.type(form.getByLabelText("Only for the labels"), "team=vision, stage=a=b");
+    await user.type(form.getByLabelText("Only for the owner"), "ana");
     await user.click(form.getByRole("button", { name: "Add it" }));
     expect(await screen.findByText("whsec_1")).toBeDefined();
     expect(server.current.requestsTo("POST", "/api/v1/alarms")[0]?.body).toMatchObject({
@@ -33,7 +33,7 @@ describe("an alarm", () => {
       labels: { team: "vision", stage: "a=b" },
       owner: "ana",
     });
-    await user.click(screen.getByRole("button", { name: "It is kept" }));
+    await user.click(screen.getByRole("button", { name: "I have saved it" }));
     expect(screen.queryByText("whsec_1")).toBeNull();
   });
 
@@ -57,8 +57,8 @@ describe("an alarm", () => {
     });
     await visit("/alarms");
     const loud = within(await screen.findByRole("row", { name: /^ops/ }));
-    expect(loud.getByText("2 not over")).toBeDefined();
+    expect(loud.getByText("2 open")).toBeDefined();
     expect(loud.getByText("nobody")).toBeDefined();
-    expect(within(screen.getByRole("row", { name: /^calm/ })).getByText("quiet")).toBeDefined();
+    expect(within(screen.getByRole("row", { name: /^calm/ })).getByText("nothing open")).toBeDefined();
   });
 });

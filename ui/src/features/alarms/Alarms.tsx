@@ -29,7 +29,7 @@ const COLUMNS: readonly Column<Alarm>[] = [
   { key: "severity", heading: "Severity", cell: (one) => <SeverityBadge of={one.severity} /> },
   { key: "now", heading: "Now", cell: (one) => <IncidentBadge open={one.open} /> },
   { key: "to", heading: "Tells", cell: (one) => <Recipients of={one} /> },
-  { key: "told", heading: "Last told", cell: (one) => <RelativeTime at={one.told_at} /> },
+  { key: "told", heading: "Last message", cell: (one) => <RelativeTime at={one.told_at} /> },
 ];
 
 export function Alarms() {
@@ -41,15 +41,15 @@ export function Alarms() {
     </button>
   );
   return (
-    <Page title="Alarms" about="Who is told when something is not as it should be." actions={add}>
+    <Page title="Alarms" about="Messages about regressions, failures and lost agents." actions={add}>
       <Card flush label="Alarms">
         <QueryContent query={alarms}>
           {({ items }) =>
             items.length === 0 ? (
               <EmptyState title="No alarm yet" actions={add}>
                 <p>
-                  An alarm waits for a regression, a failed gate, a lost agent or a number beyond a limit, and tells
-                  people by a webhook, mail, Slack and the like.
+                  An alarm waits for a regression, a failed gate, a lost agent or a metric beyond a limit, and sends a
+                  message to a webhook, by mail, to Slack and others.
                 </p>
               </EmptyState>
             ) : (

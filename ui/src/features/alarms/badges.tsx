@@ -9,7 +9,7 @@ export function SeverityBadge({ of: severity }: { of: Word }) {
 }
 
 export function IncidentBadge({ open }: { open: number }) {
-  return open > 0 ? <Badge tone="bad">{open} not over</Badge> : <Badge tone="good">quiet</Badge>;
+  return open > 0 ? <Badge tone="bad">{open} open</Badge> : <Badge tone="good">nothing open</Badge>;
 }
 
 /** What an alarm is aimed at, in a few words; empty where it hears of everything. */

@@ -48,7 +48,7 @@ describe("a comparison", () => {
     expect(screen.queryByRole("row", { name: /p99/ })).toBeNull();
     await user.click(more);
     expect(screen.getByRole("row", { name: /p99/ })).toBeDefined();
-    expect(screen.getByRole("button", { name: "Only what decides", expanded: true })).toBeDefined();
+    expect(screen.getByRole("button", { name: "Show only metrics that decide", expanded: true })).toBeDefined();
   });
 
   it("writes a small change finely, a difference of shares in points, and nothing where there is no effect", async () => {

@@ -23,11 +23,11 @@ export function Compare() {
   const comparison = useQuery(comparisonQuery(search));
   const chosen = splitNames(search.of);
   return (
-    <Page title="Compare" about="Is one result worse than another, by how much, and how sure is that?">
+    <Page title="Compare" about="Is one result worse than another, by how much, and how certain is it?">
       <Card>
         <div className="stack">
           <ExperimentPicker
-            label="Experiments, or jobs of them"
+            label="Experiments or jobs"
             first="baseline:"
             chosen={chosen}
             onChange={(ids) =>
@@ -40,8 +40,8 @@ export function Compare() {
       {chosen.length === 0 ? (
         <EmptyState title="Choose two experiments">
           <p>
-            The first is the baseline. A duet needs no second one: its two sides are compared. Single jobs go by their
-            ids.
+            The first is the baseline. A duet needs no second one: its two sides are compared. For single jobs, use
+            their ids.
           </p>
         </EmptyState>
       ) : (

@@ -49,7 +49,7 @@ export function Contrasts({
               <th scope="col" className="end">
                 Change
               </th>
-              <th scope="col" style={{ width: "14%" }} title="the band is what does not matter">
+              <th scope="col" style={{ width: "14%" }} title="the band shows changes too small to matter">
                 Interval
               </th>
             </tr>
@@ -64,7 +64,7 @@ export function Contrasts({
       {headlines.length > 0 && more > 0 && (
         <div className="body">
           <button type="button" className="button quiet slim" aria-expanded={all} onClick={() => setAll(!all)}>
-            {all ? "Only what decides" : `Show ${more} more ${more === 1 ? "metric" : "metrics"}`}
+            {all ? "Show only metrics that decide" : `Show ${more} more ${more === 1 ? "metric" : "metrics"}`}
           </button>
         </div>
       )}

@@ -13,8 +13,8 @@ import { Failure, Loading } from "@/components/states";
 import { distributionQuery } from "./queries";
 
 const VIEWS = [
-  { value: "histogram", label: "how often" },
-  { value: "ecdf", label: "share at or below" },
+  { value: "histogram", label: "histogram" },
+  { value: "ecdf", label: "ECDF" },
 ];
 
 export function DistributionOverlay({ match }: { match: Match }) {
@@ -63,7 +63,7 @@ export function DistributionOverlay({ match }: { match: Match }) {
       ) : error ? (
         <Failure error={error} />
       ) : (
-        <Loading what="Gathering samples" />
+        <Loading what="Loading samples" />
       )}
       <p className="muted small">
         Single samples of all runs. They show the shape; what is concluded rests on one number a run.

@@ -16,8 +16,8 @@ export function MatchView({ match, threshold }: { match: Match; threshold: numbe
         actions={
           <>
             {match.interleaved && (
-              <Badge tone="info" title="a drift of the machine falls on both alike">
-                took turns
+              <Badge tone="info" title="a drift of the machine affects both sides alike">
+                ran in turns
               </Badge>
             )}
             <Side of={match.baseline} name="baseline" />
@@ -30,7 +30,7 @@ export function MatchView({ match, threshold }: { match: Match; threshold: numbe
       <DistributionOverlay match={match} />
       <Card title="What differs" flush={match.differences.length > 0}>
         {match.differences.length === 0 ? (
-          <p className="muted">Nothing that is known: the same machine, work, settings and software.</p>
+          <p className="muted">No known differences: the same machine, workload, settings and software.</p>
         ) : (
           <Differences of={match.differences} />
         )}

@@ -48,14 +48,18 @@ export function Actions({ view }: { view: ExperimentView }) {
         <ConfirmButton
           label="Cancel"
           title="Cancel this experiment?"
-          question="Jobs that wait are dropped at once; those that run stop as soon as their agents hear of it. What was measured stays."
+          question="Waiting jobs are cancelled at once, running ones as soon as their agents are told. Results are kept."
           yes="Cancel it"
           act={cancel}
         />
       )}
       {mayRetry && (
-        <button type="button" className="button" onClick={() => void act(retry, "What did not complete waits again")}>
-          Retry what failed
+        <button
+          type="button"
+          className="button"
+          onClick={() => void act(retry, "Jobs that did not complete wait again")}
+        >
+          Retry failed jobs
         </button>
       )}
       <button type="button" className="button" onClick={() => void act(rerun, "Submitted again")}>
@@ -78,7 +82,7 @@ export function Actions({ view }: { view: ExperimentView }) {
         label="Delete"
         className="button danger"
         title="Delete this experiment?"
-        question={`“${experiment.name}” goes with every number, sample and log of it. This cannot be undone.`}
+        question={`“${experiment.name}” is deleted with all its numbers, samples and logs. This cannot be undone.`}
         yes="Delete it"
         act={remove}
       />

@@ -22,13 +22,13 @@ export function Details({ experimentId }: { experimentId: string }) {
 function Sections({ experimentId, jobId }: { experimentId: string; jobId: string }) {
   const query = useQuery(sectionsQuery(experimentId, jobId));
   return (
-    <QueryContent query={query} what="Asking for the details">
+    <QueryContent query={query} what="Loading the details">
       {({ sections, kind }) => {
         const told = sections.filter((one) => one.note !== "" || one.facts.length > 0 || one.tables.length > 0);
         if (told.length === 0)
           return (
             <Card>
-              <EmptyState title="Nothing more is known">
+              <EmptyState title="No more details">
                 <p>The kind {kind} shows nothing beside its numbers.</p>
               </EmptyState>
             </Card>

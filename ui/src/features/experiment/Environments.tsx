@@ -17,8 +17,8 @@ export function Environments({ experimentId }: { experimentId: string }) {
         if (entries.length === 0)
           return (
             <Card>
-              <EmptyState title="No machine has answered yet">
-                <p>Each result brings a description of the machine that it was measured on.</p>
+              <EmptyState title="No result yet">
+                <p>Each result has a description of its machine.</p>
               </EmptyState>
             </Card>
           );
@@ -57,7 +57,7 @@ function Machine({ entry, jobs, programs }: { entry: Entry; jobs: number; progra
       <div className="columns">
         <Facts
           of={[
-            ["Processor", hardware.cpu.model ?? "not told"],
+            ["Processor", hardware.cpu.model ?? "unknown"],
             ["Architecture", hardware.cpu.architecture],
             ["Cores", `${hardware.cpu.physical_cores ?? "?"} physical, ${hardware.cpu.allowed_cores ?? "?"} usable`],
             ...(hardware.memory_mib ? [["Memory", formatValue(hardware.memory_mib, "MiB")] as const] : []),
@@ -99,7 +99,7 @@ function Machine({ entry, jobs, programs }: { entry: Entry; jobs: number; progra
         />
       </div>
       <details>
-        <summary>All that is known of it</summary>
+        <summary>All details</summary>
         <pre className="code">{JSON.stringify({ device, state }, null, 2)}</pre>
       </details>
       <Labels of={labels} />

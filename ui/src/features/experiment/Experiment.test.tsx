@@ -97,7 +97,7 @@ describe("the jobs of an experiment", () => {
     server.current.answer("POST", "/api/v1/jobs/{job_id}/retry", fakeJob({ id: "x1-002" }));
     const { user } = await visit("/experiments/x1?part=jobs");
     await stream.begin();
-    await user.click(await screen.findByRole("button", { name: "Try this job again" }));
+    await user.click(await screen.findByRole("button", { name: "Retry this job" }));
     await vi.waitFor(() => expect(server.current.requestsTo("POST", "/api/v1/jobs/{job_id}/retry")).toHaveLength(1));
     expect(server.current.requestsTo("POST", "/api/v1/jobs/{job_id}/retry")[0]?.path).toBe("/api/v1/jobs/x1-002/retry");
   });

@@ -43,7 +43,7 @@ export function Experiment() {
   const query = useQuery(experimentQuery(experimentId));
   const live = useLiveExperiment(experimentId, isOver(query.data ?? null));
   return (
-    <QueryContent query={query} what="Asking for the experiment">
+    <QueryContent query={query} what="Loading the experiment">
       {(loaded) => <ExperimentPage view={chooseNewer(loaded, live.view)} live={live} />}
     </QueryContent>
   );
@@ -122,7 +122,7 @@ function LoadLink({ experiment }: { experiment: ExperimentView["experiment"] }) 
   if (!hasLoad) return null;
   return (
     <Link to="/load" search={{ ids: experiment.id }}>
-      Its load, second by second
+      Load, second by second
     </Link>
   );
 }

@@ -26,7 +26,7 @@ describe("gates", () => {
     const { user } = await showPart(<Gates experimentId="x1" outcomes={[own]} />);
     expect(screen.getByText("12.3 ms is below 20 ms")).toBeDefined();
     expect(server.current.requests).toHaveLength(0);
-    await user.type(screen.getByLabelText("Try more gates on these numbers"), "inference_ms.p99 <= 10{Enter}");
+    await user.type(screen.getByLabelText("Try more gates on these results"), "inference_ms.p99 <= 10{Enter}");
     expect(await screen.findByText("31 ms is above 10 ms")).toBeDefined();
     expect(screen.getByText("failed")).toBeDefined();
     expect(server.current.requests[0]?.query).toEqual({ gate: "inference_ms.p99 <= 10", strict: "false" });
@@ -40,7 +40,7 @@ describe("gates", () => {
     });
     const { user } = await showPart(<Gates experimentId="x1" outcomes={[]} />);
     expect(screen.getByText("This recipe has no gates.")).toBeDefined();
-    await user.type(screen.getByLabelText("Try more gates on these numbers"), "faster{Enter}");
+    await user.type(screen.getByLabelText("Try more gates on these results"), "faster{Enter}");
     expect((await screen.findByRole("alert")).textContent).toContain("write METRIC <= LIMIT");
   });
 });

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { GateOutcome } from "@/api/schema";
-import { Badge } from "@/components/Badge";
+import { Badge, describeState } from "@/components/Badge";
 import { DeferredTextField } from "@/components/Field";
 import { Card } from "@/components/layout";
 import { Failure, Loading } from "@/components/states";
@@ -36,7 +36,7 @@ export function Gates({ experimentId, outcomes, metric = "throughput_per_s" }: P
         )}
         <div className="fields">
           <DeferredTextField
-            label="Try more gates on these numbers"
+            label="Try more gates on these results"
             value={gate}
             placeholder={`${metric} <= 20; …`}
             onChange={setGate}
@@ -57,7 +57,7 @@ function Outcomes({ of: outcomes }: { of: readonly GateOutcome[] }) {
     <ul className="stack">
       {outcomes.map((one) => (
         <li key={`${one.gate} ${one.job_id}`} className="row">
-          <Badge tone={TONES[one.state]}>{one.state}</Badge>
+          <Badge tone={TONES[one.state]}>{describeState(one.state)}</Badge>
           <code>{one.gate}</code>
           <span>{one.text}</span>
         </li>

@@ -29,7 +29,7 @@ export function JobChooser({
           return (
             <Card>
               <EmptyState title="No job has ended yet">
-                <p>What it measured appears here when it has.</p>
+                <p>Results appear here when a job ends.</p>
               </EmptyState>
             </Card>
           );

@@ -19,7 +19,7 @@ export function JobGrid({ live }: { live: LiveExperiment }) {
   const { job: chosen } = route.useSearch();
   const navigate = route.useNavigate();
   const jobs = [...live.jobs.values()];
-  if (jobs.length === 0) return <Loading what="Asking for the jobs" />;
+  if (jobs.length === 0) return <Loading what="Loading the jobs" />;
   const choose = (id: string): void => void navigate({ search: (before) => ({ ...before, job: id }), replace: true });
   const shown = live.jobs.get(chosen ?? "") ?? jobs[0];
   return (
@@ -80,7 +80,7 @@ function JobDetails({ job }: { job: QueuedJob }) {
                 void act(() => readBody(api.POST("/api/v1/jobs/{job_id}/retry", params)), "The job waits again")
               }
             >
-              Try this job again
+              Retry this job
             </button>
           )}
         </>
@@ -124,9 +124,9 @@ function JobDetails({ job }: { job: QueuedJob }) {
                   <thead>
                     <tr>
                       <th scope="col">Attempt</th>
-                      <th scope="col">How it ended</th>
+                      <th scope="col">Outcome</th>
                       <th scope="col">Agent</th>
-                      <th scope="col">Begun</th>
+                      <th scope="col">Started</th>
                       <th scope="col">Why</th>
                     </tr>
                   </thead>

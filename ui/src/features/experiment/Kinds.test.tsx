@@ -117,7 +117,7 @@ describe("results of a kind that the pages have never heard of", () => {
     const missing = { title: "Not installed", note: NOTE, facts: [], tables: [], figures: [], is_open: false };
     server.current.answer("GET", "/api/v1/jobs/{job_id}/sections", fakeSections({ sections: [missing] }));
     const { user, address } = await visit("/experiments/x1?part=samples");
-    expect(await screen.findByRole("heading", { name: "No figure can be drawn of this job" })).toBeDefined();
+    expect(await screen.findByRole("heading", { name: "This job has no charts" })).toBeDefined();
     expect(screen.getByText(NOTE)).toBeDefined();
     await user.click(screen.getByRole("link", { name: "See its details" }));
     expect(address()).toContain("part=details");
@@ -138,6 +138,6 @@ describe("while it runs", () => {
     await visit("/experiments/x1");
     expect(await screen.findByText("0 of 2 jobs ended")).toBeDefined();
     await screen.findByRole("region", { name: "Numbers of every job" });
-    expect(screen.queryAllByRole("link", { name: "Its load, second by second" })).toHaveLength(links);
+    expect(screen.queryAllByRole("link", { name: "Load, second by second" })).toHaveLength(links);
   });
 });

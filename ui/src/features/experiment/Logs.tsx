@@ -20,7 +20,7 @@ export function Logs({ live }: { live: LiveExperiment }) {
   const jobs = [...live.jobs.values()];
   const running = jobs.find((one) => one.state === "leased");
   const chosen = live.jobs.get(job ?? "") ?? running ?? jobs[0];
-  if (!chosen) return <Loading what="Asking for the jobs" />;
+  if (!chosen) return <Loading what="Loading the jobs" />;
   return (
     <Card
       title="Log"
@@ -92,14 +92,14 @@ function LogText({ jobId }: { jobId: string }) {
   return (
     <>
       <pre ref={place} className="code log" tabIndex={0} aria-label="Log of the job" onScroll={noteScroll}>
-        {text || (ended ? "It wrote nothing." : "Nothing yet.")}
+        {text || (ended ? "The log is empty." : "Nothing yet.")}
       </pre>
       <p className="muted small" role="status">
         {ended
-          ? "The log is whole."
+          ? "The log is complete."
           : isCut
-            ? "Cut off from the server; it is asked again."
-            : "Followed: what comes is added."}
+            ? "The connection is lost; trying again."
+            : "Live: new lines are added."}
       </p>
     </>
   );

@@ -8,7 +8,7 @@ import { showToast } from "@/components/toasts";
 export function RecipeText({ experiment }: { experiment: Experiment }) {
   const text = experiment.recipe_text || JSON.stringify(experiment.recipe, null, 2);
   const copy = (): void => {
-    void navigator.clipboard.writeText(text).then(() => showToast("The recipe is in the clipboard"));
+    void navigator.clipboard.writeText(text).then(() => showToast("Copied to the clipboard"));
   };
   return (
     <Card

@@ -22,12 +22,12 @@ const MOST_HEADLINES = 4;
 export function Results({ view }: { view: ExperimentView }) {
   const results = useQuery(resultsQuery(view.experiment.id));
   return (
-    <QueryContent query={results} what="Asking for the numbers">
+    <QueryContent query={results} what="Loading the results">
       {(data) =>
         data === null || data.entries.length === 0 ? (
           <Card>
             <EmptyState title={isOver(view) ? "Nothing was measured" : "No job has ended yet"}>
-              <p>{isOver(view) ? "The jobs tell why." : "Numbers appear here as jobs end."}</p>
+              <p>{isOver(view) ? "See the jobs for reasons." : "Numbers appear here as jobs end."}</p>
             </EmptyState>
           </Card>
         ) : (

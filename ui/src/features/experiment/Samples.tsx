@@ -45,7 +45,7 @@ const FIGURES: Record<SectionFigure["type"], (props: FigureProps) => ReactNode> 
 function Figures({ experimentId, jobId }: JobProps) {
   const query = useQuery(sectionsQuery(experimentId, jobId));
   return (
-    <QueryContent query={query} what="Asking what can be drawn">
+    <QueryContent query={query} what="Loading the list of charts">
       {({ sections }) => {
         const figures = sections.flatMap((one) => one.figures);
         if (figures.length === 0) return <NoFigures sections={sections} />;
@@ -67,7 +67,7 @@ function NoFigures({ sections }: { sections: JobSections["sections"] }) {
   return (
     <Card>
       <EmptyState
-        title="No figure can be drawn of this job"
+        title="This job has no charts"
         actions={
           <Link
             className="button"
@@ -118,7 +118,7 @@ function DistributionCard({ experimentId, jobId, title }: FigureProps) {
                   })
                 }
               >
-                {view === "ecdf" ? "Show how often" : "Show the share below"}
+                {view === "ecdf" ? "Show as a histogram" : "Show as an ECDF"}
               </button>
             </>
           }
@@ -172,12 +172,12 @@ export function Telemetry({ experimentId }: { experimentId: string }) {
 function CountersCard({ experimentId, jobId }: JobProps) {
   const query = useQuery(countersQuery(experimentId, jobId));
   return (
-    <Card title="What the machine did meanwhile">
+    <Card title="The machine during the run">
       <QueryContent query={query}>
         {(found) =>
           found.series.length === 0 ? (
-            <EmptyState title="No probe read anything">
-              <p>Probes read counters of the machine while a job runs; this one had none.</p>
+            <EmptyState title="No counters">
+              <p>Probes read counters of the machine while a job runs. This job had no probe.</p>
             </EmptyState>
           ) : (
             <TelemetryChart counters={found} />

@@ -15,14 +15,14 @@ export function Sides({ experimentId }: { experimentId: string }) {
       title="The two sides"
       actions={
         <Link to="/compare" search={{ of: experimentId }}>
-          Everything about the difference
+          Full comparison
         </Link>
       }
     >
       <QueryContent query={comparison} what="Comparing the sides">
         {(found) =>
           found === null ? (
-            <p className="muted">They are compared when both have numbers.</p>
+            <p className="muted">They are compared when both have results.</p>
           ) : (
             <p className="row">
               <Badge tone={stateTone(found.conclusion)}>{found.conclusion}</Badge>

@@ -6,6 +6,7 @@ import { useCallback, useDeferredValue, useEffect, useMemo, useState } from "rea
 import { api, readBody } from "@/api/client";
 import type { Listing } from "@/api/schema";
 import { ExperimentTable } from "@/charts/ExperimentTable";
+import { describeState } from "@/components/Badge";
 import { Card, Page } from "@/components/layout";
 import { formatCount } from "@/components/number";
 import { EmptyState, Failure, Loading } from "@/components/states";
@@ -55,10 +56,10 @@ export function Experiments() {
   const onSort = (sorting: Sorting): void => ask({ sort: ORDERS[sorting.by]?.[sorting.descending ? 0 : 1] });
   const isFiltered = Object.keys(asked).some((key) => key !== "sort");
   return (
-    <Page title="Experiments" about={first && `${formatCount(first.total)} ${isFiltered ? "found" : "kept"}`}>
+    <Page title="Experiments" about={first && `${formatCount(first.total)} ${isFiltered ? "found" : "stored"}`}>
       <Filters asked={asked} ask={ask} listing={first} />
       {listing.error && <Failure error={listing.error} onRetry={() => void listing.refetch()} />}
-      {!first && !listing.error && <Loading what="Asking for experiments" />}
+      {!first && !listing.error && <Loading what="Loading experiments" />}
       {first && rows.length === 0 && (
         <NoExperiments isFiltered={isFiltered} clear={() => void navigate({ search: {} })} />
       )}
@@ -86,9 +87,9 @@ function NoExperiments({ isFiltered, clear }: { isFiltered: boolean; clear: () =
   if (!isFiltered)
     return (
       <Card>
-        <EmptyState title="Nothing was measured here yet">
+        <EmptyState title="No experiments yet">
           <p>
-            What is submitted to this server, from these pages or by <code>prony run --server</code>, is listed here.
+            Experiments submitted from these pages or with <code>prony run --server</code> are listed here.
           </p>
         </EmptyState>
       </Card>
@@ -96,14 +97,14 @@ function NoExperiments({ isFiltered, clear }: { isFiltered: boolean; clear: () =
   return (
     <Card>
       <EmptyState
-        title="No experiment is like that"
+        title="No experiment matches"
         actions={
           <button type="button" className="button" onClick={clear}>
             Clear the filters
           </button>
         }
       >
-        <p>Fewer words, or another state, may find it.</p>
+        <p>Try fewer words or another filter.</p>
       </EmptyState>
     </Card>
   );
@@ -193,7 +194,7 @@ function FilterSelect<W extends string>(props: {
       <option value="">{label}: any</option>
       {options.map((one) => (
         <option key={one} value={one}>
-          {one}
+          {describeState(one)}
           {counts?.[one] === undefined ? "" : ` (${counts[one]})`}
         </option>
       ))}

@@ -28,8 +28,8 @@ export function AgentDetails({ agent, onClose }: { agent: Agent; onClose: () => 
     <Dialog title={`What ${agent.name} can do`} onClose={onClose}>
       {abilities.length === 0 ? (
         <p>
-          This agent does not tell which services, container engines and launchers it has: its Prony is too old. It gets
-          no job that needs one.
+          This agent does not report its services, container engines and launchers: its Prony is too old. It gets no job
+          that needs one.
         </p>
       ) : (
         <Table
@@ -39,7 +39,7 @@ export function AgentDetails({ agent, onClose }: { agent: Agent; onClose: () => 
           label="Services, container engines, launchers and probes"
         />
       )}
-      <h3>Facts that a recipe can ask for</h3>
+      <h3>Facts for place.where in a recipe</h3>
       <Facts of={Object.entries(facts).map(([name, fact]) => [name, listValues(fact).join(", ")])} />
     </Dialog>
   );

@@ -45,7 +45,7 @@ const COLUMNS: readonly Column<Agent>[] = [
     heading: "Device",
     cell: (one) => (
       <div className="two-lines">
-        <span>{one.capabilities.device?.name ?? <span className="muted">not told</span>}</span>
+        <span>{one.capabilities.device?.name ?? <span className="muted">unknown</span>}</span>
         <span className="muted clamp" title={describeDevice(one)}>
           {describeDevice(one)}
         </span>
@@ -63,7 +63,7 @@ const COLUMNS: readonly Column<Agent>[] = [
     ),
   },
   { key: "job", heading: "Runs", cell: (one) => <JobLink of={one} /> },
-  { key: "seen", heading: "Last heard", cell: (one) => <RelativeTime at={one.seen_at} /> },
+  { key: "seen", heading: "Last seen", cell: (one) => <RelativeTime at={one.seen_at} /> },
   { key: "act", heading: <span className="unseen">Actions</span>, cell: (one) => <Actions of={one} />, end: true },
 ];
 
@@ -130,7 +130,7 @@ function Actions({ of: agent }: { of: Agent }) {
         label="Remove"
         className="button slim quiet"
         title={`Remove ${agent.name}?`}
-        question="The server forgets this agent and its token. What it measured stays. To come back it must enrol anew."
+        question="The server removes this agent and its token. Its results are kept. To come back, it must enrol again."
         yes="Remove it"
         act={() => runAndRefresh(readBody(api.DELETE("/api/v1/agents/{agent_id}", params)))}
       />

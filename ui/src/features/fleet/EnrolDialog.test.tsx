@@ -34,7 +34,7 @@ describe("an agent that comes", () => {
       once: true,
       expires_in_s: 3600,
     });
-    expect(screen.getByText("Waiting for it to come …")).toBeDefined();
+    expect(screen.getByText("Waiting for the agent …")).toBeDefined();
     server.current.answer("GET", "/api/v1/agents", {
       items: [fakeAgent(), fakeAgent({ id: "a2", name: "rack-8" })],
       next: null,

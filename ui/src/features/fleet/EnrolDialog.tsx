@@ -29,12 +29,12 @@ export function EnrolDialog({ onClose }: { onClose: () => void }) {
             <div className="stack">
               <Secret secret={buildCommand(location.origin, secret)}>
                 {secret === null
-                  ? "Run this on the device. This server asks nobody on this machine for a token."
+                  ? "Run this on the device. On this machine the server needs no token."
                   : "Run this on the device, soon: the token enrols one agent, one time, within an hour, and is not shown again."}
               </Secret>
               <p role="status">
                 {come.length === 0 ? (
-                  <span className="muted">Waiting for it to come …</span>
+                  <span className="muted">Waiting for the agent …</span>
                 ) : (
                   <Badge tone="good">{come.map((one) => one.name).join(", ")} came</Badge>
                 )}

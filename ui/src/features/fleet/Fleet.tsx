@@ -35,12 +35,16 @@ export function Fleet() {
   const tabs: readonly { key: Part; label: string }[] = [
     { key: "agents", label: `Agents${agents.data ? ` (${agents.data.items.length})` : ""}` },
     { key: "abilities", label: "Who can run what" },
-    { key: "queue", label: waiting ? `Queue (${waiting} wait)` : "Queue" },
+    { key: "queue", label: waiting ? `Queue (${waiting} waiting)` : "Queue" },
     { key: "jobs", label: "Jobs" },
     { key: "targets", label: "Targets" },
   ];
   return (
-    <Page title="Fleet" about="The devices that measure for this server, and what waits for them." actions={enrol}>
+    <Page
+      title="Fleet"
+      about="The devices that measure for this server, and the jobs that wait for them."
+      actions={enrol}
+    >
       <Tabs
         tabs={tabs}
         chosen={part}

@@ -77,7 +77,7 @@ export function Jobs() {
       ) : jobs.data === undefined ? (
         <Loading />
       ) : rows.length === 0 ? (
-        <EmptyState title={state === undefined ? "No job yet" : `No job is ${state}`} />
+        <EmptyState title={state === undefined ? "No job yet" : `No ${state} jobs`} />
       ) : (
         <Table
           rows={rows}

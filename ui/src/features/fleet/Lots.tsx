@@ -21,17 +21,17 @@ const COLUMNS: readonly Column<LotView>[] = [
   { key: "leased", heading: "Run", cell: (one) => one.leased, end: true },
   { key: "priority", heading: "Priority", cell: ({ lot }) => lot.priority, end: true },
   { key: "since", heading: "Since", cell: ({ lot }) => <RelativeTime at={lot.created_at} /> },
-  { key: "reason", heading: "Why", cell: (one) => one.reason || <span className="muted">it runs</span> },
+  { key: "reason", heading: "Why", cell: (one) => one.reason || <span className="muted">running</span> },
 ];
 
 export function Lots({ lots }: { lots: readonly LotView[] }) {
   if (lots.length === 0)
     return (
-      <EmptyState title="Nothing waits">
-        <p>Every job that was submitted has ended.</p>
+      <EmptyState title="No job is waiting">
+        <p>All submitted jobs have ended.</p>
       </EmptyState>
     );
-  return <Table rows={lots} columns={COLUMNS} keyOf={(one) => one.lot.id} label="What waits, and why" />;
+  return <Table rows={lots} columns={COLUMNS} keyOf={(one) => one.lot.id} label="Waiting jobs and reasons" />;
 }
 
 function describeDemand({ demand }: LotView["lot"]): string {

@@ -15,9 +15,9 @@ export function AcknowledgeDialog({ change, onClose }: { change: Change; onClose
     onClose();
   };
   return (
-    <FormDialog title="Acknowledge this change" yes="It is known" onClose={onClose} act={act}>
+    <FormDialog title="Acknowledge this change" yes="Acknowledge it" onClose={onClose} act={act}>
       <p>{change.sentence}</p>
-      <p className="muted">It is told no more, and what comes next is judged against its level.</p>
+      <p className="muted">It is no longer reported, and later results are judged against its level.</p>
       <Field label="Reason">
         {(control) => (
           <input {...control} value={reason} maxLength={1000} onChange={(event) => setReason(event.target.value)} />
@@ -25,7 +25,7 @@ export function AcknowledgeDialog({ change, onClose }: { change: Change; onClose
       </Field>
       <label className="row">
         <input type="checkbox" checked={expected} onChange={(event) => setExpected(event.target.checked)} />
-        It was meant to be so
+        This change was expected
       </label>
     </FormDialog>
   );

@@ -31,11 +31,11 @@ export function BaselineCard({ history }: { history: History }) {
           </button>
           {baseline && (
             <ConfirmButton
-              label="Forget"
+              label="Clear"
               className="button slim danger"
-              title="Forget the baseline?"
-              question="The result itself stays."
-              yes="Forget it"
+              title="Clear the baseline?"
+              question="The result itself is kept."
+              yes="Clear it"
               act={async () => {
                 await clearBaseline(history.series.id);
                 await refresh();
@@ -55,8 +55,8 @@ export function BaselineCard({ history }: { history: History }) {
         />
       ) : (
         <p className="muted">
-          None is pinned. A baseline is a result that the newest one is held against; it changes nothing about how
-          changes are found.
+          No baseline is pinned. A baseline is a result to compare the newest one with. It does not affect how changes
+          are detected.
         </p>
       )}
       {asked && <PinDialog history={history} onClose={close} />}
@@ -78,7 +78,7 @@ function PinDialog({ history, onClose }: { history: History; onClose: () => void
         label="Result"
         value={job}
         options={[
-          { value: "", label: "the newest that may be quoted" },
+          { value: "", label: "the newest that is not void" },
           ...quotable.map((point) => ({
             value: point.job_id,
             label: `${formatValue(point.values[history.metric] ?? NaN, history.unit)}, ${formatInstant(point.measured_at)}, ${point.job_id}`,

@@ -70,7 +70,7 @@ function ChangeItem({ of: change, withSeries }: { of: Change; withSeries: boolea
         </p>
       )}
       <details>
-        <summary>All that is known of it</summary>
+        <summary>Details</summary>
         <Facts of={listFacts(change, titleOf)} />
       </details>
       {asked && <AcknowledgeDialog change={change} onClose={close} />}
@@ -93,7 +93,7 @@ function listFacts(change: Change, titleOf: (key: string) => string) {
       "Noise before",
       [noise.grade, noise.cv == null ? "" : `${(noise.cv * 100).toPrecision(2)} %`].filter(Boolean).join(", ") || DASH,
     ],
-    ["What else changed", change.facts.join("; ") || "nothing that is known"],
+    ["What else changed", change.facts.join("; ") || "nothing known"],
     [
       "Other metrics",
       Object.entries(change.beside)
@@ -101,7 +101,7 @@ function listFacts(change: Change, titleOf: (key: string) => string) {
         .join("; ") || DASH,
     ],
     ["How it was found", change.path.join("; ") || DASH],
-    ...(change.settle ? [["What would settle it", change.settle] as const] : []),
-    ["Smallest change seen", noise.sees == null ? DASH : `${formatValue(noise.sees * 100, "1", 2)} %`],
+    ...(change.settle ? [["What would decide it", change.settle] as const] : []),
+    ["Smallest detectable change", noise.sees == null ? DASH : `${formatValue(noise.sees * 100, "1", 2)} %`],
   ] as const;
 }

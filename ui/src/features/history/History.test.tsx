@@ -60,8 +60,8 @@ describe("a history", () => {
     expect(screen.getByText("inference_ms.p50 is 20 % worse since e20-001.")).toBeDefined();
     await user.click(screen.getByRole("button", { name: "Acknowledge" }));
     await user.type(screen.getByLabelText("Reason"), "new kernel");
-    await user.click(screen.getByLabelText("It was meant to be so"));
-    await user.click(screen.getByRole("button", { name: "It is known" }));
+    await user.click(screen.getByLabelText("This change was expected"));
+    await user.click(screen.getByRole("button", { name: "Acknowledge it" }));
     await vi.waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
     expect(server.current.requestsTo("POST", "/api/v1/changes/{change_id}/ack")[0]?.body).toMatchObject({
       reason: "new kernel",

@@ -61,8 +61,9 @@ function HistoryPage({ history }: { history: OneHistory }) {
           <HistoryChart history={history} highlighted={of} onPick={pick} />
         )}
         <p className="muted small">
-          Straight pieces are levels with their intervals, upright lines are changes (dotted: suspected; grey: known or
-          over), triangles show where the machine or its software changed. A click on a result opens its experiment.
+          Horizontal lines are levels with their intervals. Vertical lines are changes (dotted: suspected; grey:
+          acknowledged or over). Triangles mark changes of the machine or its software. Click a result to open its
+          experiment.
         </p>
       </Card>
       <div className="columns">
@@ -86,7 +87,7 @@ function HistoryPage({ history }: { history: OneHistory }) {
         {series.branch && <ForkCard history={history} />}
       </div>
       <Card title="Changes" flush>
-        {history.changes.length === 0 ? <EmptyState title="No change was found" /> : <Changes of={history.changes} />}
+        {history.changes.length === 0 ? <EmptyState title="No changes found" /> : <Changes of={history.changes} />}
       </Card>
     </Page>
   );

@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<OneSeries>[] = [
   },
   { key: "branch", heading: "Branch", cell: (one) => one.branch || one.default_branch || DASH },
   { key: "machine", heading: "Machine", cell: (one) => one.machine },
-  { key: "state", heading: "Stands", cell: (one) => <SeriesStatus of={one} /> },
+  { key: "state", heading: "State", cell: (one) => <SeriesStatus of={one} /> },
   { key: "metric", heading: "Metric", cell: (one) => <MetricName of={one.metric} /> },
   { key: "last", heading: "Newest", end: true, cell: (one) => <NewestValue of={one} /> },
   { key: "runs", heading: "Results", end: true, cell: (one) => one.runs },
@@ -44,14 +44,14 @@ export function Series() {
   return (
     <Page
       title="History"
-      about="Every benchmark over time: what changed, by how much, how sure that is, and what else changed there."
+      about="Every benchmark over time: what changed, by how much, how certain it is, and what else changed."
     >
       <Card title="What changed" flush actions={<ChangeFilter />}>
         <QueryContent query={changes}>
           {(page) =>
             page.items.length === 0 ? (
-              <EmptyState title={search.changes === undefined ? "No change is open" : `No change is ${search.changes}`}>
-                <p>A series is judged after 20 results; what is found appears here within seconds.</p>
+              <EmptyState title={search.changes === undefined ? "No open changes" : `No ${search.changes} changes`}>
+                <p>A series is judged after 20 results. Changes appear here within seconds.</p>
               </EmptyState>
             ) : (
               <Changes of={page.items} withSeries />
@@ -78,13 +78,13 @@ function SeriesList() {
           <DeferredTextField
             label="Recipe"
             value={search.name ?? ""}
-            placeholder="whole name"
+            placeholder="full name"
             onChange={(name) =>
               void navigate({ search: (before) => ({ ...before, name: name || undefined }), replace: true })
             }
           />
           <SelectField
-            label="Stands"
+            label="State"
             value={search.state ?? ""}
             options={[{ value: "", label: "any" }, ...SERIES_STATES.map((state) => ({ value: state, label: state }))]}
             onChange={(state) =>
@@ -102,8 +102,8 @@ function SeriesList() {
       ) : series.data === undefined ? (
         <Loading />
       ) : rows.length === 0 ? (
-        <EmptyState title="No series">
-          <p>Every result joins one: the results of one benchmark with its parameters on one kind of machine.</p>
+        <EmptyState title="No series yet">
+          <p>A series has all results of one benchmark with the same parameters on one kind of machine.</p>
         </EmptyState>
       ) : (
         <Table
@@ -141,7 +141,7 @@ function ChangeFilter() {
       label="Shown"
       value={changes ?? ""}
       options={[
-        { value: "", label: "those that are open" },
+        { value: "", label: "open changes" },
         ...CHANGE_STATES.map((state) => ({ value: state, label: state })),
       ]}
       onChange={(state) =>

@@ -1,7 +1,7 @@
 // One load curve: chart, claims (knee, limit, SLO), a table of levels, and evidence for the bottleneck.
 import type { Bottleneck, Claim, Curve } from "@/api/schema";
 import { SweepChart } from "@/charts/SweepChart";
-import { Badge, type Tone, VerdictBadge } from "@/components/Badge";
+import { Badge, describeState, type Tone, VerdictBadge } from "@/components/Badge";
 import { Card } from "@/components/layout";
 import { formatShare, formatValue } from "@/components/number";
 import { Quantity } from "@/components/Quantity";
@@ -19,7 +19,7 @@ const TONES: Record<Claim["state"], Tone> = {
 export function CurveCard({ curve }: { curve: Curve }) {
   const claims = [
     ["Knee", curve.knee],
-    ["Limit of throughput", curve.limit],
+    ["Highest throughput", curve.limit],
     ["Highest load that holds the SLO", curve.slo],
   ] as const;
   return (
@@ -45,7 +45,11 @@ function ClaimCard({ name, claim }: { name: string; claim: Claim }) {
   return (
     <section className="claim" aria-label={name}>
       <h3>{name}</h3>
-      {claim.estimate ? <Quantity of={claim.estimate} big /> : <Badge tone={TONES[claim.state]}>{claim.state}</Badge>}
+      {claim.estimate ? (
+        <Quantity of={claim.estimate} big />
+      ) : (
+        <Badge tone={TONES[claim.state]}>{describeState(claim.state)}</Badge>
+      )}
       <p>{claim.text}</p>
     </section>
   );

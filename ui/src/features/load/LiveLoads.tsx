@@ -46,9 +46,9 @@ export function LiveLoads({ experimentId }: { experimentId: string }) {
           }
         >
           {one.ticks.length > 1 ? (
-            <LiveChart ticks={one.ticks} label={`The load of ${jobId} just now`} />
+            <LiveChart ticks={one.ticks} label={`Current load of ${jobId}`} />
           ) : (
-            <p className="muted">Its first seconds come …</p>
+            <p className="muted">Waiting for the first numbers …</p>
           )}
         </Card>
       ))}

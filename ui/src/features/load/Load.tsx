@@ -52,10 +52,13 @@ export function Load() {
   const choose = (next: readonly string[]): void =>
     void navigate({ search: (now) => ({ ...now, ids: next.join(",") || undefined }) });
   return (
-    <Page title="Load" about="Where a server saturates, what still holds the limits, and what was the bottleneck.">
+    <Page
+      title="Load"
+      about="Where a server saturates, which load still meets the limits, and what the bottleneck was."
+    >
       <Card label="Choice">
         <div className="stack">
-          <ExperimentPicker label="Experiments with loads" chosen={chosen} onChange={choose} />
+          <ExperimentPicker label="Experiments that load a service" chosen={chosen} onChange={choose} />
           <DeferredTextField
             label="Limits instead of the recipe's"
             value={slo ?? ""}
@@ -65,7 +68,7 @@ export function Load() {
         </div>
       </Card>
       {chosen.length === 0 && (
-        <Card title="The newest loads" flush>
+        <Card title="Newest loads" flush>
           <QueryContent query={loads}>
             {({ items }) =>
               items.length === 0 ? (
@@ -127,7 +130,7 @@ function Curves({
 }) {
   if (sweep.data === undefined && isNoSweep(sweep.error)) return <SingleLevel ids={ids} isRunning={isRunning} />;
   return (
-    <QueryContent query={sweep} what="Looking at the loads">
+    <QueryContent query={sweep} what="Analysing the loads">
       {(report) => (
         <>
           {report.curves.map((curve) => (
@@ -151,11 +154,11 @@ function isNoSweep(error: unknown): boolean {
 function SingleLevel({ ids, isRunning }: { ids: readonly string[]; isRunning: boolean }) {
   return (
     <Card>
-      <EmptyState title={isRunning ? "The curve comes with the second level" : "One level makes no curve"}>
+      <EmptyState title={isRunning ? "The curve appears with the second level" : "A curve needs two levels of load"}>
         <p>
           {isRunning
-            ? "Each level of load that ends is a point of it."
-            : "Jobs that differ in their load, here or in several experiments, are levels of a curve: choose another one, or run a recipe with several levels."}
+            ? "Each level adds a point when it ends."
+            : "Choose another experiment with a different load, or run a recipe with several levels."}
         </p>
         <p className="row">
           {ids.map((id) => (

@@ -12,16 +12,16 @@ interface CostRow {
 const COLUMNS: readonly Column<CostRow>[] = [
   { key: "of", heading: "Configuration", cell: ({ cell }) => `${cell.row} × ${cell.column}` },
   { key: "things", heading: "Of", cell: ({ worth }) => worth.things },
-  { key: "price", heading: "Price an hour", cell: ({ worth }) => formatPrice(worth) },
+  { key: "price", heading: "Price per hour", cell: ({ worth }) => formatPrice(worth) },
   {
     key: "million",
-    heading: "Cost of a million",
+    heading: "Cost per million",
     end: true,
     cell: ({ worth }) => <Quantity of={worth.per_million} missing="no price" />,
   },
   {
     key: "money",
-    heading: "For one unit of money",
+    heading: "Per unit of money",
     end: true,
     cell: ({ worth }) => <Quantity of={worth.per_money} missing="no price" />,
   },
@@ -33,13 +33,13 @@ const COLUMNS: readonly Column<CostRow>[] = [
   },
   {
     key: "joule",
-    heading: "For one joule",
+    heading: "Per joule",
     end: true,
     cell: ({ worth }) => <Quantity of={worth.per_joule} missing={worth.note} />,
   },
   {
     key: "energy",
-    heading: "Energy of one",
+    heading: "Energy per item",
     end: true,
     cell: ({ worth }) => <Quantity of={worth.joules_each} missing={worth.note} />,
   },
@@ -61,18 +61,18 @@ export function CostTable({ of: report }: { of: MatrixReport }) {
   // A column that nobody can fill says nothing that the note below does not.
   const columns = COLUMNS.filter(({ key }) => !(key in VALUES) || rows.some(({ worth }) => VALUES[key]?.(worth)));
   return (
-    <Card title="Cost and watts" flush>
+    <Card title="Cost and power" flush>
       {rows.length === 0 ? (
         <p className="body muted">
-          No price is known here and no energy counter was read. A recipe tells its price by <code>cost</code>, a
-          machine by its label cost_per_hour.
+          No price is known, and no energy counter was read. Set a price with <code>cost</code> in the recipe, or with
+          the label cost_per_hour of the machine.
         </p>
       ) : (
         <Table
           rows={rows}
           columns={columns}
           keyOf={({ cell, worth }) => `${cell.row} ${cell.column} ${worth.things}`}
-          label="Cost and watts"
+          label="Cost and power"
         />
       )}
       {notes.map((note) => (

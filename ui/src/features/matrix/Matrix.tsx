@@ -10,6 +10,7 @@ import { ParetoChart } from "@/charts/ParetoChart";
 import { ExperimentPicker } from "@/components/ExperimentPicker";
 import { DeferredTextField, SelectField } from "@/components/Field";
 import { Card, Page } from "@/components/layout";
+import { useMetricTitle } from "@/components/MetricName";
 import { parseChoice, splitNames } from "@/components/search";
 import { EmptyState, QueryContent } from "@/components/states";
 
@@ -20,7 +21,7 @@ const AGAINST = [
   { value: "", label: "cost, else power" },
   { value: "cost", label: "cost" },
   { value: "power", label: "power" },
-  { value: "energy", label: "energy of one" },
+  { value: "energy", label: "energy per item" },
 ];
 
 function matrixQuery({ ids = "", rows, columns, metric, against }: MatrixSearch) {
@@ -42,7 +43,7 @@ export function Matrix() {
   return (
     <Page
       title="Matrix"
-      about="Configurations in rows and columns of your choosing, with what each costs and how many watts it takes."
+      about="Configurations in rows and columns that you choose, with the cost and the power of each."
     >
       <Card>
         <div className="stack">
@@ -71,7 +72,7 @@ export function Matrix() {
               onChange={(metric) => change({ metric: metric || undefined })}
             />
             <SelectField
-              label="Front against"
+              label="Pareto front against"
               value={search.against ?? ""}
               options={AGAINST}
               onChange={(to) => change({ against: parseChoice(to, ["cost", "power", "energy"]) })}
@@ -82,8 +83,8 @@ export function Matrix() {
       {search.ids === undefined ? (
         <EmptyState title="Choose an experiment">
           <p>
-            One with a matrix, or several of different machines. Rows and columns may be any setting, such as threads or
-            labels.rack.
+            One with a matrix, or several from different machines. Rows and columns can be any setting, such as threads
+            or labels.rack.
           </p>
         </EmptyState>
       ) : (
@@ -96,15 +97,16 @@ export function Matrix() {
 }
 
 function Report({ of: report }: { of: MatrixReport }) {
+  const titleOf = useMetricTitle();
   // What is said of prices and energy stands below, beside them.
   const below = new Set(report.cells.flatMap((cell) => cell.worths.map((worth) => `${worth.note}.`)));
   return (
     <>
-      <Card title={`${report.metric} by ${report.terms.rows} and ${report.terms.columns}`} flush>
+      <Card title={`${titleOf(report.metric)} by ${report.terms.rows} and ${report.terms.columns}`} flush>
         <HeatMap report={report} />
         <div className="body stack">
           <p className="muted small">
-            The stronger the tint, the worse. A best one is named only where its interval lies apart from all others.
+            The stronger the tint, the worse. ★ marks the best only if its interval overlaps no other.
           </p>
           {report.notes
             .filter((note) => !below.has(note))

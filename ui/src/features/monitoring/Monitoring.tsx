@@ -36,7 +36,7 @@ const LEASES: readonly Column<LeaseView>[] = [
   { key: "job", heading: "Job", cell: (one) => <JobLink of={one} /> },
   { key: "agent", heading: "Agent", cell: (one) => <span className="mono">{one.agent_id}</span> },
   { key: "attempt", heading: "Attempt", cell: (one) => one.attempt, end: true },
-  { key: "since", heading: "Runs for", cell: (one) => <Duration from={one.leased_at} /> },
+  { key: "since", heading: "Running for", cell: (one) => <Duration from={one.leased_at} /> },
 ];
 
 export function Monitoring() {
@@ -44,11 +44,7 @@ export function Monitoring() {
   const stats = useQuery({ ...statsQuery(), refetchInterval: OFTEN_MS });
   const queue = useQuery(queueQuery());
   return (
-    <Page
-      title="Monitoring"
-      about="How this server itself does."
-      actions={about.data && <MetricsLinks of={about.data} />}
-    >
+    <Page title="Monitoring" about="The state of this server." actions={about.data && <MetricsLinks of={about.data} />}>
       <div className="columns">
         <Card title="Health">
           <QueryContent query={useQuery(healthQuery)}>{(found) => <HealthParts of={found} />}</QueryContent>
@@ -61,11 +57,11 @@ export function Monitoring() {
         <QueryContent query={useQuery(leasesQuery)}>
           {(found) =>
             found.length === 0 ? (
-              <EmptyState title="Nothing runs">
+              <EmptyState title="No job is running">
                 <p>
                   {queue.data?.waiting
-                    ? `${queue.data.waiting} jobs wait; the fleet's queue says why.`
-                    : "No job waits either."}
+                    ? `${queue.data.waiting} jobs are waiting; see the queue of the fleet for reasons.`
+                    : "No job is waiting either."}
                 </p>
               </EmptyState>
             ) : (
@@ -82,7 +78,7 @@ function HealthParts({ of: found }: { of: Health }) {
   return (
     <div className="stack">
       <p>
-        <Badge tone={found.ok ? "good" : "bad"}>{found.ok ? "every part works" : "a part of the server fails"}</Badge>
+        <Badge tone={found.ok ? "good" : "bad"}>{found.ok ? "all parts work" : "a part of the server fails"}</Badge>
       </p>
       <Facts
         of={[
@@ -110,8 +106,8 @@ function StatsFacts({ of: found }: { of: Stats }) {
       of={[
         ...jobs,
         ["Ended in the last hour", found.ended_last_hour],
-        ["Oldest waits for", found.oldest_waiting_s == null ? "–" : formatDuration(found.oldest_waiting_s)],
-        ["Oldest lease lasts", found.oldest_lease_s == null ? "–" : formatDuration(found.oldest_lease_s)],
+        ["Oldest waiting job", found.oldest_waiting_s == null ? "–" : formatDuration(found.oldest_waiting_s)],
+        ["Oldest lease", found.oldest_lease_s == null ? "–" : formatDuration(found.oldest_lease_s)],
         ...agents,
       ]}
     />
@@ -134,7 +130,7 @@ function MetricsLinks({ of: about }: { of: About }) {
       ))}
       {!about.asks_tokens && (
         <a className="button" href="/metrics">
-          Figures for Prometheus
+          Metrics for Prometheus
         </a>
       )}
     </>

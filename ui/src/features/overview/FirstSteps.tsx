@@ -38,7 +38,7 @@ export function FirstSteps({ glance }: { glance: Glance }) {
     <Page
       title="Overview"
       heading="Welcome to Prony"
-      about="You write one recipe; Prony runs it on every machine you have, and hands back numbers you can defend."
+      about="You write one recipe; Prony runs it on all your machines and returns numbers you can defend."
     >
       {glance.troubles.length > 0 && <Troubles glance={glance} />}
       <ol className="steps">
@@ -55,8 +55,8 @@ export function FirstSteps({ glance }: { glance: Glance }) {
                   {command}
                 </pre>
                 <p className="muted">
-                  On other machines an agent needs a token: see Fleet, Enrol an agent. This page notices when one has
-                  come.
+                  On other machines an agent needs a token: see Fleet, Enrol an agent. This page shows the agent when it
+                  connects.
                 </p>
               </div>
             )}
@@ -67,7 +67,7 @@ export function FirstSteps({ glance }: { glance: Glance }) {
             <div className="stack">
               <p>
                 The demo measures the same work on two engines, in fresh processes, cold and warm. It takes a minute or
-                two{agents > 0 ? "." : " once an agent has come."}
+                two{agents > 0 ? "." : " once an agent is connected."}
               </p>
               {demo && (
                 <details>

@@ -6,6 +6,7 @@ import { Link } from "@tanstack/react-router";
 
 import type { ExperimentRow, Glance } from "@/api/schema";
 import { ExperimentTable } from "@/charts/ExperimentTable";
+import { describeState } from "@/components/Badge";
 import { Card, Page } from "@/components/layout";
 import { formatCount } from "@/components/number";
 import { countEnded, Progress } from "@/components/Progress";
@@ -19,7 +20,7 @@ import { Troubles } from "./Troubles";
 export function Overview() {
   const query = useQuery(overviewQuery());
   return (
-    <QueryContent query={query} what="Looking around">
+    <QueryContent query={query} what="Loading the overview">
       {(glance) => (glance.stats.experiments === 0 ? <FirstSteps glance={glance} /> : <OverviewPage glance={glance} />)}
     </QueryContent>
   );
@@ -64,11 +65,11 @@ function Tiles({ glance }: { glance: Glance }) {
     [
       "Waiting jobs",
       String(stats.jobs.waiting ?? 0),
-      stats.oldest_waiting_s == null ? "nothing waits" : `the oldest for ${formatDuration(stats.oldest_waiting_s)}`,
+      stats.oldest_waiting_s == null ? "no job is waiting" : `the oldest for ${formatDuration(stats.oldest_waiting_s)}`,
     ],
-    ["Agents that can work", String(glance.agents), describeAgents(stats.agents)],
+    ["Available agents", String(glance.agents), describeAgents(stats.agents)],
     [
-      "Experiments kept",
+      "Stored experiments",
       formatCount(stats.experiments),
       `${stats.ended_last_hour} ${stats.ended_last_hour === 1 ? "job" : "jobs"} ended in the last hour`,
     ],
@@ -88,7 +89,7 @@ function Tiles({ glance }: { glance: Glance }) {
 
 function describeAgents(agents: Partial<Record<string, number>>): string {
   const parts = Object.entries(agents).filter(([, count]) => (count ?? 0) > 0);
-  return parts.map(([state, count]) => `${String(count)} ${state}`).join(", ") || "none has come yet";
+  return parts.map(([state, count]) => `${String(count)} ${describeState(state)}`).join(", ") || "no agent yet";
 }
 
 function RunningExperiment({ row }: { row: ExperimentRow }) {

@@ -26,7 +26,7 @@ export function Troubles({ glance }: { glance: Glance }) {
       </p>
     );
   return (
-    <Card title="To look at" actions={<Badge tone="warn">{items.length}</Badge>}>
+    <Card title="Needs attention" actions={<Badge tone="warn">{items.length}</Badge>}>
       <ul className="troubles">
         {items.map((item) => (
           <li key={item.key}>

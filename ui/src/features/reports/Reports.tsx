@@ -27,7 +27,7 @@ export function Reports() {
   const { of } = useSearch({ from: "/reports" });
   const navigate = useNavigate({ from: "/reports" });
   return (
-    <Page title="Reports" about="All that is known of an experiment, in one document.">
+    <Page title="Reports" about="Everything about an experiment in one document.">
       <Card>
         <ExperimentPicker
           label="Experiment"
@@ -49,7 +49,7 @@ function NewestExperiments() {
         {({ items }) =>
           items.length === 0 ? (
             <EmptyState title="Nothing to report yet">
-              <p>Run a recipe, and its report is here.</p>
+              <p>Run a recipe, and its report appears here.</p>
             </EmptyState>
           ) : (
             <ul className="lines">

@@ -11,7 +11,7 @@ export interface Format {
 }
 
 const KNOWN: Record<Name, Omit<Format, "format">> = {
-  html: { label: "HTML", suffix: ".html", about: "one page that refers to nothing outside itself" },
+  html: { label: "HTML", suffix: ".html", about: "one page that needs no other files" },
   pdf: { label: "PDF", suffix: ".pdf", about: "the same page, printed by a browser on the server" },
   md: { label: "Markdown", suffix: ".md", about: "for a wiki or an issue" },
   json: { label: "JSON", suffix: ".json", about: "every number, for programs" },

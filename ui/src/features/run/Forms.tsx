@@ -33,7 +33,7 @@ function FormDialog({ onClose, onWrite }: { onClose: () => void; onWrite: (text:
   const id = useId();
   return (
     <Dialog
-      title="A recipe by answers"
+      title="Make a recipe with a form"
       onClose={onClose}
       footer={
         <button type="submit" form={id} className="button primary">
@@ -41,7 +41,7 @@ function FormDialog({ onClose, onWrite }: { onClose: () => void; onWrite: (text:
         </button>
       }
     >
-      <QueryContent query={kinds} what="Asking for the forms">
+      <QueryContent query={kinds} what="Loading the forms">
         {({ items }) => (
           <RecipeForm
             id={id}

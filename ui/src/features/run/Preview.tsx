@@ -12,7 +12,7 @@ const MOST_PLANNED = 12;
 export function Preview({ check, isEmpty }: { check: RecipeCheck | undefined; isEmpty: boolean }) {
   if (isEmpty)
     return (
-      <Card title="What it becomes">
+      <Card title="Preview">
         <EmptyState title="Nothing written yet">
           <p>
             Choose an example above, fill in the form, or begin to type: <span className="mono">name:</span> and{" "}
@@ -23,17 +23,17 @@ export function Preview({ check, isEmpty }: { check: RecipeCheck | undefined; is
     );
   if (check === undefined)
     return (
-      <Card title="What it becomes">
-        <Loading what="The server looks at it" />
+      <Card title="Preview">
+        <Loading what="The server checks the recipe" />
       </Card>
     );
   if (check.problems.length > 0) return <Problems check={check} />;
   return (
-    <Card title="What it becomes" actions={<Badge tone="good">the recipe is good</Badge>}>
+    <Card title="Preview" actions={<Badge tone="good">the recipe is valid</Badge>}>
       <div className="stack">
         {check.dialect !== "" && (
           <p>
-            Read as a text of <b>{check.dialect}</b>.
+            Read as a recipe of <b>{check.dialect}</b>.
           </p>
         )}
         {check.notes.length > 0 && (
@@ -57,7 +57,7 @@ export function Preview({ check, isEmpty }: { check: RecipeCheck | undefined; is
         ))}
         {!check.runnable && (
           <p role="status">
-            <Badge tone="warn">some jobs fit no agent</Badge> They wait until one comes that fits.{" "}
+            <Badge tone="warn">some jobs fit no agent</Badge> They wait until an agent that fits is connected.{" "}
             <Link to="/fleet">See the fleet</Link>
           </p>
         )}
@@ -69,7 +69,7 @@ export function Preview({ check, isEmpty }: { check: RecipeCheck | undefined; is
 function Problems({ check }: { check: RecipeCheck }) {
   return (
     <Card
-      title="What is wrong"
+      title="Problems"
       actions={
         <Badge tone="bad">{check.problems.length === 1 ? "1 problem" : `${check.problems.length} problems`}</Badge>
       }

@@ -19,7 +19,7 @@ describe("a recipe that is being written", () => {
   it("is told its jobs, how long they take, who fits, and of the others why not", async () => {
     server.current.answer("POST", "/api/v1/recipes/check", fakeCheck());
     await visit("/run?example=quickstart");
-    expect(await screen.findByText("the recipe is good")).toBeDefined();
+    expect(await screen.findByText("the recipe is valid")).toBeDefined();
     expect(screen.getByText("about 4 min 10 s").title).toBe("the last time");
     const agents = within(screen.getByRole("region", { name: "Agents for onnxruntime, cpu" }));
     expect(agents.getByText("1 of 2 agents fit")).toBeDefined();

@@ -58,7 +58,7 @@ export function Run() {
   return (
     <Page
       title="Run"
-      about="Choose an example, write a recipe, or paste one of another program: it is checked while you type."
+      about="Choose an example, write a recipe, or paste one from another program. It is checked while you type."
     >
       <div className="bench">
         <Card
@@ -77,7 +77,7 @@ export function Run() {
             </>
           }
         >
-          <Suspense fallback={<Loading what="The editor comes" />}>
+          <Suspense fallback={<Loading what="Loading the editor" />}>
             <Editor
               text={draft.text}
               format={draft.format}

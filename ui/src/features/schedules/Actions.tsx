@@ -45,7 +45,7 @@ export function Actions({ of: schedule, onRemoved }: { of: Schedule; onRemoved?:
         label="Remove"
         className="button slim danger"
         title={`Remove the schedule ${schedule.name}?`}
-        question="Nothing is submitted for it any more. Its experiments stay."
+        question="It submits nothing more. Its experiments are kept."
         yes="Remove it"
         act={async () => {
           await removeSchedule(schedule.id);

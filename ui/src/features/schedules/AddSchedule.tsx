@@ -43,7 +43,7 @@ export function AddSchedule({ onClose }: { onClose: () => void }) {
   return (
     <FormDialog title="Add a schedule" yes="Add it" onClose={onClose} act={act}>
       <SelectField
-        label="Begin with"
+        label="Start with"
         value=""
         options={[
           { value: "", label: "a recipe of your own" },
@@ -68,11 +68,11 @@ export function AddSchedule({ onClose }: { onClose: () => void }) {
         )}
       </Field>
       <div className="fields">
-        <SelectField label="Written in" value={file} options={FORMATS} onChange={setFile} />
+        <SelectField label="Format" value={file} options={FORMATS} onChange={setFile} />
         <TextField label="Name" value={name} placeholder="the recipe's" onChange={setName} />
         <TextField label="When" value={cron} help="minute, hour, day, month, weekday; or @daily" onChange={setCron} />
         <TextField label="Time zone" value={zone} onChange={setZone} />
-        <SelectField label="For missed times" value={missed} options={MISSED} onChange={setMissed} />
+        <SelectField label="Missed times" value={missed} options={MISSED} onChange={setMissed} />
       </div>
     </FormDialog>
   );

@@ -29,7 +29,7 @@ const COLUMNS: readonly Column<Fire>[] = [
         </Link>
       ),
   },
-  { key: "missed", heading: "Stands for missed", end: true, cell: (one) => one.missed },
+  { key: "missed", heading: "Missed times", end: true, cell: (one) => one.missed },
   { key: "reason", heading: "Reason", cell: (one) => one.reason },
 ];
 
@@ -60,9 +60,9 @@ function SchedulePage({ schedule }: { schedule: OneSchedule }) {
                 </span>,
               ],
               ["Zone", schedule.timing.zone],
-              ["Next", schedule.next_at == null ? "not while it is paused" : formatInstant(schedule.next_at)],
+              ["Next", schedule.next_at == null ? "none while paused" : formatInstant(schedule.next_at)],
               ["Last", schedule.last_at == null ? "never" : formatInstant(schedule.last_at)],
-              ["For missed times", schedule.timing.missed],
+              ["Missed times", schedule.timing.missed],
               ["Fired, missed", `${schedule.fires}, ${schedule.missed}`],
               [
                 "Made",
@@ -77,17 +77,17 @@ function SchedulePage({ schedule }: { schedule: OneSchedule }) {
           </pre>
         </Card>
       </div>
-      <Card title="When it fired" flush>
+      <Card title="Runs" flush>
         <QueryContent query={fires}>
           {({ items }) =>
             items.length === 0 ? (
-              <EmptyState title="It has not fired yet" />
+              <EmptyState title="It has not run yet" />
             ) : (
               <Table
                 rows={items}
                 columns={COLUMNS}
                 keyOf={(one) => `${one.due_at} ${one.fired_at} ${one.cause}`}
-                label="Times at which it fired"
+                label="Runs of this schedule"
               />
             )
           }

@@ -24,7 +24,7 @@ describe("a schedule", () => {
     await user.click(screen.getAllByRole("button", { name: "Add a schedule" })[0] ?? document.body);
     const form = within(screen.getByRole("dialog"));
     await form.findByRole("option", { name: /^quickstart/ });
-    await user.selectOptions(form.getByLabelText("Begin with"), "quickstart");
+    await user.selectOptions(form.getByLabelText("Start with"), "quickstart");
     expect(form.getByLabelText<HTMLTextAreaElement>("Recipe").value).toBe(fakeExample().text);
     await user.clear(form.getByLabelText("When"));
     await user.type(form.getByLabelText("When"), "0 25 * * *");

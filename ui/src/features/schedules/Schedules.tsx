@@ -56,13 +56,13 @@ export function Schedules() {
     </button>
   );
   return (
-    <Page title="Schedules" about="Recipes that the server submits again and again." actions={add}>
+    <Page title="Schedules" about="Recipes that the server submits at fixed times." actions={add}>
       <Card flush label="Schedules">
         <QueryContent query={schedules}>
           {({ items }) =>
             items.length === 0 ? (
               <EmptyState title="No schedule yet" actions={add}>
-                <p>Every night, every Monday, every ten minutes: each time is an experiment like any other.</p>
+                <p>Every night, every Monday or every ten minutes: each run is a normal experiment.</p>
               </EmptyState>
             ) : (
               <Table rows={items} columns={COLUMNS} keyOf={(one) => one.id} label="Schedules" />

@@ -22,7 +22,7 @@ export function About() {
                 [
                   "API",
                   <a key="api" href="/docs">
-                    its description, to read and try
+                    documentation of the API
                   </a>,
                 ],
                 ...found.parts.map(
@@ -30,7 +30,7 @@ export function About() {
                     [
                       part.name,
                       <span key={part.name} className="row">
-                        <Badge tone={part.ok ? "good" : "bad"}>{part.ok ? "well" : "not well"}</Badge>
+                        <Badge tone={part.ok ? "good" : "bad"}>{part.ok ? "works" : "fails"}</Badge>
                         {part.detail}
                       </span>,
                     ] as const,
@@ -43,7 +43,7 @@ export function About() {
       <Card title="This browser">
         <div className="stack">
           <p>
-            A token is kept while this tab lives, and sent to nobody but this server. A login by link lasts for 30 days,
+            A token is stored until you close this tab, and sent only to this server. A login by link lasts for 30 days,
             or until you log out.
           </p>
           <div className="row">

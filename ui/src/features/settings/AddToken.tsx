@@ -17,7 +17,7 @@ const ROLES: readonly { value: Role; label: string }[] = [
 ];
 const DAY_S = 86_400;
 const LASTING = [
-  { value: "", label: "for ever" },
+  { value: "", label: "until revoked" },
   { value: String(DAY_S / 24), label: "one hour" },
   { value: String(DAY_S), label: "one day" },
   { value: String(30 * DAY_S), label: "30 days" },
@@ -29,15 +29,15 @@ export function AddToken({ onClose }: { onClose: () => void }) {
   if (!made) return <TokenForm onClose={onClose} onMade={setMade} />;
   return (
     <Dialog
-      title={`The token ${made.token.name} is made`}
+      title={`The token ${made.token.name} was made`}
       onClose={onClose}
       footer={
         <button type="button" className="button primary" onClick={onClose}>
-          It is kept
+          I have saved it
         </button>
       }
     >
-      <Secret secret={made.secret}>Keep it now: it is shown this one time, and the server has only its hash.</Secret>
+      <Secret secret={made.secret}>Save it now: it is not shown again. The server has only its hash.</Secret>
     </Dialog>
   );
 }
@@ -61,10 +61,10 @@ function TokenForm({ onClose, onMade }: { onClose: () => void; onMade: (made: Ma
       {role === "agent" && (
         <label className="row">
           <input type="checkbox" checked={once} onChange={(event) => setOnce(event.target.checked)} />
-          For one agent: it is used up when that agent enrols
+          One-time: it enrols one agent and then stops working
         </label>
       )}
-      <SelectField label="Good" value={lasting} options={LASTING} onChange={setLasting} />
+      <SelectField label="Valid" value={lasting} options={LASTING} onChange={setLasting} />
     </FormDialog>
   );
 }

@@ -3,7 +3,7 @@ import { Card } from "@/components/layout";
 import { chooseTheme, type Theme, useTheme } from "@/components/theme";
 
 const THEMES: readonly { value: Theme; label: string }[] = [
-  { value: "auto", label: "As the system says" },
+  { value: "auto", label: "Same as the system" },
   { value: "light", label: "Light" },
   { value: "dark", label: "Dark" },
 ];
@@ -20,7 +20,7 @@ export function ThemeSettings() {
           </label>
         ))}
       </fieldset>
-      <p className="muted small">Kept in this browser.</p>
+      <p className="muted small">Stored in this browser.</p>
     </Card>
   );
 }

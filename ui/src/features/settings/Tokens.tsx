@@ -28,8 +28,8 @@ export function Tokens() {
           items.length === 0 ? (
             <EmptyState title="No token yet" actions={add}>
               <p>
-                Every request needs a token. Commands on the server's machine with the same home find the owner's token
-                themselves.
+                Every request needs a token. Commands on the server's machine with the same home use the owner's token
+                automatically.
               </p>
             </EmptyState>
           ) : (
@@ -69,7 +69,7 @@ function TokenStatus({ of: token }: { of: Token }) {
   if (token.revoked_at != null) return <Badge tone="quiet">revoked</Badge>;
   if (token.expires_at != null && new Date(token.expires_at).getTime() < now)
     return <Badge tone="quiet">expired</Badge>;
-  return <Badge tone="good">good</Badge>;
+  return <Badge tone="good">valid</Badge>;
 }
 
 function RevokeButton({ of: token }: { of: Token }) {
@@ -80,7 +80,7 @@ function RevokeButton({ of: token }: { of: Token }) {
       label="Revoke"
       className="button slim danger"
       title={`Revoke the token ${token.name}?`}
-      question="Whoever brings it is refused within 5 seconds. It cannot be undone."
+      question="It stops working within 5 seconds. This cannot be undone."
       yes="Revoke it"
       act={async () => {
         await revokeToken(token.id);

@@ -208,7 +208,7 @@ class SarkLink:
         self._words = capabilities_of(offered.engines)
         if device is None or not self._words:
             raise CapacityError(
-                "nothing works here that SARK has a word for", hint="prony doctor says what is missing: an engine"
+                "this device has no engine that SARK knows", hint="prony doctor shows which engines are missing"
             )
         self._device_name = device.name
         udid = device_key(self._slot, is_shared=True)
@@ -286,13 +286,13 @@ class SarkLink:
     # What a SARK has no word for. No job of its needs it: they are models, each for one worker.
 
     async def meet(self, lease_id: str, meeting: Meeting) -> Met | None:
-        raise _unknown("a gang")
+        raise _unknown("jobs that several agents run together")
 
     async def clock(self) -> ClockReading:
-        raise _unknown("its clock")
+        raise _unknown("a shared clock")
 
     async def upload(self, lease_id: str, offset: int, piece: bytes) -> int:
-        raise _unknown("an upload")
+        raise _unknown("uploads in parts")
 
     async def scripts(self, sha256: str, to: Path) -> None:
         raise _unknown("scripts")
@@ -306,7 +306,7 @@ class SarkLink:
         except Refused as exc:
             if not exc.is_final:
                 raise TransportError(exc.error.message, hint=exc.error.hint) from exc
-            self._log.warning("a job that the orchestrator does not know", job_id=job_id, reason=exc.error.message)
+            self._log.warning("the orchestrator does not know the job", job_id=job_id, reason=exc.error.message)
             await self.queues.forget(job_id)
             return None
         if _has_ended(told) or told.get("worker_id") not in (None, "", self._worker_id):
@@ -318,7 +318,7 @@ class SarkLink:
             return Lease(id=f"{job_id}.{attempt}", job=self._job(job), attempt=attempt, ttl_s=_SILENCE_S)
         except (ValidationError, ValueError, PronyError) as exc:
             remark = exc.message if isinstance(exc, PronyError) else f"the job cannot be read: {exc}"
-            self._log.warning("a job that cannot be run here", job_id=job_id, reason=remark)
+            self._log.warning("the job cannot run here", job_id=job_id, reason=remark)
             await self._report(_report_unstarted(job_id, told.get("campaign_id"), self._worker_id, remark))
             return None
 
@@ -378,7 +378,7 @@ class SarkLink:
 
 
 def _unknown(what: str) -> CapacityError:
-    return CapacityError(f"a SARK knows nothing of {what}", hint="serve a Prony server for such jobs")
+    return CapacityError(f"SARK does not support {what}", hint="use a Prony server for such jobs")
 
 
 def _job_id(lease_id: str) -> str:

@@ -24,7 +24,7 @@ from prony.model.loopback import is_loopback_url
 
 _ANSWER_S = 10.0
 _LONGEST_QUOTE = 200
-_HINT = "is a SARK orchestrator running there, and is it reached from here? `prony agent test --sark URL` tells"
+_HINT = "is a SARK orchestrator running there, and can it be reached? `prony agent test --sark URL` checks it"
 
 
 class OrchestratorClient:
@@ -47,7 +47,7 @@ class OrchestratorClient:
         answer = await self._ask("POST", "register", body=registration.model_dump(mode="json"))
         worker_id = answer.get("worker_id")
         if not isinstance(worker_id, str) or not worker_id:
-            raise TransportError(f"{self.base} registers without giving an id", hint=_HINT)
+            raise TransportError(f"{self.base} registered this device without giving an id", hint=_HINT)
         return worker_id
 
     async def heartbeat(self, worker_id: str) -> None:
@@ -60,7 +60,7 @@ class OrchestratorClient:
         """Return a job as the orchestrator has it."""
         found = (await self._ask("GET", "jobs", job_id)).get("job")
         if not isinstance(found, dict):
-            raise TransportError(f"{self.base} tells nothing of job {job_id}", hint=_HINT)
+            raise TransportError(f"{self.base} says nothing about job {job_id}", hint=_HINT)
         return found
 
     async def health(self) -> httpx.Response:
@@ -76,9 +76,9 @@ class OrchestratorClient:
         try:
             answer = response.json()
         except ValueError as exc:
-            raise TransportError(f"{self.base} answered what is no JSON", hint=_HINT) from exc
+            raise TransportError(f"{self.base} sent an answer that is not JSON", hint=_HINT) from exc
         if not isinstance(answer, dict):
-            raise TransportError(f"{self.base} answered no object", hint=_HINT)
+            raise TransportError(f"{self.base} sent an answer that is not a JSON object", hint=_HINT)
         return answer
 
     async def _send(self, method: str, parts: tuple[str, ...], *, body: dict[str, Any] | None = None) -> httpx.Response:

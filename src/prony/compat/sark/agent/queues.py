@@ -103,5 +103,5 @@ class WorkerQueues:
         except (RedisError, OSError) as exc:
             raise TransportError(
                 f"cannot use the Redis at {self.address}: {str(exc) or type(exc).__name__}",
-                hint="is it running there? --redis-host and --redis-port say where it is",
+                hint="is it running there? --redis-host and --redis-port set its address",
             ) from exc

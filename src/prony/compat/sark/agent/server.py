@@ -43,8 +43,8 @@ class SarkServer:
 
     def check(self) -> list[AgentCheck]:
         found = asyncio.run(_check_sark(self))
-        here, redis = "--sark says where it is; GET /api/health must answer 200", found.redis_error or "reachable"
-        there = "--redis-host and --redis-port say where it is"
+        here, redis = "--sark sets its address; GET /api/health must answer 200", found.redis_error or "reachable"
+        there = "--redis-host and --redis-port set its address"
         return [
             AgentCheck("orchestrator", found.is_healthy, f"{found.server}: {found.told}", here),
             AgentCheck("redis", found.redis_error is None, f"{found.redis}: {redis}", there),
@@ -66,7 +66,7 @@ def read_server(url: str, redis_host: str | None, redis_port: int) -> SarkServer
     """Return whom to serve; where nobody says it, the Redis is on the orchestrator's host."""
     base = base_of(url).removesuffix("/api")
     if not 1 <= redis_port <= 65535:
-        raise InputError(f"{redis_port} is no port", hint="--redis-port is a number from 1 to 65535")
+        raise InputError(f"{redis_port} is not a port", hint="--redis-port is a number from 1 to 65535")
     return SarkServer(base, redis_host or urlsplit(base).hostname or "localhost", redis_port)
 
 

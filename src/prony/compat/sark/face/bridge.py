@@ -249,9 +249,9 @@ class Bridge:
         for row in leased:
             if now > self._running[row.lease_id]:
                 self.timed_out += 1
-                await self._lose(row.lease_id, f"worker {row.agent_id} took longer than the job may")
+                await self._lose(row.lease_id, f"worker {row.agent_id} took longer than the time limit of the job")
             elif self._is_left(row.lease_id) and row.job_id not in self.intake.in_hand:
-                await self._lose(row.lease_id, f"worker {row.agent_id} is free again and brought no result")
+                await self._lose(row.lease_id, f"worker {row.agent_id} is free again but sent no result")
 
     async def _deadlines(self, jobs: dict[str, str], known: dict[str, float]) -> dict[str, float]:
         """Return until when each may take, from when this process first saw it; `jobs` maps it to its job."""
@@ -284,7 +284,7 @@ class Bridge:
         self._unserved = await self._deadlines({row.job_id: row.job_id for row in unserved}, self._unserved)
         for row in unserved:
             if now > self._unserved[row.job_id]:
-                whom = f"worker {row.pinned}" if row.pinned else f"a worker that looks into {queue_of(row)}"
+                whom = f"worker {row.pinned}" if row.pinned else f"a worker for the queue {queue_of(row)}"
                 await self.fleet.context.write(partial(self._fail, job_id=row.job_id, reason=f"no sign of {whom}"))
 
     def _fail(self, transaction: Transaction, job_id: str, reason: str) -> None:

@@ -85,10 +85,10 @@ def _job(number: int, asked: Mapping[str, Any], job_s: float) -> AskedJob:
         raise InputError(f"Invalid worker_id in job {number}: {str(worker_id)[:100]!r}")
     runs = asked.get("num_inference_runs", DEFAULT_RUNS)
     if type(runs) is not int or not 1 <= runs <= _MOST_RUNS:
-        raise InputError(f"Invalid num_inference_runs in job {number}: {str(runs)[:100]!r}, a number from 1 on")
+        raise InputError(f"Invalid num_inference_runs in job {number}: {str(runs)[:100]!r}; use a number from 1 on")
     timeout_s = asked.get("timeout_seconds", job_s)
     if type(timeout_s) not in (int, float) or not 0 < timeout_s <= _LONGEST_S:
-        raise InputError(f"Invalid timeout_seconds in job {number}: {str(timeout_s)[:100]!r}, seconds up to a week")
+        raise InputError(f"Invalid timeout_seconds in job {number}: {str(timeout_s)[:100]!r}; at most a week")
     return AskedJob(word, runs, worker_id, float(timeout_s))
 
 

@@ -170,7 +170,7 @@ async def _record(sark: Orchestrator, request: Request, action: str, status: int
     try:
         await sark.fleet.context.write(lambda transaction: audit.add(transaction.connection, entry))
     except PronyError as exc:
-        _log.error("not recorded", error=exc.message, action=entry.action, address=entry.address)
+        _log.error("audit entry not recorded", error=exc.message, action=entry.action, address=entry.address)
 
 
 class _Edge:

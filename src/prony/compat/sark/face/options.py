@@ -50,13 +50,11 @@ class SarkFace:
         given = [name for name in ("redis", "sark_open_to_anyone") if getattr(options, name)]
         if not options.sark:
             if given:
-                raise InputError(
-                    f"--{given[0].replace('_', '-')} goes with --sark", hint="add --sark, or leave it away"
-                )
+                raise InputError(f"--{given[0].replace('_', '-')} needs --sark", hint="add --sark, or leave it out")
             return None
         for port in (options.sark_port, options.sark_redis_port):
             if not 0 <= port <= 65535:
-                raise InputError(f"{port} is no port", hint="a port is a number from 0 to 65535")
+                raise InputError(f"{port} is not a port", hint="a port is a number from 0 to 65535")
         from prony.compat.sark.face.server import SarkOptions
         from prony.compat.sark.face.settings import FaceSettings
         from prony.model.quantity import read_seconds

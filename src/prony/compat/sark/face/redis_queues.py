@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis
 
 _TIMEOUT_S = 5.0
-_HINT = "is Redis there? the server goes on trying; --redis says where it looks"
+_HINT = "is Redis running? the server keeps trying; --redis sets its address"
 
 
 class RedisQueues:
@@ -28,14 +28,16 @@ class RedisQueues:
         except ModuleNotFoundError as exc:
             raise CapacityError("redis is not installed", hint="pip install 'prony[redis]'") from exc
         if urlsplit(url).scheme not in ("redis", "rediss", "unix"):
-            raise InputError(f"{url[:200]!r} is no Redis", hint="as in --redis redis://127.0.0.1:6379/0")
+            raise InputError(
+                f"{url[:200]!r} is not the address of a Redis", hint="as in --redis redis://127.0.0.1:6379/0"
+            )
         try:
             self._redis: Redis = Redis.from_url(
                 url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S, health_check_interval=30
             )
         except ValueError as exc:
             raise InputError(
-                f"{url[:200]!r} is no Redis: {exc}", hint="as in --redis redis://127.0.0.1:6379/0"
+                f"{url[:200]!r} is not the address of a Redis: {exc}", hint="as in --redis redis://127.0.0.1:6379/0"
             ) from exc
 
     async def push(self, queue: str, job_ids: Sequence[str]) -> None:

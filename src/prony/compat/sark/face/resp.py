@@ -148,7 +148,7 @@ class Session:
         return Status("OK")
 
     async def select(self, arguments: list[bytes]) -> Any:
-        return Status("OK") if int(arguments[0]) == 0 else CommandError("there is database 0 alone")
+        return Status("OK") if int(arguments[0]) == 0 else CommandError("there is only database 0")
 
     async def info(self, _: list[bytes]) -> Any:
         told = ("# Server", "redis_version:7.0.0", f"prony_version:{__version__}", "# Replication", "role:master", "")

@@ -97,7 +97,7 @@ class OpenSarkFace:
         """Say who may use it."""
         who = "anyone on this machine" if self.is_local else "ANYONE who reaches the port"
         return (
-            f"  SARK    {self.url}/api: {who} may use it, no token is asked",
+            f"  SARK    {self.url}/api: {who} may use it, without a token",
             f"          workers' lists at {self.lists_url}",
         )
 
@@ -123,7 +123,7 @@ def _listening_for_lists(options: SarkOptions) -> socket.socket:
         return listening_at(options.host, options.lists_port, option="--sark-redis-port")
     except CapacityError as exc:
         there = f"redis://{options.host}:{options.lists_port}/0"
-        hint = f"is a Redis there? then use it: --redis {there}; or --sark-redis-port 0 takes any port that is free"
+        hint = f"is a Redis there? then use it: --redis {there}; or --sark-redis-port 0 takes any free port"
         raise CapacityError(exc.message, hint=hint, code=exc.code) from exc
 
 

@@ -152,7 +152,9 @@ class WorkerRegistry:
 
     async def _call_faulty(self, worker_id: str) -> None:
         def act(transaction: Transaction) -> None:
-            rows.change(transaction.connection, worker_id, state=AgentState.FAULTY.value, reason="it said so itself")
+            rows.change(
+                transaction.connection, worker_id, state=AgentState.FAULTY.value, reason="the worker reported it"
+            )
             transaction.publish("agent", worker_id)
 
         await self.fleet.context.write(act)
