@@ -1844,11 +1844,33 @@ export interface paths {
         };
         /**
          * What Prometheus reads
-         * @description Queue depth, ages, jobs ended, agents by state, requests and their durations.
+         * @description Queue, agents, devices, running jobs, the newest results, requests and their durations.
          *
          *     Role: viewer.
          */
         get: operations["metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/metrics/targets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Which agents Prometheus reads
+         * @description The agents that serve metrics of their own, as Prometheus' HTTP service discovery wants them.
+         *
+         *     Role: viewer.
+         */
+        get: operations["metrics_targets"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1955,6 +1977,7 @@ export interface components {
              *       "engines": [],
              *       "facts": {},
              *       "labels": {},
+             *       "metrics_address": "",
              *       "version": ""
              *     }
              */
@@ -2343,6 +2366,11 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /**
+             * Metrics Address
+             * @default
+             */
+            metrics_address: string;
             target?: components["schemas"]["TargetOffer"] | null;
             /**
              * Version
@@ -3333,6 +3361,7 @@ export interface components {
              *       "engines": [],
              *       "facts": {},
              *       "labels": {},
+             *       "metrics_address": "",
              *       "version": ""
              *     }
              */
@@ -4177,7 +4206,8 @@ export interface components {
         };
         /**
          * Heartbeat
-         * @description `leases` are those that the agent believes to hold; `disk` is why it takes no job now.
+         * @description `leases` are those that the agent believes to hold; `disk` is why it takes no job now; `readings` are what the
+         *     probes of its device last read.
          */
         Heartbeat: {
             /**
@@ -4193,6 +4223,13 @@ export interface components {
              * @default []
              */
             leases: string[];
+            /**
+             * Readings
+             * @default {}
+             */
+            readings: {
+                [key: string]: number;
+            };
         };
         /**
          * HeartbeatAnswer
@@ -4623,6 +4660,7 @@ export interface components {
         /**
          * LeaseRequest
          * @description `holding` are the leases that the agent knows of: one that it was given and never heard of is given again.
+         *     `readings` are what the probes of its device last read: an agent that waits sends no heartbeats.
          */
         LeaseRequest: {
             /** Agent Id */
@@ -4634,6 +4672,13 @@ export interface components {
             holding: string[];
             /** Incarnation */
             incarnation: string;
+            /**
+             * Readings
+             * @default {}
+             */
+            readings: {
+                [key: string]: number;
+            };
             /**
              * Wait S
              * @default 30
@@ -7069,6 +7114,21 @@ export interface components {
          */
         ScheduleState: "active" | "paused";
         /**
+         * ScrapeTarget
+         * @description Where Prometheus finds metrics of an agent, in the words of its HTTP service discovery.
+         */
+        ScrapeTarget: {
+            /**
+             * Labels
+             * @default {}
+             */
+            labels: {
+                [key: string]: string;
+            };
+            /** Targets */
+            targets: string[];
+        };
+        /**
          * ScriptFacts
          * @description What was executed: the words after every variable was filled in, and what of the recipe could not be honoured.
          */
@@ -7501,6 +7561,7 @@ export interface components {
             id: string;
             /** Last At */
             last_at?: string | null;
+            last_grade?: components["schemas"]["Grade"] | null;
             /** Last Value */
             last_value?: number | null;
             /**
@@ -8665,6 +8726,7 @@ export type ResultState = components['schemas']['ResultState'];
 export type Role = components['schemas']['Role'];
 export type Schedule = components['schemas']['Schedule'];
 export type ScheduleState = components['schemas']['ScheduleState'];
+export type ScrapeTarget = components['schemas']['ScrapeTarget'];
 export type ScriptFacts = components['schemas']['ScriptFacts'];
 export type ScriptMetric = components['schemas']['ScriptMetric'];
 export type ScriptServer = components['schemas']['ScriptServer'];
@@ -16685,6 +16747,62 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a fault of the server, or it cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    metrics_targets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScrapeTarget"][];
                 };
             };
             /** @description Unauthorized */
