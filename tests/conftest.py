@@ -83,6 +83,7 @@ LONGEST_FIRST = (
     "fault/test_fuzz.py",
     "contract/test_sark_leases.py",
     "contract/test_executors.py",
+    "integration/test_prometheus.py",
     "ui/test_experiment_pages.py",
     "unit/agent/test_agent.py",
     "fault",

@@ -41,6 +41,7 @@ DIFFERENT = {
     "cancel": A_SERVER_S,
     "retry": A_SERVER_S,
     "server": "it is a server, or asks the one that runs here for a link",
+    "monitor": "it watches this machine, or starts a Prometheus that reads a server",
     "tokens": "it works on the database, so that it needs no server and no first token",
     "import": "here an importer reads the folder into this home, to a server the folder itself is sent",
     "info": THIS_MACHINE_S,

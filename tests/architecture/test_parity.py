@@ -74,6 +74,7 @@ MADE_OF: dict[str, tuple[str, ...]] = {
 
 # Which commands call which operation.
 CALLS: dict[str, tuple[str, ...]] = {
+    "add_token": ("monitor",),
     "submit": ("run",),
     "keep_scripts": ("run", "duet", "schedule"),
     "import_results": ("import",),
@@ -148,7 +149,6 @@ NO_COMMAND: dict[str, str] = {
     "scripts": AN_AGENT_S,
     "meet": AN_AGENT_S,
     "clock": AN_AGENT_S,
-    "add_token": IN_THE_DATABASE,
     "tokens": IN_THE_DATABASE,
     "revoke_token": IN_THE_DATABASE,
     "audit": IN_THE_DATABASE,

@@ -10,12 +10,14 @@ import signal
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass
 
+from prony.agent.attempt import address_towards
 from prony.agent.capabilities import CapabilityScanner
 from prony.agent.enrolment import AgentEnrolment
 from prony.agent.heartbeat import Heartbeats
 from prony.agent.identity import Slot, hold_slot
 from prony.agent.logs import AgentLog
 from prony.agent.metrics import serve_metrics
+from prony.agent.readings import DeviceReader
 from prony.agent.server_client import Refused, ServerClient, ask_again_for
 from prony.agent.settings import DEFAULT_SERVER, AgentSettings
 from prony.agent.spool import LEAST_FREE_BYTES, Spool
@@ -27,6 +29,7 @@ from prony.client.wire import base_of, delays
 from prony.errors import ConflictError, PronyError, StoreError, TransportError
 from prony.model.agent import AgentState, DiskShortage, Enrolled, Heartbeat, HeartbeatAnswer
 from prony.model.lease import Lease, LeaseRequest
+from prony.model.loopback import is_loopback, is_loopback_url
 from prony.ports import plugins
 from prony.ports.agent_link import AgentLink, ServerLink
 from prony.store.home import Home
@@ -68,6 +71,8 @@ class AgentProcess:
         self.pulse = Heartbeats(
             link, say=self._heartbeat, hear=self._hear, dismissed=self._enrol_again, metrics=self.metrics, log=log
         )
+        # The device of a stand-in runs no jobs: how it does tells nothing.
+        self._reader = DeviceReader() if settings.target is None else None
         self._is_polling = False
         self._must_enroll = False
         self._shortage: DiskShortage | None = None
@@ -84,6 +89,8 @@ class AgentProcess:
         await self._take_up()
         # What waits here, or is elsewhere, need not wait until this life is known.
         beside = {asyncio.create_task(self.uploader.run()), asyncio.create_task(self.worker.run())}
+        if self._reader is not None:
+            beside.add(asyncio.create_task(self._reader.run()))
         try:
             if await self._enrol():
                 await self._serve(beside)
@@ -231,8 +238,15 @@ class AgentProcess:
     def _request(self, wait_s: float) -> LeaseRequest:
         me = self.membership
         return LeaseRequest(
-            agent_id=me.id, incarnation=me.incarnation, holding=self.worker.open_lease_ids, wait_s=wait_s
+            agent_id=me.id,
+            incarnation=me.incarnation,
+            holding=self.worker.open_lease_ids,
+            wait_s=wait_s,
+            readings=self._readings(),
         )
+
+    def _readings(self) -> dict[str, float]:
+        return {} if self._reader is None else dict(self._reader.latest)
 
     def _handle_refusal(self, refused: Refused) -> None:
         if refused.is_dismissal:
@@ -285,6 +299,7 @@ class AgentProcess:
             leases=holding[:_MOST_BEATEN],
             cleaning=cleaning,
             disk=self._shortage,
+            readings=self._readings(),
         )
 
     def _hear(self, answer: HeartbeatAnswer) -> None:
@@ -364,8 +379,23 @@ async def _live(owner: AgentOwner, slot: Slot, log: AgentLog) -> None:
             serving = serve_metrics(agent.metrics, settings.metrics_host, settings.metrics_port)
             port = await stack.enter_async_context(serving)
             log.info("metrics", url=f"http://{settings.metrics_host}:{port}/metrics")
+            found = await asyncio.to_thread(metrics_address, settings.metrics_host, port, link.base)
+            agent.membership.metrics_address = found
         log.info("agent started", server=link.base, home=str(owner.home.root))
         await agent.run()
+
+
+def metrics_address(host: str, port: int, server: str) -> str:
+    """Return where Prometheus finds the metrics that are served at a host of this machine; empty where it cannot.
+
+    Prometheus is thought to be where the server is: what listens on the loop is found from this machine alone.
+    """
+    if is_loopback(host) and not is_loopback_url(server):
+        return ""
+    found = address_towards(server) if host in ("", "0.0.0.0", "::") else host
+    if not found:
+        return ""
+    return f"[{found}]:{port}" if ":" in found else f"{found}:{port}"
 
 
 def enroll(owner: AgentOwner, log: AgentLog) -> tuple[Slot, Enrolled]:

@@ -37,6 +37,7 @@ class AgentEnrolment:
     ) -> None:
         self.incarnation = new_incarnation()
         self.ttl_s = _TTL_S
+        self.metrics_address = ""
         self._slot = slot
         self._link = link
         self._abilities = abilities
@@ -58,7 +59,8 @@ class AgentEnrolment:
 
     async def look(self) -> None:
         """Find out what this device offers."""
-        self._offered = await asyncio.to_thread(self._abilities.look)
+        offered = await asyncio.to_thread(self._abilities.look)
+        self._offered = offered.model_copy(update={"metrics_address": self.metrics_address})
         self._looked_s = asyncio.get_running_loop().time()
 
     async def enroll(self, holding: tuple[str, ...] = ()) -> Enrolled:

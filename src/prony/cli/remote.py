@@ -32,7 +32,7 @@ def connect_server(options: Namespace, *, attempts: int = 4) -> Client:
     from prony.store.home import home
 
     url = server_address(options) or _server_here(home())
-    token = _token(options) or find_owner_token(url, home(), attempts=attempts)
+    token = named_token(options) or find_owner_token(url, home(), attempts=attempts)
     return Client(url, token, attempts=attempts)
 
 
@@ -87,7 +87,8 @@ def again(options: Namespace) -> str:
     return f" --server {options.server}" if options.server else ""
 
 
-def _token(options: Namespace) -> str | None:
+def named_token(options: Namespace) -> str | None:
+    """Return the token that was named: by --token-file, PRONY_TOKEN or PRONY_TOKEN_FILE; None where none was."""
     named = os.environ.get("PRONY_TOKEN_FILE", "")
     if options.token_file is None and (os.environ.get("PRONY_TOKEN") or not named):
         return os.environ.get("PRONY_TOKEN") or None

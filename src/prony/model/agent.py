@@ -17,6 +17,12 @@ from prony.model.target import TargetOffer
 Fact = bool | int | float | str | tuple[bool | int | float | str, ...]
 Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:/@+-]{0,100}$")]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+# What probes read: counters by name. More than this is more than any device has.
+MOST_READINGS = 500
+Readings = Annotated[
+    dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,99}$")], Annotated[float, Field(allow_inf_nan=False)]],
+    Field(max_length=MOST_READINGS),
+]
 # Facts that an agent tells with its abilities; what tells no abilities is older than they are.
 OF_ABILITIES = ("service", "container", "launcher", "probe")
 
@@ -42,6 +48,8 @@ class Capabilities(Noun):
     labels: dict[Label, Label] = {}
     version: str = ""
     target: TargetOffer | None = None  # of a stand-in agent: where its jobs run instead of on its own device
+    # Where Prometheus finds the agent's own metrics, as host:port; empty where it serves none that others reach.
+    metrics_address: Annotated[str, Field(pattern=r"^[A-Za-z0-9.:\[\]_-]{0,300}$")] = ""
 
     def reason_for(self, fact: str, wanted: Collection[str]) -> str:
         """Return why the agent has none of these, as it says itself; empty where it says nothing of them."""
@@ -91,6 +99,13 @@ class Enrolled(Noun):
     ttl_s: float
 
 
+class ScrapeTarget(Noun):
+    """Where Prometheus finds metrics of an agent, in the words of its HTTP service discovery."""
+
+    targets: tuple[str, ...]
+    labels: dict[str, str] = {}
+
+
 class DiskShortage(Noun):
     """Too little room on an agent's disk to begin a job."""
 
@@ -104,12 +119,14 @@ class DiskShortage(Noun):
 
 
 class Heartbeat(Noun):
-    """`leases` are those that the agent believes to hold; `disk` is why it takes no job now."""
+    """`leases` are those that the agent believes to hold; `disk` is why it takes no job now; `readings` are what the
+    probes of its device last read."""
 
     incarnation: Name
     leases: tuple[Name, ...] = ()
     cleaning: bool = False
     disk: DiskShortage | None = None
+    readings: Readings = {}
 
 
 class HeartbeatAnswer(Noun):

@@ -169,6 +169,7 @@ class Series(Noun):
     runs: int = 0
     last_at: datetime | None = None
     last_value: float | None = None
+    last_grade: Grade | None = None
     note: str = ""
 
     def is_of(self, branch: str | None) -> bool:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from prony.model.agent import Name
+from prony.model.agent import Name, Readings
 from prony.model.base import Noun
 from prony.model.event import Event
 from prony.model.job import Job
@@ -15,12 +15,14 @@ from prony.model.target import PlacementNote
 
 
 class LeaseRequest(Noun):
-    """`holding` are the leases that the agent knows of: one that it was given and never heard of is given again."""
+    """`holding` are the leases that the agent knows of: one that it was given and never heard of is given again.
+    `readings` are what the probes of its device last read: an agent that waits sends no heartbeats."""
 
     agent_id: Name
     incarnation: Name
     holding: tuple[Name, ...] = ()
     wait_s: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] = 30
+    readings: Readings = {}
 
 
 class Lease(Noun):

@@ -16,6 +16,8 @@ from prony import __version__
 from prony.model.agent import AgentState
 from prony.model.history import OPEN, ChangeKind
 from prony.model.queue import JobState, Stats
+from prony.model.result import ResultState
+from prony.server.fleet_metrics import FleetCollector
 
 if TYPE_CHECKING:
     from prony.app.fleet.fleet import Fleet
@@ -66,6 +68,12 @@ class Metrics:
         )
         self._lost = Counter("prony_leases_lost", "leases lost because their agents sent nothing", registry=registry)
         self._changes = Gauge("prony_open_changes", "open changes in histories", ("kind", "state"), registry=registry)
+        # A counter that appears with its first event has no rate then: those that will come begin at zero.
+        for result_state in ResultState:
+            self._job_s.labels(result_state.value)
+        self._results.labels(ResultState.COMPLETE.value, "")
+        self._devices_and_jobs = FleetCollector(fleet.state, fleet.context.now, time.time)
+        registry.register(self._devices_and_jobs)
         fleet.context.hooks.append(self.count_event)
 
     def count_answer(self, operation: str, status: int, took_s: float) -> None:
@@ -93,9 +101,12 @@ class Metrics:
             if now - self._asked_at >= _FRESH_S:
                 self._take(await self._fleet.queries.stats())
                 self._take_changes(await self._fleet.histories.open_changes())
+                self._devices_and_jobs.series = await self._fleet.latest_results.list_series()
+                self._devices_and_jobs.series_left_out = self._fleet.latest_results.left_out
                 self._asked_at = now
         self._backlog.set(self._fleet.context.writer.backlog)
-        return generate_latest(self._registry)
+        # A thousand devices and ten thousand series take most of a second, for which nobody else is to wait.
+        return await asyncio.to_thread(generate_latest, self._registry)
 
     def _take_changes(self, counts: dict[tuple[str, str], int]) -> None:
         for kind in get_args(ChangeKind):

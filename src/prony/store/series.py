@@ -19,6 +19,7 @@ _S, _P, _C, _B = history_tables.series, history_tables.point, history_tables.cha
 _ORDER = (_P.c.measured_at, _P.c.job_id)
 _AT_ONCE = 500
 _MOST_LOOKED_AT = 5000
+_MOST_READ = 20_000
 
 
 # Points
@@ -101,6 +102,18 @@ def page(
     rows = connection.execute(query).all()
     items = tuple(Series.read_json(row.document) for row in rows[:limit])
     return Page[Series](items=items, next=rows[limit - 1].id if len(rows) > limit else None)
+
+
+def newest(connection: Connection, limit: int) -> tuple[list[Series], int]:
+    """Return so many series that have a result, the newest first, and how many more there are."""
+    found = [Series.read_json(text) for text in connection.execute(select(_S.c.document).limit(_MOST_READ)).scalars()]
+    dated = sorted((one for one in found if one.last_at is not None), key=_measured_at, reverse=True)
+    count = int(connection.execute(select(func.count()).select_from(_S)).scalar_one())
+    return dated[:limit], max(0, len(dated) - limit) + max(0, count - len(found))
+
+
+def _measured_at(series: Series) -> float:
+    return 0.0 if series.last_at is None else series.last_at.timestamp()
 
 
 def _is_of(branch: str) -> ColumnElement[bool]:

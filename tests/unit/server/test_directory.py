@@ -34,6 +34,7 @@ def found(directory: Directory, method: str, path: str) -> tuple[str | None, dic
         ("GET", "/docs", "docs", {}),
         ("GET", "/docs/page.js", "docs_asset", {"name": "page.js"}),
         ("GET", "/metrics", "metrics", {}),
+        ("GET", "/metrics/targets", "metrics_targets", {}),
     ],
 )
 def test_a_path_leads_to_its_operation(

@@ -1844,11 +1844,33 @@ export interface paths {
         };
         /**
          * Get metrics for Prometheus
-         * @description Queue depth, ages, jobs ended, agents by state, requests and their durations.
+         * @description Queue, agents, devices, running jobs, the newest results, requests and their durations.
          *
          *     Role: viewer.
          */
         get: operations["metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/metrics/targets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Which agents Prometheus reads
+         * @description The agents that serve metrics of their own, as Prometheus' HTTP service discovery wants them.
+         *
+         *     Role: viewer.
+         */
+        get: operations["metrics_targets"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1955,6 +1977,7 @@ export interface components {
              *       "engines": [],
              *       "facts": {},
              *       "labels": {},
+             *       "metrics_address": "",
              *       "version": ""
              *     }
              */
@@ -2343,6 +2366,11 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /**
+             * Metrics Address
+             * @default
+             */
+            metrics_address: string;
             target?: components["schemas"]["TargetOffer"] | null;
             /**
              * Version
@@ -3334,6 +3362,7 @@ export interface components {
              *       "engines": [],
              *       "facts": {},
              *       "labels": {},
+             *       "metrics_address": "",
              *       "version": ""
              *     }
              */
@@ -4178,7 +4207,8 @@ export interface components {
         };
         /**
          * Heartbeat
-         * @description `leases` are those that the agent believes to hold; `disk` is why it takes no job now.
+         * @description `leases` are those that the agent believes to hold; `disk` is why it takes no job now; `readings` are what the
+         *     probes of its device last read.
          */
         Heartbeat: {
             /**
@@ -4194,6 +4224,13 @@ export interface components {
              * @default []
              */
             leases: string[];
+            /**
+             * Readings
+             * @default {}
+             */
+            readings: {
+                [key: string]: number;
+            };
         };
         /**
          * HeartbeatAnswer
@@ -4624,6 +4661,7 @@ export interface components {
         /**
          * LeaseRequest
          * @description `holding` are the leases that the agent knows of: one that it was given and never heard of is given again.
+         *     `readings` are what the probes of its device last read: an agent that waits sends no heartbeats.
          */
         LeaseRequest: {
             /** Agent Id */
@@ -4635,6 +4673,13 @@ export interface components {
             holding: string[];
             /** Incarnation */
             incarnation: string;
+            /**
+             * Readings
+             * @default {}
+             */
+            readings: {
+                [key: string]: number;
+            };
             /**
              * Wait S
              * @default 30
@@ -7070,6 +7115,21 @@ export interface components {
          */
         ScheduleState: "active" | "paused";
         /**
+         * ScrapeTarget
+         * @description Where Prometheus finds metrics of an agent, in the words of its HTTP service discovery.
+         */
+        ScrapeTarget: {
+            /**
+             * Labels
+             * @default {}
+             */
+            labels: {
+                [key: string]: string;
+            };
+            /** Targets */
+            targets: string[];
+        };
+        /**
          * ScriptFacts
          * @description What was executed: the words after every variable was filled in, and what of the recipe could not be honoured.
          */
@@ -7502,6 +7562,7 @@ export interface components {
             id: string;
             /** Last At */
             last_at?: string | null;
+            last_grade?: components["schemas"]["Grade"] | null;
             /** Last Value */
             last_value?: number | null;
             /**
@@ -8666,6 +8727,7 @@ export type ResultState = components['schemas']['ResultState'];
 export type Role = components['schemas']['Role'];
 export type Schedule = components['schemas']['Schedule'];
 export type ScheduleState = components['schemas']['ScheduleState'];
+export type ScrapeTarget = components['schemas']['ScrapeTarget'];
 export type ScriptFacts = components['schemas']['ScriptFacts'];
 export type ScriptMetric = components['schemas']['ScriptMetric'];
 export type ScriptServer = components['schemas']['ScriptServer'];
@@ -16686,6 +16748,62 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the server failed, or cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    metrics_targets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScrapeTarget"][];
                 };
             };
             /** @description Unauthorized */

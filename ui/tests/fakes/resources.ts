@@ -81,7 +81,7 @@ export function fakeAgent(over: Partial<Agent> = {}): Agent {
     strikes: 0,
     reason: "",
     job_id: null,
-    capabilities: { engines: [], abilities: [], facts: {}, labels: {}, version: "1" },
+    capabilities: { engines: [], abilities: [], facts: {}, labels: {}, metrics_address: "", version: "1" },
     ...over,
   };
 }

@@ -396,6 +396,7 @@ def _standing(
             "runs": len(judged.points),
             "last_at": judged.points[-1].measured_at if judged.points else None,
             "last_value": float(judged.values[-1]) if judged.points else None,
+            "last_grade": judged.points[-1].grade if judged.points else None,
             "note": judged.note,
         }
     )

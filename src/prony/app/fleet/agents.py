@@ -24,6 +24,7 @@ from prony.model.agent import (
     Enrolment,
     Heartbeat,
     HeartbeatAnswer,
+    ScrapeTarget,
 )
 from prony.model.queue import Page
 from prony.model.states import AGENT, check_transition
@@ -33,6 +34,8 @@ from prony.store.database import Connection, Row
 from prony.store.writer import Transaction
 
 _DRAINED = "drained by"
+# An agent that waits speaks once in a lease's life; one that is silent for two is not read any more.
+_HEARD_LIVES = 2
 
 
 class Agents:
@@ -104,6 +107,7 @@ class Agents:
         """Renew the leases that it names; answer which of them are not its any more, or not wanted any more."""
         known_agent = await self.sign_of_life(await self.identify(agent_id, heartbeat.incarnation, who))
         known_agent.is_cleaning = heartbeat.cleaning
+        self._state.live.note_readings(agent_id, heartbeat.readings, self._context.now())
         known_agent = await self._note_disk(known_agent, heartbeat.disk)
         unsure = [lease_id for lease_id in heartbeat.leases if not self.is_wanted(lease_id, agent_id)]
         # Not in mind: another server may have lent them, or they are fresher than the last round.
@@ -189,6 +193,24 @@ class Agents:
         self._state.forget(agent_id)
         self._state.rouse(agent_id)
 
+    def scrape_targets(self) -> tuple[ScrapeTarget, ...]:
+        """Return the agents that serve metrics and were heard lately, from memory."""
+        since_s = self._context.now() - _HEARD_LIVES * self._context.settings.ttl_s
+        seen = self._state.seen  # an agent that speaks to another server of this database is not in it
+        found = []
+        for known_agent in list(self._state.agents.values()):
+            address = known_agent.capabilities.metrics_address
+            is_silent = seen.get(known_agent.id, since_s) < since_s or known_agent.state is AgentState.LOST
+            if address and not is_silent:
+                device = known_agent.capabilities.device
+                labels = {
+                    "agent": known_agent.name,
+                    "agent_id": known_agent.id,
+                    "device": device.name if device else "",
+                }
+                found.append(ScrapeTarget(targets=(address,), labels=labels))
+        return tuple(found)
+
     # Inside
 
     async def load(self, agent_id: str) -> None:
@@ -206,6 +228,7 @@ class Agents:
                 self.remember(row)
         for agent_id in newest - {row.id for row in found}:
             self._state.forget(agent_id)
+            self._state.live.forget_agent(agent_id)
         for agent_id in agent_ids:
             self._state.rouse(agent_id)
 

@@ -20,6 +20,7 @@ from prony.app.fleet.gates import Gates
 from prony.app.fleet.histories import Histories
 from prony.app.fleet.imports import Imports
 from prony.app.fleet.jobs import Jobs
+from prony.app.fleet.latest_results import LatestResults
 from prony.app.fleet.leases import Leases
 from prony.app.fleet.liveness import Liveness
 from prony.app.fleet.maintenance import HealthCheck, Maintenance
@@ -62,6 +63,7 @@ class Fleet:
         self.alarms = Alarms(context, engine)
         self.gates = Gates(context, state, engine)
         self.histories = Histories(context, engine)
+        self.latest_results = LatestResults(context)
         self.confirmations = Confirmations(context, state, self.experiments, self.histories)
         self.queries = Queries(context, state)
         liveness = self.liveness = Liveness(context, state, self.agents, transitions, self.gang_results)
@@ -70,6 +72,7 @@ class Fleet:
         self.events.on("agent", self.agents.load)
         self.events.on("gathered", self.gang_results.settle)
         self.events.on("alarms", self.alarms.load)
+        self.events.on("series", self.latest_results.refresh)
 
     @classmethod
     def open(cls, home: Home | None = None, *, url: str = "", settings: FleetSettings | None = None) -> Fleet:

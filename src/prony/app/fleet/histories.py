@@ -58,6 +58,7 @@ class Histories:
     def _keep(self, transaction: Transaction, judgement: steps.Judgement) -> tuple[Change, ...]:
         before = {one.id: one for one in rows.changes(transaction.connection, judgement.told.series.id)}
         found = steps.save_judgement(transaction.connection, judgement)
+        transaction.publish("series", judgement.told.series.id)
         for change in found:
             self.report_change(transaction, change)
         there = {one.id for one in judgement.told.changes}

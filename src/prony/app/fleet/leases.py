@@ -69,6 +69,7 @@ class Leases:
     async def acquire(self, request: LeaseRequest, *, who: Principal) -> Lease | None:
         """Lend the agent a job as soon as there is one that it can run, or None when its patience ends."""
         known_agent = await self._agents.identify(request.agent_id, request.incarnation, who)
+        self._state.live.note_readings(known_agent.id, request.readings, self._context.now())
         until = self._context.now() + request.wait_s
         while not self._state.is_stopping:
             known_agent = await self._agents.sign_of_life(known_agent)
@@ -247,6 +248,7 @@ class Leases:
         check_self(held.agent_id, who)
         self._state.renewed[lease_id] = self._context.now()
         for event in progress.events:
+            self._state.live.note_event(lease_id, event)
             shown = (
                 self._gangs.of_whole(held, event) if held.part_of else event.model_copy(update={"job_id": held.job_id})
             )

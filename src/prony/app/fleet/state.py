@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from prony.app.fleet.current_figures import CurrentFigures
 from prony.dispatch import fairness
 from prony.dispatch.gangs import choose_offers, pick_gang
 from prony.dispatch.matching import lacks
@@ -98,6 +99,7 @@ class FleetState:
         self.alive: set[str] = set()  # agents seen since the last round
         self.renewed: dict[str, float] = {}  # lease -> monotonic time of its last sign of life
         self.unwanted: set[str] = set()  # leases whose jobs are to be stopped
+        self.live = CurrentFigures()
         self.coming: dict[str, Lot] = {}  # lots that are being stored
         self.ended: set[str] = set()  # experiments whose gates are still to be told of
         self.missed_notes = False  # may other servers have told something that was not heard?
@@ -274,6 +276,7 @@ class FleetState:
 
     def release(self, lease_id: str) -> None:
         self._since_look[lease_id] = None
+        self.live.forget_lease(lease_id)
         held = self.held.pop(lease_id, None)
         if held is None:
             return
@@ -296,6 +299,7 @@ class FleetState:
         now |= {lease_id: held for lease_id, held in self._since_look.items() if held is not None}
         self.held = {lease_id: held for lease_id, held in now.items() if self._since_look.get(lease_id, held)}
         self._since_look = {}
+        self.live.keep_leases(self.held)
         self.devices = {held.device_key: held.lease_id for held in self.held.values()}
         self.running = Counter(held.experiment_id for held in self.held.values())
         for device_key in before.keys() - self.devices.keys():

@@ -6,9 +6,11 @@ import time
 
 from fastapi import APIRouter
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from pydantic import TypeAdapter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from prony.model.agent import ScrapeTarget
 from prony.model.gang import ClockReading
 from prony.model.queue import Compatibility, Health, Queue, Stats, Submission
 from prony.server.body import header
@@ -89,6 +91,16 @@ def _proof(request: Request) -> dict[str, str]:
     responses={200: text("text/plain", of="figures in Prometheus' text format")},
 )  # fmt: skip
 async def metrics(request: Request) -> Response:
-    """Queue depth, ages, jobs ended, agents by state, requests and their durations."""
+    """Queue, agents, devices, running jobs, the newest results, requests and their durations."""
     counted: Metrics = request.app.state.metrics
     return Response(await counted.page(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+@router.get(
+    "/metrics/targets", operation_id="metrics_targets", response_model=tuple[ScrapeTarget, ...],
+    summary="Which agents Prometheus reads",
+)  # fmt: skip
+async def metrics_targets(request: Request) -> Response:
+    """The agents that serve metrics of their own, as Prometheus' HTTP service discovery wants them."""
+    found = TypeAdapter(tuple[ScrapeTarget, ...]).dump_json(fleet_of(request).agents.scrape_targets())
+    return Response(found, media_type="application/json")

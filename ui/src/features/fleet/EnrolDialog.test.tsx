@@ -95,7 +95,9 @@ describe("an agent that is there", () => {
     ];
     const facts = { access: ["gray", "black"], "service.redis": "7.0.15" };
     server.current.answer("GET", "/api/v1/agents", {
-      items: [fakeAgent({ capabilities: { engines: [], abilities, facts, labels: {}, version: "1" } })],
+      items: [
+        fakeAgent({ capabilities: { engines: [], abilities, facts, labels: {}, metrics_address: "", version: "1" } }),
+      ],
       next: null,
     });
     const { user } = await visit("/fleet");

@@ -16,7 +16,7 @@ function fakeAgent(id: string, facts: Agent["capabilities"]["facts"], abilities:
     seen_at: "2026-01-01T00:00:00Z",
     strikes: 0,
     reason: "",
-    capabilities: { engines: [], abilities, facts, labels: {}, version: "" },
+    capabilities: { engines: [], abilities, facts, labels: {}, metrics_address: "", version: "" },
   };
 }
 
