@@ -42,6 +42,7 @@ export function Schedule() {
 function SchedulePage({ schedule }: { schedule: OneSchedule }) {
   const navigate = useNavigate();
   const fires = useQuery(firesQuery(schedule.id));
+  const { zone } = schedule.timing;
   return (
     <Page
       title={schedule.name}
@@ -59,9 +60,12 @@ function SchedulePage({ schedule }: { schedule: OneSchedule }) {
                   {schedule.timing.cron}
                 </span>,
               ],
-              ["Zone", schedule.timing.zone],
-              ["Next", schedule.next_at == null ? "not while it is paused" : formatInstant(schedule.next_at)],
-              ["Last", schedule.last_at == null ? "never" : formatInstant(schedule.last_at)],
+              ["Zone", zone],
+              [
+                "Next",
+                schedule.next_at == null ? "not while it is paused" : <InBothZones at={schedule.next_at} zone={zone} />,
+              ],
+              ["Last", schedule.last_at == null ? "never" : <InBothZones at={schedule.last_at} zone={zone} />],
               ["For missed times", schedule.timing.missed],
               ["Fired, missed", `${schedule.fires}, ${schedule.missed}`],
               [
@@ -95,4 +99,25 @@ function SchedulePage({ schedule }: { schedule: OneSchedule }) {
       </Card>
     </Page>
   );
+}
+
+/** An instant as the reader's clock shows it, and beside it as that of the schedule's zone does where they differ. */
+function InBothZones({ at, zone }: { at: string; zone: string }) {
+  const [here, there] = [formatInstant(at), formatThere(at, zone)];
+  return (
+    <>
+      {here}
+      {there !== null && there !== here && <span className="muted"> ({there})</span>}
+    </>
+  );
+}
+
+function formatThere(at: string, zone: string): string | null {
+  try {
+    return formatInstant(at, zone);
+  } catch (error) {
+    // The server knows zones that this browser does not; their name stands above.
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
 }
