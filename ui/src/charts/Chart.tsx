@@ -2,6 +2,8 @@
 import type { ECharts, EChartsCoreOption } from "echarts/core";
 import { useEffect, useRef, useState } from "react";
 
+import { loadPart } from "@/api/loadPart";
+
 export interface ChartTable {
   columns: readonly string[];
   rows: readonly (readonly string[])[];
@@ -31,7 +33,7 @@ export function Chart({ option, label, table, height = 260, onPick }: Props) {
     if (!element || asTable) return undefined;
     let isOver = false;
     const observer = new ResizeObserver(() => chart.current?.resize());
-    void import("./echarts").then(({ init }) => {
+    void loadPart(() => import("./echarts")).then(({ init }) => {
       if (isOver) return;
       const made = init(element, null, { renderer: "canvas" });
       made.setOption(latest.current.option);
