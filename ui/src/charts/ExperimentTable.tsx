@@ -6,7 +6,7 @@ import { StateBadge, VerdictBadge } from "@/components/Badge";
 import { Labels } from "@/components/layout";
 import { Progress } from "@/components/Progress";
 import { Quantity } from "@/components/Quantity";
-import { type Column, type Sorting, Table } from "@/components/Table";
+import { type Column, type RowSelection, type Sorting, Table } from "@/components/Table";
 import { RelativeTime } from "@/components/time";
 
 import { Sparkline } from "./Sparkline";
@@ -16,6 +16,7 @@ interface Props {
   label: string;
   sorting?: Sorting | undefined;
   onSort?: ((sorting: Sorting) => void) | undefined;
+  selection?: RowSelection<ExperimentRow> | undefined;
   onEnd?: (() => void) | undefined;
 }
 
