@@ -99,7 +99,7 @@ describe("an agent that is there", () => {
       next: null,
     });
     const { user } = await visit("/fleet");
-    await user.click(await screen.findByRole("button", { name: "Details" }));
+    await user.click(await screen.findByRole("link", { name: "Details" }));
     const dialog = within(screen.getByRole("dialog", { name: "What rack-7 can do" }));
     expect(dialog.getByText("no qdrant on PATH; to get one: unpack it")).toBeDefined();
     expect(dialog.getByText("program, image")).toBeDefined();
@@ -108,7 +108,7 @@ describe("an agent that is there", () => {
 
   it("of an older version says that it does not tell", async () => {
     const { user } = await visit("/fleet");
-    await user.click(await screen.findByRole("button", { name: "Details" }));
+    await user.click(await screen.findByRole("link", { name: "Details" }));
     expect(await screen.findByText(/its Prony is too old/)).toBeDefined();
   });
 
