@@ -29,6 +29,7 @@ class AgentState(StrEnum):
     LOST = "lost"
     DRAINING = "draining"
     DISK_FULL = "disk_full"
+    STOPPED = "stopped"
 
 
 class Capabilities(Noun):

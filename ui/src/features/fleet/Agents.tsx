@@ -126,7 +126,7 @@ function Actions({ of: agent }: { of: Agent }) {
         <button
           type="button"
           className="button slim"
-          disabled={agent.state === "lost"}
+          disabled={agent.state === "lost" || agent.state === "stopped"}
           onClick={() =>
             void act(
               () => runAndRefresh(readBody(api.POST("/api/v1/agents/{agent_id}/drain", params))),
