@@ -4,7 +4,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import type { ExperimentRow, Headline } from "@/api/schema";
 import { StateBadge, VerdictBadge } from "@/components/Badge";
 import { Labels } from "@/components/layout";
-import { Progress } from "@/components/Progress";
+import { Progress, shownState } from "@/components/Progress";
 import { Quantity } from "@/components/Quantity";
 import { type Column, type RowSelection, type Sorting, Table } from "@/components/Table";
 import { RelativeTime } from "@/components/time";
@@ -93,10 +93,10 @@ const COLUMNS: readonly Column<ExperimentRow>[] = [
 ];
 
 function ExperimentStatus({ row }: { row: ExperimentRow }) {
-  if (row.state !== "running") return <StateBadge of={row.state} />;
+  if (row.state !== "running" && row.state !== "pending") return <StateBadge of={row.state} />;
   return (
     <div className="standing">
-      <StateBadge of={row.state} />
+      <StateBadge of={shownState(row.state, row.counts)} />
       <Progress counts={row.counts} total={row.job_count} />
     </div>
   );

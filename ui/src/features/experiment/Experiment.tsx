@@ -8,7 +8,7 @@ import { kindsQuery } from "@/api/queries";
 import type { ExperimentView } from "@/api/schema";
 import { StateBadge } from "@/components/Badge";
 import { Card, Labels, Page } from "@/components/layout";
-import { countEnded, describeCounts, Progress } from "@/components/Progress";
+import { countEnded, describeCounts, Progress, shownState } from "@/components/Progress";
 import { QueryContent } from "@/components/states";
 import { type Tab, Tabs } from "@/components/Tabs";
 import { RelativeTime } from "@/components/time";
@@ -67,7 +67,7 @@ function ExperimentPage({ view, live }: { view: ExperimentView; live: LiveExperi
       title={experiment.name}
       about={
         <span className="row">
-          <StateBadge of={experiment.state} />
+          <StateBadge of={shownState(experiment.state, counts)} />
           <span className="mono">{experiment.id}</span>
           <span>
             submitted <RelativeTime at={experiment.created_at} />
