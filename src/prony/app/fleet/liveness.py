@@ -159,7 +159,7 @@ class Liveness:
         )
 
     async def _lose_agents(self, rows: Sequence[Row[Any]]) -> None:
-        """Call those lost or stopped that were silent for long, and those found that were heard, here or by another server."""
+        """Call those lost or stopped that were silent for long, and those found that any server heard."""
         now, patience = self._context.now(), _LOST_AFTER * self._context.settings.ttl_s
         seen: dict[str, tuple[int, float]] = {}
         for row in rows:
