@@ -1,7 +1,7 @@
 // What all charts share: axes, legends, colours, and the table that goes with each chart.
 import type { EChartsOption, TooltipComponentOption } from "echarts";
 
-import { chooseScale, formatTick } from "@/components/number";
+import { chooseScale, formatTick, type Scale } from "@/components/number";
 
 import type { ChartTheme } from "../theme";
 
@@ -14,6 +14,8 @@ export interface Drawing {
   option: EChartsOption;
   table: DataTable;
   height: number;
+  /** What the picture leaves out; the table has it. */
+  note?: string;
 }
 
 /** Beyond this ratio of the largest to the smallest, small numbers cannot be told apart on a straight axis. */
@@ -57,8 +59,57 @@ export function legendOption(theme: ChartTheme, names: string[]): EChartsOption[
 function buildAxisLabels(sizes: readonly number[], name: string, unit: string) {
   const scale = chooseScale(sizes.length === 0 ? [{ value: 0, unit }] : sizes.map((value) => ({ value, unit })));
   return {
+    scale,
     name: [name, scale.symbol].filter(Boolean).join(", "),
     axisLabel: { formatter: (value: number) => formatTick(value, scale) },
+  };
+}
+
+/** How many marks a straight axis has, more or less. */
+const MARKS = 5;
+
+/**
+ * Return where the marks stand on an axis that is written in another unit than it is drawn in.
+ *
+ * By itself the chart chooses round numbers of its own unit. Between units that differ by a power of ten they stay
+ * round; 200 MB in MiB, or 500 s in minutes, do not.
+ */
+function placeMarks(least: number, most: number, scale: Scale): Partial<Marks> {
+  const power = Math.log10(scale.factor);
+  if (Math.abs(power - Math.round(power)) < 1e-9 || !(most > least)) return {};
+  const interval = chooseStep(((most - least) * scale.factor) / MARKS) / scale.factor;
+  return {
+    interval,
+    min: ({ min }) => Math.floor(min / interval) * interval,
+    max: ({ max }) => Math.ceil(max / interval) * interval,
+  };
+}
+
+interface Marks {
+  interval: number;
+  min: (extent: { min: number }) => number;
+  max: (extent: { max: number }) => number;
+}
+
+/** Return the next larger of 1, 2 and 5 times a power of ten. */
+function chooseStep(least: number): number {
+  const power = 10 ** Math.floor(Math.log10(least));
+  return ([1, 2, 5].find((one) => one * power >= least) ?? 10) * power;
+}
+
+const MINUTE_S = 60;
+const HOUR_S = 3600;
+
+/** Return a bottom axis of seconds that is written in minutes or hours where it is long. */
+export function buildElapsedAxis(theme: ChartTheme, since: string, endS: number) {
+  const [symbol, size] = endS < 3 * MINUTE_S ? ["s", 1] : endS < 3 * HOUR_S ? ["min", MINUTE_S] : ["h", HOUR_S];
+  const scale: Scale = { symbol: String(symbol), factor: 1 / Number(size) };
+  const axis = buildBottomAxis(theme, since && `${symbol} ${since}`);
+  const { interval } = placeMarks(0, endS, scale);
+  return {
+    ...axis,
+    ...(interval === undefined ? {} : { interval }),
+    axisLabel: { ...axis.axisLabel, formatter: (value: number) => formatTick(value, scale) },
   };
 }
 
@@ -74,7 +125,7 @@ export function buildValueAxis(
   const most = Math.max(...values);
   const isWide = !zero && values.length > 0 && least > 0 && most / least > WIDE;
   // A straight axis is read by its far end, a logarithmic one by its middle.
-  const { name, axisLabel } = buildAxisLabels(
+  const { name, axisLabel, scale } = buildAxisLabels(
     isWide || values.length === 0 ? values : [Math.max(Math.abs(least), Math.abs(most))],
     title,
     unit,
@@ -85,6 +136,7 @@ export function buildValueAxis(
     nameTextStyle: { color: theme.muted, align: "left" as const },
     nameGap: 10,
     scale: !zero,
+    ...(isWide || values.length === 0 ? {} : placeMarks(zero ? Math.min(0, least) : least, most, scale)),
     ...(zero ? { min: 0 } : {}),
     axisLabel: { color: theme.muted, hideOverlap: true, ...axisLabel },
     axisLine: { show: false },
@@ -107,6 +159,20 @@ export function buildBottomAxis(theme: ChartTheme, title: string, most = 0, unit
     axisTick: { show: false },
     splitLine: { show: false },
   };
+}
+
+/** Return how names beside dots are written: on the side where there is room, moved apart where two would overlap. */
+export function nameLabel(theme: ChartTheme) {
+  return {
+    label: { show: true, position: "right" as const, color: theme.muted, fontSize: 11, formatter: "{b}" },
+    labelLayout: { moveOverlap: "shiftY" as const, hideOverlap: true },
+  };
+}
+
+/** Return the side of a dot on which its name does not run out of the picture. */
+export function nameSide(x: number, xs: readonly number[]): { position: "left" | "right" } {
+  const [least, most] = [Math.min(...xs), Math.max(...xs)];
+  return { position: x > (least + most) / 2 ? "left" : "right" };
 }
 
 /** Each line has a dash of its own beside its colour, so that none is told by colour alone. */

@@ -4,7 +4,7 @@ import type { EChartsOption, LineSeriesOption, ScatterSeriesOption, SeriesOption
 import type { MatrixReport, ParetoPoint } from "@/api/schema";
 import { formatEstimate } from "@/components/number";
 import type { ChartTheme } from "../theme";
-import { baseOption, buildValueAxis, type Drawing, legendOption } from "./drawing";
+import { baseOption, buildValueAxis, type Drawing, legendOption, nameLabel, nameSide } from "./drawing";
 import { drawIntervalBars, placeInterval } from "./intervals";
 
 const FRONT = "on the front";
@@ -47,9 +47,15 @@ function drawGroup(points: readonly ParetoPoint[], isFront: boolean, theme: Char
     symbol: isFront ? "circle" : "emptyCircle",
     symbolSize: 10,
     itemStyle: { color },
-    label: { show: true, position: "top", color: theme.muted, fontSize: 11, formatter: "{b}" },
-    labelLayout: { hideOverlap: true },
-    data: mine.map((one) => ({ name: pointName(one), value: [one.against.value, one.value.value] })),
+    ...nameLabel(theme),
+    data: mine.map((one) => ({
+      name: pointName(one),
+      value: [one.against.value, one.value.value],
+      label: nameSide(
+        one.against.value,
+        points.map(({ against }) => against.value),
+      ),
+    })),
     tooltip: { formatter: (one) => formatPoint(mine[(one as { dataIndex: number }).dataIndex]) },
   };
   return [

@@ -10,7 +10,7 @@ import type {
 import type { Counters } from "@/api/schema";
 import { DASH, formatValue } from "@/components/number";
 import type { ChartTheme } from "../theme";
-import { baseOption, buildBottomAxis, buildValueAxis, type Drawing, seriesColour, tooltipOption } from "./drawing";
+import { baseOption, buildElapsedAxis, buildValueAxis, type Drawing, seriesColour, tooltipOption } from "./drawing";
 
 const PANEL = 74;
 const GAP = 34;
@@ -32,7 +32,7 @@ export function drawTelemetry(counters: Counters, theme: ChartTheme): Drawing {
       top: TOP + index * (PANEL + GAP),
       height: PANEL,
     })),
-    xAxis: shown.map((_, index) => buildTimeAxis(index, index === shown.length - 1, theme)),
+    xAxis: shown.map((_, index) => buildTimeAxis(index, index === shown.length - 1, findEnd(shown), theme)),
     yAxis: shown.map((one, index): YAXisComponentOption => ({
       ...buildValueAxis(theme, knownValues(one), counterName(one), one.unit),
       type: "value",
@@ -44,8 +44,12 @@ export function drawTelemetry(counters: Counters, theme: ChartTheme): Drawing {
   return { option, table: buildTable(shown), height: Math.max(height, 120) };
 }
 
-function buildTimeAxis(index: number, isLast: boolean, theme: ChartTheme): XAXisComponentOption {
-  const axis = buildBottomAxis(theme, isLast ? "s since the first run began" : "");
+function findEnd(shown: readonly Counter[]): number {
+  return Math.max(0, ...shown.flatMap((one) => one.at_s));
+}
+
+function buildTimeAxis(index: number, isLast: boolean, end: number, theme: ChartTheme): XAXisComponentOption {
+  const axis = buildElapsedAxis(theme, isLast ? "since the first run began" : "", end);
   return { ...axis, gridIndex: index, axisLabel: { ...axis.axisLabel, show: isLast } };
 }
 
