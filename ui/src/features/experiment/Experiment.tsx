@@ -9,7 +9,7 @@ import type { ExperimentView } from "@/api/schema";
 import { StateBadge } from "@/components/Badge";
 import { Card, Labels, Page } from "@/components/layout";
 import { countEnded, describeCounts, Progress, shownState } from "@/components/Progress";
-import { QueryContent } from "@/components/states";
+import { Missing, QueryContent } from "@/components/states";
 import { type Tab, Tabs } from "@/components/Tabs";
 import { RelativeTime } from "@/components/time";
 
@@ -45,9 +45,25 @@ export function Experiment() {
   const query = useQuery(experimentQuery(experimentId));
   const live = useLiveExperiment(experimentId, isOver(query.data ?? null));
   return (
-    <QueryContent query={query} what="Asking for the experiment">
+    <QueryContent query={query} what="Asking for the experiment" missing={<MissingExperiment />}>
       {(loaded) => <ExperimentPage view={chooseNewer(loaded, live.view)} live={live} />}
     </QueryContent>
+  );
+}
+
+function MissingExperiment() {
+  const { experimentId } = route.useParams();
+  return (
+    <Missing
+      title="No such experiment"
+      back={
+        <Link to="/experiments" className="button">
+          To all experiments
+        </Link>
+      }
+    >
+      <p className="mono">{experimentId}</p>
+    </Missing>
   );
 }
 

@@ -5,7 +5,7 @@ import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import type { Fire, Schedule as OneSchedule } from "@/api/schema";
 import { Badge, StateBadge, type Tone } from "@/components/Badge";
 import { Card, Facts, Page } from "@/components/layout";
-import { EmptyState, QueryContent } from "@/components/states";
+import { EmptyState, Missing, QueryContent } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
 import { formatInstant } from "@/components/time";
 
@@ -36,7 +36,21 @@ const COLUMNS: readonly Column<Fire>[] = [
 export function Schedule() {
   const { scheduleId } = useParams({ from: "/schedules/$scheduleId" });
   const schedule = useQuery(scheduleQuery(scheduleId));
-  return <QueryContent query={schedule}>{(found) => <SchedulePage schedule={found} />}</QueryContent>;
+  const missing = (
+    <Missing
+      title="No such schedule"
+      back={
+        <Link to="/schedules" className="button">
+          To all schedules
+        </Link>
+      }
+    />
+  );
+  return (
+    <QueryContent query={schedule} missing={missing}>
+      {(found) => <SchedulePage schedule={found} />}
+    </QueryContent>
+  );
 }
 
 function SchedulePage({ schedule }: { schedule: OneSchedule }) {
