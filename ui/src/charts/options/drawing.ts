@@ -161,18 +161,63 @@ export function buildBottomAxis(theme: ChartTheme, title: string, most = 0, unit
   };
 }
 
-/** Return how names beside dots are written: on the side where there is room, moved apart where two would overlap. */
-export function nameLabel(theme: ChartTheme) {
+interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** What the chart tells of a name that it is about to place, in pixels. */
+interface PlacedName {
+  seriesIndex: number;
+  dataIndex?: number;
+  labelRect: Box;
+}
+
+/** Above the bar of a dot's own interval. */
+const RAISED = -12;
+
+/** Return a layout that moves each name up until it covers none of those before it. */
+export function spreadNames(): (name: PlacedName) => { dy: number } {
+  let placed: Box[] = [];
+  let last = -1;
+  return ({ seriesIndex, dataIndex = 0, labelRect }) => {
+    const order = seriesIndex * 1e6 + dataIndex;
+    // Names come in order: one that comes before the last begins a new picture.
+    if (order <= last) placed = [];
+    last = order;
+    let dy = RAISED;
+    const isCovered = (box: Box): boolean =>
+      Math.abs(box.x + box.width / 2 - labelRect.x - labelRect.width / 2) < (box.width + labelRect.width) / 2 &&
+      Math.abs(box.y - labelRect.y - dy) < (box.height + labelRect.height) / 2;
+    while (placed.some(isCovered)) dy -= labelRect.height;
+    placed.push({ ...labelRect, y: labelRect.y + dy });
+    return { dy };
+  };
+}
+
+/** Return how names beside dots are written. */
+export function nameLabel(theme: ChartTheme, labelLayout: ReturnType<typeof spreadNames>) {
   return {
-    label: { show: true, position: "right" as const, color: theme.muted, fontSize: 11, formatter: "{b}" },
-    labelLayout: { moveOverlap: "shiftY" as const, hideOverlap: true },
+    // On a ground of their own: bars of intervals and lines pass behind them.
+    label: {
+      show: true,
+      color: theme.text,
+      fontSize: 11,
+      formatter: "{b}",
+      backgroundColor: theme.surface,
+      padding: [1, 3],
+    },
+    labelLayout,
+    z: 4,
   };
 }
 
 /** Return the side of a dot on which its name does not run out of the picture. */
-export function nameSide(x: number, xs: readonly number[]): { position: "left" | "right" } {
+export function nameSide(x: number, xs: readonly number[]) {
   const [least, most] = [Math.min(...xs), Math.max(...xs)];
-  return { position: x > (least + most) / 2 ? "left" : "right" };
+  return { position: x > (least + most) / 2 ? ("left" as const) : ("right" as const) };
 }
 
 /** Each line has a dash of its own beside its colour, so that none is told by colour alone. */

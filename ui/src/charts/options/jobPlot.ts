@@ -13,6 +13,7 @@ import {
   nameLabel,
   nameSide,
   seriesColour,
+  spreadNames,
 } from "./drawing";
 import { drawIntervalBars, type Interval } from "./intervals";
 
@@ -80,7 +81,7 @@ function drawLine(line: Line, tint: number, theme: ChartTheme): SeriesOption[] {
         type: "scatter",
         symbolSize: 9,
         itemStyle: { color },
-        ...nameLabel(theme),
+        ...nameLabel(theme, spreadNames()),
         tooltip,
         data: data.map((one) => ({
           ...one,

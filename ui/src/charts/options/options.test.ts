@@ -12,7 +12,7 @@ import {
 import { fakeJobPlot } from "../../../tests/fakes/results";
 import type { ChartTheme } from "../theme";
 import { buildGrid, countSamples, drawDistribution } from "./distribution";
-import type { Drawing } from "./drawing";
+import { type Drawing, spreadNames } from "./drawing";
 import { findChangedFacts } from "./facts";
 import { buildHeatCells } from "./heat";
 import { drawHistory } from "./history";
@@ -251,6 +251,16 @@ describe("a sweep", () => {
     const curve = fakeCurve({ knee: { state: "not found", text: "no saturation found" }, slo: null });
     const marks = listSeries(drawSweep(curve, THEME)).slice(-2) as LineSeriesOption[];
     expect(marks.map((one) => one.markLine?.data)).toEqual([[], []]);
+  });
+});
+
+describe("names beside dots", () => {
+  it("move up until none covers another, and begin anew with each picture", () => {
+    const layout = spreadNames();
+    const place = (dataIndex: number, x: number, y: number) =>
+      layout({ seriesIndex: 0, dataIndex, labelRect: { x, y, width: 100, height: 14 } }).dy;
+    expect([place(0, 0, 50), place(1, 20, 52), place(2, 300, 50)]).toEqual([-12, -40, -12]);
+    expect(place(0, 20, 52)).toBe(-12);
   });
 });
 

@@ -16,6 +16,8 @@ const PANEL = 74;
 const GAP = 34;
 const TOP = 26;
 const BOTTOM = 44;
+/** Up to so many readings of a counter are seen one by one. */
+const MOST_DOTS = 60;
 
 type Counter = Counters["series"][number];
 
@@ -59,7 +61,10 @@ function drawCounter(one: Counter, index: number, counters: Counters, theme: Cha
     type: "line",
     xAxisIndex: index,
     yAxisIndex: index,
-    symbol: "none",
+    // A reading between two gaps is a line to nowhere: few readings are seen one by one.
+    symbol: knownValues(one).length > MOST_DOTS ? "none" : "circle",
+    symbolSize: 4,
+    itemStyle: { color: seriesColour(theme, 0) },
     connectNulls: false,
     lineStyle: { color: seriesColour(theme, 0), width: 1.25 },
     tooltip: { valueFormatter: (value) => (typeof value === "number" ? formatValue(value, one.unit) : DASH) },
