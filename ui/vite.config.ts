@@ -38,6 +38,8 @@ export default defineConfig({
     // Everything by its own URL: the page's policy allows no data in place of a script or a font.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // One sheet: the loader of late parts does not ask twice for a sheet that failed while the server was away.
+    cssCodeSplit: false,
     chunkSizeWarningLimit: 800,
   },
   server: {

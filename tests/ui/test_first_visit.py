@@ -33,7 +33,7 @@ def test_a_newcomer_runs_the_demo_from_the_empty_page_to_a_finished_report(
             page.keyboard.press("Enter")
             page.wait_for_url("**/experiments/*")
             expect(page.get_by_role("heading", name="quickstart")).to_be_visible()
-            expect(page.get_by_text(re.compile(r"^took "))).to_be_visible(timeout=_PATIENCE_MS)
+            expect(page.get_by_text(re.compile(r"^ran "))).to_be_visible(timeout=_PATIENCE_MS)
         numbers = page.get_by_role("region", name="Numbers of every job")
         expect(numbers.get_by_role("row")).to_have_count(5)
         expect(numbers.get_by_text(re.compile("mobilenet")).first).to_be_visible()

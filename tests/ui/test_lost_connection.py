@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,3 +56,27 @@ def test_who_watches_an_experiment_is_told_that_it_is_cut_off_and_sees_what_happ
         expect(other.get_by_text("live", exact=True)).to_be_visible()
         expect(other.get_by_text("1 of 2 jobs ended")).to_be_visible()
         expect(other.get_by_text("1 cancelled, 1 running")).to_be_visible()
+
+
+def test_a_page_that_was_never_opened_waits_for_the_server_under_a_banner_and_opens_when_it_is_back(
+    tmp_path: Path, opened: Callable[[str], Page]
+) -> None:
+    home = tmp_path / "server"
+    options = ("--port", str(free_port()))
+    with prony_server(home, *options) as url:
+        page = opened(url)
+        page.goto("/experiments")
+        expect(page.get_by_text("Nothing was measured here yet")).to_be_visible()
+        expect(page.get_by_text("live", exact=True)).to_be_visible()
+    (home / "server.json").unlink(missing_ok=True)
+    banner = page.get_by_role("alert").filter(has_text="The server does not answer.")
+    expect(banner).to_be_visible()
+    expect(page.get_by_text("Nothing was measured here yet")).to_be_visible()
+    page.get_by_role("link", name="Schedules").click()
+    expect(page).to_have_url(re.compile("/schedules$"))
+    expect(banner).to_be_visible()
+    with prony_server(home, *options):
+        expect(page.get_by_role("heading", name="Schedules")).to_be_visible()
+        expect(page.get_by_text("No schedule yet")).to_be_visible()
+        expect(banner).to_have_count(0)
+        expect(page.get_by_text("live", exact=True)).to_be_visible()

@@ -32,6 +32,11 @@ class FakeChart {
     this.#clicked?.({ data });
   }
 
+  /** A picture that is as small as can be. */
+  renderToCanvas(): Pick<HTMLCanvasElement, "toBlob"> {
+    return { toBlob: (found) => found(new Blob(["a picture"], { type: "image/png" })) };
+  }
+
   resize(): void {
     // As large as ever.
   }

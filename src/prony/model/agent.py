@@ -35,6 +35,7 @@ class AgentState(StrEnum):
     LOST = "lost"
     DRAINING = "draining"
     DISK_FULL = "disk_full"
+    STOPPED = "stopped"
 
 
 class Capabilities(Noun):

@@ -85,6 +85,16 @@ class FailedGates(Noun):
     text: str
 
 
+class FailedExperiment(Noun):
+    """An experiment that failed, or that ended without some of its results; `text` says why."""
+
+    experiment_id: str
+    name: str
+    state: ExperimentState
+    ended_at: datetime | None = None
+    text: str
+
+
 class AgentTrouble(Noun):
     """An agent that is not there, or not fit."""
 
@@ -101,6 +111,7 @@ class Glance(Noun):
     running: tuple[ExperimentRow, ...]
     recent: tuple[ExperimentRow, ...]
     changes: tuple[Change, ...] = ()
+    failed: tuple[FailedExperiment, ...] = ()
     failed_gates: tuple[FailedGates, ...] = ()
     troubles: tuple[AgentTrouble, ...] = ()
     incidents: tuple[Incident, ...] = ()

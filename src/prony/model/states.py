@@ -37,13 +37,15 @@ EXPERIMENT: dict[ExperimentState, frozenset[ExperimentState]] = {
 }
 
 AGENT: dict[AgentState, frozenset[AgentState]] = {
-    AgentState.ACTIVE: frozenset(AgentState) - {AgentState.ACTIVE, AgentState.CLEANUP},
+    AgentState.ACTIVE: frozenset(AgentState) - {AgentState.ACTIVE, AgentState.CLEANUP, AgentState.STOPPED},
     AgentState.BUSY: frozenset(AgentState) - {AgentState.BUSY},
     AgentState.CLEANUP: frozenset(AgentState) - {AgentState.CLEANUP},
     # Only a person makes a faulty agent active again: `prony agents reset`.
     AgentState.FAULTY: frozenset({AgentState.ACTIVE}),
     AgentState.LOST: frozenset({AgentState.ACTIVE, AgentState.DRAINING, AgentState.FAULTY}),
-    AgentState.DRAINING: frozenset({AgentState.ACTIVE, AgentState.LOST, AgentState.FAULTY}),
+    AgentState.DRAINING: frozenset({AgentState.ACTIVE, AgentState.LOST, AgentState.FAULTY, AgentState.STOPPED}),
+    # It drained and then fell silent with nothing in hand. Heard again, it drains as before.
+    AgentState.STOPPED: frozenset({AgentState.ACTIVE, AgentState.DRAINING, AgentState.FAULTY}),
     # Active again by itself, as soon as it says that there is room.
     AgentState.DISK_FULL: frozenset({AgentState.ACTIVE, AgentState.LOST, AgentState.FAULTY, AgentState.DRAINING}),
 }
@@ -67,7 +69,9 @@ PLACEMENT: dict[PlacePhase, frozenset[PlacePhase]] = {
 ENDED = frozenset({JobState.COMPLETE, JobState.PARTIAL, JobState.FAILED, JobState.CANCELLED})
 OVER = frozenset(ExperimentState) - {ExperimentState.PENDING, ExperimentState.RUNNING}
 # Agents in these states are given nothing.
-IDLE_ONLY = frozenset({AgentState.FAULTY, AgentState.LOST, AgentState.DRAINING, AgentState.DISK_FULL})
+IDLE_ONLY = frozenset(
+    {AgentState.FAULTY, AgentState.LOST, AgentState.DRAINING, AgentState.DISK_FULL, AgentState.STOPPED}
+)
 
 
 def check_transition(table: dict[S, frozenset[S]], noun: str, now: S, wanted: S) -> None:

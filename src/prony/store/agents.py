@@ -12,7 +12,7 @@ from prony.errors import NotFoundError
 from prony.model.agent import Agent, AgentState, Capabilities, Enrolment
 from prony.store import tables
 
-_T = tables.agent
+_T, _A = tables.agent, tables.attempt
 
 
 def enrol(connection: Connection, agent_id: str, enrolment: Enrolment, *, now: datetime) -> str | None:
@@ -90,6 +90,12 @@ def remove(connection: Connection, agent_id: str, *, now: datetime) -> None:
     connection.execute(
         update(held).where(held.c.agent_id == agent_id, held.c.revoked_at.is_(None)).values(revoked_at=now)
     )
+
+
+def has_lost_work(connection: Connection, agent_id: str) -> bool:
+    """Was the last job that this agent was lent taken from it because nothing was heard?"""
+    query = select(_A.c.state).where(_A.c.agent_id == agent_id).order_by(_A.c.leased_at.desc()).limit(1)
+    return connection.execute(query).scalar() == "lost"
 
 
 def strike(connection: Connection, agent_id: str) -> int:

@@ -43,7 +43,10 @@ def queued_of(row: Row[Any], *, reason: str) -> QueuedJob:
 
 _E, _J, _R = tables.experiment, tables.job, tables.result
 _STANDING = and_(_R.c.job_id == _J.c.id, _R.c.stands)
-_OPEN = (ExperimentState.PENDING.value, ExperimentState.RUNNING.value)
+_OPEN: dict[str, JobState] = {
+    ExperimentState.PENDING.value: JobState.WAITING,
+    ExperimentState.RUNNING.value: JobState.LEASED,
+}
 _NEVER_RUN = "the experiment ended before this job started"
 _ELSEWHERE = "it runs without a server"
 
@@ -113,7 +116,7 @@ def _build_job(row: Row[Any], job: Job) -> QueuedJob:
     common |= {"created_at": row.created_at, "labels": job.labels}
     if row.result is None:
         state = _without_result(row.experiment)
-        reason = _ELSEWHERE if state is JobState.WAITING else _NEVER_RUN
+        reason = _NEVER_RUN if state is JobState.CANCELLED else _ELSEWHERE
         return QueuedJob(**common, state=state, attempt=0, reason=reason)
     result = Result.read_json(row.result)
     return QueuedJob(
@@ -128,4 +131,5 @@ def _build_job(row: Row[Any], job: Job) -> QueuedJob:
 
 
 def _without_result(experiment_state: str) -> JobState:
-    return JobState.WAITING if experiment_state in _OPEN else JobState.CANCELLED
+    """Jobs that are run without a server take turns: while their experiment runs, so do all that have no result."""
+    return _OPEN.get(experiment_state, JobState.CANCELLED)

@@ -31,7 +31,7 @@ from prony.model.gate import GateState
 from prony.model.listing import ExperimentRow, Filters, Headline, Sort
 from prony.model.metric import METRICS, Better, key_of
 from prony.model.queue import JobState
-from prony.store import history_tables, job_view, schedules, tables
+from prony.store import history_tables, job_view, queue, schedules, tables
 from prony.store import tables as listing_tables
 from prony.store.codecs import read_labels
 from prony.store.tables import Instant
@@ -109,6 +109,29 @@ def failed_gates(connection: Connection, since: datetime, limit: int) -> Sequenc
     query: Select[Any] = select(_E.c.id, _E.c.name, _E.c.ended_at, _L.c.gates_text).select_from(_BOTH)
     query = query.where(_L.c.gates == "failed", _E.c.created_at > since, ~passed.exists())
     return connection.execute(query.order_by(_E.c.created_at.desc()).limit(limit)).all()
+
+
+def failed(connection: Connection, since: datetime, limit: int) -> Sequence[Row[Any]]:
+    """Return experiments that failed or are partial and of whose name none was complete since, the newest first."""
+    later = _E.alias()
+    mended = select(later.c.id).where(
+        later.c.state == ExperimentState.COMPLETE.value,
+        later.c.name == _E.c.name, later.c.created_at > _E.c.created_at,
+    )  # fmt: skip
+    bad = [ExperimentState.FAILED.value, ExperimentState.PARTIAL.value]
+    query: Select[Any] = select(_E.c.id, _E.c.name, _E.c.state, _E.c.ended_at)
+    query = query.where(_E.c.state.in_(bad), _E.c.created_at > since, ~mended.exists())
+    return connection.execute(query.order_by(_E.c.created_at.desc()).limit(limit)).all()
+
+
+def failure_of(connection: Connection, experiment_id: str) -> str:
+    """Return why the last job that failed did; empty where none says so."""
+    queued = queue.page(connection, queue.JobFilter(experiment=experiment_id, state=JobState.FAILED), limit=1)
+    if queued:
+        (row,) = queued
+        return str(json.loads(row.failure)["message"] if row.failure else row.reason)
+    jobs = job_view.jobs_of(connection, queue.JobFilter(experiment=experiment_id))
+    return next((job.failure.message for job in jobs if job.failure is not None), "")
 
 
 def keep_gates(connection: Connection, experiment_id: str, state: GateState, text: str) -> None:

@@ -214,7 +214,7 @@ label = Table(
     Index("label_by_value", "key", "value", "number"),
 )
 
-# `state` is what must outlive a restart (active, faulty, lost, draining); busy and cleanup follow from leases.
+# `state` is what must outlive a restart (active, faulty, lost, draining, stopped); busy and cleanup follow from leases.
 # `beat` grows with its signs of life, as that of a lease does.
 agent = Table(
     "agent",

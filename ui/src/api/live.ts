@@ -2,9 +2,16 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 
+import { pauseAfter, wait } from "./backOff";
+import { ApiError } from "./client";
 import { streamEvents } from "./sse";
 
 export type Connection = "connecting" | "live" | "lost";
+
+/** The server was asked again and did not answer; `since` is when it was last heard, in milliseconds. */
+export interface Outage {
+  since: number;
+}
 
 /** What the server tells: which nouns changed, with the ids where it knows them. */
 interface ChangeNotice {
@@ -21,26 +28,31 @@ const KEYS_BY_NOUN: Record<string, readonly string[]> = {
   schedules: ["schedules", "schedule", "fires"],
 };
 const GAP_MS = 1000;
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 15_000;
 
 let state: Connection = "connecting";
+let outage: Outage | null = null;
+let skipPause = (): void => undefined;
 const listeners = new Set<() => void>();
 
 export function useConnection(): Connection {
-  return useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => state,
-  );
+  return useSyncExternalStore(subscribe, () => state);
+}
+
+export function useOutage(): Outage | null {
+  return useSyncExternalStore(subscribe, () => outage);
+}
+
+/** Ask the server again at once, rather than after the pause. */
+export function reconnectNow(): void {
+  skipPause();
 }
 
 /** Listen until the returned function is called. */
 export function listenForChanges(client: QueryClient): () => void {
   const stop = new AbortController();
   const invalidate = createInvalidator(client);
+  // A laptop that wakes, or a network that is back, need not wait for the pause to end.
+  window.addEventListener("online", reconnectNow, { signal: stop.signal });
   void followChanges(client, invalidate, stop.signal);
   return () => stop.abort();
 }
@@ -51,24 +63,35 @@ async function followChanges(
   signal: AbortSignal,
 ): Promise<void> {
   let lastId = "";
-  let pause = FIRST_PAUSE_MS;
+  let failures = 0;
+  let lostAt = 0;
   while (!signal.aborted) {
+    let isAway = true;
     try {
       for await (const { id, event, data } of streamEvents("/api/v1/events", signal, lastId)) {
-        setConnection("live");
-        pause = FIRST_PAUSE_MS;
+        if (failures > 0) askFailedAgain(client);
+        failures = 0;
+        setConnection("live", null);
         if (id) lastId = id;
         // Nothing is known of what was missed: everything may be stale.
         if (event === "anew") void client.invalidateQueries();
         if (event === "changed") invalidate(staleKeys(JSON.parse(data) as ChangeNotice));
       }
-    } catch {
-      // Cut off, or told to stop: the loop asks which.
+    } catch (error) {
+      // Cut off, or told to stop: the loop asks which. A server that wants a token is there.
+      isAway = !(error instanceof ApiError) || error.status === 0 || error.status >= 500;
     }
-    setConnection("lost");
-    await wait(pause, signal);
-    pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+    if (failures === 0) lostAt = Date.now();
+    // A stream that is merely cut is opened again within a moment: only a second failure is an outage.
+    setConnection("lost", isAway && failures > 0 ? { since: lostAt } : null);
+    await wait(pauseAfter(failures), signal, (skip) => (skipPause = skip));
+    failures += 1;
   }
+}
+
+/** What was asked for in vain while the server was away is asked for again. */
+function askFailedAgain(client: QueryClient): void {
+  void client.refetchQueries({ type: "active", predicate: (query) => query.state.status === "error" });
 }
 
 /** Return the first parts of the keys that a change makes stale; one experiment's own are `experiment:ID`. */
@@ -102,18 +125,14 @@ function createInvalidator(client: QueryClient): (keys: readonly string[]) => vo
   };
 }
 
-function setConnection(next: Connection): void {
-  if (state === next) return;
-  state = next;
-  for (const listener of listeners) listener();
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }
 
-async function wait(ms: number, signal: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
+function setConnection(next: Connection, nextOutage: Outage | null): void {
+  if (state === next && outage?.since === nextOutage?.since) return;
+  state = next;
+  outage = nextOutage;
+  for (const listener of listeners) listener();
 }

@@ -2,6 +2,7 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, readBody } from "./client";
+import type { Experiment } from "./schema";
 
 export function statsQuery() {
   return queryOptions({ queryKey: ["stats"], queryFn: ({ signal }) => readBody(api.GET("/api/v1/stats", { signal })) });
@@ -12,6 +13,22 @@ export function recentQuery() {
   return queryOptions({
     queryKey: ["listing", "recent"],
     queryFn: ({ signal }) => readBody(api.GET("/api/v1/experiments", { params: { query: { limit: 100 } }, signal })),
+  });
+}
+
+// Beyond so many newer runs of a recipe, the one before an old run is chosen by hand.
+const NEWEST_RUNS = 200;
+
+/** The run of the same recipe before this one, of those that have numbers; null where this was the first. */
+export function previousRunQuery({ id, name, created_at }: Pick<Experiment, "id" | "name" | "created_at">) {
+  return queryOptions({
+    queryKey: ["listing", "previous", id],
+    queryFn: async ({ signal }) => {
+      const query = { name, limit: NEWEST_RUNS };
+      const { items } = await readBody(api.GET("/api/v1/experiments", { params: { query }, signal }));
+      const earlier = items.map((view) => view.experiment).filter((one) => one.created_at < created_at);
+      return earlier.find((one) => one.state === "complete" || one.state === "partial") ?? null;
+    },
   });
 }
 

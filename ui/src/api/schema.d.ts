@@ -2018,7 +2018,7 @@ export interface components {
          * AgentState
          * @enum {string}
          */
-        AgentState: "active" | "busy" | "cleanup" | "faulty" | "lost" | "draining" | "disk_full";
+        AgentState: "active" | "busy" | "cleanup" | "faulty" | "lost" | "draining" | "disk_full" | "stopped";
         /**
          * AgentTrouble
          * @description An agent that is not there, or not fit.
@@ -3651,6 +3651,21 @@ export interface components {
              */
             submitted_by: string;
         };
+        /**
+         * FailedExperiment
+         * @description An experiment that failed, or that ended without some of its results; `text` says why.
+         */
+        FailedExperiment: {
+            /** Ended At */
+            ended_at?: string | null;
+            /** Experiment Id */
+            experiment_id: string;
+            /** Name */
+            name: string;
+            state: components["schemas"]["ExperimentState"];
+            /** Text */
+            text: string;
+        };
         /** FailedGates */
         FailedGates: {
             /** Ended At */
@@ -3925,6 +3940,11 @@ export interface components {
              * @default []
              */
             changes: components["schemas"]["Change"][];
+            /**
+             * Failed
+             * @default []
+             */
+            failed: components["schemas"]["FailedExperiment"][];
             /**
              * Failed Gates
              * @default []
@@ -8595,6 +8615,7 @@ export type Experiment = components['schemas']['Experiment'];
 export type ExperimentRow = components['schemas']['ExperimentRow'];
 export type ExperimentState = components['schemas']['ExperimentState'];
 export type ExperimentView = components['schemas']['ExperimentView'];
+export type FailedExperiment = components['schemas']['FailedExperiment'];
 export type FailedGates = components['schemas']['FailedGates'];
 export type Failure = components['schemas']['Failure'];
 export type FinishAnswer = components['schemas']['FinishAnswer'];

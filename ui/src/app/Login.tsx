@@ -2,6 +2,7 @@
 import { type SyntheticEvent, useState } from "react";
 import { useQueryClient } from "@tanstack/react-query";
 
+import { reconnectNow } from "@/api/live";
 import { setToken, useRefusal } from "@/api/token";
 
 export function Login() {
@@ -12,6 +13,7 @@ export function Login() {
     event.preventDefault();
     setToken(text.trim());
     void client.resetQueries();
+    reconnectNow();
   };
   return (
     <main className="login">

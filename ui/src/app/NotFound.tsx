@@ -1,19 +1,17 @@
 // The page for an address that does not exist.
 import { Link } from "@tanstack/react-router";
 
-import { EmptyState } from "@/components/states";
+import { Missing } from "@/components/states";
 
 export function NotFound() {
   return (
-    <EmptyState
+    <Missing
       title="Page not found"
-      actions={
+      back={
         <Link to="/" className="button">
           To the overview
         </Link>
       }
-    >
-      <p>It may have been deleted, or the link is incomplete.</p>
-    </EmptyState>
+    />
   );
 }

@@ -12,6 +12,7 @@ import { showToast, Toasts } from "@/components/toasts";
 
 import { Login } from "./Login";
 import { NAVIGATION } from "./navigation";
+import { OutageBanner } from "./OutageBanner";
 
 export function Shell() {
   const isRefused = useLoginRequired();
@@ -65,6 +66,7 @@ export function Shell() {
         </div>
       </aside>
       <main id="content" tabIndex={-1}>
+        <OutageBanner />
         <Outlet />
       </main>
       <Toasts />

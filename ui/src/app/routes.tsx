@@ -1,6 +1,7 @@
 // The routes of all pages and what their URLs may hold; pages are loaded when they are opened. Add new pages here.
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 
+import { loadPart } from "@/api/loadPart";
 import { Failure, Loading } from "@/components/states";
 import { parseCompareSearch } from "@/features/compare/search";
 import { parseExperimentSearch } from "@/features/experiment/search";
@@ -16,119 +17,124 @@ import { parseSettingsSearch } from "@/features/settings/search";
 import { NotFound } from "./NotFound";
 import { Shell } from "./Shell";
 
+/** A page whose code is fetched when it is first opened; while the server is away the page waits for it. */
+function lazyPage<M extends Record<string, unknown>, K extends keyof M>(load: () => Promise<M>, name: K) {
+  return lazyRouteComponent(() => loadPart(load), name);
+}
+
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
 
 const overview = createRoute({
   getParentRoute: () => root,
   path: "/",
-  component: lazyRouteComponent(() => import("@/features/overview/Overview"), "Overview"),
+  component: lazyPage(() => import("@/features/overview/Overview"), "Overview"),
 });
 
 const experiments = createRoute({
   getParentRoute: () => root,
   path: "/experiments",
   validateSearch: parseListSearch,
-  component: lazyRouteComponent(() => import("@/features/experiments/Experiments"), "Experiments"),
+  component: lazyPage(() => import("@/features/experiments/Experiments"), "Experiments"),
 });
 
 const experiment = createRoute({
   getParentRoute: () => root,
   path: "/experiments/$experimentId",
   validateSearch: parseExperimentSearch,
-  component: lazyRouteComponent(() => import("@/features/experiment/Experiment"), "Experiment"),
+  component: lazyPage(() => import("@/features/experiment/Experiment"), "Experiment"),
 });
 
 const compare = createRoute({
   getParentRoute: () => root,
   path: "/compare",
   validateSearch: parseCompareSearch,
-  component: lazyRouteComponent(() => import("@/features/compare/Compare"), "Compare"),
+  component: lazyPage(() => import("@/features/compare/Compare"), "Compare"),
 });
 
 const matrix = createRoute({
   getParentRoute: () => root,
   path: "/matrix",
   validateSearch: parseMatrixSearch,
-  component: lazyRouteComponent(() => import("@/features/matrix/Matrix"), "Matrix"),
+  component: lazyPage(() => import("@/features/matrix/Matrix"), "Matrix"),
 });
 
 const series = createRoute({
   getParentRoute: () => root,
   path: "/history",
   validateSearch: parseSeriesSearch,
-  component: lazyRouteComponent(() => import("@/features/history/Series"), "Series"),
+  component: lazyPage(() => import("@/features/history/Series"), "Series"),
 });
 
 const history = createRoute({
   getParentRoute: () => root,
   path: "/history/$seriesId",
   validateSearch: parseHistorySearch,
-  component: lazyRouteComponent(() => import("@/features/history/History"), "History"),
+  component: lazyPage(() => import("@/features/history/History"), "History"),
 });
 
 const schedules = createRoute({
   getParentRoute: () => root,
   path: "/schedules",
-  component: lazyRouteComponent(() => import("@/features/schedules/Schedules"), "Schedules"),
+  component: lazyPage(() => import("@/features/schedules/Schedules"), "Schedules"),
 });
 
 const schedule = createRoute({
   getParentRoute: () => root,
   path: "/schedules/$scheduleId",
-  component: lazyRouteComponent(() => import("@/features/schedules/Schedule"), "Schedule"),
+  component: lazyPage(() => import("@/features/schedules/Schedule"), "Schedule"),
 });
 
 const alarms = createRoute({
   getParentRoute: () => root,
   path: "/alarms",
-  component: lazyRouteComponent(() => import("@/features/alarms/Alarms"), "Alarms"),
+  component: lazyPage(() => import("@/features/alarms/Alarms"), "Alarms"),
 });
 
 const alarm = createRoute({
   getParentRoute: () => root,
   path: "/alarms/$alarmId",
-  component: lazyRouteComponent(() => import("@/features/alarms/Alarm"), "Alarm"),
+  component: lazyPage(() => import("@/features/alarms/Alarm"), "Alarm"),
 });
 
 const reports = createRoute({
   getParentRoute: () => root,
   path: "/reports",
   validateSearch: parseReportsSearch,
-  component: lazyRouteComponent(() => import("@/features/reports/Reports"), "Reports"),
+  component: lazyPage(() => import("@/features/reports/Reports"), "Reports"),
 });
 
 const settings = createRoute({
   getParentRoute: () => root,
   path: "/settings",
   validateSearch: parseSettingsSearch,
-  component: lazyRouteComponent(() => import("@/features/settings/Settings"), "Settings"),
+  component: lazyPage(() => import("@/features/settings/Settings"), "Settings"),
 });
 
 const run = createRoute({
   getParentRoute: () => root,
   path: "/run",
   validateSearch: parseRunSearch,
-  component: lazyRouteComponent(() => import("@/features/run/Run"), "Run"),
+  component: lazyPage(() => import("@/features/run/Run"), "Run"),
 });
 
 const load = createRoute({
   getParentRoute: () => root,
   path: "/load",
   validateSearch: parseLoadSearch,
-  component: lazyRouteComponent(() => import("@/features/load/Load"), "Load"),
+  component: lazyPage(() => import("@/features/load/Load"), "Load"),
 });
 
 const fleet = createRoute({
   getParentRoute: () => root,
   path: "/fleet",
   validateSearch: parseFleetSearch,
-  component: lazyRouteComponent(() => import("@/features/fleet/Fleet"), "Fleet"),
+  component: lazyPage(() => import("@/features/fleet/Fleet"), "Fleet"),
 });
 
 const monitoring = createRoute({
   getParentRoute: () => root,
   path: "/monitoring",
-  component: lazyRouteComponent(() => import("@/features/monitoring/Monitoring"), "Monitoring"),
+  component: lazyPage(() => import("@/features/monitoring/Monitoring"), "Monitoring"),
 });
 
 export const routeTree = root.addChildren([

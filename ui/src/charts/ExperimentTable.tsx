@@ -5,9 +5,9 @@ import type { ExperimentRow, Headline } from "@/api/schema";
 import { describeState, StateBadge, VerdictBadge } from "@/components/Badge";
 import { Labels } from "@/components/layout";
 import { MetricName } from "@/components/MetricName";
-import { Progress } from "@/components/Progress";
+import { Progress, shownState } from "@/components/Progress";
 import { Quantity } from "@/components/Quantity";
-import { type Column, type Sorting, Table } from "@/components/Table";
+import { type Column, type RowSelection, type Sorting, Table } from "@/components/Table";
 import { RelativeTime } from "@/components/time";
 
 import { Sparkline } from "./Sparkline";
@@ -17,6 +17,7 @@ interface Props {
   label: string;
   sorting?: Sorting | undefined;
   onSort?: ((sorting: Sorting) => void) | undefined;
+  selection?: RowSelection<ExperimentRow> | undefined;
   onEnd?: (() => void) | undefined;
 }
 
@@ -93,10 +94,10 @@ const COLUMNS: readonly Column<ExperimentRow>[] = [
 ];
 
 function ExperimentStatus({ row }: { row: ExperimentRow }) {
-  if (row.state !== "running") return <StateBadge of={row.state} />;
+  if (row.state !== "running" && row.state !== "pending") return <StateBadge of={row.state} />;
   return (
     <div className="standing">
-      <StateBadge of={row.state} />
+      <StateBadge of={shownState(row.state, row.counts)} />
       <Progress counts={row.counts} total={row.job_count} />
     </div>
   );

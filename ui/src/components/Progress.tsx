@@ -17,6 +17,12 @@ export function describeCounts(counts: Counts): string {
   }).join(", ");
 }
 
+/** An experiment that is open runs while an agent has a job of it; before that, and between two jobs, it waits. */
+export function shownState(state: string, counts: Counts): string {
+  if (state !== "running" && state !== "pending") return state;
+  return (counts.leased ?? 0) > 0 ? "running" : "waiting";
+}
+
 export function Progress({ counts, total }: { counts: Counts; total: number }) {
   const parts = STATES.flatMap((state): { state: string; tone: Tone; count: number }[] => {
     const count = counts[state] ?? 0;

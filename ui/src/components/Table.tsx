@@ -17,6 +17,14 @@ export interface Sorting {
   descending: boolean;
 }
 
+/** Rows that are ticked, by their keys; with it each row has a box. */
+export interface RowSelection<R> {
+  chosen: ReadonlySet<string>;
+  onChange: (chosen: ReadonlySet<string>) => void;
+  /** What a row is called, for those who hear its box. */
+  nameOf: (row: R) => string;
+}
+
 interface Props<R> {
   rows: readonly R[];
   columns: readonly Column<R>[];
@@ -28,6 +36,7 @@ interface Props<R> {
   sorting?: Sorting | undefined;
   onSort?: ((sorting: Sorting) => void) | undefined;
   onPick?: ((row: R) => void) | undefined;
+  selection?: RowSelection<R> | undefined;
   /** Called when the last rows come into sight and there may be more. */
   onEnd?: (() => void) | undefined;
 }
@@ -36,7 +45,8 @@ interface Props<R> {
 const FEW = 60;
 
 export function Table<R>(props: Props<R>) {
-  const { rows, columns, keyOf, label, rowHeight = 40, maxHeight = "70vh", onPick, onEnd } = props;
+  const { rows, keyOf, label, rowHeight = 40, maxHeight = "70vh", onPick, onEnd } = props;
+  const columns = props.selection ? [buildTickColumn(props.selection, rows, keyOf), ...props.columns] : props.columns;
   const frame = useRef<HTMLDivElement>(null);
   const isLong = rows.length > FEW;
   const virtual = useVirtualizer({
@@ -96,6 +106,40 @@ export function Table<R>(props: Props<R>) {
       </table>
     </div>
   );
+}
+
+function buildTickColumn<R>(
+  { chosen, onChange, nameOf }: RowSelection<R>,
+  rows: readonly R[],
+  keyOf: (row: R) => string,
+): Column<R> {
+  const keys = rows.map(keyOf);
+  const isWhole = keys.length > 0 && keys.every((key) => chosen.has(key));
+  const toggle = (key: string): void => {
+    const next = new Set(chosen);
+    if (!next.delete(key)) next.add(key);
+    onChange(next);
+  };
+  return {
+    key: "tick",
+    width: "34px",
+    heading: (
+      <input
+        type="checkbox"
+        aria-label="Choose all"
+        checked={isWhole}
+        onChange={() => onChange(new Set(isWhole ? [] : keys))}
+      />
+    ),
+    cell: (row) => (
+      <input
+        type="checkbox"
+        aria-label={`Choose ${nameOf(row)}`}
+        checked={chosen.has(keyOf(row))}
+        onChange={() => toggle(keyOf(row))}
+      />
+    ),
+  };
 }
 
 /** A click on a link or a button of a row is that one's own. */

@@ -1,4 +1,4 @@
-// Formats instants and durations, with the exact time in the tooltip.
+// Formats instants and durations in the reader's time zone, with the exact time in the tooltip.
 import { useSyncExternalStore } from "react";
 
 const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
@@ -8,8 +8,12 @@ const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ["second", 1],
 ];
 const NEAR = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
-const EXACT = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+const LOCALE = "en-GB";
+const DAY = { day: "numeric", month: "short", year: "numeric" } as const;
+const CLOCK = { hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" } as const;
 const TICK_MS = 5000;
+// Making a format costs more than using it: one for each zone, the reader's own by an empty name.
+const formats = new Map<string, Intl.DateTimeFormat>();
 
 let now = Date.now();
 const listeners = new Set<() => void>();
@@ -35,8 +39,27 @@ export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
 }
 
-export function formatInstant(instant: string): string {
-  return EXACT.format(new Date(instant));
+/** `15 Nov 2026, 03:00:00 CET`: in the reader's zone, or in the one that is named. */
+export function formatInstant(instant: string, zone = ""): string {
+  let format = formats.get(zone);
+  if (!format) {
+    format = new Intl.DateTimeFormat(LOCALE, { ...DAY, ...CLOCK, ...(zone ? { timeZone: zone } : {}) });
+    formats.set(zone, format);
+  }
+  return format.format(new Date(instant));
+}
+
+const DAY_FORMAT = new Intl.DateTimeFormat(LOCALE, DAY);
+const CLOCK_FORMAT = new Intl.DateTimeFormat(LOCALE, CLOCK);
+
+/** `15 Nov 2026`, of the reader's calendar. */
+export function formatDay(instant: string): string {
+  return DAY_FORMAT.format(new Date(instant));
+}
+
+/** `03:00:00 CET`, of milliseconds since the epoch. */
+export function formatClock(at: number): string {
+  return CLOCK_FORMAT.format(new Date(at));
 }
 
 export function formatAgo(instant: string, at: number): string {

@@ -52,6 +52,7 @@ export function fakeGlance(over: Partial<Glance> = {}): Glance {
   return {
     agents: 1,
     changes: [],
+    failed: [],
     failed_gates: [],
     incidents: [],
     recent: [fakeRow()],

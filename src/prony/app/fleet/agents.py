@@ -34,6 +34,7 @@ from prony.store.database import Connection, Row
 from prony.store.writer import Transaction
 
 _DRAINED = "drained by"
+_SILENT = frozenset({AgentState.LOST, AgentState.STOPPED})
 # An agent that waits speaks once in a lease's life; one that is silent for two is not read any more.
 _HEARD_LIVES = 2
 
@@ -253,14 +254,14 @@ class Agents:
         """Note that it was heard; return it as it is now, found where it was lost."""
         self._state.seen[known_agent.id] = self._context.now()
         self._state.alive.add(known_agent.id)
-        return await self.find(known_agent.id) if known_agent.state is AgentState.LOST else known_agent
+        return await self.find(known_agent.id) if known_agent.state in _SILENT else known_agent
 
     async def find(self, agent_id: str) -> KnownAgent:
-        """Call a lost agent what it was before: draining, or else active."""
+        """Call an agent that was silent what it was before: draining, or else active."""
 
         def act(transaction: Transaction) -> Row[Any]:
             row = rows.row(transaction.connection, agent_id, locked=True)
-            if row.state == AgentState.LOST:
+            if row.state in _SILENT:
                 was_drained = row.reason.startswith(_DRAINED)
                 state, reason = (AgentState.DRAINING, row.reason) if was_drained else (AgentState.ACTIVE, "")
                 rows.change(transaction.connection, agent_id, state=state.value, reason=reason)
@@ -273,11 +274,17 @@ class Agents:
         return self.remember(await self._context.write(act))
 
     async def lose(self, agent_id: str, reason: str) -> None:
-        """Call an agent lost that was silent for long; that it was draining stays written with it."""
+        """Call an agent lost that was silent for long, or stopped where it was draining and had nothing in hand.
+
+        That it was draining stays written with it.
+        """
 
         def act(transaction: Transaction) -> None:
             row = rows.row(transaction.connection, agent_id, locked=True)
-            if row.state in (AgentState.ACTIVE, AgentState.DRAINING, AgentState.DISK_FULL):
+            if row.state == AgentState.DRAINING and not rows.has_lost_work(transaction.connection, agent_id):
+                rows.change(transaction.connection, agent_id, state=AgentState.STOPPED.value)
+                transaction.publish("agent", agent_id)
+            elif row.state in (AgentState.ACTIVE, AgentState.DRAINING, AgentState.DISK_FULL):
                 why = f"{row.reason}; {reason}" if row.reason else reason
                 rows.change(transaction.connection, agent_id, state=AgentState.LOST.value, reason=why)
                 self._alarm_engine.report(transaction, agent_lost(agent_id, why, self._context.clock.now()))

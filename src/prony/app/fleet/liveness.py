@@ -31,7 +31,7 @@ _LOST_AFTER = 3  # times the life of a lease
 
 
 class Liveness:
-    """Take leases from agents that fell silent, and call such agents lost."""
+    """Take leases from agents that fell silent, and call such agents lost or stopped."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class Liveness:
         )
 
     async def _lose_agents(self, rows: Sequence[Row[Any]]) -> None:
-        """Call those lost that were silent for long, and those found that were heard, here or by another server."""
+        """Call those lost or stopped that were silent for long, and those found that any server heard."""
         now, patience = self._context.now(), _LOST_AFTER * self._context.settings.ttl_s
         seen: dict[str, tuple[int, float]] = {}
         for row in rows:
@@ -168,7 +168,7 @@ class Liveness:
             at = now if beat != row.beat else at
             at = max(at, self._state.seen.get(row.id, at))
             seen[row.id] = (row.beat, at)
-            if row.state == AgentState.LOST:
+            if row.state in (AgentState.LOST, AgentState.STOPPED):
                 if has_beaten:
                     await self._agents.find(row.id)
             elif now - at > patience and row.state in (AgentState.ACTIVE, AgentState.DRAINING, AgentState.DISK_FULL):

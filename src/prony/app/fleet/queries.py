@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.state import FleetState, KnownAgent, PendingLot
@@ -12,7 +12,7 @@ from prony.app.fleet.wait_reasons import explain_lot
 from prony.app.shown_results import kind_cards
 from prony.model.agent import AgentState
 from prony.model.kind_card import Kinds
-from prony.model.listing import AgentTrouble, FailedGates, Filters, Glance, Listing, Sort
+from prony.model.listing import AgentTrouble, FailedExperiment, FailedGates, Filters, Glance, Listing, Sort
 from prony.model.queue import (
     JobState,
     Lot,
@@ -28,6 +28,7 @@ from prony.store.lot_rows import LotCount
 
 _NEWS = timedelta(days=14)
 _MOST = 12
+_UNTOLD = "some of its jobs have only a part of their results"
 _TROUBLED = frozenset({AgentState.LOST, AgentState.FAULTY, AgentState.DISK_FULL})
 _ABLE = frozenset({AgentState.ACTIVE, AgentState.BUSY, AgentState.CLEANUP})
 
@@ -120,6 +121,7 @@ class Queries:
                 running=listing.show_rows(connection, listing.running(connection, _MOST)),
                 recent=listing.show_rows(connection, rows),
                 changes=series.change_page(connection, limit=_MOST).items,
+                failed=_failed(connection, since),
                 failed_gates=tuple(
                     FailedGates(experiment_id=row.id, name=row.name, ended_at=row.ended_at, text=row.gates_text or "")
                     for row in gates
@@ -131,6 +133,16 @@ class Queries:
             )
 
         return await self._context.read(ask)
+
+
+def _failed(connection: Connection, since: datetime) -> tuple[FailedExperiment, ...]:
+    return tuple(
+        FailedExperiment(
+            experiment_id=row.id, name=row.name, state=row.state, ended_at=row.ended_at,
+            text=listing.failure_of(connection, row.id) or _UNTOLD,
+        )
+        for row in listing.failed(connection, since, _MOST)
+    )  # fmt: skip
 
 
 def _troubles(connection: Connection) -> tuple[AgentTrouble, ...]:

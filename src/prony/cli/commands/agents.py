@@ -11,7 +11,7 @@ from prony.cli.arguments import add_json, add_server, add_set
 if TYPE_CHECKING:
     from prony.client import Client
 
-_STATES = ("active", "busy", "cleanup", "faulty", "lost", "draining", "disk_full")
+_STATES = ("active", "busy", "cleanup", "faulty", "lost", "draining", "disk_full", "stopped")
 _ACTIONS = {
     "drain": "send it no more jobs; its current job finishes",
     "reset": "make a faulty or draining agent active again",

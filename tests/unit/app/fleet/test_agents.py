@@ -122,11 +122,32 @@ async def test_a_lost_agent_that_asks_for_work_gets_it_at_once(fleet_fixture: Fl
     assert await fake_agent.lease()
 
 
-async def test_one_that_was_draining_when_it_was_lost_is_draining_when_it_is_found(fleet_fixture: FleetFixture) -> None:
+async def test_one_that_drains_and_falls_silent_is_stopped_and_no_trouble(fleet_fixture: FleetFixture) -> None:
     fake_agent = await fleet_fixture.agent()
     await fleet_fixture.fleet.agents.drain(fake_agent.id, who=ME)
     await fleet_fixture.pass_time(LONG_S)
+    assert ((await fake_agent.shown()).state, (await fake_agent.shown()).reason) == ("stopped", "drained by tester")
+    assert (await fleet_fixture.fleet.queries.overview()).troubles == ()
+    await fleet_fixture.submit(recipe(1))
+    assert await fake_agent.poll() is None
+    await fake_agent.restart()
+    assert (await fake_agent.shown()).state == "active"
+
+
+async def test_one_that_drains_and_falls_silent_with_a_job_is_lost(fleet_fixture: FleetFixture) -> None:
+    fake_agent = await fleet_fixture.agent()
+    await fleet_fixture.submit(recipe(1))
+    await fake_agent.lease()
+    await fleet_fixture.fleet.agents.drain(fake_agent.id, who=ME)
+    await fleet_fixture.pass_time(LONG_S)
     assert (await fake_agent.shown()).state == "lost"
+
+
+async def test_one_that_was_draining_when_it_stopped_is_draining_when_it_is_found(fleet_fixture: FleetFixture) -> None:
+    fake_agent = await fleet_fixture.agent()
+    await fleet_fixture.fleet.agents.drain(fake_agent.id, who=ME)
+    await fleet_fixture.pass_time(LONG_S)
+    assert (await fake_agent.shown()).state == "stopped"
     assert (await fake_agent.beat()).drain
     assert ((await fake_agent.shown()).state, (await fake_agent.shown()).reason.split(";")[0]) == (
         "draining",

@@ -37,6 +37,21 @@ async def test_gates_are_judged_and_kept_though_no_alarm_waits_for_them(local: F
     assert (found.total, found.next) == (2, None)
 
 
+async def test_an_experiment_that_failed_is_told_with_the_reason_until_the_same_recipe_completes(
+    local: FleetFixture, tmp_path: Path
+) -> None:
+    fake_agent = await local.agent()
+    await local.submit(recipe(1) + "place: {attempts: 1}\n")
+    await fake_agent.lease()
+    await local.pass_time(4 * SILENCE_S)
+    (bad,) = (await local.fleet.queries.overview()).failed
+    assert (bad.name, bad.state) == ("small", "failed")
+    assert "nothing was heard of agent" in bad.text
+    local.clock.step(minutes=1)
+    await measured(await local.agent("other"), 100_000, tmp_path / "good", "")
+    assert (await local.fleet.queries.overview()).failed == ()
+
+
 async def test_what_runs_and_who_is_lost_is_told(local: FleetFixture) -> None:
     made = await local.submit(recipe(2))
     await local.agent("quiet")

@@ -1,7 +1,7 @@
 // What all charts share: axes, legends, colours, and the table that goes with each chart.
 import type { EChartsOption, TooltipComponentOption } from "echarts";
 
-import { chooseScale, formatTick } from "@/components/number";
+import { chooseScale, formatTick, type Scale } from "@/components/number";
 
 import type { ChartTheme } from "../theme";
 
@@ -14,6 +14,8 @@ export interface Drawing {
   option: EChartsOption;
   table: DataTable;
   height: number;
+  /** What the picture leaves out; the table has it. */
+  note?: string;
 }
 
 /** Beyond this ratio of the largest to the smallest, small numbers cannot be told apart on a straight axis. */
@@ -57,8 +59,57 @@ export function legendOption(theme: ChartTheme, names: string[]): EChartsOption[
 function buildAxisLabels(sizes: readonly number[], name: string, unit: string) {
   const scale = chooseScale(sizes.length === 0 ? [{ value: 0, unit }] : sizes.map((value) => ({ value, unit })));
   return {
+    scale,
     name: [name, scale.symbol].filter(Boolean).join(", "),
     axisLabel: { formatter: (value: number) => formatTick(value, scale) },
+  };
+}
+
+/** How many marks a straight axis has, more or less. */
+const MARKS = 5;
+
+/**
+ * Return where the marks stand on an axis that is written in another unit than it is drawn in.
+ *
+ * By itself the chart chooses round numbers of its own unit. Between units that differ by a power of ten they stay
+ * round; 200 MB in MiB, or 500 s in minutes, do not.
+ */
+function placeMarks(least: number, most: number, scale: Scale): Partial<Marks> {
+  const power = Math.log10(scale.factor);
+  if (Math.abs(power - Math.round(power)) < 1e-9 || !(most > least)) return {};
+  const interval = chooseStep(((most - least) * scale.factor) / MARKS) / scale.factor;
+  return {
+    interval,
+    min: ({ min }) => Math.floor(min / interval) * interval,
+    max: ({ max }) => Math.ceil(max / interval) * interval,
+  };
+}
+
+interface Marks {
+  interval: number;
+  min: (extent: { min: number }) => number;
+  max: (extent: { max: number }) => number;
+}
+
+/** Return the next larger of 1, 2 and 5 times a power of ten. */
+function chooseStep(least: number): number {
+  const power = 10 ** Math.floor(Math.log10(least));
+  return ([1, 2, 5].find((one) => one * power >= least) ?? 10) * power;
+}
+
+const MINUTE_S = 60;
+const HOUR_S = 3600;
+
+/** Return a bottom axis of seconds that is written in minutes or hours where it is long. */
+export function buildElapsedAxis(theme: ChartTheme, since: string, endS: number) {
+  const [symbol, size] = endS < 3 * MINUTE_S ? ["s", 1] : endS < 3 * HOUR_S ? ["min", MINUTE_S] : ["h", HOUR_S];
+  const scale: Scale = { symbol: String(symbol), factor: 1 / Number(size) };
+  const axis = buildBottomAxis(theme, since && `${symbol} ${since}`);
+  const { interval } = placeMarks(0, endS, scale);
+  return {
+    ...axis,
+    ...(interval === undefined ? {} : { interval }),
+    axisLabel: { ...axis.axisLabel, formatter: (value: number) => formatTick(value, scale) },
   };
 }
 
@@ -74,7 +125,7 @@ export function buildValueAxis(
   const most = Math.max(...values);
   const isWide = !zero && values.length > 0 && least > 0 && most / least > WIDE;
   // A straight axis is read by its far end, a logarithmic one by its middle.
-  const { name, axisLabel } = buildAxisLabels(
+  const { name, axisLabel, scale } = buildAxisLabels(
     isWide || values.length === 0 ? values : [Math.max(Math.abs(least), Math.abs(most))],
     title,
     unit,
@@ -85,6 +136,7 @@ export function buildValueAxis(
     nameTextStyle: { color: theme.muted, align: "left" as const },
     nameGap: 10,
     scale: !zero,
+    ...(isWide || values.length === 0 ? {} : placeMarks(zero ? Math.min(0, least) : least, most, scale)),
     ...(zero ? { min: 0 } : {}),
     axisLabel: { color: theme.muted, hideOverlap: true, ...axisLabel },
     axisLine: { show: false },
@@ -107,6 +159,65 @@ export function buildBottomAxis(theme: ChartTheme, title: string, most = 0, unit
     axisTick: { show: false },
     splitLine: { show: false },
   };
+}
+
+interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** What the chart tells of a name that it is about to place, in pixels. */
+interface PlacedName {
+  seriesIndex: number;
+  dataIndex?: number;
+  labelRect: Box;
+}
+
+/** Above the bar of a dot's own interval. */
+const RAISED = -12;
+
+/** Return a layout that moves each name up until it covers none of those before it. */
+export function spreadNames(): (name: PlacedName) => { dy: number } {
+  let placed: Box[] = [];
+  let last = -1;
+  return ({ seriesIndex, dataIndex = 0, labelRect }) => {
+    const order = seriesIndex * 1e6 + dataIndex;
+    // Names come in order: one that comes before the last begins a new picture.
+    if (order <= last) placed = [];
+    last = order;
+    let dy = RAISED;
+    const isCovered = (box: Box): boolean =>
+      Math.abs(box.x + box.width / 2 - labelRect.x - labelRect.width / 2) < (box.width + labelRect.width) / 2 &&
+      Math.abs(box.y - labelRect.y - dy) < (box.height + labelRect.height) / 2;
+    while (placed.some(isCovered)) dy -= labelRect.height;
+    placed.push({ ...labelRect, y: labelRect.y + dy });
+    return { dy };
+  };
+}
+
+/** Return how names beside dots are written. */
+export function nameLabel(theme: ChartTheme, labelLayout: ReturnType<typeof spreadNames>) {
+  return {
+    // On a ground of their own: bars of intervals and lines pass behind them.
+    label: {
+      show: true,
+      color: theme.text,
+      fontSize: 11,
+      formatter: "{b}",
+      backgroundColor: theme.surface,
+      padding: [1, 3],
+    },
+    labelLayout,
+    z: 4,
+  };
+}
+
+/** Return the side of a dot on which its name does not run out of the picture. */
+export function nameSide(x: number, xs: readonly number[]) {
+  const [least, most] = [Math.min(...xs), Math.max(...xs)];
+  return { position: x > (least + most) / 2 ? ("left" as const) : ("right" as const) };
 }
 
 /** Each line has a dash of its own beside its colour, so that none is told by colour alone. */

@@ -3,6 +3,7 @@ import type { CustomSeriesOption, EChartsOption, ScatterSeriesOption } from "ech
 
 import type { Change, History, Point } from "@/api/schema";
 import { DASH, formatValue } from "@/components/number";
+import { formatDay, formatInstant } from "@/components/time";
 import type { ChartTheme } from "../theme";
 import { baseOption, buildBottomAxis, buildValueAxis, type Drawing, legendOption, seriesColour } from "./drawing";
 import { findChangedFacts } from "./facts";
@@ -56,7 +57,7 @@ export function drawHistory(history: History, theme: ChartTheme, highlighted?: s
 
 function buildOrderAxis(history: History, name: string, theme: ChartTheme) {
   const axis = buildBottomAxis(theme, name);
-  const day = (place: number) => history.points[place - 1]?.measured_at.slice(0, 10) ?? "";
+  const day = (place: number) => formatDayOf(history.points[place - 1]);
   return {
     ...axis,
     min: 0.5,
@@ -64,6 +65,10 @@ function buildOrderAxis(history: History, name: string, theme: ChartTheme) {
     minInterval: 1,
     axisLabel: { ...axis.axisLabel, formatter: (place: number) => (Number.isInteger(place) ? day(place) : "") },
   };
+}
+
+function formatDayOf(point: Point | undefined): string {
+  return point === undefined ? "" : formatDay(point.measured_at);
 }
 
 function buildZoom(count: number, theme: ChartTheme) {
@@ -119,7 +124,7 @@ function formatResult(one: unknown, history: History): string {
   return [
     formatValue(value, history.unit),
     `${point.job_id}, ${point.grade}`,
-    point.measured_at.slice(0, 16).replace("T", " "),
+    formatInstant(point.measured_at),
     ...(commit === undefined ? [] : [`commit ${commit.slice(0, 10)}`]),
   ].join("\n");
 }
@@ -265,7 +270,7 @@ function buildTable(history: History): Drawing["table"] {
     rows: history.points.map((point, index) => {
       const value = valueOf(point, history.metric);
       return [
-        point.measured_at.slice(0, 16).replace("T", " "),
+        formatInstant(point.measured_at),
         point.job_id,
         value === null ? DASH : formatValue(value, history.unit),
         point.grade,

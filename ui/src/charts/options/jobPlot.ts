@@ -4,7 +4,17 @@ import type { EChartsOption, SeriesOption } from "echarts";
 import type { JobPlot } from "@/api/schema";
 import { DASH, formatValue } from "@/components/number";
 import type { ChartTheme } from "../theme";
-import { baseOption, buildBottomAxis, buildValueAxis, type Drawing, legendOption, seriesColour } from "./drawing";
+import {
+  baseOption,
+  buildBottomAxis,
+  buildValueAxis,
+  type Drawing,
+  legendOption,
+  nameLabel,
+  nameSide,
+  seriesColour,
+  spreadNames,
+} from "./drawing";
 import { drawIntervalBars, type Interval } from "./intervals";
 
 type Line = JobPlot["lines"][number];
@@ -71,10 +81,15 @@ function drawLine(line: Line, tint: number, theme: ChartTheme): SeriesOption[] {
         type: "scatter",
         symbolSize: 9,
         itemStyle: { color },
-        label: { show: true, position: "right", color: theme.muted, fontSize: 11, formatter: "{b}" },
-        labelLayout: { hideOverlap: true },
+        ...nameLabel(theme, spreadNames()),
         tooltip,
-        data,
+        data: data.map((one) => ({
+          ...one,
+          label: nameSide(
+            one.value[0] ?? 0,
+            line.points.map(({ x }) => x),
+          ),
+        })),
       },
     ];
   }

@@ -31,7 +31,8 @@ const MOST_PANELS = 6;
 type Line = StepLines["lines"][number];
 
 export function drawLines({ lines }: StepLines, theme: ChartTheme): Drawing {
-  const metrics = [...new Set(lines.map((one) => one.metric))].slice(0, MOST_PANELS);
+  const all = [...new Set(lines.map((one) => one.metric))];
+  const metrics = all.slice(0, MOST_PANELS);
   const names = [...new Set(lines.map(lineName))];
   const shown = lines.filter((one) => metrics.includes(one.metric));
   const option: EChartsOption = {
@@ -49,7 +50,9 @@ export function drawLines({ lines }: StepLines, theme: ChartTheme): Drawing {
     series: shown.map((one) => drawLine(one, metrics.indexOf(one.metric), names.indexOf(lineName(one)), theme)),
   };
   const height = TOP + metrics.length * (PANEL + GAP) - GAP + BOTTOM;
-  return { option, table: buildTable(lines), height };
+  const isCut = metrics.length < all.length;
+  const note = isCut ? `The first ${metrics.length} of ${all.length} metrics are drawn; the table has all.` : "";
+  return { option, table: buildTable(lines), height, ...(note && { note }) };
 }
 
 /** What tells a line from others of its metric; runs are drawn alike. */

@@ -10,12 +10,14 @@ import type {
 import type { Counters } from "@/api/schema";
 import { DASH, formatValue } from "@/components/number";
 import type { ChartTheme } from "../theme";
-import { baseOption, buildBottomAxis, buildValueAxis, type Drawing, seriesColour, tooltipOption } from "./drawing";
+import { baseOption, buildElapsedAxis, buildValueAxis, type Drawing, seriesColour, tooltipOption } from "./drawing";
 
 const PANEL = 74;
 const GAP = 34;
 const TOP = 26;
 const BOTTOM = 44;
+/** Up to so many readings of a counter are seen one by one. */
+const MOST_DOTS = 60;
 
 type Counter = Counters["series"][number];
 
@@ -32,7 +34,7 @@ export function drawTelemetry(counters: Counters, theme: ChartTheme): Drawing {
       top: TOP + index * (PANEL + GAP),
       height: PANEL,
     })),
-    xAxis: shown.map((_, index) => buildTimeAxis(index, index === shown.length - 1, theme)),
+    xAxis: shown.map((_, index) => buildTimeAxis(index, index === shown.length - 1, findEnd(shown), theme)),
     yAxis: shown.map((one, index): YAXisComponentOption => ({
       ...buildValueAxis(theme, knownValues(one), counterName(one), one.unit),
       type: "value",
@@ -44,8 +46,12 @@ export function drawTelemetry(counters: Counters, theme: ChartTheme): Drawing {
   return { option, table: buildTable(shown), height: Math.max(height, 120) };
 }
 
-function buildTimeAxis(index: number, isLast: boolean, theme: ChartTheme): XAXisComponentOption {
-  const axis = buildBottomAxis(theme, isLast ? "s since the first run began" : "");
+function findEnd(shown: readonly Counter[]): number {
+  return Math.max(0, ...shown.flatMap((one) => one.at_s));
+}
+
+function buildTimeAxis(index: number, isLast: boolean, end: number, theme: ChartTheme): XAXisComponentOption {
+  const axis = buildElapsedAxis(theme, isLast ? "since the first run began" : "", end);
   return { ...axis, gridIndex: index, axisLabel: { ...axis.axisLabel, show: isLast } };
 }
 
@@ -55,7 +61,10 @@ function drawCounter(one: Counter, index: number, counters: Counters, theme: Cha
     type: "line",
     xAxisIndex: index,
     yAxisIndex: index,
-    symbol: "none",
+    // A reading between two gaps is a line to nowhere: few readings are seen one by one.
+    symbol: knownValues(one).length > MOST_DOTS ? "none" : "circle",
+    symbolSize: 4,
+    itemStyle: { color: seriesColour(theme, 0) },
     connectNulls: false,
     lineStyle: { color: seriesColour(theme, 0), width: 1.25 },
     tooltip: { valueFormatter: (value) => (typeof value === "number" ? formatValue(value, one.unit) : DASH) },

@@ -6,7 +6,7 @@ import { DASH, formatValue } from "@/components/number";
 import type { ChartTheme } from "../theme";
 import {
   baseOption,
-  buildBottomAxis,
+  buildElapsedAxis,
   buildValueAxis,
   type Drawing,
   legendOption,
@@ -32,11 +32,18 @@ export function drawTimeline(timeline: Timeline, theme: ChartTheme): Drawing {
     tooltip: { ...tooltipOption(theme), trigger: "axis", valueFormatter: (value) => formatCell(value, timeline.unit) },
     legend: legendOption(theme, runs.map(runName)),
     grid: { left: 64, right: 16, top: 44, bottom: 44 },
-    xAxis: { ...buildBottomAxis(theme, "s since the run began"), min: 0 },
+    xAxis: { ...buildElapsedAxis(theme, "since the run began", findEnd(runs)), min: 0 },
     yAxis: buildValueAxis(theme, values, timeline.metric, timeline.unit),
     series: runs.flatMap((run, index) => buildSeries(run, index, theme)),
   };
-  return { option, table: buildTable(timeline), height: 280 };
+  const omitted = timeline.runs.length - runs.length;
+  const note =
+    omitted > 0 ? `The first ${runs.length} of ${timeline.runs.length} runs are drawn; the table has all.` : "";
+  return { option, table: buildTable(timeline), height: 280, ...(note && { note }) };
+}
+
+function findEnd(runs: readonly Run[]): number {
+  return Math.max(0, ...runs.flatMap((run) => run.buckets.map((one) => one.at_s)));
 }
 
 function buildSeries(run: Run, index: number, theme: ChartTheme): LineSeriesOption[] {
@@ -48,6 +55,8 @@ function buildSeries(run: Run, index: number, theme: ChartTheme): LineSeriesOpti
     type: "line",
     symbol: filled.length > MOST_DOTS ? "none" : "circle",
     symbolSize: 4,
+    // Above the bands of all runs, also of those that are drawn later.
+    z: 3,
     lineStyle: { ...lineStyle(theme, index), width: 1.5 },
     itemStyle: { color: seriesColour(theme, index) },
     data: filled.map((one) => [one.at_s, one.median ?? null]),

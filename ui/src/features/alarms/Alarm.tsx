@@ -7,7 +7,7 @@ import type { Alarm as OneAlarm, Delivery, Incident, TestAnswer } from "@/api/sc
 import { StateBadge } from "@/components/Badge";
 import { ConfirmButton } from "@/components/Dialog";
 import { Card, Facts, Page } from "@/components/layout";
-import { EmptyState, QueryContent } from "@/components/states";
+import { EmptyState, Missing, QueryContent } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
 import { formatInstant, RelativeTime } from "@/components/time";
 import { useAction } from "@/components/toasts";
@@ -41,7 +41,21 @@ const DELIVERIES: readonly Column<Delivery>[] = [
 export function Alarm() {
   const { alarmId } = useParams({ from: "/alarms/$alarmId" });
   const alarm = useQuery(alarmQuery(alarmId));
-  return <QueryContent query={alarm}>{(found) => <AlarmPage alarm={found} />}</QueryContent>;
+  const missing = (
+    <Missing
+      title="No such alarm"
+      back={
+        <Link to="/alarms" className="button">
+          To all alarms
+        </Link>
+      }
+    />
+  );
+  return (
+    <QueryContent query={alarm} missing={missing}>
+      {(found) => <AlarmPage alarm={found} />}
+    </QueryContent>
+  );
 }
 
 function AlarmPage({ alarm }: { alarm: OneAlarm }) {

@@ -4,7 +4,8 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { api, downloadFile, readBody } from "@/api/client";
-import type { ExperimentView } from "@/api/schema";
+import { previousRunQuery } from "@/api/queries";
+import type { Experiment, ExperimentView } from "@/api/schema";
 import { ConfirmButton, Dialog } from "@/components/Dialog";
 import { useAction } from "@/components/toasts";
 
@@ -65,13 +66,10 @@ export function Actions({ view }: { view: ExperimentView }) {
       <button type="button" className="button" onClick={() => void act(rerun, "Submitted again")}>
         Run again
       </button>
-      <Link
-        className="button"
-        to="/compare"
-        search={{ of: experiment.rerun_of ? `${experiment.rerun_of},${experiment.id}` : experiment.id }}
-      >
-        Compare
+      <Link className="button" to="/run" search={{ from: experiment.id }}>
+        Edit and run
       </Link>
+      <CompareLink experiment={experiment} />
       <Link className="button" to="/reports" search={{ of: experiment.id }}>
         Report
       </Link>
@@ -88,6 +86,23 @@ export function Actions({ view }: { view: ExperimentView }) {
       />
       {exporting && <ExportDialog of={experiment} onClose={() => setExporting(false)} />}
     </>
+  );
+}
+
+/** Leads to the comparison with the run that it repeats, else with the previous one of its recipe; a duet has two sides of its own. */
+function CompareLink({ experiment }: { experiment: Experiment }) {
+  const isDuet = experiment.recipe.duet != null;
+  const previous = useQuery({ ...previousRunQuery(experiment), enabled: !isDuet && !experiment.rerun_of });
+  const baseline = isDuet ? null : (experiment.rerun_of ?? previous.data?.id);
+  return (
+    <Link
+      className="button"
+      to="/compare"
+      search={{ of: baseline ? `${baseline},${experiment.id}` : experiment.id }}
+      title={baseline ? `with ${baseline}, the run before it` : undefined}
+    >
+      Compare
+    </Link>
   );
 }
 

@@ -1,7 +1,7 @@
 import { screen, within } from "@testing-library/react";
 import { describe, expect, it, vi } from "vitest";
 
-import type { ExperimentView, QueuedJob } from "@/api/schema";
+import type { Experiment, ExperimentView, QueuedJob } from "@/api/schema";
 
 import { fakeExperiment, fakeJob, fakeRecipe, fakeView } from "../../../tests/fakes/resources";
 import { fakeServer } from "../../../tests/server";
@@ -59,7 +59,8 @@ function serveExperiment(view: ExperimentView, jobs: QueuedJob[]) {
   const stream = server.current.openStream("/api/v1/experiments/{experiment_id}/events");
   return {
     begin: async () => {
-      await vi.waitFor(() => expect(stream.since).toHaveLength(1));
+      // One that is over is followed anew as soon as the page knows that it is.
+      await vi.waitFor(() => expect(stream.since).toHaveLength(view.experiment.ended_at ? 2 : 1));
       stream.send("snapshot", { experiment: view, jobs });
     },
     send: (event: string, data: unknown) => stream.send(event, data),
@@ -109,5 +110,71 @@ describe("the jobs of an experiment", () => {
     await stream.begin();
     expect(await screen.findByRole("button", { name: /^batch 79\s*: waiting$/ })).toBeDefined();
     expect(screen.getByRole("heading", { name: "80 jobs" })).toBeDefined();
+  });
+});
+
+describe("the page of an experiment", () => {
+  const ended = (over: Partial<Experiment> = {}) =>
+    fakeView({
+      experiment: fakeExperiment({ state: "complete", ended_at: "2026-11-15T03:03:14Z", ...over }),
+      counts: { complete: 2 },
+    });
+  const done = fakeJob({
+    state: "complete",
+    agent_id: "a1",
+    leased_at: "2026-11-15T03:03:00Z",
+    ended_at: "2026-11-15T03:03:14Z",
+  });
+  const earlier = (id: string, day: number, state: Experiment["state"] = "complete") =>
+    fakeView({ experiment: fakeExperiment({ id, state, created_at: `2026-11-${day}T03:00:00Z` }) });
+
+  it("says how long it ran and how long it waited", async () => {
+    const stream = serveExperiment(ended(), [done]);
+    await visit("/experiments/x1?part=jobs");
+    await stream.begin();
+    expect(await screen.findByText("ran 14 s, waited 3 min")).toBeDefined();
+  });
+
+  it("leads to the history of its recipe, to its matrix by the settings it varies, and to its agents", async () => {
+    const recipe = fakeRecipe({
+      matrix: { "workload.batch_size": [1, 8], exclude: [] } as unknown as ReturnType<typeof fakeRecipe>["matrix"],
+    });
+    const stream = serveExperiment(ended({ recipe }), [done]);
+    await visit("/experiments/x1?part=jobs");
+    await stream.begin();
+    const links = within(await screen.findByRole("navigation", { name: "Related pages" }));
+    const addressOf = (name: string) => links.getByRole("link", { name }).getAttribute("href");
+    await links.findByRole("link", { name: "Agent a1" });
+    expect(addressOf("Agent a1")).toBe("/fleet?agent=a1");
+    expect(addressOf("History of this recipe")).toBe("/history?name=nightly");
+    expect(addressOf("Matrix")).toBe("/matrix?ids=x1&rows=workload.batch_size");
+  });
+
+  it("offers to change its recipe before it is run again", async () => {
+    serveExperiment(ended(), []);
+    await visit("/experiments/x1?part=recipe");
+    const link = await screen.findByRole("link", { name: "Edit and run" });
+    expect(link.getAttribute("href")).toBe("/run?from=x1");
+  });
+
+  it("is compared with the newest run of its recipe before it that has numbers", async () => {
+    serveExperiment(ended(), []);
+    server.current.answer("GET", "/api/v1/experiments", (asked) => {
+      expect(asked.query.name).toBe("nightly");
+      const items = [
+        earlier("later", 16),
+        ended(),
+        earlier("broken", 14, "failed"),
+        earlier("good", 13),
+        earlier("old", 12),
+      ];
+      return { items, next: null };
+    });
+    await visit("/experiments/x1?part=recipe");
+    await vi.waitFor(() =>
+      expect(screen.getAllByRole("link", { name: "Compare" }).map((one) => one.getAttribute("href"))).toContain(
+        "/compare?of=good%2Cx1",
+      ),
+    );
   });
 });

@@ -8,18 +8,20 @@ import { kindsQuery } from "@/api/queries";
 import type { ExperimentView } from "@/api/schema";
 import { StateBadge } from "@/components/Badge";
 import { Card, Labels, Page } from "@/components/layout";
-import { countEnded, describeCounts, Progress } from "@/components/Progress";
-import { QueryContent } from "@/components/states";
+import { countEnded, describeCounts, Progress, shownState } from "@/components/Progress";
+import { Missing, QueryContent } from "@/components/states";
 import { type Tab, Tabs } from "@/components/Tabs";
-import { Duration, RelativeTime } from "@/components/time";
+import { RelativeTime } from "@/components/time";
 
 import { Actions } from "./Actions";
-import { RunningJobs } from "./RunningJobs";
+import { RunningJobs, TimeLeft } from "./RunningJobs";
 import { Details } from "./Details";
 import { Environments } from "./Environments";
 import { JobGrid } from "./JobGrid";
 import { Logs } from "./Logs";
+import { ExperimentTimes } from "./ExperimentTimes";
 import { experimentQuery } from "./queries";
+import { RelatedLinks } from "./RelatedLinks";
 import { RecipeText } from "./RecipeText";
 import { Results } from "./Results";
 import { Samples, Telemetry } from "./Samples";
@@ -43,9 +45,25 @@ export function Experiment() {
   const query = useQuery(experimentQuery(experimentId));
   const live = useLiveExperiment(experimentId, isOver(query.data ?? null));
   return (
-    <QueryContent query={query} what="Loading the experiment">
+    <QueryContent query={query} what="Loading the experiment" missing={<MissingExperiment />}>
       {(loaded) => <ExperimentPage view={chooseNewer(loaded, live.view)} live={live} />}
     </QueryContent>
+  );
+}
+
+function MissingExperiment() {
+  const { experimentId } = route.useParams();
+  return (
+    <Missing
+      title="No such experiment"
+      back={
+        <Link to="/experiments" className="button">
+          To all experiments
+        </Link>
+      }
+    >
+      <p className="mono">{experimentId}</p>
+    </Missing>
   );
 }
 
@@ -59,21 +77,19 @@ function ExperimentPage({ view, live }: { view: ExperimentView; live: LiveExperi
   const { part = "results" } = route.useSearch();
   const navigate = route.useNavigate();
   const isRunning = !isOver(view);
+  const jobs = [...live.jobs.values()];
   return (
     <Page
       title={experiment.name}
       about={
         <span className="row">
-          <StateBadge of={experiment.state} />
+          <StateBadge of={shownState(experiment.state, counts)} />
           <span className="mono">{experiment.id}</span>
           <span>
             submitted <RelativeTime at={experiment.created_at} />
             {view.submitted_by && ` by ${view.submitted_by}`}
           </span>
-          <span>
-            {isRunning ? "for " : "took "}
-            <Duration from={experiment.created_at} to={experiment.ended_at} />
-          </span>
+          <ExperimentTimes experiment={experiment} jobs={jobs} />
           {experiment.rerun_of && (
             <span>
               repeats{" "}
@@ -87,6 +103,7 @@ function ExperimentPage({ view, live }: { view: ExperimentView; live: LiveExperi
       }
       actions={<Actions view={view} />}
     >
+      <RelatedLinks experiment={experiment} jobs={jobs} />
       {experiment.recipe.description && <p className="description">{experiment.recipe.description}</p>}
       {isRunning && (
         <Card label="Progress">
@@ -95,7 +112,10 @@ function ExperimentPage({ view, live }: { view: ExperimentView; live: LiveExperi
               <strong role="status">
                 {countEnded(counts)} of {experiment.job_count} jobs ended
               </strong>
-              <span className="muted">{describeCounts(counts)}</span>
+              <span className="muted">
+                {describeCounts(counts)}
+                <TimeLeft live={live} />
+              </span>
             </div>
             <Progress counts={counts} total={experiment.job_count} />
             <RunningJobs live={live} />

@@ -98,9 +98,12 @@ function JobDetails({ job }: { job: QueuedJob }) {
             ],
             ...(job.reason ? [["Reason", job.reason] as const] : []),
             ...(job.failure ? [["Failure", `${job.failure.message} ${job.failure.hint}`] as const] : []),
-            ...(job.agent_id ? [["Agent", job.agent_id] as const] : []),
+            ...(job.agent_id ? [["Agent", <AgentLink key="agent" id={job.agent_id} />] as const] : []),
             ...(job.leased_at
-              ? [["Ran for", <Duration key="for" from={job.leased_at} to={job.ended_at} />] as const]
+              ? [
+                  ["Waited", <Duration key="waited" from={job.created_at} to={job.leased_at} />] as const,
+                  ["Ran for", <Duration key="for" from={job.leased_at} to={job.ended_at} />] as const,
+                ]
               : []),
             ...Object.entries(job.cell).map(([key, value]) => [key, String(value)] as const),
           ]}
@@ -137,7 +140,9 @@ function JobDetails({ job }: { job: QueuedJob }) {
                         <td>
                           <StateBadge of={one.state} />
                         </td>
-                        <td className="mono">{one.agent_id}</td>
+                        <td>
+                          <AgentLink id={one.agent_id} />
+                        </td>
                         <td title={formatInstant(one.leased_at)}>
                           <RelativeTime at={one.leased_at} />
                         </td>
@@ -152,5 +157,13 @@ function JobDetails({ job }: { job: QueuedJob }) {
         </QueryContent>
       </div>
     </Card>
+  );
+}
+
+function AgentLink({ id }: { id: string }) {
+  return (
+    <Link to="/fleet" search={{ agent: id }} className="mono">
+      {id}
+    </Link>
   );
 }

@@ -4,8 +4,10 @@ import { useQuery } from "@tanstack/react-query";
 import { queueQuery } from "@/api/fleet";
 import type { Event, QueuedJob } from "@/api/schema";
 import { formatValue } from "@/components/number";
+import { formatDuration, useNow } from "@/components/time";
 
 import type { LiveExperiment } from "./liveExperiment";
+import { estimateJobLeft, estimateLeft, progressShare } from "./timing";
 
 const MOST = 6;
 
@@ -25,6 +27,23 @@ export function RunningJobs({ live }: { live: LiveExperiment }) {
   );
 }
 
+/** How long all of it may still take, where that can be said. */
+export function TimeLeft({ live }: { live: LiveExperiment }) {
+  const left = estimateLeft(live.jobs.values(), live.progress, useNow());
+  if (left === null) return null;
+  return <span title="If the jobs that wait take as long as those before them"> · {describeLeft(left)}</span>;
+}
+
+function describeLeft(seconds: number): string {
+  return seconds < 5 ? "nearly done" : `about ${formatDuration(roundUp(seconds))} left`;
+}
+
+/** No more digits than such a guess is good for. */
+function roundUp(seconds: number): number {
+  const step = seconds < 60 ? 5 : seconds < 600 ? 30 : 60;
+  return Math.ceil(seconds / step) * step;
+}
+
 /** Why is asked of the queue: it changes with the agents, and of those an experiment's own stream tells nothing. */
 function WaitingReason({ experimentId }: { experimentId: string }) {
   const queue = useQuery(queueQuery());
@@ -34,10 +53,14 @@ function WaitingReason({ experimentId }: { experimentId: string }) {
 
 function RunningJob({ job, event }: { job: QueuedJob; event: Event | undefined }) {
   const share = progressShare(event);
+  const left = estimateJobLeft(job, event, useNow());
   return (
     <>
       <span className="title">{job.title}</span>
-      <span className="muted">{event ? describeEvent(event) : "starting"}</span>
+      <span className="muted">
+        {event ? describeEvent(event) : "starting"}
+        {left !== null && ` · ${describeLeft(left)}`}
+      </span>
       {share !== null && (
         <span
           className="bar"
@@ -52,12 +75,6 @@ function RunningJob({ job, event }: { job: QueuedJob; event: Event | undefined }
       )}
     </>
   );
-}
-
-/** An event that travels leaves out what is nothing: no count is zero. */
-function progressShare(event: Partial<Event> | undefined): number | null {
-  const { done = 0, total = 0 } = event ?? {};
-  return total > 0 ? Math.min(1, done / total) : null;
 }
 
 function describeEvent(event: Partial<Event>): string {

@@ -177,7 +177,11 @@ function CountersCard({ experimentId, jobId }: JobProps) {
         {(found) =>
           found.series.length === 0 ? (
             <EmptyState title="No counters">
-              <p>Probes read counters of the machine while a job runs. This job had no probe.</p>
+              <p>
+                Probes read CPU, memory, power and GPU counters while a job runs. There are none where it failed before
+                its first run, ended before the first reading, or where no probe works on its machine. The agent&apos;s
+                details on the page Fleet name its probes and why one does not work.
+              </p>
             </EmptyState>
           ) : (
             <TelemetryChart counters={found} />

@@ -2,6 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 
+import { pauseAfter, wait } from "@/api/backOff";
 import type { Event, ExperimentView, QueuedJob } from "@/api/schema";
 import { streamEvents } from "@/api/sse";
 
@@ -12,7 +13,6 @@ export interface LiveExperiment {
 }
 
 const NOTHING: LiveExperiment = { view: null, jobs: new Map(), progress: new Map() };
-const PAUSE_MS = 1000;
 // Many jobs change at once: the page is drawn a few times a second at most.
 const DRAW_MS = 120;
 
@@ -86,12 +86,13 @@ export function useLiveExperiment(experimentId: string, isEnded: boolean): LiveE
       }, DRAW_MS);
     };
     const followStream = async (): Promise<void> => {
-      while (!stop.signal.aborted) {
+      for (let failures = 0; !stop.signal.aborted; failures++) {
         try {
           for await (const { event, data } of streamEvents(
             `/api/v1/experiments/${encodeURIComponent(experimentId)}/events`,
             stop.signal,
           )) {
+            failures = 0;
             held = applyEvent(held, event, data);
             scheduleDraw();
           }
@@ -102,7 +103,7 @@ export function useLiveExperiment(experimentId: string, isEnded: boolean): LiveE
         } catch {
           // Cut off, or gone: the page's own question says which.
         }
-        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+        await wait(pauseAfter(failures), stop.signal);
       }
     };
     void followStream();

@@ -12,10 +12,12 @@ import { formatCount } from "@/components/number";
 import { EmptyState, Failure, Loading } from "@/components/states";
 import type { Sorting } from "@/components/Table";
 
+import { Selection } from "./Selection";
 import { GATES, GRADES, type ListSearch, STATES } from "./search";
 
 const route = getRouteApi("/experiments");
 const PAGE = 200;
+const NONE: ReadonlySet<string> = new Set();
 // What a column sorts by, in the server's words: down and up.
 const ORDERS: Record<string, readonly [NonNullable<ListSearch["sort"]>, NonNullable<ListSearch["sort"]>]> = {
   created: ["newest", "oldest"],
@@ -46,6 +48,7 @@ export function Experiments() {
   const { fetchNextPage, hasNextPage, isFetchingNextPage } = listing;
   const rows = useMemo(() => listing.data?.pages.flatMap((page) => page.items) ?? [], [listing.data]);
   const first = listing.data?.pages[0];
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(NONE);
   const ask = useCallback(
     (change: Partial<ListSearch>) => void navigate({ search: (before) => ({ ...before, ...change }), replace: true }),
     [navigate],
@@ -63,6 +66,7 @@ export function Experiments() {
       {first && rows.length === 0 && (
         <NoExperiments isFiltered={isFiltered} clear={() => void navigate({ search: {} })} />
       )}
+      <Selection rows={rows.filter((row) => chosen.has(row.id))} clear={() => setChosen(NONE)} />
       {rows.length > 0 && (
         <Card flush>
           <ExperimentTable
@@ -70,6 +74,7 @@ export function Experiments() {
             label="Experiments"
             sorting={sortingFor(asked.sort ?? "newest")}
             onSort={onSort}
+            selection={{ chosen, onChange: setChosen, nameOf: (row) => `${row.name} ${row.id}` }}
             onEnd={more}
           />
         </Card>

@@ -1,7 +1,6 @@
 // A table of agents with their state, device, abilities and job; agents are drained, reset and removed here.
 import { useQueryClient } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { getRouteApi, Link } from "@tanstack/react-router";
 
 import { api, readBody } from "@/api/client";
 import type { Agent } from "@/api/schema";
@@ -15,6 +14,7 @@ import { useAction } from "@/components/toasts";
 import { describeDevice, listValues } from "./abilities";
 import { AgentDetails } from "./AgentDetails";
 
+const route = getRouteApi("/fleet");
 const COLUMNS: readonly Column<Agent>[] = [
   {
     key: "name",
@@ -68,7 +68,20 @@ const COLUMNS: readonly Column<Agent>[] = [
 ];
 
 export function Agents({ agents }: { agents: readonly Agent[] }) {
-  return <Table rows={agents} columns={COLUMNS} keyOf={(one) => one.id} label="Agents" rowHeight={58} />;
+  const { agent: asked } = route.useSearch();
+  const navigate = route.useNavigate();
+  const shown = agents.find((one) => one.id === asked);
+  return (
+    <>
+      {asked !== undefined && !shown && (
+        <p className="body muted" role="status">
+          No agent has the id <span className="mono">{asked}</span> any more: it was removed.
+        </p>
+      )}
+      <Table rows={agents} columns={COLUMNS} keyOf={(one) => one.id} label="Agents" rowHeight={58} />
+      {shown && <AgentDetails agent={shown} onClose={() => void navigate({ search: {}, replace: true })} />}
+    </>
+  );
 }
 
 function JobLink({ of: agent }: { of: Agent }) {
@@ -82,7 +95,6 @@ function JobLink({ of: agent }: { of: Agent }) {
 }
 
 function Actions({ of: agent }: { of: Agent }) {
-  const [shows, setShows] = useState(false);
   const act = useAction();
   const client = useQueryClient();
   const params = { params: { path: { agent_id: agent.id } } };
@@ -94,10 +106,9 @@ function Actions({ of: agent }: { of: Agent }) {
   const isStill = agent.state === "draining" || agent.state === "faulty";
   return (
     <div className="row end">
-      <button type="button" className="button slim" onClick={() => setShows(true)}>
+      <Link to="/fleet" search={{ agent: agent.id }} replace className="button slim">
         Details
-      </button>
-      {shows && <AgentDetails agent={agent} onClose={() => setShows(false)} />}
+      </Link>
       {isStill ? (
         <button
           type="button"
@@ -115,7 +126,7 @@ function Actions({ of: agent }: { of: Agent }) {
         <button
           type="button"
           className="button slim"
-          disabled={agent.state === "lost"}
+          disabled={agent.state === "lost" || agent.state === "stopped"}
           onClick={() =>
             void act(
               () => runAndRefresh(readBody(api.POST("/api/v1/agents/{agent_id}/drain", params))),

@@ -101,7 +101,7 @@ describe("an agent that is there", () => {
       next: null,
     });
     const { user } = await visit("/fleet");
-    await user.click(await screen.findByRole("button", { name: "Details" }));
+    await user.click(await screen.findByRole("link", { name: "Details" }));
     const dialog = within(screen.getByRole("dialog", { name: "What rack-7 can do" }));
     expect(dialog.getByText("qdrant not found on PATH; to get it: unpack it")).toBeDefined();
     expect(dialog.getByText("program, image")).toBeDefined();
@@ -110,7 +110,7 @@ describe("an agent that is there", () => {
 
   it("of an older version says that it does not tell", async () => {
     const { user } = await visit("/fleet");
-    await user.click(await screen.findByRole("button", { name: "Details" }));
+    await user.click(await screen.findByRole("link", { name: "Details" }));
     expect(await screen.findByText(/its Prony is too old/)).toBeDefined();
   });
 

@@ -11,7 +11,7 @@ import { SelectField } from "@/components/Field";
 import { Card, Facts, Page } from "@/components/layout";
 import { useMetricTitle } from "@/components/MetricName";
 import { formatEstimate } from "@/components/number";
-import { EmptyState, QueryContent } from "@/components/states";
+import { EmptyState, Missing, QueryContent } from "@/components/states";
 
 import { BaselineCard } from "./BaselineCard";
 import { Changes } from "./Changes";
@@ -23,7 +23,21 @@ export function History() {
   const { seriesId } = useParams({ from: "/history/$seriesId" });
   const { metric } = useSearch({ from: "/history/$seriesId" });
   const history = useQuery(historyQuery(seriesId, metric));
-  return <QueryContent query={history}>{(found) => <HistoryPage history={found} />}</QueryContent>;
+  const missing = (
+    <Missing
+      title="No such series"
+      back={
+        <Link to="/history" className="button">
+          To all series
+        </Link>
+      }
+    />
+  );
+  return (
+    <QueryContent query={history} missing={missing}>
+      {(found) => <HistoryPage history={found} />}
+    </QueryContent>
+  );
 }
 
 function HistoryPage({ history }: { history: OneHistory }) {

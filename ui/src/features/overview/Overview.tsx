@@ -9,13 +9,16 @@ import { ExperimentTable } from "@/charts/ExperimentTable";
 import { describeState } from "@/components/Badge";
 import { Card, Page } from "@/components/layout";
 import { formatCount } from "@/components/number";
-import { countEnded, Progress } from "@/components/Progress";
+import { countEnded, Progress, shownState } from "@/components/Progress";
 import { QueryContent } from "@/components/states";
 import { Duration, formatDuration } from "@/components/time";
 
 import { FirstSteps } from "./FirstSteps";
 import { overviewQuery } from "./queries";
 import { Troubles } from "./Troubles";
+
+// The server lists no more than these.
+const MOST_OPEN = 12;
 
 export function Overview() {
   const query = useQuery(overviewQuery());
@@ -38,15 +41,8 @@ function OverviewPage({ glance }: { glance: Glance }) {
     >
       <Tiles glance={glance} />
       <Troubles glance={glance} />
-      {glance.running.length > 0 && (
-        <Card title="Running now">
-          <ul className="running">
-            {glance.running.map((row) => (
-              <RunningExperiment key={row.id} row={row} />
-            ))}
-          </ul>
-        </Card>
-      )}
+      <OpenExperiments title="Running now" rows={glance.running.filter(isRunning)} />
+      <OpenExperiments title="Waiting" rows={glance.running.filter((row) => !isRunning(row))} />
       <Card title="Recent experiments" flush>
         <ExperimentTable rows={glance.recent} label="Recent experiments" />
       </Card>
@@ -57,11 +53,7 @@ function OverviewPage({ glance }: { glance: Glance }) {
 function Tiles({ glance }: { glance: Glance }) {
   const { stats } = glance;
   const tiles: readonly (readonly [string, string, string?])[] = [
-    [
-      "Running",
-      String(glance.running.length),
-      stats.jobs.leased === 1 ? "1 job on an agent" : `${stats.jobs.leased ?? 0} jobs on agents`,
-    ],
+    ["Running jobs", String(stats.jobs.leased ?? 0), describeRunning(glance.running)],
     [
       "Waiting jobs",
       String(stats.jobs.waiting ?? 0),
@@ -92,7 +84,32 @@ function describeAgents(agents: Partial<Record<string, number>>): string {
   return parts.map(([state, count]) => `${String(count)} ${describeState(state)}`).join(", ") || "no agent yet";
 }
 
-function RunningExperiment({ row }: { row: ExperimentRow }) {
+/** How many experiments those jobs are of; the list is cut, and then so is the count. */
+function describeRunning(open: readonly ExperimentRow[]): string {
+  const count = open.filter(isRunning).length;
+  if (count === 0) return "nothing runs";
+  const least = open.length >= MOST_OPEN ? "at least " : "";
+  return `of ${least}${count} ${count === 1 ? "experiment" : "experiments"}`;
+}
+
+function isRunning(row: ExperimentRow): boolean {
+  return shownState(row.state, row.counts) === "running";
+}
+
+function OpenExperiments({ title, rows }: { title: string; rows: readonly ExperimentRow[] }) {
+  if (rows.length === 0) return null;
+  return (
+    <Card title={title}>
+      <ul className="running">
+        {rows.map((row) => (
+          <OpenExperiment key={row.id} row={row} />
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+function OpenExperiment({ row }: { row: ExperimentRow }) {
   return (
     <li>
       <Link to="/experiments/$experimentId" params={{ experimentId: row.id }}>

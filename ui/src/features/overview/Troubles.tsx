@@ -1,4 +1,4 @@
-// A list of problems: regressions, failed gates, lost agents and open alarms.
+// A list of problems: regressions, failed experiments and gates, lost agents and open alarms.
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
@@ -22,7 +22,7 @@ export function Troubles({ glance }: { glance: Glance }) {
   if (items.length === 0)
     return (
       <p className="calm">
-        <ToneShape tone="good" /> Nothing got worse, no gate failed, no agent is lost.
+        <ToneShape tone="good" /> Nothing got worse, nothing failed, no agent is lost.
       </p>
     );
   return (
@@ -50,6 +50,25 @@ function listItems(glance: Glance): Item[] {
       word: change.kind.replaceAll("_", " "),
       text: <ChangeText change={change} />,
       at: change.noticed_at,
+    })),
+    ...glance.failed.map((one): Item => ({
+      key: `failed ${one.experiment_id}`,
+      tone: one.state === "failed" ? "bad" : "warn",
+      word: one.state,
+      text: (
+        <>
+          <Link
+            to="/experiments/$experimentId"
+            params={{ experimentId: one.experiment_id }}
+            search={{ part: "jobs" }}
+            className="inline"
+          >
+            {one.name}
+          </Link>
+          : {one.text}
+        </>
+      ),
+      at: one.ended_at,
     })),
     ...glance.failed_gates.map((gate): Item => ({
       key: `gate ${gate.experiment_id}`,

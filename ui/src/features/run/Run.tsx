@@ -6,6 +6,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 
 import { api, readBody } from "@/api/client";
+import { loadPart } from "@/api/loadPart";
 import { examplesQuery, namesQuery } from "@/api/queries";
 import { SelectField } from "@/components/Field";
 import { Card, Page } from "@/components/layout";
@@ -18,7 +19,7 @@ import { Forms } from "./Forms";
 import { Preview } from "./Preview";
 import { checkQuery, type Draft, schemaQuery, submitDraft } from "./queries";
 
-const Editor = lazy(() => import("./Editor").then(({ Editor: found }) => ({ default: found })));
+const Editor = lazy(() => loadPart(() => import("./Editor")).then(({ Editor: found }) => ({ default: found })));
 const route = getRouteApi("/run");
 const PAUSE_MS = 350;
 const DRAFT_KEY = "prony.draft";

@@ -5,7 +5,7 @@ import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import type { Fire, Schedule as OneSchedule } from "@/api/schema";
 import { Badge, StateBadge, type Tone } from "@/components/Badge";
 import { Card, Facts, Page } from "@/components/layout";
-import { EmptyState, QueryContent } from "@/components/states";
+import { EmptyState, Missing, QueryContent } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
 import { formatInstant } from "@/components/time";
 
@@ -36,12 +36,27 @@ const COLUMNS: readonly Column<Fire>[] = [
 export function Schedule() {
   const { scheduleId } = useParams({ from: "/schedules/$scheduleId" });
   const schedule = useQuery(scheduleQuery(scheduleId));
-  return <QueryContent query={schedule}>{(found) => <SchedulePage schedule={found} />}</QueryContent>;
+  const missing = (
+    <Missing
+      title="No such schedule"
+      back={
+        <Link to="/schedules" className="button">
+          To all schedules
+        </Link>
+      }
+    />
+  );
+  return (
+    <QueryContent query={schedule} missing={missing}>
+      {(found) => <SchedulePage schedule={found} />}
+    </QueryContent>
+  );
 }
 
 function SchedulePage({ schedule }: { schedule: OneSchedule }) {
   const navigate = useNavigate();
   const fires = useQuery(firesQuery(schedule.id));
+  const { zone } = schedule.timing;
   return (
     <Page
       title={schedule.name}
@@ -59,9 +74,12 @@ function SchedulePage({ schedule }: { schedule: OneSchedule }) {
                   {schedule.timing.cron}
                 </span>,
               ],
-              ["Zone", schedule.timing.zone],
-              ["Next", schedule.next_at == null ? "none while paused" : formatInstant(schedule.next_at)],
-              ["Last", schedule.last_at == null ? "never" : formatInstant(schedule.last_at)],
+              ["Zone", zone],
+              [
+                "Next",
+                schedule.next_at == null ? "none while paused" : <InBothZones at={schedule.next_at} zone={zone} />,
+              ],
+              ["Last", schedule.last_at == null ? "never" : <InBothZones at={schedule.last_at} zone={zone} />],
               ["Missed times", schedule.timing.missed],
               ["Fired, missed", `${schedule.fires}, ${schedule.missed}`],
               [
@@ -95,4 +113,25 @@ function SchedulePage({ schedule }: { schedule: OneSchedule }) {
       </Card>
     </Page>
   );
+}
+
+/** An instant as the reader's clock shows it, and beside it as that of the schedule's zone does where they differ. */
+function InBothZones({ at, zone }: { at: string; zone: string }) {
+  const [here, there] = [formatInstant(at), formatThere(at, zone)];
+  return (
+    <>
+      {here}
+      {there !== null && there !== here && <span className="muted"> ({there})</span>}
+    </>
+  );
+}
+
+function formatThere(at: string, zone: string): string | null {
+  try {
+    return formatInstant(at, zone);
+  } catch (error) {
+    // The server knows zones that this browser does not; their name stands above.
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
 }

@@ -42,6 +42,18 @@ describe("a schedule", () => {
     });
   });
 
+  it("says when it is due by the reader's clock, and by that of its own zone", async () => {
+    const timing = { cron: "0 3 * * *", zone: "Asia/Kathmandu", missed: "once" } as const;
+    server.current.answer(
+      "GET",
+      "/api/v1/schedules/{schedule_id}",
+      fakeSchedule({ timing, next_at: "2026-11-15T03:00:00Z", last_at: null }),
+    );
+    server.current.answer("GET", "/api/v1/schedules/{schedule_id}/fires", { items: [], next: null });
+    await visit("/schedules/s1");
+    expect(await screen.findByText("(15 Nov 2026, 08:45:00 GMT+5:45)")).toBeDefined();
+  });
+
   it("is paused, and then offers to be resumed", async () => {
     server.current.answer("GET", "/api/v1/schedules", { items: [fakeSchedule()], next: null });
     server.current.answer("POST", "/api/v1/schedules/{schedule_id}/pause", () => {

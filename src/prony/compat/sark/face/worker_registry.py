@@ -113,7 +113,7 @@ class WorkerRegistry:
         if not self._is_faulty(agent):
             raise InputError("Worker is not in faulty state")
         self._said.pop(worker_id, None)
-        if agent.state in (AgentState.FAULTY, AgentState.LOST):
+        if agent.state in (AgentState.FAULTY, AgentState.LOST, AgentState.STOPPED):
             await self.fleet.agents.reset(worker_id, who=WHO)
         await self._hear(worker_id, agent.incarnation)
         return {"worker_id": worker_id, "status": "active", "message": "Worker reset successfully"}

@@ -100,8 +100,11 @@ def _read(text: str) -> Registration:
     return Registration.read_json(text)
 
 
+_ABSENT = frozenset({AgentState.FAULTY, AgentState.LOST, AgentState.STOPPED})
+
+
 def is_faulty(agent: Agent, *, now: datetime, silence_s: float) -> bool:
-    return agent.state in (AgentState.FAULTY, AgentState.LOST) or _silence_of(agent, now) > silence_s
+    return agent.state in _ABSENT or _silence_of(agent, now) > silence_s
 
 
 def _silence_of(agent: Agent, now: datetime) -> float:

@@ -1,0 +1,62 @@
+import { screen, within } from "@testing-library/react";
+import { describe, expect, it } from "vitest";
+
+import { fakeGlance, fakeRow } from "../../../tests/fakes/resources";
+import { fakeServer } from "../../../tests/server";
+import { visit } from "../../../tests/visit";
+
+const server = fakeServer();
+
+function findCard(title: string) {
+  const heading = screen.getByRole("heading", { name: title });
+  return within(heading.closest("section") ?? document.body);
+}
+
+describe("the overview", () => {
+  it("counts as running what an agent has, and lists apart what waits", async () => {
+    const glance = fakeGlance();
+    server.current.answer(
+      "GET",
+      "/api/v1/overview",
+      fakeGlance({
+        running: [
+          fakeRow({ id: "x1", name: "busy", state: "running", counts: { leased: 2, complete: 1 } }),
+          fakeRow({ id: "x2", name: "patient", state: "running", counts: { waiting: 2 } }),
+          fakeRow({ id: "x3", name: "new", state: "pending", counts: { waiting: 2 } }),
+        ],
+        stats: { ...glance.stats, jobs: { leased: 2, waiting: 4 } },
+      }),
+    );
+    await visit("/");
+    expect(await screen.findByText("of 1 experiment")).toBeDefined();
+    const listNames = (title: string) =>
+      findCard(title)
+        .getAllByRole("link")
+        .map((one) => one.textContent);
+    expect(listNames("Running now")).toEqual(["busy"]);
+    expect(listNames("Waiting")).toEqual(["patient", "new"]);
+  });
+
+  it("says which experiments failed and why, and leads to their jobs", async () => {
+    server.current.answer(
+      "GET",
+      "/api/v1/overview",
+      fakeGlance({
+        failed: [
+          {
+            experiment_id: "x9",
+            name: "broken",
+            state: "failed",
+            ended_at: "2026-11-15T03:00:00Z",
+            text: "the engine died",
+          },
+        ],
+      }),
+    );
+    await visit("/");
+    const card = within((await screen.findByText("To look at")).closest("section") ?? document.body);
+    expect(card.getByText("failed")).toBeDefined();
+    expect(card.getByText(/the engine died/)).toBeDefined();
+    expect(card.getByRole("link", { name: "broken" }).getAttribute("href")).toBe("/experiments/x9?part=jobs");
+  });
+});
