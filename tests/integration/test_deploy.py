@@ -21,8 +21,8 @@ import yaml
 
 from prony.cli.main import COMMANDS
 from prony.cli.option_settings import list_settings
+from prony.cli.parsers import build_parser
 from servers.needs import lack
-from tools.reference import build_parser
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -10,8 +10,8 @@ describe("what is not there", () => {
   it("has a title and a way back where no page has the address", async () => {
     await visit("/nowhere");
     const content = within(screen.getByRole("main"));
-    expect(content.getByRole("heading", { level: 1 }).textContent).toBe("There is nothing at this address");
-    expect(document.title).toBe("There is nothing at this address · Prony");
+    expect(content.getByRole("heading", { level: 1 }).textContent).toBe("Page not found");
+    expect(document.title).toBe("Page not found · Prony");
     expect(content.getByRole("link", { name: "To the overview" }).getAttribute("href")).toBe("/");
   });
 

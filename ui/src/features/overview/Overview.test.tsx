@@ -54,7 +54,7 @@ describe("the overview", () => {
       }),
     );
     await visit("/");
-    const card = within((await screen.findByText("To look at")).closest("section") ?? document.body);
+    const card = within((await screen.findByText("Needs attention")).closest("section") ?? document.body);
     expect(card.getByText("failed")).toBeDefined();
     expect(card.getByText(/the engine died/)).toBeDefined();
     expect(card.getByRole("link", { name: "broken" }).getAttribute("href")).toBe("/experiments/x9?part=jobs");
