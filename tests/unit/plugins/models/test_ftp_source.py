@@ -101,7 +101,7 @@ def test_a_private_address_is_not_reached_where_the_policy_says_so(ftp: FtpServe
 
 @pytest.mark.parametrize("url", ["ftp:///x", "ftp://host/a%0d%0aDELE b", "ftp://host:x/y"])
 def test_what_is_no_url_of_a_file_is_refused(url: str, options: FetchOptions) -> None:
-    with pytest.raises(InputError, match="is not (a|the) URL"):
+    with pytest.raises(InputError, match=r"is not (a|the) URL"):
         fetch(url, options)
 
 
