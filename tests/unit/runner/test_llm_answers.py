@@ -74,13 +74,13 @@ def test_what_does_not_fit_the_model_is_cut_and_told(answered: Path) -> None:
     assert effective is not None
     assert effective.details["prompt form"] == "plain text: the model has no chat template"
     assert effective.details["cut"].startswith("3 of 3 texts were too long")
-    assert "so that all prompts fit 900 tokens" in effective.details["longest"]
+    assert "so that all prompts fit into 900 tokens" in effective.details["longest"]
 
 
 def test_what_the_recipe_does_not_want_cut_fails_in_words(tmp_path: Path) -> None:
     failure = result_of(run(tmp_path, "llm-0us-0us-context900.null", fit="refuse")).failure
     assert failure is not None
-    assert (failure.code, "was made for 900" in failure.message) == ("context_exceeded", True)
+    assert (failure.code, "context is 900" in failure.message) == ("context_exceeded", True)
 
 
 @pytest.mark.parametrize(("changes", "word"), [({"batch": 2}, "only for seeded ids"), ({"task": None}, "needs a task")])

@@ -33,7 +33,7 @@ def test_a_function_scores_each_answer_and_may_print(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("fail", "no idea"), ("missing", "has no function missing"), ("hang", "was killed")]
+    ("name", "said"), [("fail", "no idea"), ("missing", "has no function missing"), ("hang", "timed out")]
 )
 def test_one_that_fails_costs_its_scores_in_words(name: str, said: str, file: Path) -> None:
     with pytest.raises(SutError, match=said):

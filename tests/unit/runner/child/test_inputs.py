@@ -268,12 +268,12 @@ class TestRecipeValues:
 
     def test_a_file_of_another_type_is_refused(self, tmp_path: Path) -> None:
         np.save(tmp_path / "ids.npy", np.zeros((1, 4), dtype=np.float32))
-        with pytest.raises(InputError, match="holds float32"):
+        with pytest.raises(InputError, match="has float32"):
             make(IDS, values={"input_ids": {"file": str(tmp_path / "ids.npy")}})
 
     def test_a_missing_or_damaged_file_is_named(self, tmp_path: Path) -> None:
         (tmp_path / "bad.npy").write_bytes(b"nothing")
-        with pytest.raises(NotFoundError, match="no file"):
+        with pytest.raises(NotFoundError, match="file not found"):
             make(IDS, values={"input_ids": {"file": str(tmp_path / "none.npy")}})
         with pytest.raises(InputError, match="cannot be read"):
             make(IDS, values={"input_ids": {"file": str(tmp_path / "bad.npy")}})

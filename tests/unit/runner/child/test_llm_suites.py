@@ -102,7 +102,7 @@ def test_a_divergence_is_that_of_the_textbook() -> None:
 
 
 def test_models_of_different_vocabularies_are_not_compared() -> None:
-    with pytest.raises(InputError, match="predicts 3 tokens"):
+    with pytest.raises(InputError, match="3 tokens in the reference"):
         compare_predictions(np.zeros((1, 3)), np.zeros((1, 2)))
 
 

@@ -200,7 +200,7 @@ class TestPorts:
         with closing(socket.create_server(("127.0.0.1", 0))) as other:
             monkeypatch.setattr(ports, "reserve_port", first_giving(*[other.getsockname()[1]] * host._TRIES))
             starting = start("serve", log, ready="tcp")
-            with pytest.raises(SutError, match="taken 5 times"), starting:
+            with pytest.raises(SutError, match="failed to start 5 times"), starting:
                 pass
 
 

@@ -80,7 +80,7 @@ def test_a_server_that_never_becomes_ready_fails_the_run_with_its_reason(runs: R
     readiness = {"path": "/ping", "period": "1ms", "failure_threshold": 3}
     result = runs.run(command=["touch", str(mark)], server=serving(port, 99, readiness=readiness))
     assert why(result).code == "service_timeout"
-    assert "not ready after 3 questions: /ping " in why(result).message
+    assert "not ready after 3 checks: /ping " in why(result).message
     assert not mark.exists()
 
 
@@ -156,7 +156,7 @@ def test_the_delay_and_the_period_of_a_probe_are_kept(monkeypatch: pytest.Monkey
             service.ready(Endpoint(host="127.0.0.1", port=80), options)
             clock[0] += 0.5
 
-    with pytest.raises(SutError, match="after 3 questions"):
+    with pytest.raises(SutError, match="after 3 checks"):
         wait()
     assert asked == [3.0, 5.0, 7.0]
 

@@ -129,7 +129,7 @@ def test_a_wrong_md5_stops_the_job_and_a_right_one_is_kept_with_the_result(runs:
 def test_what_a_script_changes_in_the_cache_is_told_and_fetched_again(runs: Runs, web: WebServer) -> None:
     source = {"source": web.url("/mnist.bin"), "path": "x.bin"}
     result = runs.run(command=["sh", "-c", "echo more >> x.bin"], sources=[source])
-    assert "the script changed x.bin" in notes(result)
+    assert "the script changed the fetched file x.bin" in notes(result)
     assert runs.run(command=command("x.bin"), sources=[source]).state is ResultState.COMPLETE
     assert runs.told()["bytes"] == [5]
 
