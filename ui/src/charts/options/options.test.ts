@@ -255,12 +255,14 @@ describe("a sweep", () => {
 });
 
 describe("names beside dots", () => {
-  it("move up until none covers another, and begin anew with each picture", () => {
-    const layout = spreadNames();
-    const place = (dataIndex: number, x: number, y: number) =>
-      layout({ seriesIndex: 0, dataIndex, labelRect: { x, y, width: 100, height: 14 } }).dy;
-    expect([place(0, 0, 50), place(1, 20, 52), place(2, 300, 50)]).toEqual([-12, -40, -12]);
-    expect(place(0, 20, 52)).toBe(-12);
+  it("stand above each other where dots are near, and each by its dot where they are not", () => {
+    const layout = spreadNames([
+      { x: 43, y: 0.363 },
+      { x: 50, y: 0.36 },
+      { x: 215, y: 0.352 },
+      { x: 45, y: 0.1 },
+    ]);
+    expect([0, 1, 2, 3].map((dataIndex) => layout({ dataIndex }).dy)).toEqual([-12, -26, -12, -12]);
   });
 });
 
