@@ -102,8 +102,9 @@ const HOUR_S = 3600;
 
 /** Return a bottom axis of seconds that is written in minutes or hours where it is long. */
 export function buildElapsedAxis(theme: ChartTheme, since: string, endS: number) {
-  const [symbol, size] = endS < 3 * MINUTE_S ? ["s", 1] : endS < 3 * HOUR_S ? ["min", MINUTE_S] : ["h", HOUR_S];
-  const scale: Scale = { symbol: String(symbol), factor: 1 / Number(size) };
+  const [symbol, size]: [string, number] =
+    endS < 3 * MINUTE_S ? ["s", 1] : endS < 3 * HOUR_S ? ["min", MINUTE_S] : ["h", HOUR_S];
+  const scale: Scale = { symbol, factor: 1 / size };
   const axis = buildBottomAxis(theme, since && `${symbol} ${since}`);
   const { interval } = placeMarks(0, endS, scale);
   return {
