@@ -89,10 +89,10 @@ def test_the_list_finds_by_words_and_labels_and_its_address_says_how(url: str, o
     submitted(url, _LABELLED)
     page.goto("/experiments")
     expect(page.get_by_role("link", name="labelled")).to_be_visible()
-    page.get_by_label("Label").select_option("team=blue")
+    page.get_by_label("Label", exact=True).select_option("team=blue")
     expect(page.get_by_role("link", name="small")).to_have_count(0)
     page.wait_for_url("**label=team%3Dblue**")
-    page.get_by_label("Label").select_option("")
+    page.get_by_label("Label", exact=True).select_option("")
     page.get_by_label("Search experiments").fill("nothing is called so")
     expect(page.get_by_text("No experiment matches")).to_be_visible()
 

@@ -30,9 +30,9 @@ async function isServerUp(): Promise<boolean> {
 }
 
 /** Load the page anew, and never return; throw what went wrong where that did not help. */
-function reloadOnce(error: unknown): Promise<never> {
+async function reloadOnce(error: unknown): Promise<never> {
   const what = error instanceof Error ? error.message : String(error);
-  if (sessionStorage.getItem(RELOADED_KEY) === what) return Promise.reject(error as Error);
+  if (sessionStorage.getItem(RELOADED_KEY) === what) throw error;
   sessionStorage.setItem(RELOADED_KEY, what);
   location.reload();
   return new Promise<never>(() => undefined);

@@ -102,8 +102,9 @@ const HOUR_S = 3600;
 
 /** Return a bottom axis of seconds that is written in minutes or hours where it is long. */
 export function buildElapsedAxis(theme: ChartTheme, since: string, endS: number) {
-  const [symbol, size] = endS < 3 * MINUTE_S ? ["s", 1] : endS < 3 * HOUR_S ? ["min", MINUTE_S] : ["h", HOUR_S];
-  const scale: Scale = { symbol: String(symbol), factor: 1 / Number(size) };
+  const [symbol, size]: [string, number] =
+    endS < 3 * MINUTE_S ? ["s", 1] : endS < 3 * HOUR_S ? ["min", MINUTE_S] : ["h", HOUR_S];
+  const scale: Scale = { symbol, factor: 1 / size };
   const axis = buildBottomAxis(theme, since && `${symbol} ${since}`);
   const { interval } = placeMarks(0, endS, scale);
   return {
@@ -161,40 +162,30 @@ export function buildBottomAxis(theme: ChartTheme, title: string, most = 0, unit
   };
 }
 
-interface Box {
+interface Dot {
   x: number;
   y: number;
-  width: number;
-  height: number;
 }
 
-/** What the chart tells of a name that it is about to place, in pixels. */
-interface PlacedName {
-  seriesIndex: number;
-  dataIndex?: number;
-  labelRect: Box;
-}
-
-/** Above the bar of a dot's own interval. */
+/** Above the bar of a dot's own interval, and as far above the name of a near dot as a line is high. */
 const RAISED = -12;
+const LINE = -14;
+/** Dots nearer than this share of the upright axis would write their names over each other. */
+const NEAR = 0.1;
 
-/** Return a layout that moves each name up until it covers none of those before it. */
-export function spreadNames(): (name: PlacedName) => { dy: number } {
-  let placed: Box[] = [];
-  let last = -1;
-  return ({ seriesIndex, dataIndex = 0, labelRect }) => {
-    const order = seriesIndex * 1e6 + dataIndex;
-    // Names come in order: one that comes before the last begins a new picture.
-    if (order <= last) placed = [];
-    last = order;
-    let dy = RAISED;
-    const isCovered = (box: Box): boolean =>
-      Math.abs(box.x + box.width / 2 - labelRect.x - labelRect.width / 2) < (box.width + labelRect.width) / 2 &&
-      Math.abs(box.y - labelRect.y - dy) < (box.height + labelRect.height) / 2;
-    while (placed.some(isCovered)) dy -= labelRect.height;
-    placed.push({ ...labelRect, y: labelRect.y + dy });
-    return { dy };
-  };
+/** Return a layout that writes the names of near dots above each other; in the order of the dots. */
+export function spreadNames(dots: readonly Dot[]): (name: { dataIndex?: number }) => { dy: number } {
+  const sideOf = (dot: Dot): string =>
+    nameSide(
+      dot.x,
+      dots.map(({ x }) => x),
+    ).position;
+  const near = NEAR * Math.max(...dots.map(({ y }) => Math.abs(y)));
+  const rows = dots.map((dot, place) => {
+    const before = dots.slice(0, place);
+    return before.filter((one) => sideOf(one) === sideOf(dot) && Math.abs(one.y - dot.y) < near).length;
+  });
+  return ({ dataIndex = 0 }) => ({ dy: RAISED + LINE * (rows[dataIndex] ?? 0) });
 }
 
 /** Return how names beside dots are written. */

@@ -81,7 +81,7 @@ function drawLine(line: Line, tint: number, theme: ChartTheme): SeriesOption[] {
         type: "scatter",
         symbolSize: 9,
         itemStyle: { color },
-        ...nameLabel(theme, spreadNames()),
+        ...nameLabel(theme, spreadNames(line.points)),
         tooltip,
         data: data.map((one) => ({
           ...one,

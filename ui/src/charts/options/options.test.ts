@@ -12,7 +12,7 @@ import {
 import { fakeJobPlot } from "../../../tests/fakes/results";
 import type { ChartTheme } from "../theme";
 import { buildGrid, countSamples, drawDistribution } from "./distribution";
-import { type Drawing, spreadNames } from "./drawing";
+import type { Drawing } from "./drawing";
 import { findChangedFacts } from "./facts";
 import { buildHeatCells } from "./heat";
 import { drawHistory } from "./history";
@@ -94,18 +94,6 @@ describe("an axis", () => {
     expect(axis.name).toBe("throughput, M/s");
     expect(axis.marks(0, 20e6, 62.5e6)).toEqual(["0", "20", "62.5"]);
     expect(drawing.table.rows[1]?.[1]).toBe("60.0 M/s");
-  });
-
-  it("has its marks at round numbers of the unit that is written", () => {
-    const MIB = 2 ** 20;
-    const counter = { probe: "host", counter: "memory", unit: "B", at_s: [0, 600], value: [30 * MIB, 210 * MIB] };
-    const { option } = drawTelemetry({ job_id: "j", title: "t", series: [counter], measured: [] }, THEME);
-    const [memory] = option.yAxis as { name: string; interval: number; max: (extent: { max: number }) => number }[];
-    expect(memory?.name).toBe("host memory, MiB");
-    expect((memory?.interval ?? 0) / MIB).toBe(50);
-    expect((memory?.max({ max: 210 * MIB }) ?? 0) / MIB).toBe(250);
-    const [time] = option.xAxis as { name: string; interval: number }[];
-    expect(time).toMatchObject({ name: "min since the first run began", interval: 120 });
   });
 
   it("groups what a prefix cannot shorten", () => {
@@ -254,16 +242,6 @@ describe("a sweep", () => {
   });
 });
 
-describe("names beside dots", () => {
-  it("move up until none covers another, and begin anew with each picture", () => {
-    const layout = spreadNames();
-    const place = (dataIndex: number, x: number, y: number) =>
-      layout({ seriesIndex: 0, dataIndex, labelRect: { x, y, width: 100, height: 14 } }).dy;
-    expect([place(0, 0, 50), place(1, 20, 52), place(2, 300, 50)]).toEqual([-12, -40, -12]);
-    expect(place(0, 20, 52)).toBe(-12);
-  });
-});
-
 describe("a matrix", () => {
   it("is tinted by how much worse a cell is than the best, on a logarithmic scale", () => {
     const shades = buildHeatCells(fakeMatrix()).map((row) => row.map((one) => one.worse));
@@ -302,26 +280,6 @@ describe("what a job did over time", () => {
     ]);
     expect(line.markPoint?.data).toMatchObject([{ coord: [1, 3], value: 2 }]);
     expect(drawing.table.rows).toEqual([["0", "yes", "6", "2", "1.00 ms", "3.00 ms"]]);
-  });
-
-  it("draws medians above the bands of all runs, and says how many runs are left out", () => {
-    const bucket = { at_s: 0, count: 3, failed: 0, low: 1, median: 2, high: 3 };
-    const runs = Array.from({ length: 8 }, (_, repetition) => ({
-      repetition,
-      is_used: true,
-      excluded: "",
-      begin_s: 0,
-      end_s: 1,
-      buckets: [bucket],
-    }));
-    const drawing = drawTimeline({ job_id: "j", title: "t", metric: "e2e_ms", unit: "ms", width_s: 1, runs }, THEME);
-    const [bands, medians] = [false, true].map((named) =>
-      listSeries(drawing).filter((one) => (one.name !== undefined) === named),
-    );
-    expect(Math.min(...(medians ?? []).map((one) => one.z ?? 2))).toBeGreaterThan(
-      Math.max(...(bands ?? []).map((one) => one.z ?? 2)),
-    );
-    expect(drawing.note).toBe("The first 6 of 8 runs are drawn; the table has all.");
   });
 
   it("gives each counter a panel of its own and keeps the gaps between runs", () => {

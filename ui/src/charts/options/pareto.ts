@@ -13,7 +13,6 @@ const BEHIND = "behind it";
 export function drawPareto(report: MatrixReport, title: string, theme: ChartTheme): Drawing {
   const points = report.pareto;
   const against = againstName(points);
-  const layout = spreadNames();
   const option: EChartsOption = {
     ...baseOption(theme),
     legend: legendOption(theme, [FRONT, BEHIND]),
@@ -34,21 +33,12 @@ export function drawPareto(report: MatrixReport, title: string, theme: ChartThem
       title,
       report.unit,
     ),
-    series: [
-      ...drawGroup(points, true, theme, layout),
-      ...drawGroup(points, false, theme, layout),
-      joinFront(points, theme),
-    ],
+    series: [...drawGroup(points, true, theme), ...drawGroup(points, false, theme), joinFront(points, theme)],
   };
   return { option, table: buildTable(report, title, against), height: 340 };
 }
 
-function drawGroup(
-  points: readonly ParetoPoint[],
-  isFront: boolean,
-  theme: ChartTheme,
-  layout: ReturnType<typeof spreadNames>,
-): SeriesOption[] {
+function drawGroup(points: readonly ParetoPoint[], isFront: boolean, theme: ChartTheme): SeriesOption[] {
   const mine = points.filter((one) => one.is_front === isFront);
   const color = isFront ? theme.good : theme.muted;
   const dots: ScatterSeriesOption = {
@@ -57,7 +47,7 @@ function drawGroup(
     symbol: isFront ? "circle" : "emptyCircle",
     symbolSize: 10,
     itemStyle: { color },
-    ...nameLabel(theme, layout),
+    ...nameLabel(theme, spreadNames(mine.map((one) => ({ x: one.against.value, y: one.value.value })))),
     data: mine.map((one) => ({
       name: pointName(one),
       value: [one.against.value, one.value.value],
