@@ -70,7 +70,11 @@ export async function logOut(): Promise<void> {
 /** Save an answer as a file: a link cannot carry a token. */
 export async function downloadFile(path: string, name: string): Promise<void> {
   const response = await sendRequest(new Request(new URL(path, location.origin)));
-  const url = URL.createObjectURL(await response.blob());
+  saveFile(await response.blob(), name);
+}
+
+export function saveFile(content: Blob, name: string): void {
+  const url = URL.createObjectURL(content);
   const link = document.createElement("a");
   link.href = url;
   link.download = name;
