@@ -169,7 +169,13 @@ class Bench:
                 from prony.app.runner import run_here
 
                 stopped = run_here(
-                    jobs, out, self.home, on_event=note_event, calibration_id=calibration_id, clients=clients
+                    jobs,
+                    out,
+                    self.home,
+                    on_event=note_event,
+                    on_idle=logs.look,
+                    calibration_id=calibration_id,
+                    clients=clients,
                 )
             else:
                 from prony.app.execution import execute_jobs
