@@ -154,12 +154,7 @@ class Bench:
         out = self.home.experiment_folder(experiment.id)
         out = out / jobs[0].id if len(jobs) == 1 else out
         logs = RunLogs({job.id: self.home.result_folder(experiment.id, job.id) for job in jobs})
-        stopped = False
-
-        def note_event(event: Event) -> None:
-            logs.note_event(event)
-            on_event(event)
-
+        hear, stopped = logs.note_first(on_event), False
         try:
             from prony.runner.environment import keep_calibration
 
@@ -172,7 +167,7 @@ class Bench:
                     jobs,
                     out,
                     self.home,
-                    on_event=note_event,
+                    on_event=hear,
                     on_idle=logs.look,
                     calibration_id=calibration_id,
                     clients=clients,
@@ -181,7 +176,7 @@ class Bench:
                 from prony.app.execution import execute_jobs
 
                 stopped = execute_jobs(
-                    jobs, out, self.home, on_event=note_event, on_idle=logs.look, calibration_id=calibration_id
+                    jobs, out, self.home, on_event=hear, on_idle=logs.look, calibration_id=calibration_id
                 )
         except KeyboardInterrupt:  # before the runner was there to hear it
             stopped = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -155,6 +155,15 @@ class RunLogs:
             self._current = log
             log.note_event(event)
         self.look()
+
+    def note_first(self, on_event: Callable[[Event], None]) -> Callable[[Event], None]:
+        """Return what notes an event and then hands it on."""
+
+        def hear(event: Event) -> None:
+            self.note_event(event)
+            on_event(event)
+
+        return hear
 
     def look(self) -> None:
         """Take over what the job at work has printed, at most once a second."""

@@ -150,7 +150,7 @@ def _open_shared(lock: Path) -> int:
         return os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
 
 
-def run_here(
+def run_here(  # noqa: PLR0913 - what is run, where, and who hears of it
     jobs: Sequence[Job],
     out: Path,
     home: Home,
