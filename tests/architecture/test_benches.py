@@ -32,7 +32,7 @@ DIFFERENT = {
     "llm": WHERE_IT_RUNS,
     "check": "here the plug-ins of this machine decide, on a server what its agents can do",
     "list": "here it reads the database by the standard library alone, to start fast, and shows the results too",
-    "logs": "here they are files beside finished results, on a server they grow while the job runs",
+    "logs": "here they are read beside the results, on a server a call waits until there is more",
     "jobs": A_SERVER_S,
     "agents": A_SERVER_S,
     "queue": A_SERVER_S,

@@ -41,8 +41,9 @@ PARTS: dict[str, str] = {
     "cancel_experiment=cancel retry_experiment=retry rerun watch results report export=download "
     "import_results",
     "analyses": "comparison gates sweep_report=sweep matrix",
-    "jobs": "jobs=page job=get cancel retry batch logs result samples telemetry distribution timeline starts lines "
-    "sections counters",
+    "files": "files=listing file=fetch file_text=text",
+    "jobs": "jobs=page job=get cancel retry batch logs result load_series samples telemetry distribution "
+    "timeline starts lines sections counters",
     "recipes": "check schema examples kinds catalogue compatibility",
     "scripts": "keep_scripts=keep scripts=fetch",
     "schedules": "add_schedule=add schedules=page schedule=get fires pause_schedule=pause resume_schedule=resume "
@@ -66,6 +67,7 @@ MADE_OF: dict[str, tuple[str, ...]] = {
     "experiments.import_": ("import_results",),
     "analyses.compare": ("comparison", "experiment", "experiments"),
     "jobs.find": ("job", "jobs", "experiment", "experiments"),
+    "files.find": ("job", "jobs", "experiment", "experiments"),
     "agents.find": ("agents",),
     "histories.find": ("series",),
     "histories.find_change": ("change", "changes"),
@@ -96,6 +98,9 @@ CALLS: dict[str, tuple[str, ...]] = {
     "cancel": ("cancel",),
     "retry": ("retry",),
     "logs": ("logs",),
+    "files": ("files",),
+    "file": ("files",),
+    "file_text": ("files",),
     "add_schedule": ("schedule",),
     "schedules": ("schedule",),
     "schedule": ("schedule",),
@@ -166,6 +171,7 @@ NO_COMMAND: dict[str, str] = {
     "about": "for the web pages; prony --version tells this Prony's",
     "distribution": DRAWN,
     "timeline": DRAWN,
+    "load_series": DRAWN,
     "starts": DRAWN,
     "lines": DRAWN,
     "counters": DRAWN,

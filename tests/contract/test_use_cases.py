@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import tarfile
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -68,6 +69,12 @@ def plain(answer: Any) -> Any:
     return [plain(one) for one in answer] if isinstance(answer, list | tuple) else answer
 
 
+def fetched(bench: UseCases, job_id: str, name: str) -> bytes:
+    """Return a file of a result, as it is written."""
+    with tempfile.TemporaryDirectory() as folder:
+        return bench.files.fetch(job_id, name, Path(folder) / "file").read_bytes()
+
+
 def series(bench: UseCases) -> str:
     return bench.histories.find("quick")[0].id
 
@@ -87,6 +94,10 @@ QUESTIONS: dict[str, Callable[[UseCases, str], Any]] = {
     "a matrix": lambda bench, one: bench.analyses.matrix([one], MatrixTerms(rows="batch", columns="engine")),
     "series of a name": lambda bench, _: bench.histories.find("quick"),
     "a series by its id": lambda bench, _: bench.histories.find(series(bench)),
+    "files of a job": lambda bench, one: bench.files.listing(bench.files.find(f"{one}-001")),
+    "a file as text": lambda bench, one: bench.files.text(f"{one}-002", "logs/job.log")._asdict(),
+    "a piece of a file": lambda bench, one: bench.files.text(f"{one}-002", "result.json", offset=7)._asdict(),
+    "a file": lambda bench, one: fetched(bench, f"{one}-001", "samples.parquet"),
     "every series": lambda bench, _: list(iterate_pages(bench.histories.page)),
     "the first page of series": lambda bench, _: bench.histories.page(limit=1),
     "a history": lambda bench, _: bench.histories.get(series(bench)),
@@ -106,6 +117,11 @@ REFUSED: dict[str, Callable[[UseCases, str], Any]] = {
     "a limit that is no number": lambda bench, one: bench.analyses.sweep([one], slo=["ttft_ms.p99=soon"]),
     "a matrix of nothing": lambda bench, one: bench.analyses.matrix([one], MatrixTerms(rows="colour")),
     "a comparison with itself": lambda bench, one: bench.analyses.compare([one, one], Terms()),
+    "files of a job that nobody knows": lambda bench, _: bench.files.find("nope"),
+    "files of several jobs": lambda bench, one: bench.files.find(one),
+    "a file outside the result": lambda bench, one: bench.files.text(f"{one}-001", "../../prony.db"),
+    "a file that is a folder": lambda bench, one: fetched(bench, f"{one}-001", "logs"),
+    "a text that is none": lambda bench, one: bench.files.text(f"{one}-001", "samples.parquet"),
     "a history that nobody knows": lambda bench, _: bench.histories.get("nope"),
     "a metric that a history has not": lambda bench, _: bench.histories.get(series(bench), metric="load_ms.p99"),
     "a baseline that nobody pinned": lambda bench, _: bench.histories.baseline(series(bench)),

@@ -77,6 +77,31 @@ def test_one_of_its_jobs_is_shown_in_full(lab: Fleet, experiment: str) -> None:
     assert shown["attempts"] == []
 
 
+def test_its_log_is_the_same_here_and_there_and_can_be_searched(lab: Fleet, experiment: str) -> None:
+    with Client(lab.url) as client:
+        piece = client.jobs.logs(f"{experiment}-003")
+        found = client.jobs.logs(f"{experiment}-003", search="SCORE", source="run-0000.out")
+    text = piece.text.decode()
+    assert text == (lab.server_home / "results" / experiment / f"{experiment}-003" / "logs" / "job.log").read_text()
+    assert text == prony(lab, "logs", f"{experiment}-003")
+    assert "Z prony finished complete\n" in text
+    assert found.text.decode().splitlines() == [line for line in text.splitlines() if " run-0000.out " in line]
+    assert found.text.decode().endswith('{"score": 3}\n')
+
+
+def test_its_files_are_listed_printed_and_copied(lab: Fleet, experiment: str, tmp_path: Path) -> None:
+    job = f"{experiment}-003"
+    listed = json.loads(prony(lab, "files", job, "--server", lab.url, "--json"))
+    assert listed == json.loads(prony(lab, "files", job, "--json"))
+    assert {"job.json", "logs/run-0000.out", "result.json"} <= {one["name"] for one in listed}
+    assert prony(lab, "files", job, "logs/run-0000.out", "--server", lab.url) == '{"score": 3}\n'
+    prony(lab, "files", job, "samples.parquet", "--to", tmp_path / "copy", "--server", lab.url)
+    folder = lab.server_home / "results" / experiment / job
+    assert (tmp_path / "copy").read_bytes() == (folder / "samples.parquet").read_bytes()
+    prony(lab, "files", job, "samples.parquet", "--to", tmp_path / "copy", code=2)
+    prony(lab, "files", job, "--to", tmp_path / "other", code=2)
+
+
 def test_its_page_is_told_every_job(lab: Fleet, experiment: str) -> None:
     """The page draws what the first event of this stream holds."""
     with Client(lab.url) as client:

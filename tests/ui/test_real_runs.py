@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
@@ -36,12 +37,13 @@ workload:
 load: {{closed: {{concurrency: 1}}, duration: 1s}}
 matrix: {{load.closed.concurrency: [1, 2]}}
 """
+_EMITTED = json.dumps({"metrics": {HOSTILE: 3.5, "loss": 0.5}, "labels": {"split": HOSTILE}})
 _SCRIPT = f"""name: training
 description: {json.dumps(HOSTILE)}
 labels: {{note: {json.dumps(HOSTILE)}}}
 workload:
   kind: script
-  command: [echo, {json.dumps(json.dumps({"metrics": {HOSTILE: 3.5, "loss": 0.5}, "labels": {"split": HOSTILE}}))}]
+  command: [printf, "a \\\\033[31mred\\\\033[0m word\\\\n%s\\\\n", {json.dumps(_EMITTED)}]
   metrics: [{{name: loss, better: lower}}]
 measure: {{repeats: 2}}
 """
@@ -101,10 +103,78 @@ def test_a_load_is_seen_second_by_second_and_then_as_a_curve_with_its_bottleneck
     levels = page.get_by_role("region", name="Levels of load")
     expect(levels.get_by_role("row")).to_have_count(3, timeout=_PATIENCE_MS)
     expect(page.get_by_role("region", name="What was the bottleneck")).to_contain_text("at 2 users")
+    expect(page.get_by_role("heading", name=re.compile("^Second by second: "))).to_be_visible()
     page.goto(f"/experiments/{bench.load_id}")
     numbers = page.get_by_role("region", name="Numbers of every job")
     expect(numbers).to_contain_text("Throughput")
     expect(numbers).to_contain_text("Errors")
+
+
+def test_the_seconds_of_a_load_that_ended_are_drawn_on_its_page(opened: Opened, bench: Bench) -> None:
+    ended(bench, bench.load_id)
+    page = opened(bench.url)
+    page.goto(f"/experiments/{bench.load_id}?part=load")
+    expect(page.get_by_role("img", name=re.compile("second by second, run [1-9]"))).to_be_visible()
+    expect(page.get_by_text("Computed from every stored request.")).to_be_visible()
+    page.get_by_role("button", name="Show as a table").click()
+    table = page.get_by_role("table")
+    expect(table.get_by_role("columnheader")).to_have_text(
+        ["second", "replies a second", "errors a second", "in flight", "p50", "p99"]
+    )
+    assert float(table.get_by_role("row").nth(1).get_by_role("cell").nth(1).inner_text()) > 10
+
+
+def test_what_a_script_prints_is_searched_and_saved_with_times_and_without_colours(
+    opened: Opened, bench: Bench, tmp_path: Path
+) -> None:
+    ended(bench, bench.script_id)
+    page = opened(bench.url)
+    page.goto(f"/experiments/{bench.script_id}?part=logs")
+    log = page.get_by_label("Log of the job")
+    expect(log).to_contain_text(re.compile(r"\d\d:\d\d:\d\d\.\d{3} run-0000\.out +a red word"))
+    expect(log).to_contain_text("finished complete")
+    expect(page.get_by_text("The log is whole.")).to_be_visible()
+    expect(page.get_by_text("times of UTC")).to_be_visible()
+    page.get_by_label("Search").fill("RED")
+    page.get_by_label("Search").press("Enter")
+    expect(log).not_to_contain_text("finished")
+    page.get_by_label("Source").select_option("run-0001.out")
+    expect(log).to_have_text(re.compile(r"^\S+ run-0001\.out a red word\s*$"))
+    assert "find=RED" in page.url
+    whole = saved(page, page.get_by_role("button", name="Download"), tmp_path).decode()
+    assert re.search(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z run-0000\.out a red word$", whole, re.MULTILINE)
+    assert "\x1b" not in whole
+
+
+def test_files_of_a_result_are_listed_shown_as_text_and_saved(opened: Opened, bench: Bench, tmp_path: Path) -> None:
+    ended(bench, bench.script_id)
+    page = opened(bench.url)
+    page.goto(f"/experiments/{bench.script_id}?part=files")
+    files = page.get_by_role("region", name="Files of the result")
+    expect(files).to_contain_text("samples.parquet")
+    files.get_by_role("link", name="logs/run-0000.out").click()
+    text = page.get_by_label("Text of logs/run-0000.out")
+    expect(text).to_contain_text("a red word")
+    expect(text).to_contain_text("window.fooled")
+    assert page.evaluate("window.fooled") is None
+    assert "\x1b" not in (text.text_content() or "\x1b")
+    as_it_is = saved(page, page.get_by_role("button", name="Download logs/run-0000.out"), tmp_path)
+    assert b"a \x1b[31mred\x1b[0m word" in as_it_is
+
+
+def test_a_viewer_reads_logs_files_and_seconds_and_nobody_does_without_a_token(bench: Bench) -> None:
+    ended(bench, bench.script_id)
+    with api(bench.url) as client:
+        made = client.post("/tokens", json={"name": "reader", "role": "viewer"}).raise_for_status().json()
+    job = f"{bench.url}/api/v1/jobs/{bench.script_id}-001"
+    paths = ("logs", "files", "file?name=result.json", "file-text?name=result.json", "load-series")
+    reader = {"Authorization": f"Bearer {made['secret']}"}
+    answers = [httpx.get(f"{job}/{path}", headers=reader) for path in paths]
+    assert [one.status_code for one in answers] == [200] * len(paths)
+    assert answers[2].headers["content-disposition"].startswith("attachment")
+    assert [httpx.get(f"{job}/{path}").status_code for path in paths] == [401] * len(paths)
+    for name in ("../../../owner-token", "/etc/passwd", "logs/../../../prony.db"):
+        assert httpx.get(f"{job}/file", params={"name": name}, headers=reader).status_code == 404
 
 
 def test_what_a_script_calls_its_numbers_is_text_and_nothing_else(opened: Opened, bench: Bench) -> None:
@@ -158,7 +228,7 @@ def saved(page: Page, button: Locator, folder: Path) -> bytes:
 def test_pages_of_real_runs_keep_nobody_out_and_fit_a_phone(opened: Opened, bench: Bench) -> None:
     ended(bench, bench.load_id)
     page = opened(bench.url)
-    parts = ("results", "jobs", "samples", "telemetry", "logs", "environment", "recipe")
+    parts = ("results", "jobs", "load", "samples", "telemetry", "logs", "files", "environment", "recipe")
     for address in (f"/load?ids={bench.load_id}", *(f"/experiments/{bench.load_id}?part={part}" for part in parts)):
         page.set_viewport_size({"width": 390, "height": 844})
         page.goto(address)

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from prony.agent.finalize_attempt import Ending
 from prony.agent.logs import AgentLog
 from prony.agent.process import GRACE_S, RunnerProcess
-from prony.agent.reporter import Reporter, RunnerLog
+from prony.agent.reporter import Reporter, open_log
 from prony.agent.server_client import Refused
 from prony.agent.spool import Work
 from prony.agent.stopping import cancel_tasks
@@ -136,7 +136,7 @@ class RunningAttempt:
         self._has_ended = False
         self._grace_s = GRACE_S
         self._link = link
-        self._reporter = Reporter(link, lease.id, RunnerLog(work), on_cancel=self._cancel, log=log)
+        self._reporter = Reporter(link, lease.id, open_log(work), on_cancel=self._cancel, log=log)
 
     def ask_to_stop(self, why: Why, *, grace_s: float = GRACE_S) -> None:
         """Have the job stopped and what was measured kept; the first reason stands."""

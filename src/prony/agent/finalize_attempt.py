@@ -11,6 +11,7 @@ from prony import __version__
 from prony.agent.process import end_runners
 from prony.agent.spool import Spool, Work, lease_of
 from prony.app.execution import RunnerLostError
+from prony.app.job_log import JOB_LOG
 from prony.app.results import mend
 from prony.errors import PronyError
 from prony.model.job import Job
@@ -121,7 +122,7 @@ def _add_log(work: Work) -> None:
     if work.log.exists():
         try:
             (work.folder / "logs").mkdir(exist_ok=True)
-            shutil.copyfile(work.log, work.folder / "logs" / "job.log")
+            shutil.copyfile(work.log, work.folder / "logs" / JOB_LOG)
         except OSError:  # a full disk is told when the folder is packed
             return
 

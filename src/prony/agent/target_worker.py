@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from prony.agent.attempt import Why
 from prony.agent.finalize_attempt import Ending, decline_work, seal
 from prony.agent.logs import AgentLog
-from prony.agent.reporter import Reporter, RunnerLog
+from prony.agent.reporter import Reporter, open_log
 from prony.agent.spool import Meta, Work, lease_of
 from prony.agent.stopping import cancel_tasks
 from prony.agent.worker import AgentContext, prepare_job
@@ -61,7 +61,7 @@ class PlacedAttempt:
         self.due_s = 0.0
         self.woken: Callable[[], None] = lambda: None
         self._log = log
-        self.reporter = Reporter(link, lease.id, RunnerLog(work), on_cancel=self._lose, log=log)
+        self.reporter = Reporter(link, lease.id, open_log(work), on_cancel=self._lose, log=log)
 
     @property
     def handle(self) -> Handle:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from prony.app import experiment_data, results
 from prony.app.check_jobs import check_alone, check_names, check_target, new_id
+from prony.app.job_log import RunLogs
 from prony.app.local_experiments import LocalAnalyses, LocalExperiments
 from prony.instruments.device import detect
 from prony.instruments.noise import contamination
@@ -34,6 +35,7 @@ from prony.store.store import Store
 
 if TYPE_CHECKING:
     from prony.app.local_alarms import LocalAlarms
+    from prony.app.local_files import LocalFiles
     from prony.app.local_histories import LocalHistories
     from prony.app.local_schedules import LocalSchedules, LocalScripts
     from prony.model.device import State
@@ -80,6 +82,13 @@ class Bench:
     def analyses(self) -> LocalAnalyses:
         """What analysis says of several results together."""
         return LocalAnalyses(self.store)
+
+    @property
+    def files(self) -> LocalFiles:
+        """Files of results."""
+        from prony.app.local_files import LocalFiles
+
+        return LocalFiles(self.store)
 
     @property
     def histories(self) -> LocalHistories:
@@ -144,7 +153,8 @@ class Bench:
     ) -> None:
         out = self.home.experiment_folder(experiment.id)
         out = out / jobs[0].id if len(jobs) == 1 else out
-        stopped = False
+        logs = RunLogs({job.id: self.home.result_folder(experiment.id, job.id) for job in jobs})
+        hear, stopped = logs.note_first(on_event), False
         try:
             from prony.runner.environment import keep_calibration
 
@@ -154,16 +164,25 @@ class Bench:
                 from prony.app.runner import run_here
 
                 stopped = run_here(
-                    jobs, out, self.home, on_event=on_event, calibration_id=calibration_id, clients=clients
+                    jobs,
+                    out,
+                    self.home,
+                    on_event=hear,
+                    on_idle=logs.look,
+                    calibration_id=calibration_id,
+                    clients=clients,
                 )
             else:
                 from prony.app.execution import execute_jobs
 
-                stopped = execute_jobs(jobs, out, self.home, on_event=on_event, calibration_id=calibration_id)
+                stopped = execute_jobs(
+                    jobs, out, self.home, on_event=hear, on_idle=logs.look, calibration_id=calibration_id
+                )
         except KeyboardInterrupt:  # before the runner was there to hear it
             stopped = True
             raise
         finally:
+            logs.close()
             self._close(experiment, jobs, stopped=stopped)
 
     def _close(self, experiment: Experiment, jobs: Sequence[Job], *, stopped: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from prony.store.home import Home
 
 _STDERR_TAIL = 3000
 _ENDING_S = 10
+_IDLE_S = 1.0
 _SECRETS = ("PRONY_TOKEN", "PRONY_TOKEN_FILE")
 
 
@@ -35,9 +37,11 @@ def execute_jobs(
     home: Home,
     *,
     on_event: Callable[[Event], None],
+    on_idle: Callable[[], None] = lambda: None,
     calibration_id: str | None = None,
 ) -> bool:
-    """Run jobs together in a runner of their own; return whether they were stopped early.
+    """Run jobs together in a runner of their own; return whether they were stopped early. `on_idle` is called about
+    once a second in which nothing happens.
 
     Ctrl-C (or SIGTERM) asks the runner to stop and to keep what was measured; a second one ends it at once. The runner
     dies with this process, however this process dies.
@@ -59,7 +63,7 @@ def execute_jobs(
                 env=runner_environment(home),
             )
             try:
-                stopped = _follow(runner, on_event)
+                stopped = _follow(runner, on_event, on_idle)
             except BaseException:  # whoever shows the events is in trouble: what was measured is kept all the same
                 _end(runner)
                 raise
@@ -86,7 +90,7 @@ def runner_environment(home: Home) -> dict[str, str]:
     return kept | {"PRONY_HOME": str(home.root)}
 
 
-def _follow(runner: subprocess.Popen[bytes], on_event: Callable[[Event], None]) -> bool:
+def _follow(runner: subprocess.Popen[bytes], on_event: Callable[[Event], None], on_idle: Callable[[], None]) -> bool:
     """Hand on events until the runner has ended; return whether somebody stopped it."""
     if runner.stdout is None:
         raise RunnerLostError("no pipe to the runner")
@@ -94,6 +98,9 @@ def _follow(runner: subprocess.Popen[bytes], on_event: Callable[[Event], None]) 
     asked = 0
     while True:
         try:
+            if not select.select([wire.read_fd], [], [], _IDLE_S)[0]:
+                on_idle()
+                continue
             block = wire.receive()
             if block is None:
                 return asked > 0

@@ -1,4 +1,4 @@
-"""Experiments of this machine's home, what analysis says of them, and the log files beside their results."""
+"""Experiments of this machine's home, and what analysis says of them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.app import experiment_data
-from prony.app.experiment_data import resolve_reference
-from prony.errors import ConflictError, NotFoundError
+from prony.errors import ConflictError
 from prony.model.comparison import Comparison, Terms
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import ExperimentData
@@ -131,29 +130,3 @@ class LocalAnalyses:
         from prony.app.analyses import matrix_over
 
         return matrix_over(self._store, ids, terms)
-
-
-def log_files(store: Store, text: str) -> list[tuple[str, Path]]:
-    """Return every log that is not empty, with its job and its name.
-
-    Args:
-        store: The home's own store.
-        text: The id of an experiment or a job, the beginning of one, or `last`.
-
-    Returns:
-        The job's id and the log's name in one text, and the file.
-
-    Raises:
-        NotFoundError: No experiment or no job has this id.
-    """
-    experiment_id, job_id = resolve_reference(store, text)
-    jobs = store.jobs(experiment_id)
-    if job_id is not None and job_id not in {job.id for job in jobs}:
-        raise NotFoundError(f"no job {job_id!r}", hint=f"`prony show {experiment_id}` shows its jobs", code="no_result")
-    found = []
-    for job in jobs:
-        folder = store.home.result_folder(experiment_id, job.id) / "logs"
-        if job_id in (None, job.id) and folder.is_dir():
-            files = sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
-            found += [(f"{job.id}: {path.relative_to(folder)}", path) for path in files]
-    return found

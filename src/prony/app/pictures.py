@@ -15,6 +15,7 @@ from prony.model.picture import (
     CounterLine,
     Counters,
     Distribution,
+    LoadSeries,
     Start,
     Starts,
     StepLines,
@@ -88,6 +89,14 @@ def picture_timeline(entry: Entry, most: int) -> Timeline:
     return Timeline(
         job_id=entry.job.id, title=entry.job.title, metric=metric, unit=about.unit, width_s=width_s, runs=runs
     )
+
+
+def picture_load(entry: Entry, points: int) -> LoadSeries:
+    """Show a load second by second, warm-up with it; no run where nothing was loaded."""
+    kind = shown_kind(entry.job.workload.kind).summary
+    samples = kind.read_samples(reader_of(entry.folder), is_whole=False)
+    runs = kind.load_series(entry.job, entry.result, entry.summary, samples, points)
+    return LoadSeries(job_id=entry.job.id, title=entry.job.title, source="samples", runs=runs)
 
 
 def starts(entry: Entry) -> Starts:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -149,24 +150,32 @@ def _open_shared(lock: Path) -> int:
         return os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
 
 
-def run_here(
+def run_here(  # noqa: PLR0913 - what is run, where, and who hears of it
     jobs: Sequence[Job],
     out: Path,
     home: Home,
     *,
     on_event: Callable[[Event], None],
+    on_idle: Callable[[], None] = lambda: None,
     calibration_id: str | None = None,
     clients: ClientProcesses,
 ) -> bool:
-    """Run jobs in this very process; return whether they were stopped early.
+    """Run jobs in this very process; return whether they were stopped early. `on_idle` is called whenever the runner
+    looks whether to stop: it waits then, and times nothing.
 
     For loads, whose clients are processes of their own anyway, and which somebody waits for: a process less to start.
     The first Ctrl-C (or SIGTERM, or the end of the terminal) asks the load to stop, the second ends it at once.
     """
     stop = _Stop(then_interrupts=True)
     told = _Told(on_event, stop)
+
+    def stop_asked() -> bool:
+        on_idle()
+        return stop.asked
+
+    around = replace(_surroundings(home, calibration_id, told, stop, clients), stop_asked=stop_asked)
     try:
-        run_jobs(jobs, _folders(jobs, out), _surroundings(home, calibration_id, told, stop, clients))
+        run_jobs(jobs, _folders(jobs, out), around)
     finally:
         stop.close()
     told.complain()

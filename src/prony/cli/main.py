@@ -48,6 +48,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "watch": ("watch", "follow an experiment on a server or a target until it ends"),
     "jobs": ("jobs", "list the jobs of a server, or show one"),
     "logs": ("logs", "print the log of a job"),
+    "files": ("files", "list the files of a result, print one or copy one"),
     "cancel": ("cancel", "stop a job or an experiment on a server or a target"),
     "retry": ("retry", "retry a job, or the failed jobs of an experiment"),
     "queue": ("queue", "show which jobs are waiting on a server, and why"),

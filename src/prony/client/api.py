@@ -11,6 +11,7 @@ from prony.client.agents import RemoteAgents, RemoteLeases
 from prony.client.alarms import RemoteAlarms
 from prony.client.connection import ApiConnection, ApiRequests
 from prony.client.experiments import RemoteAnalyses, RemoteExperiments
+from prony.client.files import RemoteFiles
 from prony.client.histories import RemoteHistories
 from prony.client.jobs import RemoteJobs
 from prony.client.recipes import RemoteRecipes, RemoteScripts
@@ -51,6 +52,7 @@ class Client:
         self.experiments = RemoteExperiments(requests)
         self.analyses = RemoteAnalyses(requests, self.experiments)
         self.jobs = RemoteJobs(requests, self.experiments)
+        self.files = RemoteFiles(requests, self.jobs)
         self.histories = RemoteHistories(requests)
         self.recipes = RemoteRecipes(requests)
         self.scripts = RemoteScripts(requests)

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
 from prony.client import wire
-from prony.client.connection import ApiCall, ApiRequests
+from prony.client.connection import ApiCall, ApiConnection, ApiRequests
 from prony.client.experiments import RemoteExperiments
 from prony.client.resolve_id import exists
 from prony.errors import InputError, NotFoundError, TransportError
 from prony.model.experiment_data import Entry
-from prony.model.picture import Counters, Distribution, Starts, StepLines, Timeline
+from prony.model.log import LogPiece
+from prony.model.picture import Counters, Distribution, LoadSeries, Starts, StepLines, Timeline
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, JobState, Page, QueuedJob
 from prony.model.section import JobSections
-
-
-class FetchedLog(NamedTuple):
-    """A piece of a log. `next_offset` is where the log goes on; `ended`: nothing will follow."""
-
-    text: bytes
-    next_offset: int
-    ended: bool
 
 
 class RemoteJobs:
@@ -98,20 +90,37 @@ class RemoteJobs:
         """Cancel or retry many jobs at once."""
         return self._requests.send(JobBatchAnswer, "POST", "jobs", "batch", body=batch)
 
-    def logs(self, job_id: str, *, attempt: int | None = None, offset: int = 0, wait_s: float = 0.0) -> FetchedLog:
+    def logs(
+        self,
+        job_id: str,
+        *,
+        attempt: int | None = None,
+        offset: int = 0,
+        wait_s: float = 0.0,
+        search: str = "",
+        source: str = "",
+    ) -> LogPiece:
         """Return the log from `offset` on; where there is nothing yet, the server waits up to `wait_s` for more.
+
+        Args:
+            job_id: Which job.
+            attempt: Which attempt; None is the newest.
+            offset: Where to begin, in bytes.
+            wait_s: How long to wait where there is nothing yet.
+            search: Only lines that hold this text.
+            source: Only lines of this source.
 
         Raises:
             TransportError: The answer does not say where the log goes on.
         """
-        query = {"attempt": attempt, "offset": offset, "wait_s": wait_s}
+        query = {"attempt": attempt, "offset": offset, "wait_s": wait_s, "search": search or None}
+        query |= {"source": source or None}
         call = ApiCall("GET", ("jobs", job_id, "logs"), query, wait_s=wait_s, is_safe=True)
-        response = self._connection.send(call)
-        next_offset = response.headers.get(wire.NEXT_OFFSET, "")
-        if not next_offset.isdecimal():
-            raise TransportError(f"{self._connection.base} does not say where the log goes on")
-        ended = response.headers.get(wire.ENDED, "").lower() == "true"
-        return FetchedLog(response.content, int(next_offset), ended)
+        return fetch_piece(self._connection, call)
+
+    def load_series(self, job_id: str, *, points: int = 600) -> LoadSeries:
+        """Return a load second by second: as its agent reports it while it runs, then from its requests."""
+        return self._requests.get(LoadSeries, "jobs", job_id, "load-series", points=points)
 
     def result(self, job_id: str) -> Entry:
         """Return a job's result, with its summary."""
@@ -148,3 +157,16 @@ class RemoteJobs:
     def telemetry(self, job_id: str, to: Path) -> Path:
         """Write what the machine did beside the run to the Parquet file `to`."""
         return self._requests.fetch(to, "jobs", job_id, "telemetry")
+
+
+def fetch_piece(connection: ApiConnection, call: ApiCall) -> LogPiece:
+    """Return the piece of a text that a call is answered with.
+
+    Raises:
+        TransportError: The answer does not say where the text goes on.
+    """
+    response = connection.send(call)
+    next_offset = response.headers.get(wire.NEXT_OFFSET, "")
+    if not next_offset.isdecimal():
+        raise TransportError(f"{connection.base} does not say where the text goes on")
+    return LogPiece(response.content, int(next_offset), response.headers.get(wire.ENDED, "").lower() == "true")

@@ -25,6 +25,8 @@ class Seconds:
     in_flight: Array
     p50_ms: Array
     p99_ms: Array
+    width_ns: int = NS_PER_S
+    last_s: float = 1.0  # how much of the last one there is
 
 
 def seconds(begins: Array, ends: Array, succeeded: Array, *, width_ns: int = NS_PER_S) -> Seconds:
@@ -34,7 +36,7 @@ def seconds(begins: Array, ends: Array, succeeded: Array, *, width_ns: int = NS_
     """
     if not begins.size:
         nothing: Array = np.zeros(0)
-        return Seconds(0, *([nothing] * 7))
+        return Seconds(0, nothing, nothing, nothing, nothing, nothing, nothing, nothing)
     origin = int(begins.min())
     last = int(max(ends.max(), begins.max()))
     finished = np.where(ends > 0, ends, last)
@@ -49,6 +51,8 @@ def seconds(begins: Array, ends: Array, succeeded: Array, *, width_ns: int = NS_
         in_flight=in_flight(begins - origin, finished - origin, width_ns, int(count)),
         p50_ms=quantiles(at[succeeded], (finished - begins)[succeeded], 0.5, int(count)) / 1e6,
         p99_ms=quantiles(at[succeeded], (finished - begins)[succeeded], 0.99, int(count)) / 1e6,
+        width_ns=width_ns,
+        last_s=max((last - origin) % width_ns, 1) / NS_PER_S,
     )
 
 

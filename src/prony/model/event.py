@@ -8,8 +8,10 @@ from prony.model.base import Noun
 
 
 class Live(Noun):
-    """A load while it runs. Rates and quantiles are of the last second; `left_s` is None where a count decides."""
+    """A load while it runs. Rates and quantiles are of the last second; `left_s` is None where a count decides; `run`
+    counts from 0."""
 
+    run: int = 0
     elapsed_s: float
     left_s: float | None = None
     sent: int

@@ -103,6 +103,29 @@ class Starts(Noun):
     estimates: dict[str, Estimate] = {}
 
 
+class LoadRunSeries(Drawn):
+    """One run of a load, second by second. `at_s` is where each second ends, from the run's first request on.
+
+    `rate_per_s` are replies, failed ones with them. Latencies are of good replies; None where there was none.
+    """
+
+    at_s: tuple[float, ...]
+    rate_per_s: tuple[float, ...]
+    failed_per_s: tuple[float, ...]
+    in_flight: tuple[float, ...]
+    p50_ms: tuple[float | None, ...]
+    p99_ms: tuple[float | None, ...]
+
+
+class LoadSeries(Noun):
+    """A load second by second. `source` is `live` while only reports of the running load are there, then `samples`."""
+
+    job_id: str
+    title: str
+    source: Literal["live", "samples"]
+    runs: tuple[LoadRunSeries, ...]
+
+
 class CounterLine(Noun):
     """One counter: its values over time, None between two runs."""
 

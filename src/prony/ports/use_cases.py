@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from prony.model.experiment_data import ExperimentData
     from prony.model.gate import GateReport
     from prony.model.history import Acknowledgement, Baseline, Change, History, NewBaseline, Series
+    from prony.model.log import LogPiece
     from prony.model.matrix import MatrixReport, MatrixTerms
     from prony.model.queue import Page
+    from prony.model.result_files import ResultFiles
     from prony.model.schedule import Fire, NewSchedule, Schedule
     from prony.model.sweep import SweepReport
 
@@ -153,6 +155,43 @@ class AnalysisUseCases(Protocol):
         """Compare the jobs of several experiments in rows and columns."""
 
 
+class FileUseCases(Protocol):
+    """Files of result folders, and nothing outside these."""
+
+    def find(self, text: str) -> str:
+        """Return the id of the job that a person means.
+
+        Args:
+            text: A job's id, of which the experiment's part may be abbreviated, or an experiment that has one job.
+
+        Raises:
+            NotFoundError: There is no such job.
+            InputError: Several may be meant.
+        """
+
+    def listing(self, job_id: str) -> ResultFiles:
+        """Return all files of a job's result.
+
+        Raises:
+            NotFoundError: There is no such job, or it has no result yet.
+        """
+
+    def text(self, job_id: str, name: str, *, offset: int = 0) -> LogPiece:
+        """Return a piece of a text file, from an offset on, without control characters.
+
+        Raises:
+            NotFoundError: The result has no such file.
+            InputError: It is no text.
+        """
+
+    def fetch(self, job_id: str, name: str, to: Path) -> Path:
+        """Write one file, as it is, to the path `to`.
+
+        Raises:
+            NotFoundError: The result has no such file.
+        """
+
+
 class HistoryUseCases(Protocol):
     """Series of results over time, and what changed in them."""
 
@@ -286,6 +325,10 @@ class UseCases(Protocol):
     @property
     def analyses(self) -> AnalysisUseCases:
         """What analysis says of several results together."""
+
+    @property
+    def files(self) -> FileUseCases:
+        """Files of results."""
 
     @property
     def histories(self) -> HistoryUseCases:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from prony.model.job import Job
     from prony.model.job_plot import JobPlot, OtherReading
     from prony.model.kind_card import KindForm
-    from prony.model.picture import StepLine
+    from prony.model.picture import LoadRunSeries, StepLine
     from prony.model.recipe import Recipe
     from prony.model.result import Failure, Repetition, Result
     from prony.report.html.tags import Html
@@ -229,6 +229,13 @@ class Summarise(ABC):
         """Return the runs in time (`analyse.pictures.Track`), those that have samples, in order."""
         del job, result, samples
         return []
+
+    def load_series(
+        self, job: Job, result: Result, summary: Summary, samples: pl.DataFrame, points: int
+    ) -> tuple[LoadRunSeries, ...]:
+        """Return each run of a load second by second, or in longer steps where it has more than `points` of them."""
+        del job, result, summary, samples, points
+        return ()
 
     def work(self, entry: Entry, key: str) -> str:
         """Return what was done, as far as a metric depends on it: jobs of other work do not compete."""

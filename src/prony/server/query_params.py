@@ -206,11 +206,25 @@ class LogsAsked(QueryParams):
     attempt: int | None = Field(default=None, ge=1, le=10_000, description="default: the last")
     offset: Offset = Field(default=0, description="where to begin, in bytes")
     wait_s: WaitS = Field(default=0, description="how long to wait if there is nothing yet")
+    search: Plain = Field(default="", description="only lines that hold this, in small letters or capitals")
+    source: Plain = Field(default="", description="only lines of this source, as in `run-0000.err`")
 
 
 class DistributionAsked(QueryParams):
     metric: Plain | None = Field(default=None, description="as in `ttft_ms`; default: the workload's headline")
     bins: int = Field(default=60, ge=1, le=500, description="number of bins")
+
+
+class LoadSeriesAsked(QueryParams):
+    points: int = Field(default=600, ge=2, le=2000, description="how many at most, of each run")
+
+
+class FileAsked(QueryParams):
+    name: str = Field(min_length=1, max_length=1000, description="as `files` lists it")
+
+
+class FileTextAsked(FileAsked):
+    offset: Offset = Field(default=0, description="where to begin, in bytes")
 
 
 class TimelineAsked(QueryParams):

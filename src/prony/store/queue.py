@@ -347,6 +347,14 @@ def by_job(connection: Connection, job_id: str, *, locked: bool = False) -> Row[
     return found
 
 
+def find_job(connection: Connection, job_id: str) -> Row[Any] | None:
+    """Return a job of the queue, or None where it is not there."""
+    try:
+        return by_job(connection, job_id)
+    except NotFoundError:
+        return None
+
+
 @dataclass(frozen=True)
 class JobFilter:
     """Which jobs to list: those for which all that is given holds."""

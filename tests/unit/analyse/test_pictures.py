@@ -78,6 +78,25 @@ def test_a_load_is_drawn_with_its_failures(tmp_path: Path) -> None:
         pictures.starts(entry)
 
 
+def test_a_load_is_told_second_by_second_and_in_longer_steps_where_it_is_long(tmp_path: Path) -> None:
+    columns = made.open_records(rate=200, seconds=10)
+    entry = load_entry(tmp_path, made.failing(columns, np.arange(0, 2000, 100), Cause.STATUS))
+    found = pictures.picture_load(entry, 100)
+    (run,) = found.runs
+    assert (found.source, run.repetition, len(run.at_s)) == ("samples", 0, 10)
+    assert run.at_s[:2] == (1.0, 2.0)
+    assert sum(run.rate_per_s) == pytest.approx(2000, rel=0.02)
+    assert sum(run.failed_per_s) == pytest.approx(20, rel=0.1)
+    # Little's law: as many are on their way as come in the time that one takes.
+    assert run.p50_ms[4] is not None
+    assert run.in_flight[4] == pytest.approx(200 * run.p50_ms[4] / 1000, rel=0.2)
+    assert run.p99_ms[4] is not None
+    assert run.p99_ms[4] >= run.p50_ms[4]
+    (coarse,) = pictures.picture_load(entry, 4).runs
+    assert coarse.at_s[0] == 3.0
+    assert len(coarse.at_s) <= 4
+
+
 def test_what_only_tokens_tell_is_drawn_when_it_is_asked_for(tmp_path: Path) -> None:
     columns = made.open_records(rate=50)
     entry = load_entry(tmp_path, columns, made.streamed(columns))

@@ -36,7 +36,9 @@ PUT /series/{}/baseline set_baseline; DELETE /series/{}/baseline clear_baseline;
 GET /changes/{} change; POST /changes/{}/ack ack; GET /experiments/{}/gates gates; GET /sweep sweep_report
 GET /matrix matrix; POST /leases/{}/meeting meet; GET /clock clock; GET /events events
 GET /about about; GET /jobs/{}/counters counters; GET /jobs/{}/distribution distribution; GET /jobs/{}/starts starts
-GET /jobs/{}/timeline timeline; GET /listing listing; GET /overview overview; GET /recipes/examples examples
+GET /jobs/{}/timeline timeline; GET /jobs/{}/load-series load_series; GET /jobs/{}/files files
+GET /jobs/{}/file file; GET /jobs/{}/file-text file_text
+GET /listing listing; GET /overview overview; GET /recipes/examples examples
 GET /recipes/names catalogue; GET /recipes/schema schema; GET /scripts/{} scripts; POST /recipes/check check
 PUT /imports/{} import_results
 PUT /scripts/{} keep_scripts; GET /kinds kinds; GET /jobs/{}/sections sections; GET /jobs/{}/lines lines

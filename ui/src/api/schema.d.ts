@@ -861,6 +861,72 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{job_id}/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a file of a result
+         * @description As it lies in the result folder; nothing outside it is reached.
+         *
+         *     Role: viewer.
+         */
+        get: operations["file"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job_id}/file-text": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a text file of a result
+         * @description Piece by piece, without control characters.
+         *
+         *     Role: viewer.
+         */
+        get: operations["file_text"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job_id}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a result's files
+         * @description Everything in the result folder, with sizes, and which files are text.
+         *
+         *     Role: viewer.
+         */
+        get: operations["files"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job_id}/lines": {
         parameters: {
             query?: never;
@@ -883,6 +949,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{job_id}/load-series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a load second by second
+         * @description Replies, errors, requests in flight and latencies of each run. Of a load that runs, as its agent reports it.
+         *
+         *     Role: viewer.
+         */
+        get: operations["load_series"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job_id}/logs": {
         parameters: {
             query?: never;
@@ -892,7 +980,8 @@ export interface paths {
         };
         /**
          * Read a job's log
-         * @description Of its last attempt, or of `attempt`. With `wait_s` the answer waits until there is more.
+         * @description Of its last attempt, or of `attempt`. With `wait_s` the answer waits until there is more. Each line is
+         *     `TIME SOURCE TEXT`, as it was printed, without control characters.
          *
          *     Role: viewer.
          */
@@ -4829,7 +4918,8 @@ export interface components {
         };
         /**
          * Live
-         * @description A load while it runs. Rates and quantiles are of the last second; `left_s` is None where a count decides.
+         * @description A load while it runs. Rates and quantiles are of the last second; `left_s` is None where a count decides; `run`
+         *     counts from 0.
          */
         Live: {
             /** Done */
@@ -4848,6 +4938,11 @@ export interface components {
             p99_ms?: number | null;
             /** Rate Per S */
             rate_per_s: number;
+            /**
+             * Run
+             * @default 0
+             */
+            run: number;
             /** Sent */
             sent: number;
             /** Tokens Per S */
@@ -5085,6 +5180,52 @@ export interface components {
              * @default auto
              */
             warmup: ("auto" | "none") | string;
+        };
+        /**
+         * LoadRunSeries
+         * @description One run of a load, second by second. `at_s` is where each second ends, from the run's first request on.
+         *
+         *     `rate_per_s` are replies, failed ones with them. Latencies are of good replies; None where there was none.
+         */
+        LoadRunSeries: {
+            /** At S */
+            at_s: number[];
+            /**
+             * Excluded
+             * @default
+             */
+            excluded: string;
+            /** Failed Per S */
+            failed_per_s: number[];
+            /** In Flight */
+            in_flight: number[];
+            /** Is Used */
+            is_used: boolean;
+            /** P50 Ms */
+            p50_ms: (number | null)[];
+            /** P99 Ms */
+            p99_ms: (number | null)[];
+            /** Rate Per S */
+            rate_per_s: number[];
+            /** Repetition */
+            repetition: number;
+        };
+        /**
+         * LoadSeries
+         * @description A load second by second. `source` is `live` while only reports of the running load are there, then `samples`.
+         */
+        LoadSeries: {
+            /** Job Id */
+            job_id: string;
+            /** Runs */
+            runs: components["schemas"]["LoadRunSeries"][];
+            /**
+             * Source
+             * @enum {string}
+             */
+            source: "live" | "samples";
+            /** Title */
+            title: string;
         };
         /**
          * LoginLink
@@ -7080,6 +7221,38 @@ export interface components {
             unit: string;
         };
         /**
+         * ResultFile
+         * @description `name` is the path in the folder, with slashes; `is_text`: it can be shown.
+         */
+        ResultFile: {
+            /** Is Text */
+            is_text: boolean;
+            /**
+             * Modified At
+             * Format: date-time
+             */
+            modified_at: string;
+            /** Name */
+            name: string;
+            /** Size Bytes */
+            size_bytes: number;
+        };
+        /**
+         * ResultFiles
+         * @description All files of a result, by name; `left_out` counts those beyond what one answer holds.
+         */
+        ResultFiles: {
+            /** Files */
+            files: components["schemas"]["ResultFile"][];
+            /** Job Id */
+            job_id: string;
+            /**
+             * Left Out
+             * @default 0
+             */
+            left_out: number;
+        };
+        /**
          * ResultState
          * @enum {string}
          */
@@ -8665,6 +8838,8 @@ export type Listing = components['schemas']['Listing'];
 export type Live = components['schemas']['Live'];
 export type LlmWorkload = components['schemas']['LlmWorkload'];
 export type Load = components['schemas']['Load'];
+export type LoadRunSeries = components['schemas']['LoadRunSeries'];
+export type LoadSeries = components['schemas']['LoadSeries'];
 export type LoginLink = components['schemas']['LoginLink'];
 export type Lot = components['schemas']['Lot'];
 export type LotFit = components['schemas']['LotFit'];
@@ -8744,6 +8919,8 @@ export type Replay = components['schemas']['Replay'];
 export type Reported = components['schemas']['Reported'];
 export type Result = components['schemas']['Result'];
 export type ResultColumn = components['schemas']['ResultColumn'];
+export type ResultFile = components['schemas']['ResultFile'];
+export type ResultFiles = components['schemas']['ResultFiles'];
 export type ResultState = components['schemas']['ResultState'];
 export type Role = components['schemas']['Role'];
 export type Schedule = components['schemas']['Schedule'];
@@ -12582,6 +12759,246 @@ export interface operations {
             };
         };
     };
+    file: {
+        parameters: {
+            query: {
+                /** @description as `files` lists it */
+                name: string;
+            };
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the file as it is */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the server failed, or cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    file_text: {
+        parameters: {
+            query: {
+                /** @description as `files` lists it */
+                name: string;
+                /** @description where to begin, in bytes */
+                offset?: number;
+            };
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the file from `offset` on */
+            200: {
+                headers: {
+                    /** @description `true` when nothing will follow, else `false` */
+                    "Prony-Ended"?: string;
+                    /** @description where the next part begins */
+                    "Prony-Next-Offset"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the server failed, or cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    files: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResultFiles"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the server failed, or cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     lines: {
         parameters: {
             query?: never;
@@ -12658,6 +13075,85 @@ export interface operations {
             };
         };
     };
+    load_series: {
+        parameters: {
+            query?: {
+                /** @description how many at most, of each run */
+                points?: number;
+            };
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoadSeries"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the server failed, or cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     logs: {
         parameters: {
             query?: {
@@ -12665,6 +13161,10 @@ export interface operations {
                 attempt?: number | null;
                 /** @description where to begin, in bytes */
                 offset?: number;
+                /** @description only lines that hold this, in small letters or capitals */
+                search?: string;
+                /** @description only lines of this source, as in `run-0000.err` */
+                source?: string;
                 /** @description how long to wait if there is nothing yet */
                 wait_s?: number;
             };
@@ -12681,7 +13181,7 @@ export interface operations {
                 headers: {
                     /** @description `true` when nothing will follow, else `false` */
                     "Prony-Ended"?: string;
-                    /** @description where the next part of the log begins */
+                    /** @description where the next part begins */
                     "Prony-Next-Offset"?: string;
                     [name: string]: unknown;
                 };

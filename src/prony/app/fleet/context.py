@@ -181,3 +181,7 @@ class FleetContext:
 
     def log_path(self, experiment_id: str, job_id: str, attempt: int) -> Path:
         return self.log_folder(experiment_id) / f"{safe_id(job_id)}.{attempt}.log"
+
+    def live_path(self, experiment_id: str, job_id: str, attempt: int) -> Path:
+        """Return where the seconds of a running load are kept."""
+        return self.log_folder(experiment_id) / f"{safe_id(job_id)}.{attempt}.load.jsonl"

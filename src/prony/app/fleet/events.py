@@ -203,7 +203,8 @@ class FleetEvents:
         """Tell those who watch how these jobs, and the experiment, stand now."""
 
         def ask(connection: Connection) -> tuple[ExperimentView, list[QueuedJob]]:
-            found = [_find_job(connection, one) for one in sorted(job_ids) if one]
+            # One that is not there went when the experiment got others.
+            found = [queue.find_job(connection, one) for one in sorted(job_ids) if one]
             return view_of(connection, experiment_id), self._show([row for row in found if row is not None])
 
         try:
@@ -277,11 +278,3 @@ class FleetEvents:
         found = await self._context.read(lambda connection: lot_rows.by_id(connection, lot_id))
         if found is not None:
             self._state.offer(found, count)
-
-
-def _find_job(connection: Connection, job_id: str) -> Row[Any] | None:
-    """Return a job, if the experiment has not got others meanwhile."""
-    try:
-        return queue.by_job(connection, job_id)
-    except NotFoundError:
-        return None

@@ -64,7 +64,10 @@ class Meetings:
 
 
 def _add_lives(lives: Sequence[Live]) -> Live:
+    run = max(one.run for one in lives)
+    lives = [one for one in lives if one.run == run]
     return Live(
+        run=run,
         elapsed_s=max(one.elapsed_s for one in lives),
         left_s=max((one.left_s for one in lives if one.left_s is not None), default=None),
         sent=sum(one.sent for one in lives),

@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.state import FleetState
 from prony.app.fleet.transitions import Transitions
 from prony.app.fleet.wait_reasons import show_jobs
+from prony.app.job_log import JOB_LOG
+from prony.app.read_log import read_piece
 from prony.errors import ConflictError, InputError, NotFoundError, PronyError
 from prony.model.access import Principal
 from prony.model.job import Job
+from prony.model.log import EVERYTHING, LogFilter, LogPiece
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, JobState, Page, QueuedJob
 from prony.model.states import ENDED
 from prony.store import job_view, queue, result_rows
-from prony.store.database import Connection, Row
+from prony.store.database import Connection, Row, reading
 from prony.store.writer import Transaction
 
 # Of a batch, so many jobs are changed in one transaction.
 _TOGETHER = 100
-_MOST_LOG = 256 * 1024
-
-
-@dataclass(frozen=True)
-class LogPiece:
-    text: bytes
-    next_offset: int
-    ended: bool
 
 
 class Jobs:
@@ -106,19 +100,44 @@ class Jobs:
         return JobBatchAnswer(changed=tuple(changed), skipped=skipped)
 
     async def read_log(
-        self, job_id: str, *, attempt: int | None = None, offset: int = 0, wait_s: float = 0
+        self,
+        job_id: str,
+        *,
+        attempt: int | None = None,
+        offset: int = 0,
+        wanted: LogFilter = EVERYTHING,
+        wait_s: float = 0,
     ) -> LogPiece:
         """Return the log of a job's attempt, the latest by default, from an offset; wait for more where it runs."""
         until = self._context.now() + min(wait_s, 30.0)
         while True:
-            row = await self._context.read(lambda connection: queue.by_job(connection, job_id))
-            number = attempt or row.attempt
-            ended = JobState(row.state) in ENDED or number < row.attempt
-            path = self._context.log_path(row.experiment_id, job_id, number)
-            text = await asyncio.to_thread(_piece, path, offset)
-            if text or ended or self._context.now() >= until:
-                return LogPiece(text=text, next_offset=offset + len(text), ended=ended and not text)
+            path, is_over = await asyncio.to_thread(self._find_log, job_id, attempt)
+            piece = await asyncio.to_thread(read_piece, path, offset, wanted, is_over=is_over)
+            if piece.text or piece.ended or self._context.now() >= until:
+                return piece
+            offset = piece.next_offset
             await asyncio.sleep(0.2)
+
+    def _find_log(self, job_id: str, attempt: int | None) -> tuple[Path, bool]:
+        """Return where the log of an attempt is, and whether it grows no more."""
+        with reading(self._context.engine) as connection:
+            try:
+                row = queue.by_job(connection, job_id)
+            except NotFoundError:
+                shown = job_view.detail_of(connection, job_id).queued
+                return self._log_beside_result(shown.experiment_id, job_id), shown.state in ENDED
+        number = attempt or row.attempt
+        is_over = JobState(row.state) in ENDED or number < row.attempt
+        path = self._context.log_path(row.experiment_id, job_id, number)
+        if not is_over or number < row.attempt:
+            return path, is_over
+        # Its agent may not have reached this server while it ran: the result has all of the same log.
+        return max(path, self._log_beside_result(row.experiment_id, job_id), key=_size_of), True
+
+    def _log_beside_result(self, experiment_id: str, job_id: str) -> Path:
+        record = self._context.store.record(job_id)
+        folder = self._context.home.result_folder(experiment_id, job_id) if record is None else record.folder
+        return folder / "logs" / JOB_LOG
 
     def _batch(self, action: str, ids: Sequence[str], transaction: Transaction) -> JobBatchAnswer:
         act: Callable[[Transaction, str], None] = self._cancel if action == "cancel" else self._retry
@@ -157,6 +176,10 @@ class Jobs:
         return await self._context.read(lambda connection: self._show([queue.by_job(connection, job_id)])[0])
 
 
+def _size_of(path: Path) -> int:
+    return path.stat().st_size if path.exists() else -1
+
+
 def _list_local_jobs(
     connection: Connection, wanted: queue.JobFilter, *, limit: int, before: int | None
 ) -> Page[QueuedJob]:
@@ -180,14 +203,3 @@ def read_number_cursor(cursor: str | None) -> int | None:
             f"{cursor[:80]!r} is not a valid cursor", hint="use the `next` of an earlier page", code="bad_cursor"
         )
     return int(cursor)
-
-
-def _piece(path: os.PathLike[str], offset: int) -> bytes:
-    if not 0 <= offset <= 2**40:
-        raise InputError("the offset is too large for any log", hint="begin at 0", code="bad_offset")
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123 - a seek follows
-            file.seek(offset)
-            return file.read(_MOST_LOG)
-    except FileNotFoundError:
-        return b""

@@ -14,6 +14,7 @@ from prony.app.fleet.agents import Agents, check_self
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.events import ChangeNotice, FleetEvents
 from prony.app.fleet.gangs import Gangs
+from prony.app.fleet.live_series import LiveSeries
 from prony.app.fleet.state import FleetState, HeldLease, KnownAgent, PendingLot
 from prony.app.fleet.transitions import Transitions
 from prony.dispatch.outcomes import LONGEST_PAUSE_S
@@ -65,6 +66,7 @@ class Leases:
         self._agents = agents
         self._transitions = transitions
         self._gangs = gangs
+        self._live_series = LiveSeries()
 
     async def acquire(self, request: LeaseRequest, *, who: Principal) -> Lease | None:
         """Lend the agent a job as soon as there is one that it can run, or None when its patience ends."""
@@ -247,6 +249,7 @@ class Leases:
             return ProgressAnswer(cancel=True)
         check_self(held.agent_id, who)
         self._state.renewed[lease_id] = self._context.now()
+        lives = []
         for event in progress.events:
             self._state.live.note_event(lease_id, event)
             shown = (
@@ -254,10 +257,14 @@ class Leases:
             )
             if shown is not None:
                 self._pass_on(held, shown.model_dump_json(exclude_defaults=True))
+                lives += [] if shown.live is None else [shown.live]
         if progress.placement is not None:
             await self._context.write(partial(_keep_placement, held=held, note=progress.placement))
         if progress.log:
             await asyncio.to_thread(self._keep_log, held, progress)
+        if lives:
+            path = self._context.live_path(held.experiment_id, *self._gangs.logged_as(held))
+            await asyncio.to_thread(self._live_series.keep, path, lives)
         return ProgressAnswer(cancel=lease_id in self._state.unwanted)
 
     def _pass_on(self, held: HeldLease, data: str) -> None:

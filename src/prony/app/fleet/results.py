@@ -11,18 +11,25 @@ from pathlib import Path
 
 from prony.app import experiment_data, pictures
 from prony.app.fleet.context import FleetContext
+from prony.app.fleet.live_series import read_live_series
+from prony.app.local_files import LocalFiles
+from prony.app.result_files import find_file
 from prony.app.shown_results import job_sections, show_results
 from prony.errors import ConflictError, NotFoundError
 from prony.instruments.samples import SAMPLES, TELEMETRY
 from prony.model.comparison import Comparison, Terms
 from prony.model.experiment_data import Entry
 from prony.model.gate import GateReport
+from prony.model.log import LogPiece
 from prony.model.matrix import MatrixReport, MatrixTerms
-from prony.model.picture import Counters, Distribution, Starts, StepLines, Timeline
+from prony.model.picture import Counters, Distribution, LoadRunSeries, LoadSeries, Starts, StepLines, Timeline
+from prony.model.queue import JobState
+from prony.model.result_files import ResultFiles
 from prony.model.section import JobSections
 from prony.model.shown_results import ShownResults
 from prony.model.sweep import SweepReport
-from prony.store import transfer
+from prony.store import queue, transfer
+from prony.store.database import reading
 from prony.store.folder import read_nouns
 
 
@@ -95,20 +102,20 @@ class Results:
         return await asyncio.to_thread(matrix_over, self._context.store, experiment_ids, terms)
 
     async def get(self, job_id: str) -> Entry:
-        def gather() -> Entry:
-            record = self._context.store.record(job_id)
-            if record is None:
-                raise NotFoundError(f"job {job_id} has no result yet", hint="`prony watch ID` waits", code="no_result")
-            contents = read_nouns(record.folder)
-            return Entry(
-                job=contents.job,
-                result=record.result,
-                summary=record.summary,
-                environment=contents.environment,
-                folder=record.folder,
-            )
+        return await asyncio.to_thread(self._entry, job_id)
 
-        return await asyncio.to_thread(gather)
+    def _entry(self, job_id: str) -> Entry:
+        record = self._context.store.record(job_id)
+        if record is None:
+            raise NotFoundError(f"job {job_id} has no result yet", hint="`prony watch ID` waits", code="no_result")
+        contents = read_nouns(record.folder)
+        return Entry(
+            job=contents.job,
+            result=record.result,
+            summary=record.summary,
+            environment=contents.environment,
+            folder=record.folder,
+        )
 
     async def distribution(self, job_id: str, *, metric: str | None, bins: int) -> Distribution:
         entry = await self.get(job_id)
@@ -134,6 +141,37 @@ class Results:
     async def counters(self, job_id: str, *, most: int, points: int) -> Counters:
         entry = await self.get(job_id)
         return await asyncio.to_thread(pictures.picture_counters, entry, most, points)
+
+    async def load_series(self, job_id: str, *, points: int) -> LoadSeries:
+        """Return a load second by second: from its samples, or while there are none from what its agent reported."""
+        return await asyncio.to_thread(self._load_series, job_id, points)
+
+    def _load_series(self, job_id: str, points: int) -> LoadSeries:
+        with reading(self._context.engine) as connection:
+            row = queue.find_job(connection, job_id)
+        record = self._context.store.record(job_id)
+        if record is not None and (row is None or row.state != JobState.LEASED):
+            found = pictures.picture_load(self._entry(job_id), points)
+            if found.runs:
+                return found
+        runs: tuple[LoadRunSeries, ...] = ()
+        if row is not None:
+            path = self._context.live_path(row.experiment_id, job_id, row.attempt)
+            runs = read_live_series(path, points)
+        return LoadSeries(job_id=job_id, title=job_id if row is None else row.title, source="live", runs=runs)
+
+    async def files(self, job_id: str) -> ResultFiles:
+        """Return the files of a job's result."""
+        return await asyncio.to_thread(lambda: LocalFiles(self._context.store).listing(job_id))
+
+    async def file(self, job_id: str, name: str) -> Path:
+        """Return where a file of a job's result is."""
+        files = LocalFiles(self._context.store)
+        return await asyncio.to_thread(lambda: find_file(files.folder(job_id), name))
+
+    async def file_text(self, job_id: str, name: str, *, offset: int) -> LogPiece:
+        """Return a piece of a text among the files of a job's result."""
+        return await asyncio.to_thread(lambda: LocalFiles(self._context.store).text(job_id, name, offset=offset))
 
     async def samples(self, job_id: str) -> Path:
         return await self._file(job_id, SAMPLES)

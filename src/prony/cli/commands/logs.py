@@ -1,4 +1,4 @@
-"""`prony logs`: print the log of a job's runner, engine or service."""
+"""`prony logs`: print the log of a job: what happened to it, and what its script, engine or service printed."""
 
 from __future__ import annotations
 
@@ -12,17 +12,22 @@ from prony.cli.arguments import add_server
 
 if TYPE_CHECKING:
     from prony.client import Client
-    from prony.client.jobs import FetchedLog
+    from prony.model.log import LogPiece
 
 _WAIT_S = 20.0
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Print the log of a job: from a server (as far as the agent has sent it), else from the results on this
-    machine."""
+    """Print the log of a job: what happened to it, and what its script, engine or service printed. Every line has its
+    time, in UTC, and its source. It comes from a server (as far as the agent has sent it), else from the results on
+    this machine."""
     parser.add_argument("job", metavar="JOB", help="a job's id, or the id of an experiment that has one job")
     parser.add_argument("--follow", "-f", action="store_true", help="follow the log until the job ends")
     parser.add_argument("--attempt", type=int, metavar="N", help="which attempt (default: the newest)")
+    parser.add_argument("--search", default="", metavar="TEXT", help="only lines with this text (default: all)")
+    parser.add_argument(
+        "--source", default="", metavar="NAME", help="only lines from here, such as run-0000.err (default: all)"
+    )
     add_server(parser)
 
 
@@ -30,39 +35,45 @@ def command(options: Namespace) -> int:
     from prony.cli.remote import connect_server, is_served, server_address
 
     if server_address(options) is None and not is_served():
-        return _here(options)
+        return _print_here(options)
     with connect_server(options) as client:
         job_id = client.jobs.find(options.job)
         offset, show = 0, _Printer()
         while True:
-            piece = _piece(client, job_id, offset, options)
+            piece = _read_piece(client, job_id, offset, options)
             show(piece.text)
             if piece.ended or (not options.follow and piece.next_offset == offset):
                 return 0
             offset = piece.next_offset
 
 
-def _here(options: Namespace) -> int:
+def _print_here(options: Namespace) -> int:
     """Print the logs that lie beside the results of an experiment, or of one job of it."""
-    from prony.app.local_experiments import log_files
+    from prony.app.local_logs import local_logs, read_local_log
     from prony.cli.output import print_note
     from prony.errors import InputError
+    from prony.model.log import LogFilter
     from prony.store.store import Store
 
-    if options.follow or options.attempt is not None:
-        hint = "use --server URL or set PRONY_SERVER"
-        raise InputError("--follow and --attempt need a server", hint=hint)
+    if options.attempt is not None:
+        raise InputError("--attempt needs a server", hint="use --server URL or set PRONY_SERVER")
+    wanted = LogFilter(options.search, options.source)
     with Store.open() as store:
-        files = log_files(store, options.job)
-    if not files:
-        print_note("no log: the job printed nothing")
-    for title, path in files:
-        print_note(f"== {title}")
-        _Printer()(path.read_bytes())
+        logs = local_logs(store, options.job)
+        if options.follow and len(logs) > 1:
+            raise InputError(f"--follow needs one job, and {options.job} has several", hint="give a job's id")
+        if not logs:
+            print_note("no log: the job printed nothing")
+        for log in logs:
+            if len(logs) > 1:
+                print_note(f"== {log.title}")
+            show = _Printer()
+            for text in read_local_log(store, log, wanted, follow=options.follow, sleep=time.sleep):
+                show(text)
     return 0
 
 
-def _piece(client: Client, job_id: str, offset: int, options: Namespace) -> FetchedLog:
+def _read_piece(client: Client, job_id: str, offset: int, options: Namespace) -> LogPiece:
     """Return the next piece; who follows waits for it, and for a server that is away."""
     from prony.client.wire import delays
     from prony.errors import TransportError
@@ -70,7 +81,14 @@ def _piece(client: Client, job_id: str, offset: int, options: Namespace) -> Fetc
     wait_s = _WAIT_S if options.follow else 0.0
     for pause_s in delays():
         try:
-            return client.jobs.logs(job_id, attempt=options.attempt, offset=offset, wait_s=wait_s)
+            return client.jobs.logs(
+                job_id,
+                attempt=options.attempt,
+                offset=offset,
+                wait_s=wait_s,
+                search=options.search,
+                source=options.source,
+            )
         except TransportError:
             if not options.follow:
                 raise
@@ -85,7 +103,7 @@ class _Printer:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a letter may be cut in two
 
     def __call__(self, piece: bytes) -> None:
-        from prony.model.shown import for_terminal
+        from prony.model.shown import plain_log
 
-        sys.stdout.write(for_terminal(self._decoder.decode(piece)))
+        sys.stdout.write(plain_log(self._decoder.decode(piece)))
         sys.stdout.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,14 @@ from prony.analyse.pictures import Track, sampled_metrics
 from prony.analyse.quality import add_task_scores
 from prony.analyse.runs import NS_PER_MS
 from prony.instruments.columns import COLUMNS
+from prony.instruments.per_second import NS_PER_S, Seconds, seconds
 from prony.kinds.service.schema import ServiceWorkload
 from prony.model.device import Environment
 from prony.model.estimate import Summary
 from prony.model.experiment_data import Entry
 from prony.model.job import Job
 from prony.model.metric import LOAD_HEADLINE
+from prony.model.picture import LoadRunSeries
 from prony.model.result import Result
 from prony.ports.find_task import find_task
 from prony.ports.workload import ReadColumns, Summarise
@@ -87,11 +90,56 @@ class ServiceSummary(Summarise):
             found.append(Track(index, ends[good], values, failed, window, int(begins.min())))
         return found
 
+    def load_series(
+        self, job: Job, result: Result, summary: Summary, samples: pl.DataFrame, points: int
+    ) -> tuple[LoadRunSeries, ...]:
+        found = []
+        for index, run in runs_of(samples, job.load, result.repetitions).items():
+            begins, ends = run.numbers["begin_ns"], run.numbers["end_ns"]
+            if begins.size:
+                cut = cut_into_seconds(begins, ends, run.successes, points)
+                found.append(_series_of(cut, index, summary))
+        return tuple(found)
+
     def work(self, entry: Entry, key: str) -> str:
         del key
         work = entry.job.work(ServiceWorkload)
         asked = [work.options, work.task, work.prompts]
         return f"{work.subject} {asked}" if work.service is None else f"{work.service} {asked}"
+
+
+def cut_into_seconds(begins: Array, ends: Array, succeeded: Array, points: int) -> Seconds:
+    """Cut a run into seconds, or into longer steps of whole seconds where there would be more than `points`."""
+    span_ns = int(max(ends.max(), begins.max()) - begins.min())
+    width_ns = max(1, -(-span_ns // (points * NS_PER_S))) * NS_PER_S
+    return seconds(begins, ends, succeeded, width_ns=width_ns)
+
+
+def _series_of(cut: Seconds, repetition: int, summary: Summary) -> LoadRunSeries:
+    width_s = cut.width_ns / NS_PER_S
+    # The last step is cut off by the end of the run. Where little of it is left, it says nothing of a whole one.
+    widths_s = np.full(cut.at_s.size, width_s)
+    widths_s[-1] = cut.last_s
+    kept = slice(0, cut.at_s.size - (cut.at_s.size > 1 and cut.last_s < width_s / 2))
+    return LoadRunSeries(
+        repetition=repetition,
+        is_used=repetition in summary.used,
+        excluded=summary.excluded.get(repetition, ""),
+        at_s=_listed(cut.at_s + widths_s, kept),
+        rate_per_s=_listed((cut.succeeded + cut.failed) / widths_s, kept),
+        failed_per_s=_listed(cut.failed / widths_s, kept),
+        in_flight=_listed(cut.in_flight * width_s / widths_s, kept),
+        p50_ms=_listed_known(cut.p50_ms, kept),
+        p99_ms=_listed_known(cut.p99_ms, kept),
+    )
+
+
+def _listed(values: Array, kept: slice) -> tuple[float, ...]:
+    return tuple(np.round(values[kept], 4).tolist())
+
+
+def _listed_known(values: Array, kept: slice) -> tuple[float | None, ...]:
+    return tuple(value if math.isfinite(value) else None for value in _listed(values, kept))
 
 
 PART = ServiceSummary()

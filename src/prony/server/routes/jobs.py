@@ -8,22 +8,27 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from prony.app.fleet.jobs import LogPiece
 from prony.model.experiment_data import Entry
+from prony.model.log import LogFilter, LogPiece
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, Page, QueuedJob
+from prony.model.result_files import ResultFiles
 from prony.server.openapi import binary, header_of, text
 from prony.server.operation import Operation, fleet_of, waits_of, who_of
 from prony.server.problems import ClosingError
-from prony.server.query_params import Id, JobsAsked, LogsAsked
+from prony.server.query_params import FileAsked, FileTextAsked, Id, JobsAsked, LogsAsked
 from prony.server.responses import answer, respond_measurements, respond_tagged
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"], route_class=Operation)
 
 _PARQUET = "application/vnd.apache.parquet"
-_LOG = text("text/plain", of="the log from `offset` on") | {
-    "headers": header_of("Prony-Next-Offset", "where the next part of the log begins")
+_PIECE = {
+    "headers": header_of("Prony-Next-Offset", "where the next part begins")
     | header_of("Prony-Ended", "`true` when nothing will follow, else `false`")
 }
+_LOG = text("text/plain", of="the log from `offset` on") | _PIECE
+_FILE_TEXT = text("text/plain", of="the file from `offset` on") | _PIECE
+# A file holds whatever a stranger's program wrote: no browser is to show it as a page.
+_FILE_POLICY = {"Content-Security-Policy": "sandbox; default-src 'none'"}
 
 
 @router.get("", operation_id="jobs", response_model=Page[QueuedJob], summary="List jobs")
@@ -68,18 +73,52 @@ async def retry(request: Request, job_id: Id) -> Response:
     "/{job_id}/logs", operation_id="logs", response_class=Response, responses={200: _LOG}, summary="Read a job's log"
 )
 async def logs(request: Request, job_id: Id, query: Annotated[LogsAsked, Query()]) -> Response:
-    """Of its last attempt, or of `attempt`. With `wait_s` the answer waits until there is more."""
-    fleet = fleet_of(request)
+    """Of its last attempt, or of `attempt`. With `wait_s` the answer waits until there is more. Each line is
+    `TIME SOURCE TEXT`, as it was printed, without control characters."""
+    fleet, wanted = fleet_of(request), LogFilter(query.search, query.source)
 
     async def piece(wait_s: float) -> LogPiece:
-        return await fleet.jobs.read_log(job_id, attempt=query.attempt, offset=query.offset, wait_s=wait_s)
+        return await fleet.jobs.read_log(
+            job_id, attempt=query.attempt, offset=query.offset, wanted=wanted, wait_s=wait_s
+        )
 
     try:
         found = await (waits_of(request).attend(request.receive, piece(query.wait_s)) if query.wait_s else piece(0))
     except ClosingError:
         found = await piece(0)
-    headers = {"Prony-Next-Offset": str(found.next_offset), "Prony-Ended": "true" if found.ended else "false"}
-    return Response(found.text, media_type="text/plain; charset=utf-8", headers=headers)
+    return _respond_piece(found)
+
+
+def _respond_piece(piece: LogPiece) -> Response:
+    headers = {"Prony-Next-Offset": str(piece.next_offset), "Prony-Ended": "true" if piece.ended else "false"}
+    return Response(piece.text, media_type="text/plain; charset=utf-8", headers=headers)
+
+
+@router.get("/{job_id}/files", operation_id="files", response_model=ResultFiles, summary="List a result's files")
+async def files(request: Request, job_id: Id) -> Response:
+    """Everything in the result folder, with sizes, and which files are text."""
+    return answer(await fleet_of(request).results.files(job_id))
+
+
+@router.get(
+    "/{job_id}/file", operation_id="file", response_class=Response, summary="Get a file of a result",
+    responses={200: binary("application/octet-stream", "the file as it is")},
+)  # fmt: skip
+async def file(request: Request, job_id: Id, query: Annotated[FileAsked, Query()]) -> Response:
+    """As it lies in the result folder; nothing outside it is reached."""
+    path = await fleet_of(request).results.file(job_id, query.name)
+    return FileResponse(
+        path, media_type="application/octet-stream", filename=f"{job_id}-{path.name}", headers=_FILE_POLICY
+    )
+
+
+@router.get(
+    "/{job_id}/file-text", operation_id="file_text", response_class=Response, responses={200: _FILE_TEXT},
+    summary="Read a text file of a result",
+)  # fmt: skip
+async def file_text(request: Request, job_id: Id, query: Annotated[FileTextAsked, Query()]) -> Response:
+    """Piece by piece, without control characters."""
+    return _respond_piece(await fleet_of(request).results.file_text(job_id, query.name, offset=query.offset))
 
 
 @router.get("/{job_id}/result", operation_id="result", response_model=Entry, summary="Get one job's result")

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from prony.model.picture import Counters, Distribution, Starts, StepLines, Timeline
+from prony.model.picture import Counters, Distribution, LoadSeries, Starts, StepLines, Timeline
 from prony.model.section import JobSections
 from prony.server.operation import Operation, fleet_of
-from prony.server.query_params import CountersAsked, DistributionAsked, Id, TimelineAsked
+from prony.server.query_params import CountersAsked, DistributionAsked, Id, LoadSeriesAsked, TimelineAsked
 from prony.server.responses import respond_measurements
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["pictures"], route_class=Operation)
@@ -34,6 +34,17 @@ async def distribution(request: Request, job_id: Id, query: Annotated[Distributi
 async def timeline(request: Request, job_id: Id, query: Annotated[TimelineAsked, Query()]) -> Response:
     """Lowest, median and highest of each time bucket, including the warm-up, and failures."""
     return respond_measurements(await fleet_of(request).results.timeline(job_id, buckets=query.buckets))
+
+
+@router.get(
+    "/{job_id}/load-series",
+    operation_id="load_series",
+    response_model=LoadSeries,
+    summary="Get a load second by second",
+)
+async def load_series(request: Request, job_id: Id, query: Annotated[LoadSeriesAsked, Query()]) -> Response:
+    """Replies, errors, requests in flight and latencies of each run. Of a load that runs, as its agent reports it."""
+    return respond_measurements(await fleet_of(request).results.load_series(job_id, points=query.points))
 
 
 @router.get("/{job_id}/starts", operation_id="starts", response_model=Starts, summary="Get cold and warm starts")

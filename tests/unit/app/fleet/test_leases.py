@@ -11,7 +11,9 @@ import pytest
 from prony.app.fleet.context import FleetSettings
 from prony.errors import AccessError, ConflictError, InputError, NotFoundError
 from prony.model.access import Principal, Role
+from prony.model.event import Event, Live
 from prony.model.lease import LeaseRequest
+from prony.model.log import LogFilter
 from prony.store.home import Home
 
 from .fleet_fixture import ME, SILENCE_S, TTL_S, FakeAgent, FleetFixture, open_fleet, recipe
@@ -493,3 +495,31 @@ async def test_an_offset_that_no_log_has_is_refused(local: FleetFixture, offset:
     (job,) = await local.jobs(view.experiment.id)
     with pytest.raises(InputError):
         await local.fleet.jobs.read_log(job.id, offset=offset)
+
+
+async def test_only_lines_that_are_searched_for_are_read_and_waited_for(local: FleetFixture) -> None:
+    await local.submit(recipe(1))
+    fake_agent = await local.agent()
+    lease = await fake_agent.lease()
+    text = "2026-11-18T07:00:00.000Z run-0000.out fine\n2026-11-18T07:00:01.000Z run-0000.err \x1b[31mBad\x1b[0m\n"
+    await fake_agent.progress(lease, log=text)
+    wanted = LogFilter("bad", "run-0000.err")
+    found = await local.fleet.jobs.read_log(lease.job.id, wanted=wanted)
+    assert (found.text, found.next_offset) == (b"2026-11-18T07:00:01.000Z run-0000.err Bad\n", len(text))
+    nothing = await local.fleet.jobs.read_log(lease.job.id, wanted=LogFilter("worse"))
+    assert (nothing.text, nothing.next_offset, nothing.ended) == (b"", len(text), False)
+
+
+async def test_seconds_of_a_running_load_are_answered_from_its_beginning(local: FleetFixture) -> None:
+    await local.submit(recipe(1))
+    fake_agent = await local.agent()
+    lease = await fake_agent.lease()
+    assert not (await local.fleet.results.load_series(lease.job.id, points=10)).runs
+    for second in (1, 2, 2, 3):
+        live = Live(elapsed_s=second, sent=9, done=8, failed=second, in_flight=4, rate_per_s=7, p50_ms=1.5)
+        await fake_agent.progress(lease, events=(Event(kind="load", job_id="another", live=live),))
+    found = await local.fleet.results.load_series(lease.job.id, points=10)
+    assert (found.source, found.job_id, [one.at_s for one in found.runs]) == ("live", lease.job.id, [(1, 2, 3)])
+    assert [list(one.failed_per_s) for one in found.runs] == [[1, 1, 1]]
+    with pytest.raises(NotFoundError):
+        await local.fleet.results.load_series("nobody-001", points=10)

@@ -17,7 +17,9 @@ import { Actions } from "./Actions";
 import { RunningJobs, TimeLeft } from "./RunningJobs";
 import { Details } from "./Details";
 import { Environments } from "./Environments";
+import { Files } from "./Files";
 import { JobGrid } from "./JobGrid";
+import { LoadOverTime } from "./LoadOverTime";
 import { Logs } from "./Logs";
 import { ExperimentTimes } from "./ExperimentTimes";
 import { experimentQuery } from "./queries";
@@ -32,10 +34,12 @@ const route = getRouteApi("/experiments/$experimentId");
 const TABS: readonly Tab<Part>[] = [
   { key: "results", label: "Results" },
   { key: "jobs", label: "Jobs" },
+  { key: "load", label: "Load" },
   { key: "samples", label: "Samples" },
   { key: "details", label: "Details" },
   { key: "telemetry", label: "Telemetry" },
   { key: "logs", label: "Logs" },
+  { key: "files", label: "Files" },
   { key: "environment", label: "Environment" },
   { key: "recipe", label: "Recipe" },
 ];
@@ -78,6 +82,8 @@ function ExperimentPage({ view, live }: { view: ExperimentView; live: LiveExperi
   const navigate = route.useNavigate();
   const isRunning = !isOver(view);
   const jobs = [...live.jobs.values()];
+  const kinds = useQuery(kindsQuery()).data?.items ?? [];
+  const hasLoad = kinds.some((one) => one.name === experiment.recipe.workload.kind && one.has_load);
   return (
     <Page
       title={experiment.name}
@@ -119,12 +125,16 @@ function ExperimentPage({ view, live }: { view: ExperimentView; live: LiveExperi
             </div>
             <Progress counts={counts} total={experiment.job_count} />
             <RunningJobs live={live} />
-            <LoadLink experiment={experiment} />
+            {hasLoad && (
+              <Link from="/experiments/$experimentId" search={(before) => ({ ...before, part: "load" as const })}>
+                Its load, second by second
+              </Link>
+            )}
           </div>
         </Card>
       )}
       <Tabs
-        tabs={TABS}
+        tabs={hasLoad ? TABS : TABS.filter((tab) => tab.key !== "load")}
         chosen={part}
         label="Parts of the experiment"
         onChoose={(next) => void navigate({ search: (before) => ({ ...before, part: next }), replace: true })}
@@ -135,18 +145,6 @@ function ExperimentPage({ view, live }: { view: ExperimentView; live: LiveExperi
   );
 }
 
-/** Where jobs put load on something, it can be followed. */
-function LoadLink({ experiment }: { experiment: ExperimentView["experiment"] }) {
-  const kinds = useQuery(kindsQuery()).data?.items ?? [];
-  const hasLoad = kinds.some((one) => one.name === experiment.recipe.workload.kind && one.has_load);
-  if (!hasLoad) return null;
-  return (
-    <Link to="/load" search={{ ids: experiment.id }}>
-      Load, second by second
-    </Link>
-  );
-}
-
 function TabContent({ part, view, live }: { part: Part; view: ExperimentView; live: LiveExperiment }) {
   const { experiment } = view;
   switch (part) {
@@ -154,6 +152,8 @@ function TabContent({ part, view, live }: { part: Part; view: ExperimentView; li
       return <Results view={view} />;
     case "jobs":
       return <JobGrid live={live} />;
+    case "load":
+      return <LoadOverTime live={live} />;
     case "samples":
       return <Samples experimentId={experiment.id} />;
     case "details":
@@ -162,6 +162,8 @@ function TabContent({ part, view, live }: { part: Part; view: ExperimentView; li
       return <Telemetry experimentId={experiment.id} />;
     case "logs":
       return <Logs live={live} />;
+    case "files":
+      return <Files experimentId={experiment.id} />;
     case "environment":
       return <Environments experimentId={experiment.id} />;
     case "recipe":

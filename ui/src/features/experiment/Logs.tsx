@@ -1,22 +1,22 @@
-// A job's log, followed while it grows and shown as plain text.
+// A job's log: what happens to it and what it prints, followed while it grows, searched and saved.
 import { getRouteApi } from "@tanstack/react-router";
-import { useEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 
-import { ApiError, sendRequest } from "@/api/client";
+import { DeferredTextField, SelectField } from "@/components/Field";
 import { Card } from "@/components/layout";
 import { Failure, Loading } from "@/components/states";
+import { useAction } from "@/components/toasts";
 
 import type { LiveExperiment } from "./liveExperiment";
+import { formatLog } from "./logText";
+import { type FollowedLog, type LogWanted, MOST_CHARACTERS, saveLog, useLog } from "./useLog";
 
 const route = getRouteApi("/experiments/$experimentId");
-const WAIT_S = 20;
-const PAUSE_MS = 1000;
-// Enough to read, and no more than a page can hold.
-const MOST_CHARACTERS = 400_000;
 
 export function Logs({ live }: { live: LiveExperiment }) {
   const { job } = route.useSearch();
   const navigate = route.useNavigate();
+  const act = useAction();
   const jobs = [...live.jobs.values()];
   const running = jobs.find((one) => one.state === "leased");
   const chosen = live.jobs.get(job ?? "") ?? running ?? jobs[0];
@@ -25,61 +25,76 @@ export function Logs({ live }: { live: LiveExperiment }) {
     <Card
       title="Log"
       actions={
-        <select
-          aria-label="Job"
-          value={chosen.id}
-          onChange={(event) =>
-            void navigate({ search: (before) => ({ ...before, job: event.target.value }), replace: true })
-          }
-        >
-          {jobs.map((one) => (
-            <option key={one.id} value={one.id}>
-              {one.title} ({one.state})
-            </option>
-          ))}
-        </select>
+        <>
+          <select
+            aria-label="Job"
+            value={chosen.id}
+            onChange={(event) =>
+              void navigate({
+                search: (before) => ({ ...before, job: event.target.value, source: undefined }),
+                replace: true,
+              })
+            }
+          >
+            {jobs.map((one) => (
+              <option key={one.id} value={one.id}>
+                {one.title} ({one.state})
+              </option>
+            ))}
+          </select>
+          <button type="button" className="button slim" onClick={() => void act(() => saveLog(chosen.id))}>
+            Download
+          </button>
+        </>
       }
     >
-      <LogText key={`${chosen.id} ${chosen.attempt}`} jobId={chosen.id} />
+      <LogLines key={`${chosen.id} ${chosen.attempt}`} jobId={chosen.id} />
     </Card>
   );
 }
 
-function LogText({ jobId }: { jobId: string }) {
-  const [text, setText] = useState("");
-  const [ended, setEnded] = useState(false);
-  const [isCut, setIsCut] = useState(false);
-  const [error, setError] = useState<unknown>(null);
+function LogLines({ jobId }: { jobId: string }) {
+  const { find = "", source = "" } = route.useSearch();
+  const navigate = route.useNavigate();
+  const [sources, setSources] = useState<readonly string[]>([]);
+  // What was seen stays to be chosen, although a choice hides the rest.
+  const noteSources = useCallback((found: readonly string[]) => {
+    setSources((before) =>
+      found.every((one) => before.includes(one)) ? before : [...new Set([...before, ...found])].sort(),
+    );
+  }, []);
+  const offered = source && !sources.includes(source) ? [...sources, source] : sources;
+  return (
+    <div className="stack">
+      <div className="log-choice">
+        <DeferredTextField
+          label="Search"
+          value={find}
+          placeholder="error"
+          onChange={(next) =>
+            void navigate({ search: (before) => ({ ...before, find: next || undefined }), replace: true })
+          }
+        />
+        <SelectField
+          label="Source"
+          value={source}
+          options={[{ value: "", label: "all" }, ...offered.map((one) => ({ value: one, label: one }))]}
+          onChange={(next) =>
+            void navigate({ search: (before) => ({ ...before, source: next || undefined }), replace: true })
+          }
+        />
+      </div>
+      <FollowedLines key={`${source} ${find}`} jobId={jobId} find={find} source={source} onSources={noteSources} />
+    </div>
+  );
+}
+
+function FollowedLines({ onSources, ...wanted }: LogWanted & { onSources: (found: readonly string[]) => void }) {
+  const log = useLog(wanted);
+  const { text, sources, day, zone } = useMemo(() => formatLog(log.text), [log.text]);
   const place = useRef<HTMLPreElement>(null);
   const isAtEnd = useRef(true);
-  useEffect(() => {
-    const stop = new AbortController();
-    const followLog = async (): Promise<void> => {
-      let offset = "0";
-      while (!stop.signal.aborted) {
-        try {
-          const path = `/api/v1/jobs/${encodeURIComponent(jobId)}/logs?offset=${offset}&wait_s=${WAIT_S}`;
-          const response = await sendRequest(new Request(new URL(path, location.origin), { signal: stop.signal }));
-          const piece = await response.text();
-          offset = response.headers.get("Prony-Next-Offset") ?? offset;
-          if (piece) setText((before) => (before + piece).slice(-MOST_CHARACTERS));
-          setIsCut(false);
-          if (response.headers.get("Prony-Ended") === "true") {
-            setEnded(true);
-            return;
-          }
-        } catch (caught) {
-          if (!isTransient(caught)) throw caught;
-          setIsCut(true);
-          await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-        }
-      }
-    };
-    followLog().catch((caught: unknown) => {
-      if (!stop.signal.aborted) setError(caught);
-    });
-    return () => stop.abort();
-  }, [jobId]);
+  useEffect(() => onSources(sources), [sources, onSources]);
   useEffect(() => {
     const element = place.current;
     if (element && isAtEnd.current) element.scrollTop = element.scrollHeight;
@@ -88,24 +103,34 @@ function LogText({ jobId }: { jobId: string }) {
     const element = place.current;
     if (element) isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < 40;
   };
-  if (error !== null) return <Failure error={error} />;
+  if (log.error !== null) return <Failure error={log.error} />;
   return (
     <>
       <pre ref={place} className="code log" tabIndex={0} aria-label="Log of the job" onScroll={noteScroll}>
-        {text || (ended ? "The log is empty." : "Nothing yet.")}
+        {text || describeEmpty(log, wanted)}
       </pre>
-      <p className="muted small" role="status">
-        {ended
-          ? "The log is complete."
-          : isCut
-            ? "The connection is lost; trying again."
-            : "Live: new lines are added."}
-      </p>
+      <div className="row spread muted small">
+        <span role="status">{describeState(log)}</span>
+        {day !== null && (
+          <span>
+            {day}, times of {zone}
+          </span>
+        )}
+      </div>
     </>
   );
 }
 
-/** A server that is gone or begins anew may come back and go on where it was; a refusal stays one. */
-function isTransient(error: unknown): boolean {
-  return error instanceof ApiError ? error.status === 0 || error.status >= 500 : error instanceof TypeError;
+function describeEmpty(log: FollowedLog, { find, source }: LogWanted): string {
+  if (find || source) return log.ended ? "No line matches." : "No line matches yet.";
+  return log.ended ? "No log was kept. The tab Files has what the result holds." : "Nothing yet.";
+}
+
+function describeState(log: FollowedLog): string {
+  const shortened = log.isShortened
+    ? ` Only the last ${MOST_CHARACTERS.toLocaleString("en")} characters are shown; Download has all.`
+    : "";
+  if (log.ended) return `The log is whole.${shortened}`;
+  if (log.isCut) return "Cut off from the server; it is asked again.";
+  return `Followed: what comes is added.${shortened}`;
 }

@@ -1,5 +1,5 @@
 // Queries of the experiment page; every key begins with the experiment's id, so that one change makes all stale.
-import { queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 
 import { api, ApiError, readBody } from "@/api/client";
 import type { Comparison, JobSections, ShownResults } from "@/api/schema";
@@ -105,6 +105,34 @@ export function countersQuery(experimentId: string, jobId: string) {
     queryKey: ["experiment", experimentId, "counters", jobId],
     queryFn: ({ signal }) =>
       readBody(api.GET("/api/v1/jobs/{job_id}/counters", { signal, params: { path: { job_id: jobId } } })),
+  });
+}
+
+/** The files of a job's result. */
+export function filesQuery(experimentId: string, jobId: string) {
+  return queryOptions({
+    queryKey: ["experiment", experimentId, "files", jobId],
+    queryFn: ({ signal }) =>
+      readBody(api.GET("/api/v1/jobs/{job_id}/files", { signal, params: { path: { job_id: jobId } } })),
+  });
+}
+
+/** A text among them, piece by piece; null is where it ends. */
+export function fileTextQuery(experimentId: string, jobId: string, name: string) {
+  return infiniteQueryOptions({
+    queryKey: ["experiment", experimentId, "fileText", jobId, name],
+    initialPageParam: 0,
+    queryFn: async ({ signal, pageParam }) => {
+      const params = { path: { job_id: jobId }, query: { name, offset: pageParam } };
+      const { data = "", response } = await api.GET("/api/v1/jobs/{job_id}/file-text", {
+        signal,
+        params,
+        parseAs: "text",
+      });
+      const isWhole = response.headers.get("Prony-Ended") === "true";
+      return { text: data, next: isWhole ? null : Number(response.headers.get("Prony-Next-Offset")) };
+    },
+    getNextPageParam: (last: { next: number | null }) => last.next,
   });
 }
 

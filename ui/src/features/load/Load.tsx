@@ -15,7 +15,7 @@ import { EmptyState, QueryContent } from "@/components/states";
 import { RelativeTime } from "@/components/time";
 
 import { CurveCard } from "./CurveCard";
-import { LiveLoads } from "./LiveLoads";
+import { LoadRuns } from "./LoadRuns";
 
 const route = getRouteApi("/load");
 
@@ -92,8 +92,8 @@ export function Load() {
           </QueryContent>
         </Card>
       )}
-      {running.map((one) => (
-        <LiveLoads key={one.id} experimentId={one.id} />
+      {chosen.map((id) => (
+        <LoadRuns key={id} experimentId={id} />
       ))}
       {chosen.length > 0 && <Curves sweep={sweep} ids={chosen} isRunning={running.length > 0} />}
     </Page>
@@ -150,7 +150,7 @@ function isNoSweep(error: unknown): boolean {
   return error instanceof ApiError && error.code === "no_sweep";
 }
 
-/** One level makes no curve; what it measured is on its own page. */
+/** One level makes no curve; its seconds are above, and what it measured is on its own page. */
 function SingleLevel({ ids, isRunning }: { ids: readonly string[]; isRunning: boolean }) {
   return (
     <Card>

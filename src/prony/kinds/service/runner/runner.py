@@ -233,7 +233,7 @@ class ServiceRunner:
         running = scene.running
         own = (None, None) if running is None or scene.is_shared else (running.cpu_s, running.rss_mib)
         beside = LoadTelemetry(self._probes, page, scene.watch(), *own)
-        seen = SeenLoad(lambda live: self._live(job, live), self.around.stop_asked)
+        seen = SeenLoad(lambda live: self._live(job, live.model_copy(update={"run": index})), self.around.stop_asked)
         load, level = (job.load, None) if probe is None else (probe.load, probe.level)
         try:
             repetition = course.run(load, beside, seen, started_at, level=level)
