@@ -127,7 +127,7 @@ function ExperimentPage({ view, live }: { view: ExperimentView; live: LiveExperi
             <RunningJobs live={live} />
             {hasLoad && (
               <Link from="/experiments/$experimentId" search={(before) => ({ ...before, part: "load" as const })}>
-                Its load, second by second
+                Load, second by second
               </Link>
             )}
           </div>

@@ -66,7 +66,7 @@ describe("experiments that are chosen in the list", () => {
         ["x1", "false"],
       ]),
     );
-    expect(await screen.findByText("Nothing was measured here yet")).toBeDefined();
+    expect(await screen.findByText("No experiments yet")).toBeDefined();
     expect(screen.queryByRole("region", { name: "Chosen experiments" })).toBeNull();
   });
 });
