@@ -250,7 +250,7 @@ def test_openvino_names_a_precision_to_try_where_it_cannot_compile(
 def test_onnxruntime_genai_reads_the_prompts_of_a_batch_once(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = find_engine("onnxruntime-genai", monkeypatch).load_llm(str(graph), LlmOptions(batch=2, context=64))
     session.prefill(np.vstack([PROMPT, PROMPT]))
-    with pytest.raises(CapacityError, match="into an empty cache"):
+    with pytest.raises(CapacityError, match="with an empty cache"):
         session.prefill(np.vstack([PROMPT, PROMPT]))
 
 

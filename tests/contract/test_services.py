@@ -107,7 +107,7 @@ class TestEveryService:
         missing = {"command": "no-such-program"} if service.name == "command" else {"program": "no-such-program"}
         reason = service.available(options(service, **missing))
         assert reason is not None
-        assert re.search(r"no-such-program; to get one: .{10}", reason)
+        assert re.search(r"no-such-program; to fix this: .{10}", reason)
 
     def test_says_so_at_once_and_starts_nothing(self, service: Service) -> None:
         costs = []

@@ -76,7 +76,7 @@ def test_a_job_that_nobody_can_start_waits_with_the_reason_and_is_not_lent(lab: 
     job = submit(lab, RECIPES / "qdrant.yaml")
     assert (job["state"], job["attempt"], job["agent_id"]) == ("waiting", 0, None)
     assert job["reason"].startswith("no agent fits: a0 lacks service qdrant (has")
-    assert "no qdrant on PATH" in job["reason"]
+    assert "qdrant not found on PATH" in job["reason"]
     # The agent asks for work meanwhile, and gets what comes after: so it was passed over, not late.
     after = lab.folder / "after.json"
     after.write_text(
@@ -117,7 +117,7 @@ def test_place_where_asks_for_abilities(lab: Fleet) -> None:
 def test_an_agent_is_shown_with_what_it_can_do_and_why_not_more(lab: Fleet) -> None:
     shown = " ".join(prony(lab, "agents", "show", "a0").split())
     assert "service redis yes 7.0.15 program" in shown
-    assert "no qdrant on PATH" in shown
+    assert "qdrant not found on PATH" in shown
     assert "access white, gray, black" in shown
     offered = json.loads(prony(lab, "agents", "--json"))[0]["capabilities"]
     by_name = {(one["kind"], one["name"]): one for one in offered["abilities"]}

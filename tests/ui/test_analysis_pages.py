@@ -41,7 +41,7 @@ def test_two_results_are_chosen_compared_and_their_difference_explained(opened: 
     for name in ("nightly020", "nightly030"):
         page.get_by_label("Experiments or jobs").fill(name)
         page.get_by_label("Experiments or jobs").press("Enter")
-        expect(page.get_by_role("button", name=f"Leave out {name}")).to_be_visible()
+        expect(page.get_by_role("button", name=f"Remove {name}")).to_be_visible()
     line = page.get_by_role("row", name=re.compile("^Inference p50"))
     expect(line).to_contain_text("regression")
     expect(line).to_contain_text(re.compile(r"\+\d+\.\d %\s*\[\+\d+\.\d %, \+\d+\.\d %\]"))

@@ -75,7 +75,7 @@ def test_an_alarm_is_added_tells_a_webhook_by_a_test_and_is_removed(opened: Open
         expect(dialog.get_by_role("alert")).to_be_visible()
         dialog.get_by_label("Limit").fill("inference_ms.p99 > 20")
         dialog.get_by_role("button", name="Add it").click()
-        expect(dialog.get_by_role("heading", name="The alarm ops is made")).to_be_visible()
+        expect(dialog.get_by_role("heading", name="The alarm ops was added")).to_be_visible()
         secret = dialog.locator("pre").inner_text()
         dialog.get_by_role("button", name="I have saved it").click()
         line = page.get_by_role("row", name=re.compile("ops"))
@@ -105,7 +105,7 @@ def test_a_token_is_shown_once_opens_what_its_role_may_and_nothing_when_it_is_re
     dialog.get_by_label("Name").fill("ann")
     dialog.get_by_label("Valid").select_option("one day")
     dialog.get_by_role("button", name="Make it").click()
-    expect(dialog.get_by_role("heading", name="The token ann is made")).to_be_visible()
+    expect(dialog.get_by_role("heading", name="The token ann was made")).to_be_visible()
     secret = dialog.locator("pre").inner_text()
     dialog.get_by_role("button", name="I have saved it").click()
     brought = {"Authorization": f"Bearer {secret}"}

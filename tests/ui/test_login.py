@@ -77,7 +77,7 @@ def test_a_session_lasts_over_reloads_and_restarts_and_changes_things(tmp_path: 
         dialog = page.get_by_role("dialog")
         dialog.get_by_label("Name").fill("ann")
         dialog.get_by_role("button", name="Make it").click()
-        expect(dialog.get_by_role("heading", name="The token ann is made")).to_be_visible()
+        expect(dialog.get_by_role("heading", name="The token ann was made")).to_be_visible()
 
 
 def test_logging_out_ends_the_session(url: str, opened: Opened) -> None:

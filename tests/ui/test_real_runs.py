@@ -133,7 +133,7 @@ def test_what_a_script_prints_is_searched_and_saved_with_times_and_without_colou
     log = page.get_by_label("Log of the job")
     expect(log).to_contain_text(re.compile(r"\d\d:\d\d:\d\d\.\d{3} run-0000\.out +a red word"))
     expect(log).to_contain_text("finished complete")
-    expect(page.get_by_text("The log is whole.")).to_be_visible()
+    expect(page.get_by_text("The log is complete.")).to_be_visible()
     expect(page.get_by_text("times of UTC")).to_be_visible()
     page.get_by_label("Search").fill("RED")
     page.get_by_label("Search").press("Enter")

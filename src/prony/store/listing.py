@@ -124,7 +124,7 @@ def failed(connection: Connection, since: datetime, limit: int) -> Sequence[Row[
     return connection.execute(query.order_by(_E.c.created_at.desc()).limit(limit)).all()
 
 
-def failure_of(connection: Connection, experiment_id: str) -> str:
+def first_failure_text(connection: Connection, experiment_id: str) -> str:
     """Return why the last job that failed did; empty where none says so."""
     queued = queue.page(connection, queue.JobFilter(experiment=experiment_id, state=JobState.FAILED), limit=1)
     if queued:

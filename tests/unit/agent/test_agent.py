@@ -465,7 +465,7 @@ def test_nothing_is_asked_for_while_there_is_no_room(life: Life, server: SmallSe
     server.leases = [lease(1)]
 
     async def wait(_: AgentProcess) -> None:
-        await until(lambda: sum(line["event"].startswith("no room") for line in life.lines) >= 3)
+        await until(lambda: sum(line["event"].startswith("not enough disk space") for line in life.lines) >= 3)
         await until(lambda: any(beat.disk is not None for beat in server.beats))  # it lives, and says why
 
     life(wait, least_free_bytes=2**62)

@@ -155,7 +155,7 @@ def test_a_command_that_makes_no_sense_is_refused(request_: CommandRequest, told
 
 
 def test_two_models_with_too_few_runs_are_refused_by_the_name_of_the_option(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="--repeats 2: two models need 5 runs"):
+    with pytest.raises(InputError, match="--repeats 2: two models need at least 5 runs"):
         draft(tmp_path, "zoo:tiny", "zoo:noop", repeats=2)
 
 

@@ -101,7 +101,7 @@ def test_a_client_that_fails_fails_the_run_with_its_last_words(tmp_path: Path) -
 def test_a_client_that_takes_too_long_is_ended_with_all_that_came_of_it(tmp_path: Path) -> None:
     done = run(tmp_path, "sleep 600 & echo $! > pid; wait", users=1, limit_s=5)
     assert done.failure is not None
-    assert "still ran after 5 s" in done.failure.message
+    assert "timed out after 5 s" in done.failure.message
     pid = int((tmp_path / "0000" / "client-job-1" / "pid").read_text())
     assert wait_gone(pid)
 
@@ -136,5 +136,5 @@ def test_a_run_that_is_stopped_ends_at_once_and_keeps_what_there_was(tmp_path: P
 
 
 def test_too_many_users_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the most is 1000"):
+    with pytest.raises(InputError, match="the limit is 1000"):
         run(tmp_path, "true", users=1001)

@@ -139,7 +139,7 @@ def _failed(connection: Connection, since: datetime) -> tuple[FailedExperiment, 
     return tuple(
         FailedExperiment(
             experiment_id=row.id, name=row.name, state=row.state, ended_at=row.ended_at,
-            text=listing.failure_of(connection, row.id) or _UNTOLD,
+            text=listing.first_failure_text(connection, row.id) or _UNTOLD,
         )
         for row in listing.failed(connection, since, _MOST)
     )  # fmt: skip

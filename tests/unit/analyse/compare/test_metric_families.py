@@ -235,4 +235,4 @@ class TestFixedRule:
         found = self.rule(100, 100, (2, 100))
         failing = [one for one in found.headlines if one.conclusion is Conclusion.REGRESSION]
         assert [one.key for one in failing] == ["error_rate.mean"]
-        assert "success rate passes the fixed limit of 1 %, -2.0 %" in failing[0].sentence
+        assert "success rate exceeds the fixed limit of 1 %, -2.0 %" in failing[0].sentence

@@ -46,7 +46,7 @@ async def test_an_experiment_that_failed_is_told_with_the_reason_until_the_same_
     await local.pass_time(4 * SILENCE_S)
     (bad,) = (await local.fleet.queries.overview()).failed
     assert (bad.name, bad.state) == ("small", "failed")
-    assert "nothing was heard of agent" in bad.text
+    assert "sent nothing for" in bad.text
     local.clock.step(minutes=1)
     await measured(await local.agent("other"), 100_000, tmp_path / "good", "")
     assert (await local.fleet.queries.overview()).failed == ()

@@ -130,7 +130,7 @@ function describeState(log: FollowedLog): string {
   const shortened = log.isShortened
     ? ` Only the last ${MOST_CHARACTERS.toLocaleString("en")} characters are shown; Download has all.`
     : "";
-  if (log.ended) return `The log is whole.${shortened}`;
-  if (log.isCut) return "Cut off from the server; it is asked again.";
-  return `Followed: what comes is added.${shortened}`;
+  if (log.ended) return `The log is complete.${shortened}`;
+  if (log.isCut) return "The connection is lost; trying again.";
+  return `Live: new lines are added.${shortened}`;
 }

@@ -58,7 +58,7 @@ export function Load() {
     >
       <Card label="Choice">
         <div className="stack">
-          <ExperimentPicker label="Experiments that load a service" chosen={chosen} onChange={choose} />
+          <ExperimentPicker label="Experiments with a load" chosen={chosen} onChange={choose} />
           <DeferredTextField
             label="Limits instead of the recipe's"
             value={slo ?? ""}
