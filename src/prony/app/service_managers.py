@@ -79,7 +79,7 @@ class Systemd:
         return path
 
     def look(self, program: str) -> ServiceState:
-        path = _installed(self.file_of(program), program)
+        path = _find_installed(self.file_of(program), program)
         shown = ("ActiveState", "SubState", "UnitFileState", "MainPID", "ExecMainStatus")
         said = self._call("show", "--property", ",".join(shown), path.name).stdout
         found = dict(line.split("=", 1) for line in said.splitlines() if "=" in line)
@@ -91,7 +91,7 @@ class Systemd:
         return ServiceState(path.stem, path, found.get("ActiveState") == "active", state, process, journal)
 
     def remove(self, program: str) -> Path:
-        path = _installed(self.file_of(program), program)
+        path = _find_installed(self.file_of(program), program)
         self._call("disable", "--now", path.name)
         path.unlink()
         self._call("daemon-reload")
@@ -129,7 +129,7 @@ class Launchd:
         return path
 
     def look(self, program: str) -> ServiceState:
-        path = _installed(self.file_of(program), program)
+        path = _find_installed(self.file_of(program), program)
         said = self._run(["launchctl", "print", f"{self._domain}/{path.stem}"])
         state = _field("state", said.stdout) if said.returncode == 0 else "not loaded"
         process = _field("pid", said.stdout)
@@ -139,7 +139,7 @@ class Launchd:
         )
 
     def remove(self, program: str) -> Path:
-        path = _installed(self.file_of(program), program)
+        path = _find_installed(self.file_of(program), program)
         self._run(["launchctl", "bootout", f"{self._domain}/{path.stem}"])  # fails where it was not loaded
         path.unlink()
         return path
@@ -204,10 +204,10 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
-def _installed(path: Path, program: str) -> Path:
+def _find_installed(path: Path, program: str) -> Path:
     if path.is_file():
         return path
-    hint = f"install it with: prony service install {program}; --user and --system are apart"
+    hint = f"install it with: prony service install {program}; --user and --system services are separate"
     raise NotFoundError(f"no service for the {program} is installed: there is no {path}", hint=hint)
 
 
@@ -215,7 +215,7 @@ def _expect(run: RunCommand, words: list[str]) -> subprocess.CompletedProcess[st
     done = run(words)
     if done.returncode:
         said = (done.stderr or done.stdout).strip()
-        raise PronyError(f"{' '.join(words)} failed: {said}", hint="the manager's own words say why")
+        raise PronyError(f"{' '.join(words)} failed: {said}", hint="the message is the service manager's own")
     return done
 
 
