@@ -18,13 +18,19 @@ _LEAST_SHARE = 0.3
 _TOLERANCE = 0.01
 _SHORTEST = 2
 _LAG = 5
+# Levels that come and go: at least so many of them, that cross their mean so often, none with most of the time.
+_FEWEST_LEVELS = 6
+_FEWEST_CROSSINGS = 4
+_LONGEST_SHARE = 0.4
+_SPLITS = (0.25, 0.5, 0.75)
 
 
 def steady_from(series: Array) -> int | None:
     """Return the first position of the steady block that reaches to the end, or None: there is no steady state.
 
     Spikes are clipped, the rest is cut into levels, and levels are joined from the end backwards while they agree
-    within 1 % or two standard errors. A block of less than 30 % of the series is no steady state. A constant and a
+    within 1 % or two standard errors. Levels that come and go about one mean are one steady state too. A block of less
+    than 30 % of the series is no steady state. A constant and a
     series of fewer than 12 values are steady from 0; one with a value that is not finite is never steady. A long
     series is judged by the medians of up to 1000 equal blocks, so the answer is then a multiple of the block.
     """
@@ -38,7 +44,8 @@ def steady_from(series: Array) -> int | None:
     sigma = max(_noise(clipped, width) for width in (1, _LAG)) or _scale(np.diff(clipped))
     if sigma == 0:
         return 0
-    start = _steady_block(clipped, cuts(clipped / sigma, penalty=4 * math.log(clipped.size)), sigma)
+    ends = cuts(clipped / sigma, penalty=4 * math.log(clipped.size))
+    start = min(_steady_block(clipped, ends, sigma), _recurring_block(clipped, ends))
     return start * block if clipped.size - start >= _LEAST_SHARE * clipped.size else None
 
 
@@ -123,3 +130,41 @@ def _steady_block(values: Array, ends: list[int], sigma: float) -> int:
             break
         start = low
     return start
+
+
+def _recurring_block(values: Array, ends: list[int]) -> int:
+    """Return where the longest tail begins whose levels come and go about one mean, or the end: there is none."""
+    starts = np.array([0, *ends[:-1]])
+    sizes = np.diff([0, *ends]).astype(np.float64)
+    means = np.add.reduceat(values, starts) / sizes
+    for first in range(len(ends) - _FEWEST_LEVELS + 1):
+        low = int(starts[first])
+        if _levels_recur(means[first:], sizes[first:], values[low:]):
+            return low
+    return values.size
+
+
+def _levels_recur(means: Array, sizes: Array, values: Array) -> bool:
+    """Say whether levels (their means and sizes) cross their common mean often, and no part of the values stands out.
+
+    The first level lies within what the others reach; otherwise it is the end of a warm-up. Parts may differ by the
+    error that their number of levels explains: a drift that the levels hide is not larger than that.
+    """
+    centre = float(np.mean(values))
+    crossings = int(np.count_nonzero(np.diff(means > centre)))
+    others = means[1:]
+    if crossings < _FEWEST_CROSSINGS or not np.min(others) <= means[0] <= np.max(others):
+        return False
+    if np.max(sizes) > _LONGEST_SHARE * values.size:
+        return False
+    spread = math.sqrt(np.average((means - centre) ** 2, weights=sizes))
+    # Levels of unequal length tell as much as this many equal ones.
+    count = values.size**2 / float(np.dot(sizes, sizes))
+    return all(_parts_agree(values, share, spread / math.sqrt(count * share * (1 - share))) for share in _SPLITS)
+
+
+def _parts_agree(values: Array, share: float, error: float) -> bool:
+    """Say whether the means of the first share and of the rest agree within 1 % or 1.5 standard errors."""
+    split = round(share * values.size)
+    apart = abs(float(np.mean(values[:split])) - float(np.mean(values[split:])))
+    return apart <= max(_TOLERANCE * abs(float(np.mean(values))), 1.5 * error)

@@ -95,6 +95,35 @@ def test_values_that_follow_their_neighbours_are_still_steady() -> None:
     assert flagged <= 3
 
 
+def switching(seed: int, count: int, dwell: int) -> Array:
+    """Return a level that jumps between 1 and 1.06 after random times of `dwell` values on average."""
+    random = np.random.default_rng(seed)
+    times = random.geometric(1 / dwell, count)
+    high = np.repeat(np.arange(times.size) % 2, times)[:count]
+    return 1 + 0.06 * high
+
+
+@pytest.mark.parametrize("dwell", [25, 50, 100])
+def test_levels_that_come_and_go_are_one_steady_state(dwell: int) -> None:
+    starts = [steady_from(noisy(seed, switching(seed, 1000, dwell), 0.005)) for seed in range(40)]
+    assert sum(start is None for start in starts) <= 8
+    assert np.median([start for start in starts if start is not None]) < 100
+
+
+def test_a_warm_up_before_levels_that_come_and_go_is_cut_off() -> None:
+    warm = 0.5 * np.exp(-position(1000) * 20)
+    starts = [steady_from(noisy(seed, warm + switching(seed, 1000, 50), 0.005)) for seed in range(20)]
+    found = [start for start in starts if start is not None]
+    assert len(found) >= 17
+    assert 30 <= np.median(found) <= 300
+
+
+def test_a_new_level_above_levels_that_come_and_go_is_not_joined() -> None:
+    higher = 0.1 * (position(1000) > 0.6)
+    starts = [steady_from(noisy(seed, higher + switching(seed, 1000, 25), 0.005)) for seed in range(20)]
+    assert all(start is None or start >= 500 for start in starts)
+
+
 def test_a_coarse_clock_does_not_matter() -> None:
     assert steady_from(np.round(noisy(1, np.ones(200), 0.004) / 1).astype(np.int64)) == 0
     assert steady_from(np.concatenate((np.full(60, 20), np.full(140, 10)))) == 60
