@@ -41,6 +41,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "export": ("export", "copy an experiment to a folder"),
     "import": ("import_", "import an exported experiment or a result folder"),
     "delete": ("delete", "delete an experiment and its results"),
+    "backup": ("backup", "copy this home's experiments and database into one file"),
+    "restore": ("restore", "restore a backup into an empty home"),
     "history": ("history", "show a benchmark's results over time, and what changed"),
     "baseline": ("baseline", "pin a result as the baseline for later results"),
     "ack": ("ack", "acknowledge a change"),
