@@ -42,6 +42,7 @@ HOW = {
     "sshd": "apt-get install openssh-server",
     "torch": "make torch",
     "ui": "make ui",
+    "unshare": "allow user namespaces, or run as root",
     "vllm": "make vllm",
     "weed": "make servers",
     "zsh": "apt-get install zsh",

@@ -43,6 +43,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "delete": ("delete", "delete an experiment and its results"),
     "backup": ("backup", "copy this home's experiments and database into one file"),
     "restore": ("restore", "restore a backup into an empty home"),
+    "bundle": ("bundle", "write an archive that installs Prony without a network"),
     "history": ("history", "show a benchmark's results over time, and what changed"),
     "baseline": ("baseline", "pin a result as the baseline for later results"),
     "ack": ("ack", "acknowledge a change"),
