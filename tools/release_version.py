@@ -20,6 +20,8 @@ PLACES: dict[str, str] = {
     "src/prony/__init__.py": r'(?m)^(__version__ = ")([^"]+)(")$',
     "CITATION.cff": r"(?m)^(version: )(\S+)()$",
     "deploy/kubernetes/kustomization.yaml": r"(newTag: )([^\s},]+)()",
+    "deploy/helm/prony/Chart.yaml": r"(?m)^((?:version|appVersion): )(\S+)()$",
+    "deploy/helm/prony/values.yaml": r"(?m)^( +image: \S+:)(\S+)()$",
 }
 _CHANGES = "CHANGELOG.md"
 _UNRELEASED = "## Unreleased\n"
