@@ -1,9 +1,9 @@
-"""Write the tables of docs/commands.md, docs/settings.md and docs/metrics.md that repeat the code.
+"""Write the tables of docs/commands.md, settings.md, metrics.md and troubleshoot.md that repeat the code.
 
-`python -m tools.reference` replaces the table of all commands, the table of common options, the one table of arguments
-under the heading of each command, the table of every setting, and every line of a metric. What people wrote around the
-tables stays. For a new command, write its heading, what it is for, and the line `| argument | meaning |` where its
-table belongs; for a new metric, a line of its table that begins with its name.
+`python -m tools.reference` replaces the table of all commands, the table of common options, the one table of
+arguments under the heading of each command, the table of every setting, every line of a metric, and what errors say.
+What people wrote around the tables stays. For a new command, write its heading, what it is for, and the line `|
+argument | meaning |` where its table belongs; for a new metric, a line of its table that begins with its name.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from prony.cli.option_settings import list_settings
 from prony.cli.parsers import list_parsers
 from prony.model.metric import METRICS
 from prony.model.setting import Setting
+from tools.error_hints import write_hint_table
 
 DOCS = Path(__file__).parents[1] / "docs"
 # Options of many commands. `prony run` has them in the usual words; a command with other words has a row of its own.
@@ -173,6 +174,7 @@ def _escape(text: str) -> str:
 
 PAGES: dict[str, Callable[[str], str]] = {
     "commands.md": write_command_tables, "settings.md": write_settings_table, "metrics.md": write_metric_rows,
+    "troubleshoot.md": write_hint_table,
 }  # fmt: skip
 
 if __name__ == "__main__":
