@@ -5579,6 +5579,11 @@ export interface components {
             /** Name */
             name: string;
             /**
+             * Round Trip Ns
+             * @default 0
+             */
+            round_trip_ns: number;
+            /**
              * Says
              * @default
              */
