@@ -31,9 +31,8 @@ def check_names(jobs: Sequence[Job]) -> None:
 
 def check_alone(jobs: Sequence[Job]) -> None:
     """Refuse a job that one machine cannot run, because the recipe wants several to."""
-    bound = [job for job in jobs if job.workload.needs_its_agents]
-    wanted = max(bound, key=lambda job: job.agents, default=None)
-    if wanted is not None and wanted.agents > 1:
+    wanted = max(jobs, key=lambda job: job.machines, default=None)
+    if wanted is not None and wanted.machines > 1:
         name, more = wanted.workload.agents_path, wanted.workload.processes_path
         raise InputError(
             f"{name} is {wanted.agents}, but there are no agents without a server",

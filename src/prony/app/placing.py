@@ -12,7 +12,7 @@ from typing import Protocol
 from prony.app import experiment_data, results
 from prony.app.bench import draft_experiment
 from prony.app.check_jobs import check_alone, check_target
-from prony.app.targets import ask_target, find_target, open_executor, target_names
+from prony.app.targets import ask_target, find_target, joins_nodes, open_executor, target_names
 from prony.dispatch.placing import (
     is_placed_again,
     next_look_s,
@@ -82,9 +82,10 @@ class RemoteRuns:
         """
         place = loaded.recipe.place
         check_target(loaded, target_names(place.on, self._store.home))
-        ask_target(find_target(self._store.home, place.on or ""), place.queue)
+        target = ask_target(find_target(self._store.home, place.on or ""), place.queue)
         experiment, jobs = draft_experiment(loaded, self._clock, base=base, rerun_of=rerun_of)
-        check_alone(jobs)
+        if not joins_nodes(target):
+            check_alone(jobs)
         # No process owns it: whoever follows it next goes on with it.
         experiment = experiment.model_copy(update={"state": ExperimentState.PENDING})
         self._store.save_experiment(experiment, jobs)
@@ -180,6 +181,11 @@ class RemoteRuns:
             self._pause(min(2.0 ** min(looks, 6), _LONGEST_PAUSE_S))
             return placement
 
+    def _count_nodes(self, placement: Placement) -> int:
+        """Return how many nodes the largest of the jobs needs; smaller ones run on the first of them."""
+        jobs = self._store.jobs(placement.experiment_id)
+        return max(job.machines for job in jobs if job.id in placement.job_ids)
+
     def _estimate_s(self, placement: Placement) -> float | None:
         """Return how long the jobs run: as the same recipe did at this target, or as they say themselves."""
         experiment = self._store.experiment(placement.experiment_id)
@@ -211,6 +217,7 @@ class RemoteRuns:
                 folder=str(outgoing),
                 avoid=placement.avoid,
                 expected_s=self._estimate_s(placement),
+                nodes=self._count_nodes(placement),
             )
             handle = self._executor(placement.target).submit(payload)
         except TransportError:

@@ -157,6 +157,12 @@ def open_executor(target: Target, home: Home, clock: Clock | None = None) -> Exe
     return executor
 
 
+def joins_nodes(target: Target) -> bool:
+    """Can the target run a job on several nodes at once?"""
+    executor: type[Executor] = plugins.load_plugin(plugins.EXECUTORS, target.kind)
+    return executor.joins_nodes
+
+
 def _freeze(value: Any) -> OptionValue:
     return tuple(map(str, value)) if isinstance(value, list | tuple) else value
 

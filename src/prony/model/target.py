@@ -63,6 +63,7 @@ class Payload(Noun):
     folder: str
     avoid: tuple[str, ...] = ()  # nodes on which it failed before
     expected_s: float | None = None  # how long it is expected to run; None where nobody knows
+    nodes: int = Field(default=1, ge=1)  # that run it together
 
 
 class Handle(Noun):

@@ -24,6 +24,7 @@ from prony.store.database import Connection, Row
 from prony.store.parts import Lent
 from prony.store.writer import Transaction
 
+
 class Gangs:
     """Lend one job to several agents, and let them meet."""
 

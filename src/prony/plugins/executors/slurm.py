@@ -45,6 +45,13 @@ _NATIVE = re.compile(
 _BATCH = r"""#!/bin/sh
 {setup}PRONY_HOME="$1" exec "$2" -P -m prony exec --folder .
 """
+# One task a node, with all of the node: what a task may use is not narrowed to one core. A node that fails is noticed
+# by the others, which end by themselves and keep what was measured.
+_BATCH_ON_NODES = r"""#!/bin/sh
+{setup}export PRONY_HOME="$1"
+exec srun --export=ALL --whole --cpu-bind=none --mpi=none --kill-on-bad-exit=0 --wait=0 --input=none \
+  sh -c 'exec "$1" -P -m prony exec --folder . --part "$SLURM_PROCID/$SLURM_NTASKS"' sh "$2"
+"""
 # Variables of the caller change a submission in silence; where the configuration lies is not such a one.
 _CLEAN = r"""
 for one in $(env | sed -n -e 's/^\(SBATCH_[A-Za-z0-9_]*\)=.*/\1/p' -e 's/^\(SLURM_[A-Za-z0-9_]*\)=.*/\1/p'); do
@@ -149,15 +156,21 @@ def wall_minutes(options: SlurmOptions, expected_s: float | None) -> int:
 
 
 def sbatch_options(
-    options: SlurmOptions, payload_key: str, avoid: Sequence[str] = (), *, expected_s: float | None = None
+    options: SlurmOptions,
+    payload_key: str,
+    avoid: Sequence[str] = (),
+    *,
+    expected_s: float | None = None,
+    nodes: int = 1,
 ) -> list[str]:
     """Return the options of a submission, one word each."""
     minutes = wall_minutes(options, expected_s)
     notice = min(_NOTICE_S, minutes * 60 // 3)
+    heard_by = "B:" if nodes == 1 else ""  # the batch shell, which is the runner, or the tasks of all nodes
     words = [
         f"--job-name={payload_key}", f"--comment={payload_key}", "--output=slurm.out", "--open-mode=append",
-        "--parsable", "--no-requeue", "--nodes=1", "--ntasks=1", f"--time={minutes}",
-        f"--signal=B:TERM@{notice}", "--export=HOME,USER,LOGNAME,PATH,SLURM_CONF",
+        "--parsable", "--no-requeue", f"--nodes={nodes}", "--ntasks-per-node=1", f"--time={minutes}",
+        f"--signal={heard_by}TERM@{notice}", "--export=HOME,USER,LOGNAME,PATH,SLURM_CONF",
     ]  # fmt: skip
     words += ["--exclusive", "--mem=0"] if options.exclusive else []
     for name in ("partition", "account", "qos", "constraint", "gres"):
@@ -177,6 +190,7 @@ class SlurmExecutor:
     """Speaks to Slurm by its commands' plain text, and asks seldom: one squeue for all jobs, sacct for the absent."""
 
     Options: ClassVar[type[SlurmOptions]] = SlurmOptions
+    joins_nodes: ClassVar[bool] = True
 
     def __init__(self, target: Target, site: ExecutorSite) -> None:
         options = SlurmOptions.model_validate(target.options)
@@ -205,8 +219,11 @@ class SlurmExecutor:
             TransportError: the controller does not answer.
         """
         setup = "".join(f"{line}\n" for line in self._options.setup)
-        options = "\n".join(sbatch_options(self._options, payload.key, payload.avoid, expected_s=payload.expected_s))
-        files = {"batch.sh": _BATCH.replace("{setup}", setup)}
+        words = sbatch_options(
+            self._options, payload.key, payload.avoid, expected_s=payload.expected_s, nodes=payload.nodes
+        )
+        options = "\n".join(words)
+        files = {"batch.sh": (_BATCH if payload.nodes == 1 else _BATCH_ON_NODES).replace("{setup}", setup)}
         done = self._folders.send(payload, files, _SUBMIT, options=options)
         if done.exit_code == _REFUSED:
             raise explain_refusal(done.stderr, self._name)
