@@ -14,11 +14,13 @@ import psutil
 import pytest
 from executor_runs import PATIENCE_S, has_ended, is_measuring, look_until, make_executor, target_options
 
-from prony.model.target import Handle, OptionValue, Payload, PlaceEnding
+from prony.model.target import Handle, OptionValue, Payload, PlaceEnding, Target
+from prony.plugins.services.redis import Redis
 from prony.ports.executor import Executor
 from prony.recipe import loads
 from prony.runner.job_folder import write_job_folder
 from servers.needs import lack
+from servers.slurm import Slurm
 
 pytest_plugins = ["executor_fixtures"]
 
@@ -34,6 +36,11 @@ limits: {{timeout: 120s}}
 """
 SAYS_RANK = """sh -c 'echo rank=$RANK; echo world=$WORLD_SIZE'"""
 
+APART = """\
+name: apart
+workload: {kind: service, service: redis}
+load: {closed: {concurrency: 2}, duration: 500ms, repeats: 1, clients: {agents: 1, on: cpus}}
+"""
 REDUCES = """
 import torch
 import torch.distributed as dist
@@ -98,6 +105,31 @@ def test_ranks_of_two_nodes_make_one_result_without_a_server(
     assert (folder / "environment-1.json").exists()
     executor.end([handle])
     assert list((tmp_path / "there" / "runs").iterdir()) == []
+
+
+def test_a_service_and_its_clients_have_nodes_of_two_targets_in_one_job(
+    request: pytest.FixtureRequest, executor: Executor, slurm: Slurm, tmp_path: Path
+) -> None:
+    if reason := Redis().available(Redis.Options()):
+        lack("redis", reason)
+    jobs = loads(APART).jobs("exp")
+    write_job_folder(tmp_path / "sent", jobs, jobs)
+    cheap = target_options("slurm", request, tmp_path / "there") | {"partition": "cheap"}
+    others = Target(name="cpus", kind="slurm", options=cheap)
+    key = "prony-apart-1-00000000"
+    handle = executor.submit(Payload(key=key, folder=str(tmp_path / "sent"), nodes=2, others=others))
+    seen = look_until(executor, handle, has_ended)
+    assert seen.ending is PlaceEnding.DONE
+    assert sorted(seen.nodes[0].split(",")) == ["n1", "n2"]
+    parts = slurm.run("squeue", "--states=all", "--noheader", f"--name={key}", "--format=%i %P").split("\n")
+    base = handle.native_id.partition("+")[0]
+    assert sorted(filter(None, parts)) == [f"{base}+0 test", f"{base}+1 cheap"]
+    result, folder = fetch_result(executor, handle, tmp_path)
+    assert (result["state"], result["service"]["name"]) == ("complete", "redis")
+    (run,) = result["repetitions"]
+    assert [member["requests"] > 0 for member in run["client"]["members"]] == [True]  # the service's node sends nothing
+    assert pl.read_parquet(folder / "samples.parquet").height == run["client"]["members"][0]["requests"]
+    executor.end([handle])
 
 
 def test_a_rank_that_dies_ends_all_nodes_with_its_reason(

@@ -2654,6 +2654,11 @@ export interface components {
              */
             agents: number;
             /**
+             * On
+             * @description target whose nodes send it; the service then has a node of place.on for itself
+             */
+            on?: string | null;
+            /**
              * Processes
              * @description client processes on each; default: as many as the load needs
              */

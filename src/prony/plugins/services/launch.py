@@ -142,9 +142,10 @@ def launch_text(value: Scalar) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def bind(options: ServiceOptions) -> str:
-    """Return where a server is to listen: a container's loopback cannot be reached from outside."""
-    return "0.0.0.0" if options.image else LOOPBACK
+def bind(site: ServiceSite) -> str:
+    """Return where a server is to listen: a container's loopback cannot be reached from outside, and other machines
+    reach none."""
+    return "0.0.0.0" if site.options.image or site.is_shared else LOOPBACK
 
 
 def lacking(names: Sequence[str], options: ServiceOptions, how: str) -> str | None:
@@ -210,7 +211,8 @@ def _start_in_container(server: LaunchedServer, site: ServiceSite, image: str) -
     entry = [f"--entrypoint={site.options.program or server.names[0]}"] if server.entry else []
     labels = ["--security-opt=label=disable"] if found.name == "podman" else []
     more = list(map(launch_text, site.options.container_arguments))
-    where = [f"--publish={LOOPBACK}:{port}:{port}", *mounts, *variables, *entry, *labels, *more]
+    outside = "0.0.0.0" if site.is_shared else LOOPBACK
+    where = [f"--publish={outside}:{port}:{port}", *mounts, *variables, *entry, *labels, *more]
     return Start(
         command=[engine, "run", "--rm", f"--name={name}", *where, image, *server.words],
         endpoint=server.endpoint,
