@@ -21,6 +21,7 @@ from prony.plugins.services.launch import LaunchedServer, ServiceOptions, lackin
 from prony.plugins.services.postgres_query import RefusedError, query_rows
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
+from prony.runner.containers import ENGINES, WITH_APPTAINER, engine_at_hand
 from prony.runner.services.site import LOOPBACK, is_reachable
 
 USER = "prony"
@@ -87,6 +88,9 @@ class Postgres:
             # The password crosses loopback only; asking for it plainly lets any client in without more.
             asked = {"POSTGRES_USER": USER, "POSTGRES_PASSWORD": password, "POSTGRES_HOST_AUTH_METHOD": "password"}
             asked["POSTGRES_DB"] = "postgres"
+            engine = engine_at_hand(WITH_APPTAINER)
+            if engine is not None and engine.name not in ENGINES:  # there the image's own root is small, or read-only
+                asked["PGDATA"] = str(site.folder / "data")
             words = ["postgres", "-p", str(site.port), *chosen]
             return start_of(LaunchedServer(("postgres",), words, endpoint, asked, entry=False), site)
         folder = _folder(options, site.base)
