@@ -1,6 +1,6 @@
 # make demo   set up and run the main job end to end        make check  format, lint, types, contracts, tests
 # make test   set up, bring torch and servers, test all     make bench  the figures of docs/performance.md
-# make coverage   test all, and measure what the tests reach   make test-clusters  on a Kubernetes that is built here
+# make coverage   test all, and measure what the tests reach   make test-clusters  on real clusters, built here
 # make ui     build the web pages (Node.js 20.19 or newer)  make screenshots  the pictures of the documentation
 # make docs   build the documentation into the package      make wheel  the packages, with web pages and documentation
 # make release   the packages twice, byte for byte the same, with checksums and a bill of materials
@@ -139,11 +139,15 @@ test-slow: setup extras
 	PRONY_TEST_THOROUGH=1 $(PYTEST) -m "slow or hypothesis or scaled"
 
 # The executors against a real Kubernetes, which is built here once from Debian's source: Debian 12, as root, and about
-# 15 minutes of CPU time the first time. Schemas of other releases come with a package.
+# 15 minutes of CPU time the first time. Schemas of other releases come with a package. Then Apptainer, and what takes long of
+# Slurm and ssh: several nodes, and submitters that are killed over 40 jobs a target.
 test-clusters: setup
 	sh tests/clusters/build_kubernetes.sh
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check kubernetes-validate
 	PRONY_TEST_REQUIRES=kubernetes $(BIN)/python -m pytest -n 0 -m clusters tests/contract/test_executors.py tests/contract/test_kubernetes.py
+	sh tests/clusters/build_apptainer.sh
+	PRONY_TEST_REQUIRES=apptainer $(BIN)/python -m pytest -n 0 -m clusters tests/integration/test_apptainer.py
+	$(BIN)/python -m pytest -n 0 -m "slow or not slow" tests/contract/test_slurm_nodes.py tests/fault/test_placement_kills.py
 	$(BIN)/python -m pytest -n 0 tests/unit/plugins/executors
 
 check: format lint types contracts ui-check test

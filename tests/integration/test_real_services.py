@@ -32,7 +32,7 @@ from prony.plugins.services.seaweedfs import Seaweedfs
 from prony.plugins.services.signing import ask_as_owner
 from prony.ports.driver import Endpoint
 from prony.ports.service import Service
-from prony.runner.services.host import Running, start_service
+from prony.runner.services.host import Running, Wish, start_service
 from servers.needs import lack
 from servers.packaged import llama_server, program
 from servers.redis import find_redis
@@ -50,7 +50,7 @@ def serving(service: Service, log: Path, **settings: Any) -> AbstractContextMana
     reason = service.available(options)
     if reason is not None:
         lack(service.name, reason)
-    return start_service(service, options, log=log, base=log.parent, timeout_s=180)
+    return start_service(service, options, Wish(log, log.parent, 180))
 
 
 def processes(running: Running, least: int = 1) -> list[psutil.Process]:

@@ -11,6 +11,7 @@ from typing import NoReturn
 import pytest
 
 HOW = {
+    "apptainer": "sh tests/clusters/build_apptainer.sh, on Debian 12 as root",
     "build": "make wheel",
     "caddy": "apt-get install caddy",
     "chroma": "make servers",

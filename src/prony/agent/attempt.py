@@ -25,9 +25,9 @@ from prony.client.wire import delays
 from prony.errors import TransportError
 from prony.instruments.clock import Trip, offset_of
 from prony.model.event import Event
-from prony.model.gang import Meeting, Offset, Told
+from prony.model.gang import Meeting, Told
 from prony.model.lease import Lease
-from prony.ports.agent_link import ServerLink
+from prony.ports.agent_link import MeetingLink, ServerLink
 from prony.store.home import Home
 
 T = TypeVar("T")
@@ -37,9 +37,9 @@ _WAIT_S = 10.0
 
 
 class Messenger:
-    """Goes to the server for one runner. `tell` writes a line to it."""
+    """Goes to where a gang meets for one runner. `tell` writes a line to it."""
 
-    def __init__(self, link: ServerLink, lease_id: str, *, tell: Callable[[str], None], log: AgentLog) -> None:
+    def __init__(self, link: MeetingLink, lease_id: str, *, tell: Callable[[str], None], log: AgentLog) -> None:
         self._link = link
         self._lease_id = lease_id
         self._tell = tell
@@ -48,7 +48,7 @@ class Messenger:
 
     def send(self, event: Event) -> None:
         """Go; the answer comes when all have met."""
-        task = asyncio.create_task(self._go(Meeting(name=event.phase, says=event.message, wait_s=_WAIT_S)))
+        task = asyncio.create_task(self._go(event))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -58,9 +58,12 @@ class Messenger:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _go(self, meeting: Meeting) -> None:
+    async def _go(self, event: Event) -> None:
+        meeting = Meeting(name=event.phase, says=event.message, wait_s=_WAIT_S)
         try:
-            clock = await _ask_until_answered(lambda: _clock_of(self._link))
+            trips = await _ask_until_answered(lambda: _read_clock(self._link))
+            clock, slowest_ns = offset_of(trips), max(trip.on_the_way_ns for trip in trips)
+            meeting = meeting.model_copy(update={"round_trip_ns": max(0, slowest_ns)})
             met = await _ask_until_answered(lambda: self._link.meet(self._lease_id, meeting))
         except Refused as exc:  # the lease is over: the reporter hears that too, and has the runner stopped
             self._log.warning(
@@ -101,15 +104,15 @@ def address_towards(server: str) -> str:
         return ""
 
 
-async def _clock_of(link: ServerLink) -> Offset:
-    """Ask for the server's time again and again, and return what the quickest answer says."""
+async def _read_clock(link: MeetingLink) -> list[Trip]:
+    """Ask for the other side's time again and again."""
     trips = []
     for _ in range(_TRIPS):
         sent_ns = time.perf_counter_ns()
         read = await link.clock()
         back_ns = time.perf_counter_ns()
         trips.append(Trip(sent_ns, read.received_ns, read.answered_ns, back_ns))
-    return offset_of(trips)
+    return trips
 
 
 _FLUSH_S = 2.0

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from prony.errors import InputError
 from prony.model.job import Job
+from prony.model.load import Load
 from prony.ports.workload import kind_of
 from prony.recipe import LoadedRecipe
 
@@ -31,9 +32,10 @@ def check_names(jobs: Sequence[Job]) -> None:
 
 def check_alone(jobs: Sequence[Job]) -> None:
     """Refuse a job that one machine cannot run, because the recipe wants several to."""
-    bound = [job for job in jobs if job.workload.needs_its_agents]
-    wanted = max(bound, key=lambda job: job.agents, default=None)
-    if wanted is not None and wanted.agents > 1:
+    for job in jobs:
+        check_one_place(job.load)
+    wanted = max(jobs, key=lambda job: job.machines, default=None)
+    if wanted is not None and wanted.machines > 1:
         name, more = wanted.workload.agents_path, wanted.workload.processes_path
         raise InputError(
             f"{name} is {wanted.agents}, but there are no agents without a server",
@@ -41,6 +43,16 @@ def check_alone(jobs: Sequence[Job]) -> None:
             "prony run RECIPE --server URL; or "
             f"--set {name}=1 with more {more}",
             code="needs_agents",
+        )
+
+
+def check_one_place(load: Load) -> None:
+    """Refuse clients on a target of their own where the job is at none that could give them nodes."""
+    if load.clients.on is not None:
+        raise InputError(
+            f"load.clients.on is {load.clients.on}, but the service is not on a target that can share a job with it",
+            hint="name a Slurm target on the same cluster for the service: --on NAME, or place.on",
+            code="clients_apart",
         )
 
 

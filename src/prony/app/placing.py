@@ -12,7 +12,7 @@ from typing import Protocol
 from prony.app import experiment_data, results
 from prony.app.bench import draft_experiment
 from prony.app.check_jobs import check_alone, check_target
-from prony.app.targets import ask_target, find_target, open_executor, target_names
+from prony.app.targets import ask_target, check_same_cluster, find_target, joins_nodes, open_executor, target_names
 from prony.dispatch.placing import (
     is_placed_again,
     next_look_s,
@@ -21,7 +21,7 @@ from prony.dispatch.placing import (
     placement_key,
     sum_expected_s,
 )
-from prony.errors import ConflictError, NotFoundError, PronyError, TransportError
+from prony.errors import ConflictError, InputError, NotFoundError, PronyError, TransportError
 from prony.model.event import Event
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import ExperimentData
@@ -82,9 +82,12 @@ class RemoteRuns:
         """
         place = loaded.recipe.place
         check_target(loaded, target_names(place.on, self._store.home))
-        ask_target(find_target(self._store.home, place.on or ""), place.queue)
+        target = ask_target(find_target(self._store.home, place.on or ""), place.queue)
         experiment, jobs = draft_experiment(loaded, self._clock, base=base, rerun_of=rerun_of)
-        check_alone(jobs)
+        if joins_nodes(target):
+            self._find_clients(experiment, jobs, target)
+        else:
+            check_alone(jobs)
         # No process owns it: whoever follows it next goes on with it.
         experiment = experiment.model_copy(update={"state": ExperimentState.PENDING})
         self._store.save_experiment(experiment, jobs)
@@ -146,12 +149,15 @@ class RemoteRuns:
         attempt = 1 if last is None else last.attempt + 1
         done, place = self._complete_jobs(experiment.id), experiment.recipe.place
         found = last.target if last else ask_target(find_target(self._store.home, place.on or ""), place.queue)
+        jobs = self._store.jobs(experiment.id)
+        clients = last.clients if last else self._find_clients(experiment, jobs, found)
         return self.placements.save(
             Placement(
                 key=placement_key(experiment.id, attempt, self.placements.home_id()),
                 experiment_id=experiment.id,
-                job_ids=tuple(job.id for job in self._store.jobs(experiment.id) if job.id not in done),
+                job_ids=tuple(job.id for job in jobs if job.id not in done),
                 target=found,
+                clients=clients,
                 attempt=attempt,
                 avoid=nodes_to_avoid(last) if last else (),
                 made_at=self._clock.now(),
@@ -179,6 +185,28 @@ class RemoteRuns:
             follower.note(f"{placement.target.name}: {exc.message}; trying again, the run goes on")
             self._pause(min(2.0 ** min(looks, 6), _LONGEST_PAUSE_S))
             return placement
+
+    def _find_clients(self, experiment: Experiment, jobs: Sequence[Job], target: Target) -> Target | None:
+        """Return the target whose nodes send the load, where the recipe names another than the service's.
+
+        Raises:
+            InputError: jobs name several, or one that cannot share a job with the service's.
+            NotFoundError: there is no such target.
+        """
+        named = {job.load.clients.on for job in jobs} - {None, target.name}
+        if not named:
+            return None
+        if len(named) > 1:
+            raise InputError(f"load.clients.on names several targets: {', '.join(sorted(filter(None, named)))}",
+                             hint="one recipe has one place for its clients", code="clients_apart")  # fmt: skip
+        clients = ask_target(find_target(self._store.home, named.pop() or ""), experiment.recipe.place.queue)
+        check_same_cluster(target, clients)
+        return clients
+
+    def _count_nodes(self, placement: Placement) -> int:
+        """Return how many nodes the largest of the jobs needs; smaller ones run on the first of them."""
+        jobs = self._store.jobs(placement.experiment_id)
+        return max(job.machines for job in jobs if job.id in placement.job_ids)
 
     def _estimate_s(self, placement: Placement) -> float | None:
         """Return how long the jobs run: as the same recipe did at this target, or as they say themselves."""
@@ -211,6 +239,8 @@ class RemoteRuns:
                 folder=str(outgoing),
                 avoid=placement.avoid,
                 expected_s=self._estimate_s(placement),
+                nodes=self._count_nodes(placement),
+                others=placement.clients,
             )
             handle = self._executor(placement.target).submit(payload)
         except TransportError:

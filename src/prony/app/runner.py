@@ -74,12 +74,11 @@ def run_folder(folder: Path, *, lock: Path | None) -> int:
 
 def _run_sent_jobs(folder: Path, stop: _Stop) -> DoneNote:
     """Run them into `result/<job id>`; what is wrong with all of them is told in the note."""
-    _take_variables(folder)
+    take_variables(folder)
     try:
         if (folder / job_folder.DESCRIBE).exists():
             _describe_machine(folder / job_folder.RESULT)
-        read = [_job(file) for file in job_folder.read_job_files(folder)]
-        jobs = [kind_of(job.workload).prepare.make_paths_absolute(job, folder) for job in read]
+        jobs = read_sent_jobs(folder)
         places = [folder / job_folder.RESULT / job.id for job in jobs]
         with (folder / job_folder.EVENTS).open("ab", buffering=0) as events:
             around = _surroundings(home().create(), None, _writer_of(events), stop, ClientProcesses())
@@ -89,7 +88,13 @@ def _run_sent_jobs(folder: Path, stop: _Stop) -> DoneNote:
     return DoneNote(exit_code=0 if all(one.state is ResultState.COMPLETE for one in results) else 1)
 
 
-def _take_variables(folder: Path) -> None:
+def read_sent_jobs(folder: Path) -> list[Job]:
+    """Return the jobs of a folder that was sent here, with their paths on this machine."""
+    read = [_job(file) for file in job_folder.read_job_files(folder)]
+    return [kind_of(job.workload).prepare.make_paths_absolute(job, folder) for job in read]
+
+
+def take_variables(folder: Path) -> None:
     """Take over what was sent of the sender's policy; files that came with the jobs may be read in any case."""
     sent = job_folder.read_variables(folder)
     if "PRONY_MODEL_FOLDERS" in sent:

@@ -157,6 +157,31 @@ def open_executor(target: Target, home: Home, clock: Clock | None = None) -> Exe
     return executor
 
 
+# What two targets must have in common for one job to have nodes of both: how the cluster is reached, and the folder.
+_SAME_CLUSTER = ("ssh", "ssh_options", "prefix", "python", "setup")
+
+
+def check_same_cluster(first: Target, second: Target) -> None:
+    """Refuse two targets that cannot give nodes to one job.
+
+    Raises:
+        InputError: they are of different kinds, or differ in how they are reached or where Prony lies.
+    """
+    same = [first.kind == second.kind, *(first.options.get(name) == second.options.get(name) for name in _SAME_CLUSTER)]
+    if not all(same):
+        raise InputError(
+            f"{first.name} and {second.name} cannot share a job: they are not on the same cluster",
+            hint=f"two targets share one if they have the same kind, {', '.join(_SAME_CLUSTER)}",
+            code="clients_apart",
+        )
+
+
+def joins_nodes(target: Target) -> bool:
+    """Can the target run a job on several nodes at once?"""
+    executor: type[Executor] = plugins.load_plugin(plugins.EXECUTORS, target.kind)
+    return executor.joins_nodes
+
+
 def _freeze(value: Any) -> OptionValue:
     return tuple(map(str, value)) if isinstance(value, list | tuple) else value
 

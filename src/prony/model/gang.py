@@ -38,6 +38,8 @@ class Meeting(Noun):
     name: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,40}$")]
     says: Annotated[str, Field(max_length=MOST_SAID)] = ""
     wait_s: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] = 10
+    # The slowest that its clock was read: all begin so much later that the answer reaches it in time.
+    round_trip_ns: Annotated[int, Field(ge=0)] = 0
 
 
 class Met(Noun):

@@ -50,6 +50,11 @@ class Job(Noun):
         return self.workload.count_agents(self.load)
 
     @property
+    def machines(self) -> int:
+        """How many machines it needs at once: as many as agents, unless one machine may stand for all."""
+        return self.agents if self.workload.needs_its_agents else 1
+
+    @property
     def title(self) -> str:
         """What tells this job from its siblings, as a person would say it."""
         cell = ", ".join(f"{path.removeprefix('workload.')}={value}" for path, value in self.cell.items())

@@ -136,6 +136,11 @@ class Clients(Noun):
     processes: int | None = Field(
         default=None, ge=1, le=256, description="client processes on each; default: as many as the load needs"
     )
+    on: str | None = Field(
+        default=None,
+        min_length=1,
+        description="target whose nodes send it; the service then has a node of place.on for itself",
+    )
 
 
 class Seeds(Noun):
@@ -209,7 +214,7 @@ class Load(Noun):
     @model_validator(mode="after")
     def _enough_for_all(self) -> Self:
         agents = self.clients.agents
-        if agents > 1 and self.way in ("search", "mlperf"):
+        if (agents > 1 or self.clients.on) and self.way in ("search", "mlperf"):
             raise ValueError(f"{self.way} is sent by one agent: clients.agents is for closed, open, stages and replay")
         users = [stage.concurrency for stage in self.stages or () if stage.concurrency is not None]
         if self.way == "closed":

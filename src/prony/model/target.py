@@ -63,6 +63,8 @@ class Payload(Noun):
     folder: str
     avoid: tuple[str, ...] = ()  # nodes on which it failed before
     expected_s: float | None = None  # how long it is expected to run; None where nobody knows
+    nodes: int = Field(default=1, ge=1)  # that run it together
+    others: Target | None = None  # whose nodes all but the first are, where not of the same target
 
 
 class Handle(Noun):
@@ -178,6 +180,7 @@ class Placement(Noun):
     experiment_id: str
     job_ids: tuple[str, ...]
     target: Target
+    clients: Target | None = None  # whose nodes send the load, where not those of the same target
     attempt: int = 1
     avoid: tuple[str, ...] = ()
     phase: PlacePhase = PlacePhase.MADE

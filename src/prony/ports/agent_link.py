@@ -20,7 +20,19 @@ if TYPE_CHECKING:
     from prony.store.home import Home
 
 
-class ServerLink(Protocol):
+class MeetingLink(Protocol):
+    """The way of one member to where its gang meets."""
+
+    async def meet(self, lease_id: str, meeting: Meeting) -> Met | None:
+        """Wait for the others of a gang; None when they are not all there yet."""
+        ...
+
+    async def clock(self) -> ClockReading:
+        """Read the clock of where they meet."""
+        ...
+
+
+class ServerLink(MeetingLink, Protocol):
     """The calls of one agent. Each ends with an answer, with `Refused`, or with a TransportError when nobody answered.
 
     `base` is the address that a slot keeps, and `token` what the agent proves itself with, where tokens are known.
@@ -55,14 +67,6 @@ class ServerLink(Protocol):
 
     async def progress(self, lease_id: str, progress: Progress) -> ProgressAnswer:
         """Tell how a job gets on; hear whether it is still wanted."""
-        ...
-
-    async def meet(self, lease_id: str, meeting: Meeting) -> Met | None:
-        """Wait for the others of a gang; None when they are not all there yet."""
-        ...
-
-    async def clock(self) -> ClockReading:
-        """Read the server's clock."""
         ...
 
     async def hand_back(self, lease_id: str, reason: str) -> None:

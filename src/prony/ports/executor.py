@@ -40,6 +40,7 @@ class Executor(Protocol):
     """
 
     Options: ClassVar[type[Any]]
+    joins_nodes: ClassVar[bool]  # may a payload ask for several nodes, which share its folder and reach each other?
 
     def __init__(self, target: Target, site: ExecutorSite) -> None: ...
 

@@ -19,6 +19,7 @@ class ServiceSite:
     port: int
     options: Any  # an instance of the service's Options
     base: Path = Path()  # what relative paths in the recipe are relative to
+    is_shared: bool = False  # other machines load it: it must listen on more than loopback
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -16,14 +17,23 @@ from pathlib import Path
 
 from prony.errors import CapacityError
 from prony.model.container import ENGINES, WITH_APPTAINER
+from prony.runner.checksum import sha256_of
 
 __all__ = ["ENGINES", "NO_ENGINE", "WITH_APPTAINER", "Box", "ContainerEngine", "engine_at_hand"]
 
-NO_ENGINE = "an image needs podman or docker, but neither is on PATH; to get one: apt-get install podman"
+NO_ENGINE = "an image needs podman, docker or apptainer, but none is on PATH; to get one: apt-get install podman"
 # Engines whose containers are no children of whoever starts them: what these use is counted for a daemon.
 DAEMONS = frozenset(("docker",))
 _LABEL = "prony.runner"
 _ASK_S = 60.0
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Apptainer takes a variable into a clean container by a name with a prefix; the older name is Singularity's.
+_HAND_ON = """names=$1; shift
+for name in $names; do
+  eval "[ -n \\"\\${$name+x}\\" ] && export APPTAINERENV_$name=\\"\\$$name\\" SINGULARITYENV_$name=\\"\\$$name\\""
+done
+exec "$@"
+"""
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,7 @@ class Box:
     shared: Sequence[tuple[Path, str, bool]] = ()
     names: Sequence[str] = ()
     label: str = ""  # by which it is found again
+    writes: bool = False  # to its own root, which Apptainer makes read-only
 
 
 @dataclass(frozen=True)
@@ -67,7 +78,10 @@ class ContainerEngine:
         if self.name in ENGINES:
             named = [f"--name={name}"] if name else []
             return [self.path, "run", "--rm", "--init", *named, *self._options(box), *_words(box)]
-        return [self.path, "run" if box.command is None else "exec", *self._binds(box), _uri(box.image),
+        # All that it would hand on of its own environment is left out; named values go by variables, and not by words.
+        handed = [name for name in box.names if _VARIABLE.fullmatch(name)]
+        return ["sh", "-c", _HAND_ON, "sh", " ".join(handed), self.path, "run" if box.command is None else "exec",
+                "--containall", "--cleanenv", "--no-home", *self._binds(box), _uri(box.image),
                 *(box.command or ()), *box.arguments]  # fmt: skip
 
     def _options(self, box: Box) -> list[str]:
@@ -89,7 +103,10 @@ class ContainerEngine:
     def _binds(self, box: Box) -> list[str]:
         mounts = [f"--bind={path}:{inside}{'' if writes else ':ro'}" for path, inside, writes in box.shared]
         where = [f"--pwd={box.folder}"] if box.folder is not None else []
-        return [*(["--nv"] if _has_gpus() else []), *where, *mounts]
+        # It finds the drivers itself, without the toolkit that the others need.
+        cards = (("--nv", "/dev/nvidia0"), ("--rocm", "/dev/kfd"))
+        gpus = [option for option, device in cards if Path(device).exists()]
+        return [*gpus, *(["--writable-tmpfs"] if box.writes else []), *where, *mounts]
 
     def clearing(self, name: str) -> list[list[str]]:
         """Return the commands that remove the container of a name."""
@@ -108,7 +125,7 @@ class ContainerEngine:
         """Return the name by which just this image can be run again, whatever its tag comes to mean; None where the
         engine does not tell, as of one that was never pulled."""
         if self.name not in ENGINES:
-            return None
+            return f"sha256:{sha256_of(Path(image))}" if Path(image).is_file() else None
         try:
             (found,) = json.loads(_ask([self.path, "image", "inspect", image]))
             named, own = found.get("RepoDigests") or [], found.get("Id")

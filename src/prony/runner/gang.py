@@ -11,7 +11,7 @@ import os
 import select
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from prony.errors import InputError, MeasurementError, PronyError
@@ -56,15 +56,30 @@ class Gang:
         self._starts: list[GangStart] = []
         self.is_one_machine = False
         self.share = ClientShare(part.index, part.of)
+        # With nodes of their own for the clients, the first part has the service and sends nothing.
+        self.first_sender = 0 if job.load.clients.on is None else job.agents - job.load.clients.agents
 
     # Where the load goes
 
-    def agree_on_endpoint(self, endpoint: Endpoint | None) -> Endpoint:
-        """Tell the others where the service listens, or hear it from the first of them."""
-        mine = {"machine": loopback_id(), "endpoint": asdict(endpoint) if endpoint is not None else None}
+    @property
+    def sends(self) -> bool:
+        """Does this part send requests, or does it only have the service?"""
+        return self.part.index >= self.first_sender
+
+    @property
+    def senders(self) -> int:
+        return self.part.of - self.first_sender
+
+    def agree_on_endpoint(self, endpoint: Endpoint | None, address: str = "") -> Endpoint:
+        """Tell the others where the service listens, or hear it from the first of them; `address` is where others reach
+        it, if it listens there."""
+        shown = asdict(endpoint) if endpoint is not None else None
+        mine = {"machine": loopback_id(), "endpoint": shown, "address": address}
         said = [json.loads(text) for text in self.meet("scene", json.dumps(mine)).said]
         self.is_one_machine = len({one["machine"] for one in said}) == 1
         found = Endpoint(**(said[0]["endpoint"] or {}))
+        if not self.is_one_machine and is_local(found) and said[0]["address"]:
+            return replace(found, host=said[0]["address"])
         if not self.is_one_machine and is_local(found):
             raise InputError(
                 f"{found.path or f'{found.host}:{found.port}'} is a different server on each agent's machine",
@@ -103,11 +118,11 @@ class Gang:
             offset_ns=begun.clock.offset_ns, uncertainty_ns=begun.clock.uncertainty_ns, late_ns=begun.late_ns
         )
 
-    def timing(self, index: int) -> ClientTiming:
+    def timing(self, index: int, on_tick: Callable[[], None] = lambda: None) -> ClientTiming:
         """Wait until all have ended, and look at the clocks again; one that is stopped knows of its start alone."""
         known = self.latest_timing()
         try:
-            now = self.meet(f"after-{index}").clock
+            now = self.meet(f"after-{index}", on_tick=on_tick).clock
         except Stopped:
             return known
         most = max(known.uncertainty_ns, now.uncertainty_ns)
@@ -119,13 +134,14 @@ class Gang:
         """Say something to the others that come there, and go on: what they say is not heard."""
         self._emit(Event(kind="meet", job_id=self._job.id, phase=name, message=says))
 
-    def meet(self, name: str, says: str = "") -> Told:
-        """Say that we have come, and wait for the others."""
+    def meet(self, name: str, says: str = "", *, on_tick: Callable[[], None] = lambda: None) -> Told:
+        """Say that we have come, and wait for the others; `on_tick` is called now and then meanwhile."""
         self.come(name, says)
         limit = time.monotonic() + self._job.limits.timeout / 1e9
         while True:
             if self._stop_asked():
                 raise Stopped
+            on_tick()
             told = self._next()
             if told is not None and told.name == name:
                 return told

@@ -63,6 +63,7 @@ class FakeTarget:
 
 class FakeExecutor:
     Options: ClassVar[type[Any]] = Target
+    joins_nodes: ClassVar[bool] = False
 
     def __init__(self, there: Any, site: object = None) -> None:
         del site

@@ -53,8 +53,8 @@ NO_PATHS = {
     "OllamaOptions.headers OpenAiOptions.headers",
     "URLs that HTTP alone fetches": "CommandOptions.metrics_url CommandOptions.ready CommandOptions.version "
     "NginxOptions.proxy Readiness.path ServiceWorkload.metrics_url",
-    "read by the server, which opens nothing by it": "Place.on Place.where QueueWish.account QueueWish.partition "
-    "Recipe.gates RecipeAlarm.name "
+    "read by the server, which opens nothing by it": "Clients.on Place.on Place.where QueueWish.account "
+    "QueueWish.partition Recipe.gates RecipeAlarm.name "
     "RecipeAlarm.to RecipeAlarm.when Timing.cron Timing.zone",
     "other fields' values, which are checked as those": "Duet.a Duet.b LlmWorkload.prompts Matrix.axes Matrix.exclude "
     "ServiceWorkload.options ServiceWorkload.prompts ServiceWorkload.settings",

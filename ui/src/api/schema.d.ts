@@ -2654,6 +2654,11 @@ export interface components {
              */
             agents: number;
             /**
+             * On
+             * @description target whose nodes send it; the service then has a node of place.on for itself
+             */
+            on?: string | null;
+            /**
              * Processes
              * @description client processes on each; default: as many as the load needs
              */
@@ -5578,6 +5583,11 @@ export interface components {
         Meeting: {
             /** Name */
             name: string;
+            /**
+             * Round Trip Ns
+             * @default 0
+             */
+            round_trip_ns: number;
             /**
              * Says
              * @default

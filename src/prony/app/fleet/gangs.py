@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
-import time
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from prony.app.fleet.agents import check_self
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.state import FleetState, HeldLease, KnownAgent
+from prony.app.meetings import Meetings, add_lives
 from prony.errors import ConflictError
 from prony.model.access import Principal
 from prony.model.event import Event, Live
@@ -26,56 +23,6 @@ from prony.store import parts, queue
 from prony.store.database import Connection, Row
 from prony.store.parts import Lent
 from prony.store.writer import Transaction
-
-# From when the last has come to the common instant: the answer must reach everybody's clients before.
-_LEAD_NS = 300_000_000
-
-
-@dataclass
-class _Place:
-    said: dict[int, str] = field(default_factory=dict)
-    all_here: asyncio.Event = field(default_factory=asyncio.Event)
-    at_ns: int = 0
-
-
-class Meetings:
-    """Belongs to the event loop's thread."""
-
-    def __init__(self) -> None:
-        self._places: dict[tuple[str, str], _Place] = {}
-
-    async def come(self, gang: str, meeting: Meeting, index: int, of: int) -> Met | None:
-        """Wait for the others; None when the patience ends before they are there. To come twice does no harm."""
-        place = self._places.setdefault((gang, meeting.name), _Place())
-        place.said[index] = meeting.says
-        if len(place.said) == of and not place.at_ns:
-            place.at_ns = time.perf_counter_ns() + _LEAD_NS
-            place.all_here.set()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(meeting.wait_s):
-                await place.all_here.wait()
-        if not place.at_ns:
-            return None
-        return Met(said=tuple(text for _, text in sorted(place.said.items())), at_ns=place.at_ns)
-
-    def forget(self, job_id: str) -> None:
-        """Forget all meetings of a job, whatever attempt they were of."""
-        self._places = {key: place for key, place in self._places.items() if not key[0].startswith(f"{job_id}.")}
-
-
-def _add_lives(lives: Sequence[Live]) -> Live:
-    run = max(one.run for one in lives)
-    lives = [one for one in lives if one.run == run]
-    return Live(
-        run=run,
-        elapsed_s=max(one.elapsed_s for one in lives),
-        left_s=max((one.left_s for one in lives if one.left_s is not None), default=None),
-        sent=sum(one.sent for one in lives),
-        done=sum(one.done for one in lives),
-        failed=sum(one.failed for one in lives),
-        in_flight=sum(one.in_flight for one in lives),
-        rate_per_s=sum(one.rate_per_s for one in lives),
-    )
 
 
 class Gangs:
@@ -110,7 +57,7 @@ class Gangs:
         if not held.job_id.endswith(".0"):
             return None
         return event.model_copy(
-            update={"job_id": held.part_of, "live": _add_lives(list(lives.values())) if event.live else None}
+            update={"job_id": held.part_of, "live": add_lives(list(lives.values())) if event.live else None}
         )
 
     def logged_as(self, held: HeldLease) -> tuple[str, int]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from prony.app.check_jobs import check_names, check_target
+from prony.app.check_jobs import check_names, check_one_place, check_target
 from prony.dispatch.matching import demand_of
 from prony.errors import InputError
 from prony.model.job import Job
@@ -44,6 +44,8 @@ def read_recipe(order: ReadOrder) -> ReadRecipe:
     check_target(loaded)
     cells = loaded.jobs(order.identity, apart=order.apart)
     check_job_count(len(cells))
+    for cell in cells:
+        check_one_place(cell.load)
     check_names(cells)
     _check_demands(loaded.recipe, cells)
     return ReadRecipe(order, replace(loaded, marks={}, document={}), cells)

@@ -97,6 +97,8 @@ def _repetition(index: int, parts: Sequence[PartFolder], rows: pl.DataFrame, job
         "contamination": tuple(dict.fromkeys(text for _, one in each for text in one.contamination)),
         "noise": worst_noise([one.noise for _, one in each]),
         "failure": failures[0] if failures else None,
+        "cache": next((one.cache for _, one in each if one.cache is not None), None),
+        "timing": None,
         # What a machine used says nothing of the others.
         "energy_j": {},
         "use": MachineUse(),

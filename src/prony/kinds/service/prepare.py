@@ -12,7 +12,7 @@ from prony.kinds.service.schema import ServiceWorkload
 from prony.load.arrivals import read_trace
 from prony.load.endpoint import make_certificate_absolute, parse_endpoint
 from prony.model.assumption import Assumption
-from prony.model.container import ENGINES
+from prony.model.container import WITH_APPTAINER
 from prony.model.device import AbilityReport
 from prony.model.job import Job
 from prony.model.recipe import Recipe
@@ -83,6 +83,12 @@ class ServicePrepare(Prepare):
                 hint="remove them; see docs/load.md for caches and drivers",
                 code="recipe",
             )
+        if job.load.clients.on is not None and picked.service is None:
+            raise InputError(
+                "load.clients.on is for a service that Prony starts, on a node apart from its clients",
+                hint="for an endpoint, remove it: place.on says where the clients run",
+                code="recipe",
+            )
         if job.load.clients.agents > 1 and picked.driver.makes:
             raise InputError(
                 f"the driver {picked.driver.name} writes test data to the endpoint, so several agents would disturb "
@@ -90,10 +96,10 @@ class ServicePrepare(Prepare):
                 hint="remove load.clients.agents, and use more load.clients.processes",
                 code="recipe",
             )
-        if job.load.clients.agents > 1 and job.work(ServiceWorkload).restart == "each-run":
+        if job.agents > 1 and job.work(ServiceWorkload).restart == "each-run":
             raise InputError(
                 "workload.restart: each-run does not work with several agents",
-                hint="use workload.restart: once, or remove load.clients.agents",
+                hint="use workload.restart: once, or remove load.clients",
                 code="recipe",
             )
 
@@ -104,7 +110,7 @@ class ServicePrepare(Prepare):
         kind = plugins.load_plugin(plugins.SERVICES, workload.service)
         by = starting_option(kind.Options, workload.settings)
         if by == "image":
-            return {"containers": ENGINES}
+            return {"containers": WITH_APPTAINER}
         return {"service": workload.service} if by is None else {}
 
     def access(self, engines: Sequence[str], abilities: Sequence[AbilityReport]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from prony.model.load import Load
 from prony.model.metric import LOAD_HEADLINE, LOAD_METRICS, QUALITY_FAMILIES
 from prony.model.workload import Option, Section, Workload
 
@@ -79,6 +80,10 @@ class ServiceWorkload(Workload):
     def tool(self) -> str:
         """By what."""
         return self.driver or self.service or ""
+
+    def count_agents(self, load: Load) -> int:
+        """Return how many run a job together: those that send, and the service's node where these have their own."""
+        return load.clients.agents + (load.clients.on is not None)
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:

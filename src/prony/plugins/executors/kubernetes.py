@@ -69,6 +69,7 @@ class KubernetesExecutor:
     fetched; Secrets that the Job owns carry the payload."""
 
     Options: ClassVar[type[KubernetesOptions]] = KubernetesOptions
+    joins_nodes: ClassVar[bool] = False
 
     def __init__(self, target: Target, site: ExecutorSite) -> None:
         options = KubernetesOptions.model_validate(target.options)

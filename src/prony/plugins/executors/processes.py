@@ -63,6 +63,8 @@ class SshOptions(ProcessOptions):
 class ProcessExecutor:
     """Starts a payload's runner in a session of its own, and finds it again by its pid, start and boot."""
 
+    joins_nodes: ClassVar[bool] = False
+
     def __init__(self, shell: Shell, options: ProcessOptions) -> None:
         self._folders = RemoteFolders(shell, options)
         self._options = options

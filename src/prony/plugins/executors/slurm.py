@@ -45,6 +45,13 @@ _NATIVE = re.compile(
 _BATCH = r"""#!/bin/sh
 {setup}PRONY_HOME="$1" exec "$2" -P -m prony exec --folder .
 """
+# One task a node, with all of the node: what a task may use is not narrowed to one core. A node that fails is noticed
+# by the others, which end by themselves and keep what was measured.
+_BATCH_ON_NODES = r"""#!/bin/sh
+{setup}export PRONY_HOME="$1"
+exec srun {groups}--export=ALL --whole --cpu-bind=none --mpi=none --kill-on-bad-exit=0 --wait=0 --input=none \
+  sh -c 'exec "$1" -P -m prony exec --folder . --part "$SLURM_PROCID/$SLURM_NTASKS"' sh "$2"
+"""
 # Variables of the caller change a submission in silence; where the configuration lies is not such a one.
 _CLEAN = r"""
 for one in $(env | sed -n -e 's/^\(SBATCH_[A-Za-z0-9_]*\)=.*/\1/p' -e 's/^\(SLURM_[A-Za-z0-9_]*\)=.*/\1/p'); do
@@ -149,22 +156,49 @@ def wall_minutes(options: SlurmOptions, expected_s: float | None) -> int:
 
 
 def sbatch_options(
-    options: SlurmOptions, payload_key: str, avoid: Sequence[str] = (), *, expected_s: float | None = None
+    options: SlurmOptions,
+    payload_key: str,
+    avoid: Sequence[str] = (),
+    *,
+    expected_s: float | None = None,
+    nodes: int = 1,
 ) -> list[str]:
     """Return the options of a submission, one word each."""
     minutes = wall_minutes(options, expected_s)
     notice = min(_NOTICE_S, minutes * 60 // 3)
+    heard_by = "B:" if nodes == 1 else ""  # the batch shell, which is the runner, or the tasks of all nodes
     words = [
         f"--job-name={payload_key}", f"--comment={payload_key}", "--output=slurm.out", "--open-mode=append",
-        "--parsable", "--no-requeue", "--nodes=1", "--ntasks=1", f"--time={minutes}",
-        f"--signal=B:TERM@{notice}", "--export=HOME,USER,LOGNAME,PATH,SLURM_CONF",
+        "--parsable", "--no-requeue", f"--time={minutes}", f"--signal={heard_by}TERM@{notice}",
+        "--export=HOME,USER,LOGNAME,PATH,SLURM_CONF",
     ]  # fmt: skip
-    words += ["--exclusive", "--mem=0"] if options.exclusive else []
+    return [*words, *_node_options(options, nodes, avoid)]
+
+
+def _node_options(options: SlurmOptions, nodes: int, avoid: Sequence[str]) -> list[str]:
+    """Return what a submission says of its nodes."""
+    words = [f"--nodes={nodes}", "--ntasks-per-node=1", *(["--exclusive", "--mem=0"] if options.exclusive else [])]
     for name in ("partition", "account", "qos", "constraint", "gres"):
         value = getattr(options, name)
         words += [f"--{name}={value}"] if value else []
     words += [f"--exclude={','.join(avoid)}"] if avoid else []
     return [*words, *options.native]
+
+
+def submission_options(options: SlurmOptions, payload: Payload) -> list[str]:
+    """Return the options of a payload's submission. Nodes of two targets make one heterogeneous job: a part of each,
+    started together or not at all."""
+    if payload.others is None:
+        return sbatch_options(options, payload.key, payload.avoid, expected_s=payload.expected_s, nodes=payload.nodes)
+    others = SlurmOptions.model_validate(payload.others.options)
+    minutes = max(wall_minutes(options, payload.expected_s), wall_minutes(others, payload.expected_s))
+    # What is said of the whole job by its options is said by the first part alone, but what a script gets.
+    whole = sbatch_options(options, payload.key, expected_s=payload.expected_s, nodes=payload.nodes)
+    common = [word for word in whole if word not in _node_options(options, payload.nodes, ())]
+    common = [f"--time={minutes}" if word.startswith("--time=") else word for word in common]
+    first = [*common, *_node_options(options, 1, payload.avoid)]
+    second = [word for word in common if word != "--parsable"]
+    return [*first, ":", *second, *_node_options(others, payload.nodes - 1, payload.avoid)]
 
 
 def _describe_end(job: SlurmJob) -> str:
@@ -177,6 +211,7 @@ class SlurmExecutor:
     """Speaks to Slurm by its commands' plain text, and asks seldom: one squeue for all jobs, sacct for the absent."""
 
     Options: ClassVar[type[SlurmOptions]] = SlurmOptions
+    joins_nodes: ClassVar[bool] = True
 
     def __init__(self, target: Target, site: ExecutorSite) -> None:
         options = SlurmOptions.model_validate(target.options)
@@ -205,8 +240,10 @@ class SlurmExecutor:
             TransportError: the controller does not answer.
         """
         setup = "".join(f"{line}\n" for line in self._options.setup)
-        options = "\n".join(sbatch_options(self._options, payload.key, payload.avoid, expected_s=payload.expected_s))
-        files = {"batch.sh": _BATCH.replace("{setup}", setup)}
+        options = "\n".join(submission_options(self._options, payload))
+        batch = _BATCH if payload.nodes == 1 else _BATCH_ON_NODES
+        groups = "--het-group=0,1 " if payload.others is not None else ""
+        files = {"batch.sh": batch.replace("{setup}", setup).replace("{groups}", groups)}
         done = self._folders.send(payload, files, _SUBMIT, options=options)
         if done.exit_code == _REFUSED:
             raise explain_refusal(done.stderr, self._name)

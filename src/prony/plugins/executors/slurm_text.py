@@ -10,7 +10,7 @@ from prony.errors import CapacityError, InputError, PronyError, TransportError
 from prony.model.target import PlaceEnding, PlacePhase
 
 QUEUE_FORMAT = "%i|%j|%T|%S|%e|%M|%l|%N|%r"
-ACCOUNT_FIELDS = "JobIDRaw,JobName,State,Start,NodeList,ExitCode,Suspended"
+ACCOUNT_FIELDS = "JobID,JobName,State,Start,NodeList,ExitCode,Suspended"
 
 _Q, _S, _R, _E, _H = PlacePhase.QUEUED, PlacePhase.STARTING, PlacePhase.RUNNING, PlacePhase.ENDED, PlacePhase.HELD
 # What each state of a job means. COMPLETING is neither ended nor free, and may precede a requeue.
@@ -162,8 +162,23 @@ def read_accounts(text: str) -> dict[str, SlurmJob]:
 
 def _add(found: dict[str, SlurmJob], job: SlurmJob) -> None:
     before = found.get(job.name)
+    if before is not None and "+" in job.id and _number(before.id) == _number(job.id):
+        found[job.name] = _join_parts(before, job)
+        return
     if before is None or _rank(job) >= _rank(before):
         found[job.name] = job
+
+
+def _join_parts(one: SlurmJob, other: SlurmJob) -> SlurmJob:
+    """Return a heterogeneous job as its first part has it, which runs the batch script, with the nodes of all parts.
+
+    A part whose node failed or that made room for another ends the others: why it ended is the reason of all."""
+    first, second = sorted((one, other), key=lambda job: int(job.id.partition("+")[2] or 0))
+    nodes = [job.nodes for job in (first, second) if job.nodes and job.nodes != "None assigned"]
+    taken = next((job for job in (first, second) if job.ending in (PlaceEnding.NODE, PlaceEnding.PREEMPTED)), first)
+    stopped = first.was_suspended or second.was_suspended
+    joined = taken if first.phase is _E else first
+    return replace(joined, id=first.id, nodes=",".join(nodes), was_suspended=stopped)
 
 
 def _rank(job: SlurmJob) -> tuple[bool, int]:

@@ -1,7 +1,8 @@
-"""Model source for `s3://bucket/key`, a file or a folder, with keys from the environment or none.
+"""Model source for `s3://bucket/key`, a file or a folder, with keys from the environment, a profile or none.
 
 The keys are those that AWS's own programs read: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION
-or AWS_DEFAULT_REGION, and AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL for a store that is not Amazon's.
+or AWS_DEFAULT_REGION, and AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL for a store that is not Amazon's. What these leave
+open is read from the profile AWS_PROFILE of the files that AWS's programs share.
 
 Of all objects below a folder's prefix, only those that have changed are fetched.
 """
@@ -21,6 +22,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from xml.etree import ElementTree
 
 from prony.errors import InputError, NotFoundError, PronyError, StoreError, TransportError
+from prony.plugins.models.aws_profile import read_aws_profile
 from prony.plugins.models.fetching import Fetching, NetworkSource
 from prony.plugins.models.lock import hold_lock
 from prony.plugins.models.transfer import TransferLimits, Validators, download
@@ -31,6 +33,7 @@ from prony.runner.onnx_file import is_inside
 
 _INDEX = ".index.json"
 _MOST = 1_000_000
+_KEYS = ("access_key_id", "secret_access_key", "session_token")
 
 
 @dataclass(frozen=True)
@@ -165,12 +168,17 @@ class S3Store:
         def first(*names: str) -> str:
             return next((environment[name] for name in names if environment.get(name)), "")
 
+        profile = read_aws_profile(environment)
+        # Keys of one place only: half of each would be nobody's.
+        own = {name: first(f"AWS_{name.upper()}") for name in _KEYS}
+        keys = own if own["access_key_id"] else {name: profile.get(f"aws_{name}", "") for name in _KEYS}
+        endpoint = first("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL") or profile.get("endpoint_url", "")
         return cls(
-            endpoint=first("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL").rstrip("/"),
-            region=first("AWS_REGION", "AWS_DEFAULT_REGION") or "us-east-1",
-            access_key=first("AWS_ACCESS_KEY_ID"),
-            secret_key=first("AWS_SECRET_ACCESS_KEY"),
-            session=first("AWS_SESSION_TOKEN"),
+            endpoint=endpoint.rstrip("/"),
+            region=first("AWS_REGION", "AWS_DEFAULT_REGION") or profile.get("region") or "us-east-1",
+            access_key=keys["access_key_id"],
+            secret_key=keys["secret_access_key"],
+            session=keys["session_token"],
         )
 
     def url(self, bucket: str, key: str, query: Mapping[str, str] | None = None) -> str:

@@ -33,7 +33,7 @@ class Chroma:
         return installation_of(PROGRAMS, package="chromadb")
 
     def start(self, site: ServiceSite) -> Start:
-        words = ["run", "--host", bind(site.options), "--port", str(site.port), "--path", str(site.folder)]
+        words = ["run", "--host", bind(site), "--port", str(site.port), "--path", str(site.folder)]
         quiet = {"ANONYMIZED_TELEMETRY": "False"}
         return start_of(LaunchedServer(PROGRAMS, words, Endpoint(host=LOOPBACK, port=site.port), quiet), site)
 

@@ -22,7 +22,7 @@ from prony.model.base import Noun
 from prony.model.workload import Scalar
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.containers import NO_ENGINE, engine_at_hand
+from prony.runner.containers import ENGINES, NO_ENGINE, WITH_APPTAINER, Box, ContainerEngine, engine_at_hand
 from prony.runner.engines import interpreter
 from prony.runner.services.site import LOOPBACK
 from prony.store.home import home
@@ -107,12 +107,12 @@ class ServiceOptions(Noun):
     image: str | None = Field(
         default=None,
         min_length=1,
-        description="run this image in a container (podman or docker) instead of a program",
+        description="run this image in a container (podman, docker or apptainer) instead of a program",
         json_schema_extra={"path": "name", "starts": "image"},
     )
     container_arguments: list[Scalar] = Field(
         default=[],
-        description="extra arguments for `podman run` or `docker run`, for example limits or GPUs",
+        description="extra arguments for the engine's command (`podman run`), for example limits or GPUs",
         json_schema_extra={"path": "mounts"},
     )
 
@@ -142,15 +142,16 @@ def launch_text(value: Scalar) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def bind(options: ServiceOptions) -> str:
-    """Return where a server is to listen: a container's loopback cannot be reached from outside."""
-    return "0.0.0.0" if options.image else LOOPBACK
+def bind(site: ServiceSite) -> str:
+    """Return where a server is to listen: a container's loopback cannot be reached from outside, and other machines
+    reach none."""
+    return "0.0.0.0" if site.options.image or site.is_shared else LOOPBACK
 
 
 def lacking(names: Sequence[str], options: ServiceOptions, how: str) -> str | None:
     """Return why the server cannot be started here, or None."""
     if options.image is not None:
-        return None if engine_at_hand() else NO_ENGINE
+        return None if engine_at_hand(WITH_APPTAINER) else NO_ENGINE
     return missing(names, options.program, how)
 
 
@@ -198,9 +199,11 @@ def _native(server: LaunchedServer, site: ServiceSite) -> Start:
 
 def _start_in_container(server: LaunchedServer, site: ServiceSite, image: str) -> Start:
     """The port and the paths are the same inside as outside, so that the server's command line is too."""
-    found = engine_at_hand()
+    found = engine_at_hand(WITH_APPTAINER)
     if found is None:
         raise CapacityError(NO_ENGINE, code="service_missing")
+    if found.name not in ENGINES:
+        return _start_by_apptainer(found, server, site, image)
     engine = found.path
     name = f"prony-{secrets.token_hex(6)}"
     port = site.port
@@ -210,7 +213,8 @@ def _start_in_container(server: LaunchedServer, site: ServiceSite, image: str) -
     entry = [f"--entrypoint={site.options.program or server.names[0]}"] if server.entry else []
     labels = ["--security-opt=label=disable"] if found.name == "podman" else []
     more = list(map(launch_text, site.options.container_arguments))
-    where = [f"--publish={LOOPBACK}:{port}:{port}", *mounts, *variables, *entry, *labels, *more]
+    outside = "0.0.0.0" if site.is_shared else LOOPBACK
+    where = [f"--publish={outside}:{port}:{port}", *mounts, *variables, *entry, *labels, *more]
     return Start(
         command=[engine, "run", "--rm", f"--name={name}", *where, image, *server.words],
         endpoint=server.endpoint,
@@ -219,6 +223,24 @@ def _start_in_container(server: LaunchedServer, site: ServiceSite, image: str) -
         metrics_url=_metrics_url(server),
         grace_s=server.grace_s,
         clear=[[engine, "rm", "--force", "--volumes", name]],
+    )
+
+
+def _start_by_apptainer(engine: ContainerEngine, server: LaunchedServer, site: ServiceSite, image: str) -> Start:
+    """A process like any other, on this machine's network: it ends with its parent, and nothing is to be removed."""
+    program = [site.options.program or server.names[0]] if server.entry else None
+    shared = [(site.folder, str(site.folder), True), *((path, str(path), False) for path in server.shared)]
+    box = Box(image, program, server.words, site.folder, shared, list(server.environment), writes=True)
+    words = engine.argv(box)
+    more = list(map(launch_text, site.options.container_arguments))
+    at = words.index("--containall")
+    return Start(
+        command=[*words[:at], *more, *words[at:]],
+        endpoint=server.endpoint,
+        environment=server.environment,
+        before=server.before,
+        metrics_url=_metrics_url(server),
+        grace_s=server.grace_s,
     )
 
 

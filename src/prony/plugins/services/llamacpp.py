@@ -86,7 +86,7 @@ class Llamacpp:
             PROGRAMS,
             [
                 *(() if library is None else (llamacpp_server.__file__,)),
-                *("--model", str(model), "--host", bind(options), "--port", str(site.port), "--metrics"),
+                *("--model", str(model), "--host", bind(site), "--port", str(site.port), "--metrics"),
                 *(word for name, value in chosen.items() if value is not None for word in (name, str(value))),
             ],
             Endpoint(host=LOOPBACK, port=site.port),

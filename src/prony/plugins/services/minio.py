@@ -62,7 +62,7 @@ class Minio:
             "MINIO_PROMETHEUS_AUTH_TYPE": "public",
             "MINIO_UPDATE": "off",
         }
-        words = ["server", "--quiet", "--address", f"{bind(options)}:{site.port}", str(site.folder)]
+        words = ["server", "--quiet", "--address", f"{bind(site)}:{site.port}", str(site.folder)]
         endpoint = Endpoint(host=LOOPBACK, port=site.port, user=user, password=password)
         return start_of(LaunchedServer(PROGRAMS, words, endpoint, environment, metrics_path=_METRICS), site)
 

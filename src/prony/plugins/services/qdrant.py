@@ -53,7 +53,7 @@ class Qdrant:
         settings: dict[str, Scalar] = {
             "telemetry_disabled": True,
             **options.config,
-            "service.host": bind(options),
+            "service.host": bind(site),
             "service.http_port": site.port,
             "service.grpc_port": free_ports(1)[0],
             "storage.storage_path": f"{site.folder}/storage",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -49,13 +50,15 @@ class Redis:
 
     def start(self, site: ServiceSite) -> Start:
         options: RedisOptions = site.options
-        place: dict[str, Scalar] = {"bind": bind(options), "port": site.port, "dir": str(site.folder)}
-        wanted = {**_DEFAULTS, **options.config, **place, "daemonize": False, "logfile": ""}
+        place: dict[str, Scalar] = {"bind": bind(site), "port": site.port, "dir": str(site.folder)}
+        # Whoever is on the same network could use it else.
+        guard: dict[str, Scalar] = {"requirepass": secrets.token_hex(16)} if site.is_shared else {}
+        wanted = {**_DEFAULTS, **guard, **options.config, **place, "daemonize": False, "logfile": ""}
         hidden = {name: value for name, value in wanted.items() if name in _SECRET}
         words = [word for name, value in wanted.items() if name not in hidden for word in (f"--{name}", *_words(value))]
         if options.image:
             words += ["--protected-mode", "no"]  # who comes through a published port is never from loopback
-        password = str(options.config.get("requirepass", ""))
+        password = str(wanted.get("requirepass", ""))
         endpoint = Endpoint(host=LOOPBACK, port=site.port, password=password, database="0")
         return start_of(LaunchedServer(PROGRAMS, [*_file(site.folder, hidden), *words], endpoint), site)
 

@@ -50,7 +50,7 @@ class Seaweedfs:
         ports = dict(zip(_PORTS, free_ports(len(_PORTS)), strict=True)) | {"s3.port": site.port}
         places = [f"-{name}={port}" for name, port in ports.items()]
         sizes = [f"-master.volumeSizeLimitMB={options.volume_size_mib}", f"-volume.max={options.volumes}"]
-        words = ["server", f"-ip={LOOPBACK}", f"-ip.bind={bind(options)}", f"-dir={site.folder}", "-filer", "-s3"]
+        words = ["server", f"-ip={LOOPBACK}", f"-ip.bind={bind(site)}", f"-dir={site.folder}", "-filer", "-s3"]
         user, password = secrets.token_hex(10), secrets.token_hex(20)
         self._master = Endpoint(host=LOOPBACK, port=ports["master.port"])
         server = LaunchedServer(

@@ -71,7 +71,7 @@ class Transformers:
                                 code="unknown_model")  # fmt: skip
         words = [
             str(_ENTRY), "--call", _SERVER, plugins.target(plugins.ENGINES, "transformers"), "--model", str(model),
-            "--name", options.model_name or model.stem, "--host", bind(options), "--port", str(site.port), "--unit",
+            "--name", options.model_name or model.stem, "--host", bind(site), "--port", str(site.port), "--unit",
             options.unit, "--precision", options.precision, "--threads",
             str(options.threads or len(os.sched_getaffinity(0))),
         ]  # fmt: skip

@@ -55,7 +55,7 @@ class Vllm:
         environment = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
         server = LaunchedServer(
             PROGRAMS,
-            ["serve", model, "--host", bind(options), "--port", str(site.port), *named],
+            ["serve", model, "--host", bind(site), "--port", str(site.port), *named],
             Endpoint(host=LOOPBACK, port=site.port),
             environment | ({"HF_HUB_OFFLINE": "1"} if folder.exists() else {}),
             metrics_path="/metrics",

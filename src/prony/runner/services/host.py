@@ -51,6 +51,7 @@ class Wish:
     timeout_s: float = 120.0
     stop_asked: Callable[[], bool] = lambda: False
     port: int | None = None
+    is_shared: bool = False  # with other machines
 
 
 @dataclass(frozen=True)
@@ -83,23 +84,10 @@ class Running:
 
 
 @contextmanager
-def start_service(
-    service: Service,
-    options: Any,
-    *,
-    log: Path,
-    base: Path = Path(),
-    stop_asked: Callable[[], bool] = lambda: False,
-    timeout_s: float = 120.0,
-) -> Iterator[Running]:
-    """Start a service and give it when it is ready; leaving the block ends it, whatever became of it."""
-    with started_by(service, options, Wish(log, base, timeout_s, stop_asked)) as running:
-        yield running
+def start_service(service: Service, options: Any, wish: Wish) -> Iterator[Running]:
+    """Start a service as it is wished and give it when it is ready, on any port or on the one that it must have.
 
-
-@contextmanager
-def started_by(service: Service, options: Any, wish: Wish) -> Iterator[Running]:
-    """Start a service as it is wished, on any port or on the one that it must have."""
+    Leaving the block ends it, whatever became of it."""
     if sys.platform == "win32":
         hint = "start the server yourself and set workload.endpoint"
         raise CapacityError("Prony can start services only on Linux and macOS", hint=hint, code="service_missing")
@@ -153,7 +141,9 @@ class ServiceHost:
     def start(self, port: int) -> Running:
         """Return the service when it serves."""
         deadline = time.monotonic() + self._wish.timeout_s
-        start = self._service.start(ServiceSite(self._folder, port, self._options, self._wish.base))
+        start = self._service.start(
+            ServiceSite(self._folder, port, self._options, self._wish.base, self._wish.is_shared)
+        )
         pid = self._launch(start)
         usage = Usage(pid)
         while "started" not in self._events:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from prony.ports.driver import Endpoint
 from prony.ports.service import Service
-from prony.runner.services.host import start_service
+from prony.runner.services.host import Wish, start_service
 from servers.packaged import program
 
 _PROGRAMS = {"seaweedfs": "weed", "chroma": "chroma"}
@@ -18,5 +18,5 @@ _PROGRAMS = {"seaweedfs": "weed", "chroma": "chroma"}
 def running(service: Service, folder: Path) -> Iterator[Endpoint]:
     """Start it, with what it says in the folder."""
     options = service.Options(program=program(_PROGRAMS[service.name]))
-    with start_service(service, options, log=folder / "log") as found:
+    with start_service(service, options, Wish(folder / "log")) as found:
         yield found.endpoint

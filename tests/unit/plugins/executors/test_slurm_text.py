@@ -40,6 +40,25 @@ def test_the_queue_is_read_by_name_and_the_newest_of_a_name_counts() -> None:
 
 
 @pytest.mark.parametrize(
+    ("states", "together"),
+    [
+        (("RUNNING", "RUNNING"), "RUNNING"),
+        (("COMPLETED", "COMPLETED"), "COMPLETED"),
+        (("FAILED", "NODE_FAIL"), "NODE_FAIL"),
+        (("PREEMPTED", "CANCELLED"), "PREEMPTED"),
+        (("RUNNING", "NODE_FAIL"), "RUNNING"),  # the first part has not ended yet
+    ],
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_parts_of_a_heterogeneous_job_are_one_job_on_all_their_nodes(
+    states: tuple[str, str], together: str, order: int
+) -> None:
+    lines = [f"7+{part}|prony-a|{state}|N/A|N/A|0:02|5:00|n{part}|None" for part, state in enumerate(states)]
+    (job,) = read_queue("\n".join(lines[::order])).values()
+    assert (job.id, job.nodes, job.state) == ("7+0", "n0,n1", together)
+
+
+@pytest.mark.parametrize(
     ("line", "state", "reason"),
     [
         ("7|prony-a|CANCELLED by 1000|2026-11-17T19:25:08|n1|0:15|00:00:00", "CANCELLED", "by 1000"),

@@ -32,6 +32,10 @@ def listing(*objects: tuple[str, str, int], token: str = "") -> bytes:
 def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL"):
         monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):  # whoever runs the tests may have some
+        monkeypatch.setenv(name, "/nonexistent")
     with serving() as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL_S3", server.url("").rstrip("/"))
         yield server
@@ -149,3 +153,53 @@ def test_the_signature_is_the_one_that_amazon_gives_as_an_example(query: dict[st
     host, at = "examplebucket.s3.amazonaws.com", datetime(2013, 5, 24, tzinfo=UTC)
     signer = Signer("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "us-east-1", host, at)
     assert signer.headers("GET", "/", query)["authorization"].endswith(f"Signature={signature}")
+
+
+CREDENTIALS = """\
+[default]
+aws_access_key_id = mine
+aws_secret_access_key = hid%den
+[lab]
+aws_access_key_id = labs
+aws_secret_access_key = other
+aws_session_token = lent
+"""
+CONFIG = """\
+[default]
+region = eu-west-1
+[profile lab]
+region = eu-north-1
+endpoint_url = https://store.example/
+"""
+
+
+@pytest.fixture
+def aws_home(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "credentials").write_text(CREDENTIALS)
+    (tmp_path / ".aws" / "config").write_text(CONFIG)
+    return {"HOME": str(tmp_path)}
+
+
+def test_keys_and_region_come_from_the_shared_files(aws_home: dict[str, str]) -> None:
+    assert S3Store.of(aws_home) == S3Store("", "eu-west-1", "mine", "hid%den")
+    lab = S3Store.of(aws_home | {"AWS_PROFILE": "lab"})
+    assert lab == S3Store("https://store.example", "eu-north-1", "labs", "other", "lent")
+
+
+def test_files_in_other_places_are_read(aws_home: dict[str, str], tmp_path: Path) -> None:
+    named = {"AWS_SHARED_CREDENTIALS_FILE": f"{tmp_path}/.aws/credentials", "AWS_PROFILE": "lab"}
+    assert S3Store.of(named).access_key == "labs"
+
+
+def test_keys_of_the_environment_come_first_and_are_not_mixed_with_a_profiles(aws_home: dict[str, str]) -> None:
+    own = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_PROFILE": "lab"}
+    assert S3Store.of(aws_home | own) == S3Store("https://store.example", "eu-north-1", "a", "b", "")
+
+
+def test_a_profile_that_is_missing_or_a_broken_file_is_refused(aws_home: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no AWS profile is called nobody"):
+        S3Store.of(aws_home | {"AWS_PROFILE": "nobody"})
+    (tmp_path / ".aws" / "config").write_text("region = x\n")
+    with pytest.raises(InputError, match="cannot be read as an AWS file"):
+        S3Store.of(aws_home)

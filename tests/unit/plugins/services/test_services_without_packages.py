@@ -17,7 +17,7 @@ from prony.plugins.services.qdrant import Qdrant
 from prony.plugins.services.vllm import Vllm
 from prony.ports.driver import Endpoint
 from prony.ports.service import Service, ServiceSite
-from prony.runner.services.host import Running, start_service
+from prony.runner.services.host import Running, Wish, start_service
 from servers.canned import Answer, Canned, canned, document
 from servers.waiting import wait_for
 
@@ -33,7 +33,7 @@ def pretend(tmp_path: Path) -> Any:
         path.write_text(f'#!/bin/sh\nexec {sys.executable} {PRETEND} {service.name} "$@"\n')
         path.chmod(0o755)
         options = service.Options.model_validate({"program": str(path), **settings})
-        return start_service(service, options, log=tmp_path / "log", base=tmp_path, timeout_s=30)
+        return start_service(service, options, Wish(tmp_path / "log", tmp_path, 30))
 
     return start
 

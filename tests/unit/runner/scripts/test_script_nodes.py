@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -194,7 +195,8 @@ class Met(Gang):
         super().__init__(JOB, Part(index=1, of=2), lambda _: None, lambda: False)
         self.others = others
 
-    def meet(self, name: str, says: str = "") -> Heard:
+    def meet(self, name: str, says: str = "", *, on_tick: Callable[[], None] = lambda: None) -> Heard:
+        on_tick()
         said = (*map(json.dumps, self.others), says)
         return Heard(name=name, said=said, at_ns=0, clock=Offset(offset_ns=0, uncertainty_ns=0))
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from prony.plugins.services.command import Command, CommandOptions
-from prony.runner.services.host import start_service
+from prony.runner.services.host import Wish, start_service
 
 ODD = Path(__file__).with_name("odd_server.py")
 
@@ -28,7 +28,7 @@ def main(mode: str, log: str) -> None:
         told = True
         return False
 
-    with start_service(Command(), options, log=Path(log), stop_asked=stop_asked) as running:
+    with start_service(Command(), options, Wish(Path(log), stop_asked=stop_asked)) as running:
         say(event="serving", port=running.endpoint.port, folder=str(running.folder))
         signal.pause()
 

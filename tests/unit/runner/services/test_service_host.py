@@ -22,7 +22,7 @@ from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
 from prony.runner.services import host, process_tree, service_supervisor, site
 from prony.runner.services import site as ports
-from prony.runner.services.host import Running, start_service
+from prony.runner.services.host import Running, Wish, start_service
 from servers.waiting import wait_for
 
 HERE = Path(__file__).parent
@@ -60,7 +60,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def start(mode: str, log: Path, *, timeout_s: float = 120.0, **more: Any) -> AbstractContextManager[Running]:
-    return start_service(Command(), odd(mode, **more), log=log, timeout_s=timeout_s)
+    return start_service(Command(), odd(mode, **more), Wish(log, timeout_s=timeout_s))
 
 
 def assert_nothing_left(running: Running) -> None:
@@ -104,7 +104,10 @@ class TestStarting:
 
     def test_a_program_that_is_missing_is_told_before_anything_is_started(self, log: Path) -> None:
         options = CommandOptions(command="no-such-server --port {port}")
-        with pytest.raises(CapacityError, match="no-such-server") as caught, start_service(Command(), options, log=log):
+        with (
+            pytest.raises(CapacityError, match="no-such-server") as caught,
+            start_service(Command(), options, Wish(log)),
+        ):
             pass
         assert caught.value.code == "service_missing"
         assert not log.exists()
@@ -117,7 +120,7 @@ class TestStarting:
     def test_one_that_is_never_ready_is_told_with_what_it_lacks(self, log: Path) -> None:
         options = CommandOptions(command=["/bin/sh", "-c", "echo thinking; exec sleep 86398"])
         failing = pytest.raises(SutError, match=r"not ready within 5 s: .*refused.*thinking")
-        with failing as caught, start_service(Command(), options, log=log, timeout_s=5):
+        with failing as caught, start_service(Command(), options, Wish(log, timeout_s=5)):
             pass
         assert caught.value.code == "service_timeout"
 
@@ -130,7 +133,7 @@ class TestStarting:
             assert (running.folder / "was-here").exists()
 
     def test_it_is_not_waited_for_when_the_user_wants_to_stop(self, log: Path) -> None:
-        starting = start_service(Command(), odd("mute"), log=log, stop_asked=lambda: True)
+        starting = start_service(Command(), odd("mute"), Wish(log, stop_asked=lambda: True))
         with pytest.raises(SutError, match="stopped during its start") as caught, starting:
             pass
         assert caught.value.code == "cancelled"
@@ -138,7 +141,7 @@ class TestStarting:
     @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
     def test_one_that_refuses_to_be_root_is_nobody_and_owns_its_folder(self, log: Path) -> None:
         uid, gid = site.ordinary_user() or (0, 0)
-        with start_service(Sleeper(), None, log=log) as running:
+        with start_service(Sleeper(), None, Wish(log)) as running:
             process = Path(f"/proc/{running.pid}")
             assert (process.stat().st_uid, process.stat().st_gid) == (uid, gid)
             assert "Groups:\t \n" in (process / "status").read_text()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -99,15 +101,43 @@ def test_the_words_for_podman_and_docker(monkeypatch: pytest.MonkeyPatch) -> Non
     ]  # fmt: skip
 
 
-def test_the_words_for_apptainer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(containers, "_has_gpus", lambda: True)
-    assert ContainerEngine("/usr/bin/apptainer").argv(BOX) == [
-        "/usr/bin/apptainer", "exec", "--nv", "--pwd=/work", "--bind=/work:/work", "--bind=/cache/x:/data/x:ro",
+CLEAN = ["--containall", "--cleanenv", "--no-home"]
+
+
+def test_the_words_for_apptainer() -> None:
+    words = ContainerEngine("/usr/bin/apptainer").argv(BOX)
+    assert words[3:5] == ["sh", "A RANK"]
+    gpus = [word for word in words if word in ("--nv", "--rocm")]  # where this machine has such a card
+    assert words[5:] == [
+        "/usr/bin/apptainer", "exec", *CLEAN, *gpus, "--pwd=/work", "--bind=/work:/work", "--bind=/cache/x:/data/x:ro",
         "docker://org/image:1", "python3", "train.py", "--lr", "3",
     ]  # fmt: skip
-    monkeypatch.setattr(containers, "_has_gpus", lambda: False)
-    own = Box(image="/images/x.sif", command=None, arguments=["--lr"])
-    assert ContainerEngine("/usr/bin/apptainer").argv(own) == ["/usr/bin/apptainer", "run", "/images/x.sif", "--lr"]
+    own = Box(image="/images/x.sif", command=None, arguments=["--lr"], writes=True)
+    found = ContainerEngine("/usr/bin/apptainer").argv(own)
+    assert found[5:7] == ["/usr/bin/apptainer", "run"]
+    assert found[-3:] == ["--writable-tmpfs", "/images/x.sif", "--lr"]
+
+
+def test_apptainer_gets_named_variables_by_its_environment_and_no_value_by_words(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    program = tmp_path / "apptainer"
+    program.write_text(f"#!/bin/sh\nenv > {seen}\n")
+    program.chmod(0o755)
+    box = Box(image="x.sif", command=["true"], names=["A", "EMPTY", "MISSING", "odd-name"])
+    given = {"PATH": "/usr/bin:/bin", "A": 'it\'s $HOME; "x" `id`', "EMPTY": "", "SECRET": "not named"}
+    words = ContainerEngine(str(program)).argv(box)
+    subprocess.run(words, env=given, check=True, timeout=60)
+    handed = dict(line.split("=", 1) for line in seen.read_text().splitlines() if line.startswith("APPTAINERENV_"))
+    assert handed == {"APPTAINERENV_A": given["A"], "APPTAINERENV_EMPTY": ""}
+    assert [word for word in words if "it's" in word] == []
+
+
+def test_the_digest_of_an_image_file_is_that_of_its_bytes(tmp_path: Path) -> None:
+    image = tmp_path / "x.sif"
+    image.write_bytes(b"image")
+    engine = ContainerEngine("/usr/bin/apptainer")
+    assert engine.digest_of_image(str(image)) == f"sha256:{hashlib.sha256(b'image').hexdigest()}"
+    assert engine.digest_of_image("org/image:1") is None
 
 
 def test_without_a_command_the_image_says_what_runs() -> None:

@@ -50,7 +50,7 @@ from prony.runner.script_folders import (
     root_of,
     unpack_archive,
 )
-from prony.runner.services.host import Wish, started_by
+from prony.runner.services.host import Wish, start_service
 from prony.runner.services.site import LOOPBACK, is_port_taken
 
 # Where the script runs: the folder with the copy of its files.
@@ -331,7 +331,7 @@ class ScriptStage:
         service = ServerOfScript(lambda site: self._start(server, site, place))
         most_s = min(_START_S, self._timeout_s)
         wish = Wish(log, self._around.base, most_s, self._around.stop_asked, server.ports[0])
-        with started_by(service, server, wish) as running:
+        with start_service(service, server, wish) as running:
             yield Served(reading, [reading.follow_stream(stream)], lambda: _trouble(running.check))
 
     def _start(self, server: ScriptServer, site: ServiceSite, place: ProcessPlace) -> Start:

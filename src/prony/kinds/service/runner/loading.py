@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from prony.errors import InputError, MeasurementError, PronyError, SutError
 from prony.instruments.kept_answers import append_answers
 from prony.instruments.memory import give_back_memory
 from prony.instruments.request_lines import frame_of
-from prony.instruments.requests import Digests, Taken, begin_ns, request_frame
+from prony.instruments.requests import Digests, Taken, begin_ns, empty_frame, request_frame
 from prony.instruments.window import Sent, find_window
 from prony.kinds.service.prepare import Chosen
 from prony.kinds.service.runner.keep_answers import AnswerKeeper
@@ -80,6 +81,11 @@ class LoadJobRun:
         return self.folder.result.repetitions
 
     @property
+    def sends(self) -> bool:
+        """Are requests sent from here, or does another part of a gang send them?"""
+        return self.gang is None or self.gang.sends
+
+    @property
     def notes(self) -> dict[str, str]:
         return {**self._prepared.notes, **describe_cuts(self._asked)} if self._prepared is not None else {}
 
@@ -89,8 +95,9 @@ class LoadJobRun:
         self._scratch.mkdir(parents=True, exist_ok=True)
         self.schedule = plan(load, base=self._base) if load.search is None else None
         self._asked = self._prompts(self.schedule.total if self.schedule is not None else None)
-        self._prepared = self._make_requests(endpoint)
-        if self._prepared.command and load.way != "closed":
+        if self.sends:
+            self._prepared = self._make_requests(endpoint)
+        if self._prepared is not None and self._prepared.command and load.way != "closed":
             raise InputError(
                 f"the driver command needs load.closed, not load.{load.way}: each user runs the command once",
                 code="recipe",
@@ -98,7 +105,7 @@ class LoadJobRun:
         if self._cache is not None:
             self._cache.agree_on_salt(self._asked)
         if self.gang is not None and self.schedule is not None:
-            self.gang.agree_on_shares(self._processes(self.schedule) or 1)
+            self.gang.agree_on_shares((self._processes(self.schedule) or 1) if self.sends else 0)
         self.prepare_s = (self._clock.monotonic_ns() - begin_ns) / 1e9
 
     def prepare_again(self, endpoint: Endpoint) -> None:
@@ -126,7 +133,7 @@ class LoadJobRun:
     def _processes(self, schedule: LoadSchedule) -> int | None:
         """Return how many processes send from here; None: as many as it takes."""
         asked, gang = self.job.load.clients.processes, self.gang
-        return asked if gang is None else processes_of(schedule, asked, gang.part.of)
+        return asked if gang is None else processes_of(schedule, asked, gang.senders)
 
     def _prompts(self, count: int | None) -> tuple[Prompt, ...]:
         task, load = self.chosen.task, self.job.load
@@ -144,6 +151,8 @@ class LoadJobRun:
         """Carry out one whole load and keep it; a client that died is this repetition's failure, and what it and the
         others recorded until then is kept too."""
         index = len(self.repetitions)
+        if self.gang is not None and not self.gang.sends:
+            return self._watch_service(self.gang, index, beside, seen, started_at)
         schedule = self.schedule if level is None else plan(load, base=self._base)
         if self._prepared is None or schedule is None:
             raise MeasurementError("the load was not prepared")
@@ -181,6 +190,24 @@ class LoadJobRun:
         if failure is not None:
             repetition = repetition.model_copy(update={"state": "failed", "failure": failure})
         return beside.add_telemetry(repetition.model_copy(update={"level": level}))
+
+    def _watch_service(
+        self, gang: Gang, index: int, beside: LoadTelemetry, seen: SeenLoad, started_at: datetime
+    ) -> Repetition:
+        """Observe the service's machine while the other parts send one load."""
+        phase_ns = gang.start(index)
+        beside.begin()
+        try:
+            timing = gang.timing(index, on_tick=beside.tick)
+        finally:
+            beside.end()
+            self.telemetry += beside.rows(index)
+        phase = Phase(begin_ns=phase_ns, end_ns=self._clock.monotonic_ns(), cpu_ns=0, count=0)
+        write_frame(self.folder.requests_part(index), empty_frame())
+        state: Literal["ok", "cancelled"] = "cancelled" if seen.stop_asked() else "ok"
+        return beside.add_telemetry(
+            Repetition(index=index, state=state, started_at=started_at, phases={"measure": phase}, timing=timing)
+        )
 
     def _plan_run(self, prepared: Prepared, schedule: LoadSchedule, load: Load, index: int, seen: SeenLoad) -> LoadPlan:
         """Return what a run needs, when all that the recipe wants done about the server's cache is done."""
@@ -288,7 +315,7 @@ class LoadJobRun:
         """Remove what was made at the endpoint; return what could not be. A server that is started anew for each run
         takes it along, so nothing is to `clean_up` there."""
         shutil.rmtree(self._scratch, ignore_errors=True)
-        if not clean_up:
+        if not clean_up or not self.sends:
             return ""
         try:
             self.chosen.driver.finish()

@@ -50,7 +50,7 @@ class PromptCache:
         self._load = load
         self.driver = driver
         self._gang = gang
-        self._is_first = gang is None or gang.part.index == 0
+        self._is_first = gang is None or gang.part.index == gang.first_sender
         self._salt = ""
         self._shares_prefix = False
         self._before: CacheCounts | None = None

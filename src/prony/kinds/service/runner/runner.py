@@ -111,7 +111,7 @@ class ServiceRunner:
                 yield scene
         elif gang.part.index == 0:
             with self._own_scene(folder, picked) as scene:
-                gang.agree_on_endpoint(scene.endpoint)
+                gang.agree_on_endpoint(scene.endpoint, "" if gang.sends else self.around.address)
                 scene.is_shared = gang.is_one_machine
                 yield scene
         else:
@@ -252,6 +252,8 @@ class ServiceRunner:
 
     def _finish(self, course: LoadJobRun, scene: Scene) -> None:
         left = course.finish(clean_up=not scene.restarts)
+        if course.gang is not None and course.gang.first_sender:
+            course.gang.meet("cleaned")  # until then the service must be there
         if left:
             course.folder.update(service=_add_note(course.folder.result, "left behind", left))
         self._score(course)

@@ -17,7 +17,7 @@ from prony.model.clients import ServiceFacts
 from prony.model.job import Job
 from prony.ports.driver import Endpoint
 from prony.ports.service import read_back_options
-from prony.runner.containers import engine_at_hand, image_digests
+from prony.runner.containers import WITH_APPTAINER, engine_at_hand, image_digests
 from prony.runner.context import RunContext
 from prony.runner.watch_machine import MachineWatch
 
@@ -52,14 +52,15 @@ class ServiceStarter:
 
     def start(self, log: Path) -> Running:
         """End the service where it runs, and return a new one that serves."""
-        from prony.runner.services.host import start_service
+        from prony.runner.services.host import Wish, start_service
 
         assert self._picked.service is not None
         self._block.close()
-        starting = start_service(
-            self._picked.service, self._picked.settings, log=log, base=self._around.base,
-            stop_asked=self._around.stop_asked, timeout_s=self._job.limits.timeout / 1e9,
+        wish = Wish(
+            log, self._around.base, self._job.limits.timeout / 1e9, self._around.stop_asked,
+            is_shared=self._job.load.clients.on is not None,
         )  # fmt: skip
+        starting = start_service(self._picked.service, self._picked.settings, wish)
         return self._block.enter_context(starting)
 
     def page(self, running: Running) -> str:
@@ -105,7 +106,7 @@ class Scene:
         A server of an LLM (`asks`) keeps what it compiled and cached: that is part of what is measured. The probes of a
         search are held against each other, so they load one server. Agents of a gang agree once on where it is. One
         with a port of its own may find it still taken by connections of the last run."""
-        is_one_server = asks or job.load.search is not None or job.load.clients.agents > 1
+        is_one_server = asks or job.load.search is not None or job.agents > 1
         moves = self.running is not None and not self.running.has_own_port
         return moves and not is_one_server and self.start_s + prepare_s <= QUICK_S
 
@@ -128,5 +129,5 @@ class Scene:
 
 def _image_of(workload: ServiceWorkload) -> dict[str, str]:
     """Return which image the service runs in, where it is one."""
-    image, engine = workload.settings.get("image"), engine_at_hand()
+    image, engine = workload.settings.get("image"), engine_at_hand(WITH_APPTAINER)
     return image_digests({image: engine}) if isinstance(image, str) and engine is not None else {}
