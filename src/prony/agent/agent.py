@@ -371,6 +371,7 @@ async def _live(owner: AgentOwner, slot: Slot, log: AgentLog) -> None:
     async with AsyncExitStack() as stack:
         link = await stack.enter_async_context(_connect_slot(owner, slot, log))
         agent = AgentProcess(slot, owner.home, link, settings, given=owner.token, log=log)
+        stack.push_async_callback(asyncio.to_thread, agent.context.tracer.close)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, agent.ask_to_stop)

@@ -63,6 +63,7 @@ class Options:
     faces: tuple[FaceOptions, ...] = ()
     prometheus: str = ""
     grafana: str = ""
+    otlp_url: str = ""
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
             url=options.url or url,
             prometheus=options.prometheus,
             grafana=options.grafana,
+            otlp_url=options.otlp_url,
         )
         fleet = Fleet.open(place, url=options.database, settings=settings)
         warned = {*_WARNED, *(word for face in faces for word in face.warnings)}

@@ -4562,6 +4562,11 @@ export interface components {
             /** Side */
             side?: ("a" | "b") | null;
             /**
+             * Traceparent
+             * @default
+             */
+            traceparent: string;
+            /**
              * Watch
              * @default []
              */
@@ -4757,6 +4762,7 @@ export interface components {
         /**
          * Lease
          * @description `ttl_s` is how long the server waits for a sign of life before it gives the job to another agent.
+         *     `traceparent` is what the agent's spans follow from.
          */
         Lease: {
             /** Attempt */
@@ -4764,6 +4770,11 @@ export interface components {
             /** Id */
             id: string;
             job: components["schemas"]["Job"];
+            /**
+             * Traceparent
+             * @default
+             */
+            traceparent: string;
             /** Ttl S */
             ttl_s: number;
         };

@@ -136,6 +136,7 @@ def _serve(options: Namespace, say: Callable[[Serving], None]) -> int:
         faces=tuple(asked for face in _faces() if (asked := face.read_options(options)) is not None),
         prometheus=_page("PRONY_PROMETHEUS_URL"),
         grafana=_page("PRONY_GRAFANA_URL"),
+        otlp_url=_page("PRONY_OTLP_URL"),
     )
     return serve.serve(asked, say)
 
@@ -172,7 +173,7 @@ def _scripts_quota() -> int:
 
 
 def _page(name: str) -> str:
-    """Return the address of a page that people are sent to; empty where none is set."""
+    """Return an address that a setting holds; empty where it is not set."""
     import os
 
     text = os.environ.get(name, "")
