@@ -33,7 +33,8 @@ class FleetSettings:
     `openers`: how many processes open results, `readers` read recipes; 0 is a thread of the server's own. What happens
     within `alarm_window_s` an alarm tells as one message; `url` is where people find this server.
     `confirm_runs_per_day`: so many runs a day decide what histories suspect; 0 is none.
-    `prometheus` and `grafana` are where people find the server's figures; `otlp_url` is where its spans go.
+    `prometheus` and `grafana` are where people find the server's figures; `otlp_url` is where its spans go, and
+    `export_to` where ended experiments are sent.
     """
 
     ttl_s: float = 30.0
@@ -50,6 +51,7 @@ class FleetSettings:
     prometheus: str = ""
     grafana: str = ""
     otlp_url: str = ""
+    export_to: tuple[str, ...] = ()
 
 
 class FleetContext:

@@ -137,6 +137,7 @@ def _serve(options: Namespace, say: Callable[[Serving], None]) -> int:
         prometheus=_page("PRONY_PROMETHEUS_URL"),
         grafana=_page("PRONY_GRAFANA_URL"),
         otlp_url=_page("PRONY_OTLP_URL"),
+        export_to=_destinations(),
     )
     return serve.serve(asked, say)
 
@@ -170,6 +171,15 @@ def _scripts_quota() -> int:
         return TypeAdapter[int](SizeBytes).validate_python(text)
     except ValidationError as exc:
         raise InputError(f"PRONY_SCRIPTS_QUOTA is {text[:40]!r}", hint="set a size, for example 20GiB") from exc
+
+
+def _destinations() -> tuple[str, ...]:
+    """Return where ended experiments are sent."""
+    import os
+
+    from prony.app.destinations import EXPORT_TO, read_addresses
+
+    return read_addresses(os.environ.get(EXPORT_TO, ""))
 
 
 def _page(name: str) -> str:
