@@ -707,6 +707,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/failures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get failures by cause
+         * @description Failed results and lost leases of the last `days`, with the agents, recipes and days of each cause.
+         *
+         *     Role: viewer.
+         */
+        get: operations["failures"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/health": {
         parameters: {
             query?: never;
@@ -3798,6 +3820,76 @@ export interface components {
              * @enum {string}
              */
             whose: "input" | "capacity" | "sut" | "prony";
+        };
+        /**
+         * FailureGroup
+         * @description Failures of one cause. `message`, `hint` and the ids are those of the newest one.
+         *
+         *     `agents`, `recipes` and `days` say how many of them were where and when; a day is one of UTC.
+         */
+        FailureGroup: {
+            /** Agents */
+            agents: {
+                [key: string]: number;
+            };
+            /** Code */
+            code: string;
+            /** Days */
+            days: {
+                [key: string]: number;
+            };
+            /** Failures */
+            failures: number;
+            /**
+             * First At
+             * Format: date-time
+             */
+            first_at: string;
+            /** Hint */
+            hint: string;
+            /** Jobs */
+            jobs: number;
+            /**
+             * Last At
+             * Format: date-time
+             */
+            last_at: string;
+            /** Message */
+            message: string;
+            /** Newest Experiment */
+            newest_experiment: string;
+            /** Newest Job */
+            newest_job: string;
+            /** Recipes */
+            recipes: {
+                [key: string]: number;
+            };
+            /** Whose */
+            whose: string;
+        };
+        /**
+         * FailureReport
+         * @description Causes with most failures first. `is_cut`: there were more failures than were looked at, older ones.
+         */
+        FailureReport: {
+            /** Agents */
+            agents: number;
+            /** Failures */
+            failures: number;
+            /** Groups */
+            groups: components["schemas"]["FailureGroup"][];
+            /**
+             * Is Cut
+             * @default false
+             */
+            is_cut: boolean;
+            /** Jobs */
+            jobs: number;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
         };
         /**
          * FinishAnswer
@@ -8802,6 +8894,8 @@ export type ExperimentView = components['schemas']['ExperimentView'];
 export type FailedExperiment = components['schemas']['FailedExperiment'];
 export type FailedGates = components['schemas']['FailedGates'];
 export type Failure = components['schemas']['Failure'];
+export type FailureGroup = components['schemas']['FailureGroup'];
+export type FailureReport = components['schemas']['FailureReport'];
 export type FinishAnswer = components['schemas']['FinishAnswer'];
 export type Fire = components['schemas']['Fire'];
 export type Fit = components['schemas']['Fit'];
@@ -12166,6 +12260,74 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the server failed, or cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    failures: {
+        parameters: {
+            query?: {
+                /** @description how far to look back */
+                days?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FailureReport"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
