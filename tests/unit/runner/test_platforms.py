@@ -179,5 +179,5 @@ def test_an_engine_is_never_forked_on_macos_and_windows(tmp_path: Path, monkeypa
 
 def test_linux_has_no_limits_and_the_others_say_theirs() -> None:
     assert list_limits("linux") == ()
-    assert {one.code for one in list_limits("win32")} > {one.code for one in list_limits("darwin")} - {"timestamps"}
+    assert {one.key for one in list_limits("win32")} > {one.key for one in list_limits("darwin")} - {"timestamps"}
     assert all(one.title and one.text for system in ("darwin", "win32", "freebsd14") for one in list_limits(system))
