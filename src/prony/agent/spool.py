@@ -38,6 +38,7 @@ class Meta(Noun):
     sha256: str
     size: int
     late: bool = False
+    traceparent: str = ""
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,7 @@ class Spool:
             job_id=lease.job.id,
             experiment_id=lease.job.experiment_id,
             attempt=lease.attempt,
+            traceparent=lease.traceparent,
             sha256=parcel.sha256,
             size=parcel.size,
             late=late,

@@ -20,7 +20,7 @@ from prony.agent.logs import AgentLog
 from prony.agent.reporter import Reporter, open_log
 from prony.agent.spool import Meta, Work, lease_of
 from prony.agent.stopping import cancel_tasks
-from prony.agent.worker import AgentContext, prepare_job
+from prony.agent.worker import AgentContext, note_result, prepare_job, run_facts
 from prony.app import results
 from prony.app.targets import open_executor
 from prony.client.wire import delays
@@ -322,6 +322,10 @@ class TargetWorker:
             await self._ask(self._executor.fetch, attempt.handle, attempt.work.path / "in")
         ended = attempt.placement.model_copy(update={"ended_at": self._clock.now()})
         result = await asyncio.to_thread(_seal_fetched, attempt, ended, self.context.home)
+        facts = run_facts(attempt.lease)
+        began_ns = int(result.started_at.timestamp() * 1e9)
+        with self.context.tracer.span("run", facts, parent=attempt.lease.traceparent, began_ns=began_ns) as span:
+            note_result(span, result)
         is_lost = attempt.why is Why.LOST
         if is_lost and result.state is not ResultState.COMPLETE:
             self._remains.append(attempt.handle)

@@ -20,6 +20,7 @@ from prony.client.wire import delays
 from prony.errors import PronyError, StoreError, TransportError
 from prony.model.lease import FinishAnswer
 from prony.ports.agent_link import ServerLink
+from prony.ports.tracing import NoTracer, SpanFacts, Tracer
 from prony.store.result_tar import measure_tar
 
 
@@ -58,8 +59,11 @@ _MOST_REFUSALS = 5
 class Uploader:
     """Sends what lies in the spool. One at a time: who waits for `settled` finds it done, or the server away."""
 
-    def __init__(self, link: ServerLink, spool: Spool, *, metrics: AgentMetrics, log: AgentLog) -> None:
+    def __init__(
+        self, link: ServerLink, spool: Spool, *, metrics: AgentMetrics, log: AgentLog, tracer: Tracer | None = None
+    ) -> None:
         self._link = link
+        self._tracer = tracer or NoTracer()
         self._spool = spool
         self._metrics = metrics
         self._log = log
@@ -213,12 +217,14 @@ class Uploader:
         return answer
 
     async def _handed_in(self, work: Work, meta: Meta, *, ask_next: bool) -> FinishAnswer:
-        content = b""
-        if meta.size < SMALL_BYTES:
-            content = await asyncio.to_thread(work.tar.read_bytes)
-        else:
-            await self._upload(work, meta)
-        return await self._link.finish(meta.lease_id, content, sha256=meta.sha256, ask_next=ask_next)
+        facts: SpanFacts = {"job": meta.job_id, "attempt": meta.attempt, "bytes": meta.size}
+        with self._tracer.span("upload", facts, parent=meta.traceparent):
+            content = b""
+            if meta.size < SMALL_BYTES:
+                content = await asyncio.to_thread(work.tar.read_bytes)
+            else:
+                await self._upload(work, meta)
+            return await self._link.finish(meta.lease_id, content, sha256=meta.sha256, ask_next=ask_next)
 
     async def _upload(self, work: Work, meta: Meta) -> None:
         """Send what the server has not yet, piece by piece."""

@@ -20,6 +20,7 @@ from prony.agent.settings import AgentSettings
 from prony.agent.spool import Meta, Spool, Work
 from prony.agent.stopping import Stopping, cancel_tasks
 from prony.agent.uploader import Uploader
+from prony.app.tracing import open_tracer
 from prony.errors import InputError, PronyError, TransportError
 from prony.model.agent import AgentState
 from prony.model.job import Job
@@ -27,6 +28,7 @@ from prony.model.lease import Lease
 from prony.model.result import Failure, Result, ResultState
 from prony.model.states import AGENT, check_transition
 from prony.ports.agent_link import ServerLink
+from prony.ports.tracing import Span, SpanFacts
 from prony.runner.script_folders import REFERENCE, unpack_scripts
 from prony.store.home import Home
 
@@ -152,7 +154,8 @@ class AgentContext:
         self.log = log
         self.stopping = Stopping()
         self.metrics = AgentMetrics()
-        self.uploader = Uploader(link, spool, metrics=self.metrics, log=log)
+        self.tracer = open_tracer(settings.otlp_url, "prony-agent")
+        self.uploader = Uploader(link, spool, metrics=self.metrics, log=log, tracer=self.tracer)
         self.condition = AgentCondition(self._note_condition)
         self._note_condition(AgentState.ACTIVE, AgentState.ACTIVE)
 
@@ -172,6 +175,20 @@ class AgentContext:
             self.metrics.set("state", float(one is state), state=one.value)
         if before is not state:
             self.log.debug("state", before=before.value, state=state.value)
+
+
+def run_facts(lease: Lease) -> SpanFacts:
+    """Return what a span tells of the job that it runs."""
+    job = lease.job
+    return {"experiment": job.experiment_id, "job": job.id, "attempt": lease.attempt, "kind": job.workload.kind}
+
+
+def note_result(span: Span, result: Result) -> None:
+    """Let a span tell how its job ended."""
+    span.add_facts(state=result.state.value)
+    if result.failure is not None:
+        span.add_facts(failure=result.failure.code)
+        span.fail(result.failure.message)
 
 
 _HURRY_S = 2.0
@@ -245,7 +262,7 @@ class Worker:
         self.context.condition.to(AgentState.BUSY)
         try:
             work = await asyncio.to_thread(self.context.spool.begin, lease)
-            meta = work.meta() if work.is_packed else await self._run_job(lease, work, log)
+            meta = work.meta() if work.is_packed else await self._run_traced(lease, work, log)
             self.context.condition.to(AgentState.CLEANUP)
             return await self._deliver(work, meta) if meta else None
         except PronyError as exc:
@@ -259,13 +276,19 @@ class Worker:
 
     # Inside
 
-    async def _run_job(self, lease: Lease, work: Work, log: AgentLog) -> Meta | None:
-        """Have the result of a job on this disk; None where there is to be none."""
+    async def _run_traced(self, lease: Lease, work: Work, log: AgentLog) -> Meta | None:
+        with self.context.tracer.span("run", run_facts(lease), parent=lease.traceparent) as span:
+            meta, result = await self._run_job(lease, work, log)
+            note_result(span, result)
+            return meta
+
+    async def _run_job(self, lease: Lease, work: Work, log: AgentLog) -> tuple[Meta | None, Result]:
+        """Have the result of a job on this disk; no packed one where there is to be none."""
         refusal = await prepare_job(lease.job, self.context)
         if refusal is not None:
             log.warning("job refused", reason=refusal.message)
             result = await asyncio.to_thread(decline_work, work, lease.job, self.context.home, refusal)
-            return await self._pack_result(work, result, log)
+            return await self._pack_result(work, result, log), result
         self.attempt = RunningAttempt(lease, work, self.context.link, log)
         log.info("job started", title=lease.job.title, lease_id=lease.id)
         ending = await self._run_attempt(self.attempt)
@@ -280,8 +303,8 @@ class Worker:
             await asyncio.to_thread(self.context.spool.remove, work)
             if why is Why.DRAINED:
                 await self.context.hand_back(lease.id, LEAVING)
-            return None
-        return await self._pack_result(work, result, log, late=why is Why.LOST)
+            return None, result
+        return await self._pack_result(work, result, log, late=why is Why.LOST), result
 
     async def _run_attempt(self, attempt: RunningAttempt) -> Ending:
         calibration_id = await asyncio.to_thread(_latest_calibration, self.context.home, self.log)

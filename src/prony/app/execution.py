@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -14,9 +13,11 @@ from pathlib import Path
 from prony.errors import PronyError
 from prony.model.event import Event
 from prony.model.job import Job
+from prony.runner.child.pipes import wait_readable
 from prony.runner.child.wire import MessageWire
 from prony.runner.context import interrupt_on_term
 from prony.runner.folder import write_noun
+from prony.runner.process_group import ask_group_to_stop, group_options, hold_group
 from prony.store.home import Home
 
 _STDERR_TAIL = 3000
@@ -59,14 +60,19 @@ def execute_jobs(
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
-                start_new_session=True,
                 env=runner_environment(home),
+                **group_options(),
             )
+            group = hold_group(runner.pid)
             try:
                 stopped = _follow(runner, on_event, on_idle)
             except BaseException:  # whoever shows the events is in trouble: what was measured is kept all the same
                 _end(runner)
                 raise
+            finally:
+                if group is not None:
+                    runner.wait()
+                    group.close()
         if runner.wait() not in (0, 1):
             tail = errors.read_text(errors="replace")[-_STDERR_TAIL:].strip()
             if not stopped:
@@ -98,7 +104,7 @@ def _follow(runner: subprocess.Popen[bytes], on_event: Callable[[Event], None], 
     asked = 0
     while True:
         try:
-            if not select.select([wire.read_fd], [], [], _IDLE_S)[0]:
+            if not wait_readable(wire.read_fd, _IDLE_S):
                 on_idle()
                 continue
             block = wire.receive()
@@ -108,12 +114,15 @@ def _follow(runner: subprocess.Popen[bytes], on_event: Callable[[Event], None], 
                 on_event(Event.read(message))
         except KeyboardInterrupt:
             asked += 1
-            runner.send_signal(signal.SIGINT if asked == 1 else signal.SIGKILL)
+            if asked == 1:
+                ask_group_to_stop(runner.pid, signal.SIGINT)
+            else:
+                runner.kill()
 
 
 def _end(runner: subprocess.Popen[bytes]) -> None:
     """Have the runner stop and wait for it: nobody may touch its folders before."""
-    runner.terminate()
+    ask_group_to_stop(runner.pid)
     try:
         runner.wait(timeout=_ENDING_S)
     except subprocess.TimeoutExpired:

@@ -31,6 +31,7 @@ from prony.runner.context import RunContext, Stopped
 from prony.runner.environment import look_around
 from prony.runner.folder import write_noun
 from prony.runner.jobs import run_jobs
+from prony.runner.process_group import stop_signals
 from prony.store.home import Home, home
 
 _LOCK_PAUSE_S = 0.1
@@ -43,7 +44,7 @@ def run_files(files: Sequence[Path], out: Path, *, calibration_id: str | None, p
     """
     stop = _Stop()
     if parent is not None:
-        from prony.runner.child.spawner import die_with_parent
+        from prony.runner.child.parent_end import die_with_parent
 
         die_with_parent(signal.SIGTERM, parent)  # a polite end: what was measured is kept
     jobs = [_job(file) for file in files]
@@ -246,7 +247,7 @@ class _Stop:
         self.asked = False
         self._interrupts = False
         self._then_interrupts = then_interrupts
-        numbers = [signal.SIGINT, signal.SIGTERM]
+        numbers = list(stop_signals())
         # Whoever began with nohup wants to go on when the terminal ends.
         if then_interrupts and sys.platform != "win32" and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
             numbers.append(signal.SIGHUP)

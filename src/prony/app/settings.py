@@ -70,6 +70,11 @@ SHARED_SETTINGS: tuple[Setting, ...] = (
         "server.connections_per_address", "PRONY_CONNECTIONS_PER_ADDRESS",
         "most open connections of one address (three quarters of all)", "integer",
     ),
+    Setting("machine.otlp_url", "PRONY_OTLP_URL", "send OpenTelemetry traces of server and agent here (OTLP, HTTP)"),
+    Setting(
+        "server.export_to", "PRONY_EXPORT_TO", "where ended experiments are sent, as mlflow+http://HOST:PORT", "words",
+        is_personal=True, is_secret=True,
+    ),
     Setting("server.prometheus_url", "PRONY_PROMETHEUS_URL", "your Prometheus, for a link in the web pages"),
     Setting("server.grafana_url", "PRONY_GRAFANA_URL", "your Grafana, for a link in the web pages"),
 )  # fmt: skip

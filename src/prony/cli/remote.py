@@ -29,8 +29,10 @@ def connect_server(options: Namespace, *, attempts: int = 4) -> Client:
     """Return a client of the server that was named, or else of the one that runs on this machine in the same home."""
     from prony.client import Client
     from prony.client.owner import find_owner_token
+    from prony.ports.tracing import set_trace
     from prony.store.home import home
 
+    set_trace(os.environ.get("TRACEPARENT", ""))  # the name by which programs hand a trace on to those they start
     url = server_address(options) or _server_here(home())
     token = named_token(options) or find_owner_token(url, home(), attempts=attempts)
     return Client(url, token, attempts=attempts)

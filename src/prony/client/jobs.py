@@ -10,6 +10,7 @@ from prony.client.experiments import RemoteExperiments
 from prony.client.resolve_id import exists
 from prony.errors import InputError, NotFoundError, TransportError
 from prony.model.experiment_data import Entry
+from prony.model.failures import FailureReport
 from prony.model.log import LogPiece
 from prony.model.picture import Counters, Distribution, LoadSeries, Starts, StepLines, Timeline
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, JobState, Page, QueuedJob
@@ -89,6 +90,10 @@ class RemoteJobs:
     def batch(self, batch: JobBatch) -> JobBatchAnswer:
         """Cancel or retry many jobs at once."""
         return self._requests.send(JobBatchAnswer, "POST", "jobs", "batch", body=batch)
+
+    def failures(self, *, days: float = 7.0) -> FailureReport:
+        """Return what failed in the last days, by cause."""
+        return self._requests.get(FailureReport, "failures", days=days)
 
     def logs(
         self,

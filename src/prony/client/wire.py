@@ -17,6 +17,7 @@ from prony import errors
 from prony.errors import AccessError, InputError, PronyError, RecipeError, StoreError, TransportError
 from prony.model.base import Noun
 from prony.model.problem import Problem
+from prony.ports.tracing import TRACEPARENT, current_trace
 
 N = TypeVar("N", bound=Noun)
 
@@ -77,9 +78,10 @@ def _quote(part: str) -> str:
 
 
 def headers(token: str | None, *, key: str | None = None) -> dict[str, str]:
-    """Return who asks, and the name under which a repeated creation is known."""
+    """Return who asks, the trace that it is part of, and the name under which a repeated creation is known."""
     made = {"Authorization": f"Bearer {_check_token(token)}"} if token else {}
-    return made | ({IDEMPOTENCY_KEY: key} if key else {})
+    trace = current_trace()
+    return made | ({TRACEPARENT: trace} if trace else {}) | ({IDEMPOTENCY_KEY: key} if key else {})
 
 
 def _check_token(token: str) -> str:

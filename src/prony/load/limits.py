@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import resource
+import sys
 from pathlib import Path
 
 from prony.errors import InputError
@@ -27,6 +27,10 @@ def check_lines(lines: int, endpoint: Endpoint, ports: Path = _PORTS) -> None:
 
 def check_files(files: int) -> None:
     """Refuse what one client process may not have open."""
+    if sys.platform == "win32":  # which has no such limit for sockets
+        return
+    import resource
+
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and files > hard:
         raise InputError(
@@ -37,6 +41,10 @@ def check_files(files: int) -> None:
 
 def raise_files() -> None:
     """Let this process open as many files as it may."""
+    if sys.platform == "win32":
+        return
+    import resource
+
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
     # Some systems have a lower limit than the one they tell of.

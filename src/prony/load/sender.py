@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 from array import array
 from collections.abc import Callable, Sequence
@@ -332,5 +331,11 @@ def _quantiles(values: array[int]) -> list[int]:
 
 
 def _rss_peak_mib() -> float:
+    if sys.platform == "win32":
+        import psutil
+
+        return float(psutil.Process().memory_info().peak_wset) / 2**20
+    import resource
+
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)

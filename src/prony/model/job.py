@@ -35,6 +35,8 @@ class Job(Noun):
     part: Part | None = None
     # The repository that its recipe lies in, as it was when the recipe was submitted.
     git: Git | None = None
+    # The trace that its submission belongs to, as W3C's `traceparent`; empty where nobody traces.
+    traceparent: str = ""
 
     def work(self, kind: type[W]) -> W:
         """Return the workload of a job that is known to be of this kind.

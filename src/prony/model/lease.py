@@ -26,12 +26,14 @@ class LeaseRequest(Noun):
 
 
 class Lease(Noun):
-    """`ttl_s` is how long the server waits for a sign of life before it gives the job to another agent."""
+    """`ttl_s` is how long the server waits for a sign of life before it gives the job to another agent.
+    `traceparent` is what the agent's spans follow from."""
 
     id: str
     job: Job
     attempt: int
     ttl_s: float
+    traceparent: str = ""
 
 
 class LeaseView(Noun):

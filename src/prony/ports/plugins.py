@@ -25,6 +25,7 @@ FACES = "prony.faces"
 AGENT_LINKS = "prony.agent_links"
 EXECUTORS = "prony.executors"
 COMMANDS = "prony.commands"
+DESTINATIONS = "prony.destinations"
 
 
 @cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -17,8 +16,11 @@ from prony.errors import CapacityError
 from prony.instruments.memory import resident_kib
 from prony.model.result import Failure
 from prony.ports import plugins
+from prony.runner.child.parent_end import KILL, can_fork
+from prony.runner.child.pipes import wait_readable
 from prony.runner.child.wire import ChildOrder, Message, MessageWire
 from prony.runner.exit_decoder import cancelled_failure, decode_exit, garbled_failure, over_log, over_memory, timed_out
+from prony.runner.process_group import group_options, kill_group
 
 _CHILD_ENTRY = Path(__file__).parent / "child" / "__main__.py"
 _IMPORT_TIMEOUT_S = 120.0
@@ -88,21 +90,24 @@ class EngineHost:
         self.python = python
         self.has_hosted = False
         self.log = log
-        self._log_file = log.open("ab")
         self._phase_note = log.with_suffix(".phase")
+        self.hello: Message = {}
+        self._start()
+
+    def _start(self) -> None:
+        self._log_file = self.log.open("ab")
         self._process = subprocess.Popen(
-            [python, str(_CHILD_ENTRY), plugins.target(plugins.ENGINES, name)],
+            [self.python, str(_CHILD_ENTRY), plugins.target(plugins.ENGINES, self.name)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log_file,
-            start_new_session=True,
+            **group_options(),
             env=_environment(),
         )
         stdin, stdout = self._process.stdin, self._process.stdout
         if stdin is None or stdout is None:
-            raise CapacityError(f"{python} could not be started", code="engine_broken")
+            raise CapacityError(f"{self.python} could not be started", code="engine_broken")
         self._wire = MessageWire(stdout.fileno(), stdin.fileno())
-        self.hello: Message = {}
 
     def __enter__(self) -> Self:
         try:
@@ -133,7 +138,7 @@ class EngineHost:
     def _first_message(self) -> Message:
         deadline = time.monotonic() + _IMPORT_TIMEOUT_S
         while True:
-            ready, _, _ = select.select([self._wire.read_fd], [], [], max(0.0, deadline - time.monotonic()))
+            ready = wait_readable(self._wire.read_fd, max(0.0, deadline - time.monotonic()))
             if not ready:
                 raise self._broken(f"its import timed out after {_IMPORT_TIMEOUT_S:g} s")
             try:
@@ -158,6 +163,10 @@ class EngineHost:
 
     def perform(self, order: ChildOrder, watch: Watch) -> EngineAnswer:
         """Have one fresh child carry out the order; whatever happens to it comes back as an answer."""
+        if self.has_hosted and not can_fork():  # it was itself the child of the last order
+            self.close()
+            self._start()
+            self.hello = self._greeting()
         self.has_hosted = True
         self._log_file.truncate(0)  # what was said before is not of this order, and would only fill the disk
         course = _Course(time.perf_counter_ns(), oom_before=watch.oom_kills())
@@ -165,7 +174,7 @@ class EngineHost:
         self._tell(course, "order", order=asdict(replace(order, phase=str(self._phase_note))))
         pause_s = _MEMORY_POLL_S if watch.memory_bytes else _POLL_S
         while not course.exited:
-            ready, _, _ = select.select([self._wire.read_fd], [], [], min(pause_s, watch.tick_s()))
+            ready = wait_readable(self._wire.read_fd, min(pause_s, watch.tick_s()))
             if ready:
                 self._take(course, watch)
             self._enforce(course, watch)
@@ -278,7 +287,7 @@ class EngineHost:
         if course.pid is None:  # it was never born: the spawner itself hangs
             self._abandon(course)
         else:
-            _signal(course.pid, signal.SIGKILL)
+            _signal(course.pid, KILL)
 
     def _fail(self, course: _Course, failure: Failure) -> None:
         course.answer.failure = failure
@@ -309,7 +318,7 @@ class EngineHost:
         try:
             self._process.wait(timeout=2)
         except subprocess.TimeoutExpired:
-            os.killpg(self._process.pid, signal.SIGKILL)
+            kill_group(self._process.pid)
             self._process.wait()
         self._log_file.close()
 

@@ -11,6 +11,7 @@ import structlog
 from starlette.types import Message, Receive, Scope, Send
 
 from prony.errors import AccessError, PronyError
+from prony.ports.tracing import TRACEPARENT, set_trace
 from prony.server import web
 from prony.server.auth import Authenticator, address_of
 from prony.server.body import header
@@ -52,6 +53,7 @@ class Edge:
         answer = _Answer(send, _request_id(scope))
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=answer.request_id)
+        set_trace(header(scope, TRACEPARENT.encode()).decode("latin-1"))
         try:
             await self._answer(scope, receive, answer)
         finally:

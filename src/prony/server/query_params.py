@@ -210,6 +210,10 @@ class LogsAsked(QueryParams):
     source: Plain = Field(default="", description="only lines of this source, as in `run-0000.err`")
 
 
+class FailuresAsked(QueryParams):
+    days: float = Field(default=7, gt=0, le=36_500, description="how far to look back")
+
+
 class DistributionAsked(QueryParams):
     metric: Plain | None = Field(default=None, description="as in `ttft_ms`; default: the workload's headline")
     bins: int = Field(default=60, ge=1, le=500, description="number of bins")

@@ -43,7 +43,7 @@ _KEEP_ALIVE_S = 75
 _GRACE_S = 5
 _MOST_OPENERS = 4
 _MOST_READERS = 4
-_WARNED = ("lease_lost", "round_failed", "not_delivered")
+_WARNED = ("lease_lost", "round_failed", "not_delivered", "not_exported")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _log = structlog.get_logger("prony.server")
 
@@ -63,6 +63,8 @@ class Options:
     faces: tuple[FaceOptions, ...] = ()
     prometheus: str = ""
     grafana: str = ""
+    otlp_url: str = ""
+    export_to: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,8 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
             url=options.url or url,
             prometheus=options.prometheus,
             grafana=options.grafana,
+            otlp_url=options.otlp_url,
+            export_to=options.export_to,
         )
         fleet = Fleet.open(place, url=options.database, settings=settings)
         warned = {*_WARNED, *(word for face in faces for word in face.warnings)}

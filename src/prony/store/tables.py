@@ -395,3 +395,16 @@ listed = Table(
     Column("gates_text", Text),
     Index("listed_by_gates", "gates"),
 )
+
+# What was sent to another program that keeps results. `ended_at` is the end of the experiment as it was sent, None
+# where it was not taken yet; `not_before` is in seconds of the epoch.
+exported = Table(
+    "exported",
+    metadata,
+    Column("experiment_id", String(128), ForeignKey("experiment.id", ondelete="CASCADE"), primary_key=True),
+    Column("destination", String(128), primary_key=True),
+    Column("ended_at", Instant),
+    Column("tries", Integer, nullable=False),
+    Column("not_before", Float(53), nullable=False),
+    Column("error", Text, nullable=False),
+)

@@ -23,6 +23,7 @@ GET /agents agents; GET /agents/{} agent; POST /agents/{}/heartbeat heartbeat; P
 POST /agents/{}/drain drain; POST /agents/{}/reset reset; DELETE /agents/{} remove; POST /leases lease
 GET /leases leases; POST /leases/{}/progress progress; DELETE /leases/{} hand_back; GET /leases/{}/upload upload_offset
 PATCH /leases/{}/upload upload; PUT /leases/{}/result finish; POST /compatibility compatibility; GET /queue queue
+GET /failures failures
 GET /health health; GET /stats stats; POST /tokens add_token; GET /tokens tokens; DELETE /tokens/{} revoke_token
 POST /login-links login_link
 GET /audit audit; POST /schedules add_schedule; GET /schedules schedules; GET /schedules/{} schedule

@@ -707,6 +707,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/failures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get failures by cause
+         * @description Failed results and lost leases of the last `days`, with the agents, recipes and days of each cause.
+         *
+         *     Role: viewer.
+         */
+        get: operations["failures"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/health": {
         parameters: {
             query?: never;
@@ -3805,6 +3827,76 @@ export interface components {
             whose: "input" | "capacity" | "sut" | "prony";
         };
         /**
+         * FailureGroup
+         * @description Failures of one cause. `message`, `hint` and the ids are those of the newest one.
+         *
+         *     `agents`, `recipes` and `days` say how many of them were where and when; a day is one of UTC.
+         */
+        FailureGroup: {
+            /** Agents */
+            agents: {
+                [key: string]: number;
+            };
+            /** Code */
+            code: string;
+            /** Days */
+            days: {
+                [key: string]: number;
+            };
+            /** Failures */
+            failures: number;
+            /**
+             * First At
+             * Format: date-time
+             */
+            first_at: string;
+            /** Hint */
+            hint: string;
+            /** Jobs */
+            jobs: number;
+            /**
+             * Last At
+             * Format: date-time
+             */
+            last_at: string;
+            /** Message */
+            message: string;
+            /** Newest Experiment */
+            newest_experiment: string;
+            /** Newest Job */
+            newest_job: string;
+            /** Recipes */
+            recipes: {
+                [key: string]: number;
+            };
+            /** Whose */
+            whose: string;
+        };
+        /**
+         * FailureReport
+         * @description Causes with most failures first. `is_cut`: there were more failures than were looked at, older ones.
+         */
+        FailureReport: {
+            /** Agents */
+            agents: number;
+            /** Failures */
+            failures: number;
+            /** Groups */
+            groups: components["schemas"]["FailureGroup"][];
+            /**
+             * Is Cut
+             * @default false
+             */
+            is_cut: boolean;
+            /** Jobs */
+            jobs: number;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+        };
+        /**
          * FinishAnswer
          * @description `accepted` is False when this attempt's result was here already; `lease` is the next job, where asked for.
          */
@@ -4567,6 +4659,11 @@ export interface components {
             /** Side */
             side?: ("a" | "b") | null;
             /**
+             * Traceparent
+             * @default
+             */
+            traceparent: string;
+            /**
              * Watch
              * @default []
              */
@@ -4762,6 +4859,7 @@ export interface components {
         /**
          * Lease
          * @description `ttl_s` is how long the server waits for a sign of life before it gives the job to another agent.
+         *     `traceparent` is what the agent's spans follow from.
          */
         Lease: {
             /** Attempt */
@@ -4769,6 +4867,11 @@ export interface components {
             /** Id */
             id: string;
             job: components["schemas"]["Job"];
+            /**
+             * Traceparent
+             * @default
+             */
+            traceparent: string;
             /** Ttl S */
             ttl_s: number;
         };
@@ -8801,6 +8904,8 @@ export type ExperimentView = components['schemas']['ExperimentView'];
 export type FailedExperiment = components['schemas']['FailedExperiment'];
 export type FailedGates = components['schemas']['FailedGates'];
 export type Failure = components['schemas']['Failure'];
+export type FailureGroup = components['schemas']['FailureGroup'];
+export type FailureReport = components['schemas']['FailureReport'];
 export type FinishAnswer = components['schemas']['FinishAnswer'];
 export type Fire = components['schemas']['Fire'];
 export type Fit = components['schemas']['Fit'];
@@ -12165,6 +12270,74 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the server failed, or cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    failures: {
+        parameters: {
+            query?: {
+                /** @description how far to look back */
+                days?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FailureReport"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -41,6 +41,7 @@ export function fakePoint(index: number, over: Partial<Point> = {}): Point {
     metrics: {},
     canary: {},
     watch: [],
+    traceparent: "",
     ...over,
   };
 }

@@ -110,6 +110,7 @@ export function fakeRecipe(over: Partial<Recipe> = {}): Recipe {
     description: "",
     labels: {},
     watch: [],
+    traceparent: "",
     units: [],
     gates: [],
     alarms: [],

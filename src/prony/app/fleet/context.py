@@ -13,6 +13,7 @@ from prony.app.fleet.read_recipe import ReadOrder, ReadRecipe
 from prony.app.fleet.reading import Readers
 from prony.app.fleet.unpack_bundle import BundleOpeners
 from prony.app.fleet.unpack_result import Openers
+from prony.app.tracing import open_tracer
 from prony.errors import PronyError, StoreError
 from prony.ports.clock import Clock, SystemClock
 from prony.store.database import Connection, reading, was_in_the_way
@@ -32,7 +33,8 @@ class FleetSettings:
     `openers`: how many processes open results, `readers` read recipes; 0 is a thread of the server's own. What happens
     within `alarm_window_s` an alarm tells as one message; `url` is where people find this server.
     `confirm_runs_per_day`: so many runs a day decide what histories suspect; 0 is none.
-    `prometheus` and `grafana` are where people find the server's figures.
+    `prometheus` and `grafana` are where people find the server's figures; `otlp_url` is where its spans go, and
+    `export_to` where ended experiments are sent.
     """
 
     ttl_s: float = 30.0
@@ -48,6 +50,8 @@ class FleetSettings:
     url: str = ""
     prometheus: str = ""
     grafana: str = ""
+    otlp_url: str = ""
+    export_to: tuple[str, ...] = ()
 
 
 class FleetContext:
@@ -59,6 +63,7 @@ class FleetContext:
         self.clock: Clock = SystemClock()
         self.time: Callable[[], float] = time.monotonic
         self.engine = store.engine
+        self.tracer = open_tracer(settings.otlp_url, "prony-server")
         self.openers = Openers(settings.openers)
         self.bundle_openers = BundleOpeners(min(1, settings.openers))
         self.readers = Readers(settings.readers)
@@ -173,6 +178,7 @@ class FleetContext:
             await asyncio.to_thread(self.listener.close)
         await asyncio.to_thread(self.writer.close)
         self.store.close()
+        await asyncio.to_thread(self.tracer.close)
 
     # Logs
 

@@ -58,6 +58,18 @@ class Experiments:
         earlier: Experiment | None = None,
         is_first: bool = False,
     ) -> tuple[ExperimentView, bool]:
+        with self._context.tracer.span("submit", {"submitted_by": who.name}) as span:
+            made = await self._plan(submission, who=who, earlier=earlier)
+            span.add_facts(experiment=made.experiment.id, recipe=made.experiment.name, jobs=len(made.jobs))
+            keeping = self._keep_submission(
+                submission, made.traced_as(span.context), key=key, who=who, is_first=is_first
+            )
+            # From here on it is carried out, even where whoever asked goes away.
+            return await self._context.through(keeping)
+
+    async def _plan(
+        self, submission: Submission, *, who: Principal, earlier: Experiment | None
+    ) -> submissions.SubmissionPlan:
         now = self._context.clock.now()
         rerun_of = earlier.id if earlier is not None else None
         read = await self._context.read_recipe(submissions.order_for(submission))
@@ -71,8 +83,7 @@ class Experiments:
         )
         made = made.noted_as(earlier) if earlier is not None else made
         await self._context.readers.in_thread(check_scripts, made.jobs, self._context.store.home)
-        # From here on it is carried out, even where whoever asked goes away.
-        return await self._context.through(self._keep_submission(submission, made, key=key, who=who, is_first=is_first))
+        return made
 
     async def _keep_submission(
         self,

@@ -14,6 +14,7 @@ from prony.app.fleet.confirmations import Confirmations
 from prony.app.fleet.context import FleetContext, FleetSettings
 from prony.app.fleet.events import FleetEvents
 from prony.app.fleet.experiments import Experiments
+from prony.app.fleet.exports import Exports
 from prony.app.fleet.gang_results import GangResults
 from prony.app.fleet.gangs import Gangs
 from prony.app.fleet.gates import Gates
@@ -66,8 +67,10 @@ class Fleet:
         self.latest_results = LatestResults(context)
         self.confirmations = Confirmations(context, state, self.experiments, self.histories)
         self.queries = Queries(context, state)
+        self.exports = Exports(context)
         liveness = self.liveness = Liveness(context, state, self.agents, transitions, self.gang_results)
         self.maintenance = Maintenance(context, liveness, self.schedules, self.alarms, self.gates, self.confirmations)
+        self.maintenance.after_round = self.exports.attend
         self.health = HealthCheck(context, self.maintenance)
         self.events.on("agent", self.agents.load)
         self.events.on("gathered", self.gang_results.settle)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from prony.app.failures import read_failures
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.state import FleetState
 from prony.app.fleet.transitions import Transitions
@@ -17,6 +19,7 @@ from prony.app.job_log import JOB_LOG
 from prony.app.read_log import read_piece
 from prony.errors import ConflictError, InputError, NotFoundError, PronyError
 from prony.model.access import Principal
+from prony.model.failures import FailureReport
 from prony.model.job import Job
 from prony.model.log import EVERYTHING, LogFilter, LogPiece
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, JobState, Page, QueuedJob
@@ -36,6 +39,11 @@ class Jobs:
         self._context = context
         self._state = state
         self._transitions = transitions
+
+    async def failures(self, *, days: float) -> FailureReport:
+        """Return what failed in the last days, by cause."""
+        since = self._context.clock.now() - timedelta(days=days)
+        return await self._context.read(lambda connection: read_failures(connection, since))
 
     async def page(
         self,

@@ -25,6 +25,7 @@ from prony.model.lease import Lease, LeaseRequest, LeaseView, Progress, Progress
 from prony.model.queue import JobState
 from prony.model.states import IDLE_ONLY
 from prony.model.target import PlacementNote
+from prony.ports.tracing import SpanFacts
 from prony.store import leases as lease_rows
 from prony.store import placement_rows, queue
 from prony.store.database import Connection, Row
@@ -135,7 +136,13 @@ class Leases:
         for held in claimed.others:
             self._state.hold(held)
             self._state.rouse(held.agent_id)  # its own question is answered with what it was lent here
-        return claimed.lease
+        return None if claimed.lease is None else self._trace(claimed.lease, claimed.held)
+
+    def _trace(self, lease: Lease, held: HeldLease | None) -> Lease:
+        """Return the lease with the context that the agent's spans follow from."""
+        facts: SpanFacts = {"agent": held.agent_id if held else "", "job": lease.job.id, "attempt": lease.attempt}
+        with self._context.tracer.span("lease", facts, parent=lease.job.traceparent) as span:
+            return lease.model_copy(update={"traceparent": span.context}) if span.context else lease
 
     def _claim(
         self, transaction: Transaction, known_agent: KnownAgent, holding: Sequence[str], asked: Sequence[Asked]

@@ -7,6 +7,7 @@ import contextlib
 import math
 import os
 import shutil
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -53,6 +54,7 @@ class Maintenance:
         self._rounds_gone = 0
         self._judging: asyncio.Task[None] | None = None
         self._sweeper: asyncio.Task[None] | None = None
+        self.after_round: Callable[[], None] = lambda: None
 
     async def start(self, *, sweeping: bool = True) -> None:
         """Look around, and go on doing so; without `sweeping` only when `look_around` is called."""
@@ -82,6 +84,7 @@ class Maintenance:
             # Beside the round, which looks after leases and must not wait for a long history.
             if self._judging is None or self._judging.done():
                 self._judging = self._context.spawn(self.attend())
+            self.after_round()
 
     async def attend(self) -> None:
         """See to what results mean for people: in every round which gates failed, and in every fifth what changed in a

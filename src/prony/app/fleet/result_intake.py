@@ -148,7 +148,9 @@ class ResultIntake:
             folder = tar.with_suffix(f".{secrets.token_hex(4)}.folder")
             is_part = held.part_of is not None
             order = UnpackOrder(tar, folder, sha256, held.job_id, held.experiment_id, is_part=is_part)
-            arrived = await self._context.openers.open(order)
+            with self._context.tracer.span("summarise", {"job": held.job_id, "attempt": held.attempt}) as span:
+                arrived = await self._context.openers.open(order)
+                span.add_facts(state=arrived.state.value)
         finally:
             tar.unlink(missing_ok=True)
         if is_part:

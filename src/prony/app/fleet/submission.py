@@ -63,6 +63,12 @@ class SubmissionPlan:
         jobs = tuple(job.model_copy(update={"git": git}) for job in self.jobs)
         return replace(self, experiment=self.experiment.model_copy(update={"git": git}), jobs=jobs)
 
+    def traced_as(self, traceparent: str) -> SubmissionPlan:
+        """Return it with the trace that it belongs to in every job."""
+        if not traceparent:
+            return self
+        return replace(self, jobs=tuple(job.model_copy(update={"traceparent": traceparent}) for job in self.jobs))
+
     def noted_as(self, earlier: Experiment) -> SubmissionPlan:
         """Return it with what was noted when the recipe was first read: what is run again is the recipe alone."""
         noted = {"dialect": earlier.dialect, "notes": earlier.notes}

@@ -285,6 +285,7 @@ def _settings(options: Namespace) -> AgentSettings:
         other_server=None if link is None else link.read_options(options),
         target=target,
         slots=slots,
+        otlp_url=os.environ.get("PRONY_OTLP_URL", ""),
     )
 
 

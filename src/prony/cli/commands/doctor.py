@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from prony.cli.arguments import add_json
 
 if TYPE_CHECKING:
+    from prony.instruments.platform_limits import PlatformLimit
     from prony.model.device import Condition
 
 _MARKS = {"pass": "[green]●[/green]", "warn": "[yellow]▲[/yellow]", "block": "[red]✖[/red]", "unknown": "[dim]?[/dim]"}
@@ -24,6 +26,7 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     from prony.app.bench import Bench
     from prony.cli.output import print_json
+    from prony.instruments.platform_limits import list_limits
 
     if options.store:
         return _look_at_store(as_json=options.json)
@@ -34,12 +37,15 @@ def command(options: Namespace) -> int:
     ready = [report for report in reports if report.state == "ready" and report.name != "null"]
     if options.json:
         engines = [report.model_dump(mode="json") for report in reports]
-        print_json({"engines": engines, "conditions": state.model_dump(mode="json")["conditions"]})
+        limits = [limit.model_dump() for limit in list_limits()]
+        conditions = state.model_dump(mode="json")["conditions"]
+        print_json({"engines": engines, "conditions": conditions, "not_promised": limits})
     else:
         from prony.cli.commands.engines import show_engines
 
         show_engines([report for report in reports if report.name != "null"])
         _show(list(state.conditions))
+        _show_limits(list_limits())
     return 0 if ready else 1
 
 
@@ -57,6 +63,16 @@ def _look_at_store(*, as_json: bool) -> int:
     elif not damages:
         print_text("all stored samples are intact")
     return report_damages(damages)
+
+
+def _show_limits(limits: Sequence[PlatformLimit]) -> None:
+    """Say what this system cannot do as well as others."""
+    from prony.cli.output import print_text
+
+    if limits:
+        print_text("\nnot promised on this system")
+        for limit in limits:
+            print_text(f"  {limit.title}: {limit.text}")
 
 
 def _show(conditions: list[Condition]) -> None:

@@ -8,10 +8,11 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import add_server
+from prony.cli.arguments import add_json, add_server
 
 if TYPE_CHECKING:
     from prony.client import Client
+    from prony.model.failures import FailureReport
     from prony.model.log import LogPiece
 
 _WAIT_S = 20.0
@@ -21,7 +22,10 @@ def arguments(parser: ArgumentParser) -> None:
     """Print the log of a job: what happened to it, and what its script, engine or service printed. Every line has its
     time, in UTC, and its source. It comes from a server (as far as the agent has sent it), else from the results on
     this machine."""
-    parser.add_argument("job", metavar="JOB", help="a job's id, or the id of an experiment that has one job")
+    parser.add_argument("job", metavar="JOB", nargs="?", help="a job's id, or the id of an experiment that has one job")
+    parser.add_argument("--fleet", action="store_true", help="instead of one log: what failed in all jobs, by cause")
+    parser.add_argument("--since", metavar="TIME", default="7d", help="with --fleet: how far to look back (7d)")
+    add_json(parser)
     parser.add_argument("--follow", "-f", action="store_true", help="follow the log until the job ends")
     parser.add_argument("--attempt", type=int, metavar="N", help="which attempt (default: the newest)")
     parser.add_argument("--search", default="", metavar="TEXT", help="only lines with this text (default: all)")
@@ -34,6 +38,9 @@ def arguments(parser: ArgumentParser) -> None:
 def command(options: Namespace) -> int:
     from prony.cli.remote import connect_server, is_served, server_address
 
+    _check(options)
+    if options.fleet:
+        return _print_failures(options)
     if server_address(options) is None and not is_served():
         return _print_here(options)
     with connect_server(options) as client:
@@ -45,6 +52,51 @@ def command(options: Namespace) -> int:
             if piece.ended or (not options.follow and piece.next_offset == offset):
                 return 0
             offset = piece.next_offset
+
+
+def _check(options: Namespace) -> None:
+    """Refuse what is only for one of the two: the log of a job, and the failures of all."""
+    from prony.errors import InputError
+
+    if not options.fleet and options.job is None:
+        raise InputError("give a job's id", hint="`prony jobs` lists them; --fleet groups the failures of all jobs")
+    if options.fleet and (options.job or options.follow or options.attempt or options.search or options.source):
+        hint = "leave out the job, --follow, --attempt, --search and --source"
+        raise InputError("--fleet is about all jobs", hint=hint)
+    if options.json and not options.fleet:
+        raise InputError("--json needs --fleet", hint="a log is text")
+
+
+def _print_failures(options: Namespace) -> int:
+    from prony.cli.output import print_json, print_text
+    from prony.report.terminal.failures import format_failures
+
+    report = _read_failures(options)
+    if options.json:
+        print_json(report.model_dump(mode="json"))
+    else:
+        print_text(format_failures(report))
+    return 0
+
+
+def _read_failures(options: Namespace) -> FailureReport:
+    """Ask the server, or else the home of this machine."""
+    from datetime import timedelta
+
+    from prony.cli.remote import connect_server, is_served, server_address
+    from prony.model.quantity import read_seconds
+
+    back = timedelta(seconds=read_seconds(options.since, "--since", "7d"))
+    if server_address(options) is not None or is_served():
+        with connect_server(options) as client:
+            return client.jobs.failures(days=back / timedelta(days=1))
+    from prony.app.failures import read_failures
+    from prony.ports.clock import SystemClock
+    from prony.store.database import reading
+    from prony.store.store import Store
+
+    with Store.open() as store, reading(store.engine) as connection:
+        return read_failures(connection, SystemClock().now() - back)
 
 
 def _print_here(options: Namespace) -> int:

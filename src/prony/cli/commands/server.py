@@ -136,6 +136,8 @@ def _serve(options: Namespace, say: Callable[[Serving], None]) -> int:
         faces=tuple(asked for face in _faces() if (asked := face.read_options(options)) is not None),
         prometheus=_page("PRONY_PROMETHEUS_URL"),
         grafana=_page("PRONY_GRAFANA_URL"),
+        otlp_url=_page("PRONY_OTLP_URL"),
+        export_to=_destinations(),
     )
     return serve.serve(asked, say)
 
@@ -171,8 +173,17 @@ def _scripts_quota() -> int:
         raise InputError(f"PRONY_SCRIPTS_QUOTA is {text[:40]!r}", hint="set a size, for example 20GiB") from exc
 
 
+def _destinations() -> tuple[str, ...]:
+    """Return where ended experiments are sent."""
+    import os
+
+    from prony.app.destinations import EXPORT_TO, read_addresses
+
+    return read_addresses(os.environ.get(EXPORT_TO, ""))
+
+
 def _page(name: str) -> str:
-    """Return the address of a page that people are sent to; empty where none is set."""
+    """Return an address that a setting holds; empty where it is not set."""
     import os
 
     text = os.environ.get(name, "")

@@ -26,6 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from prony.ports.engine import Engine, find_unsupported_reason
+from prony.runner.child.parent_end import can_fork, die_with_parent
 from prony.runner.child.repetition import perform
 from prony.runner.child.wire import ChildOrder, Message, MessageWire, private_wire
 
@@ -70,9 +71,6 @@ def _populate(stretches: list[Stretch]) -> None:
         advise(address, length, _POPULATE_READ)
 
 
-_PR_SET_PDEATHSIG = 1
-
-
 def main(arguments: list[str]) -> int:
     wire = private_wire()
     die_with_parent()
@@ -81,19 +79,8 @@ def main(arguments: list[str]) -> int:
         return 1
     gc.collect()
     gc.freeze()  # what was imported is shared with every child; collecting there would copy its pages
-    Spawner(engine, wire).serve()
+    Spawner(engine, wire, forks=can_fork()).serve()
     return 0
-
-
-def die_with_parent(number: int = signal.SIGKILL, parent: int | None = None) -> None:
-    """Ask the kernel to signal this process when its parent ends, however it ends (Linux; elsewhere the closed
-    standard input tells). `parent` is who made this process: without it, one that is gone already is not missed."""
-    if sys.platform != "linux":
-        return
-    parent = os.getppid() if parent is None else parent
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
-    if os.getppid() != parent:  # it ended before we could ask
-        os.kill(os.getpid(), number)
 
 
 def _import_engine(target: str, wire: MessageWire) -> Engine | None:
@@ -131,15 +118,16 @@ def _thread_count() -> int:
 class Spawner:
     """Serves one order at a time; relays the word to go; ends when the runner's side of the wire closes."""
 
-    def __init__(self, engine: Engine, wire: MessageWire) -> None:
+    def __init__(self, engine: Engine, wire: MessageWire, *, forks: bool = True) -> None:
         self.engine = engine
+        self.forks = forks
         self.wire = wire
         self.imported = _resident_stretches()
         self.child: int | None = None
         self.gate: int | None = None
 
     def serve(self) -> None:
-        if not hasattr(os, "fork"):
+        if not self.forks:
             return self._serve_here()
         wakeup_read, wakeup_write = os.pipe()
         os.set_blocking(wakeup_write, False)
@@ -158,13 +146,14 @@ class Spawner:
                     self._obey(message)
 
     def _serve_here(self) -> None:
-        """Without fork this process is itself the fresh one: it takes one order and ends."""
+        """Where nothing forks this process is itself the fresh one: it takes one order and ends."""
         block = self.wire.receive()
         if block:
             read_fd, write_fd = os.pipe()
             os.write(write_fd, b"g")
-            perform(self.engine, ChildOrder.of(block[0]), self.wire, gate=read_fd)
-            self.wire.send("exit", pid=os.getpid(), status=0)
+            self.wire.send("forked", pid=os.getpid())
+            status = perform(self.engine, ChildOrder.of(block[0]["order"]), self.wire, gate=read_fd)
+            self.wire.send("exit", pid=os.getpid(), status=status << 8)
 
     def _obey(self, message: Message) -> None:
         if message["event"] in _ANSWERS and self.gate is not None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from pydantic import TypeAdapter
 from starlette.requests import Request
 from starlette.responses import Response
 
 from prony.model.agent import ScrapeTarget
+from prony.model.failures import FailureReport
 from prony.model.gang import ClockReading
 from prony.model.queue import Compatibility, Health, Queue, Stats, Submission
 from prony.server.body import header
@@ -18,7 +20,7 @@ from prony.server.events import EventStream
 from prony.server.metrics import Metrics
 from prony.server.openapi import text
 from prony.server.operation import Operation, fleet_of, waits_of, while_asked
-from prony.server.query_params import LAST_EVENT_ID
+from prony.server.query_params import LAST_EVENT_ID, FailuresAsked
 from prony.server.responses import answer, respond_tagged
 from prony.store.owner_token import CHALLENGE, PROOF, prove
 
@@ -40,6 +42,12 @@ async def compatibility(request: Request, body: Submission) -> Response:
 async def queue(request: Request) -> Response:
     """The lots that have waiting or leased jobs, in the order in which they are served."""
     return respond_tagged(request, await fleet_of(request).queries.queue())
+
+
+@router.get("/api/v1/failures", operation_id="failures", response_model=FailureReport, summary="Get failures by cause")
+async def failures(request: Request, query: Annotated[FailuresAsked, Query()]) -> Response:
+    """Failed results and lost leases of the last `days`, with the agents, recipes and days of each cause."""
+    return answer(await fleet_of(request).jobs.failures(days=query.days))
 
 
 @router.get(

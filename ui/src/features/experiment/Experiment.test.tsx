@@ -47,6 +47,7 @@ function serveExperiment(view: ExperimentView, jobs: QueuedJob[]) {
         name: "nightly",
         cell: {},
         watch: [],
+        traceparent: "",
         labels,
         limits,
         load,

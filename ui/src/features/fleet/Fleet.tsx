@@ -1,4 +1,4 @@
-// The fleet page: agents, abilities, queue, jobs and targets, and the button to enrol an agent.
+// The fleet page: agents, abilities, queue, jobs, failures and targets, and the button to enrol an agent.
 import "./fleet.css";
 
 import { useQuery } from "@tanstack/react-query";
@@ -13,6 +13,7 @@ import { Tabs } from "@/components/Tabs";
 import { Abilities } from "./Abilities";
 import { Agents } from "./Agents";
 import { EnrolDialog } from "./EnrolDialog";
+import { Failures } from "./Failures";
 import { Jobs } from "./Jobs";
 import { Lots } from "./Lots";
 import type { Part } from "./search";
@@ -37,6 +38,7 @@ export function Fleet() {
     { key: "abilities", label: "Who can run what" },
     { key: "queue", label: waiting ? `Queue (${waiting} waiting)` : "Queue" },
     { key: "jobs", label: "Jobs" },
+    { key: "failures", label: "Failures" },
     { key: "targets", label: "Targets" },
   ];
   return (
@@ -54,6 +56,8 @@ export function Fleet() {
         <Card flush>
           {part === "jobs" ? (
             <Jobs />
+          ) : part === "failures" ? (
+            <Failures />
           ) : part === "targets" ? (
             <Targets />
           ) : part === "queue" ? (

@@ -2,7 +2,7 @@
 import type { JobState } from "@/api/schema";
 import { dropUndefined, parseChoice, parseText, type Search } from "@/components/search";
 
-export const PARTS = ["agents", "abilities", "queue", "jobs", "targets"] as const;
+export const PARTS = ["agents", "abilities", "queue", "jobs", "failures", "targets"] as const;
 export const JOB_STATES: readonly JobState[] = ["waiting", "leased", "complete", "partial", "failed", "cancelled"];
 export type Part = (typeof PARTS)[number];
 

@@ -16,6 +16,7 @@ from prony.kinds.script.runner.reading import Tail
 from prony.kinds.script.runner.supervisor_process import SupervisorProcess
 from prony.model.recipe import Limits
 from prony.model.result import Failure, RankEnd
+from prony.runner.child.parent_end import KILL
 from prony.runner.services.usage import Usage
 from prony.runner.supervisor import exit_text
 
@@ -23,7 +24,7 @@ _PHASE = "measure"
 _TAIL = 3000
 _LONGEST = 200
 _HINTS = {
-    signal.SIGKILL: "find out what killed it: an operator, a supervisor, or the system when it ran out of memory",
+    KILL: "find out what killed it: an operator, a supervisor, or the system when it ran out of memory",
     signal.SIGTERM: "find out what sent it this signal",
     signal.SIGILL: "check whether it was built for another CPU",
 }

@@ -30,7 +30,7 @@ _KILL_S = 30.0
 _UNTOLD_S = 0.02
 _EMPTY_STARTS = 3
 # Python ignores these; what it starts shall not.
-_DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
+_DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ) if sys.platform != "win32" else ()
 
 
 @dataclass(frozen=True)

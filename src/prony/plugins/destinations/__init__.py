@@ -1,0 +1,1 @@
+"""Programs that results and logs can be sent to."""
