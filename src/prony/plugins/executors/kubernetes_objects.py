@@ -32,7 +32,8 @@ _LOOK_AFTER_S = 15
 _MOUNT = r"(pvc|host)/([^:]+):(/[^:]*)(:ro)?"
 _TOLERATION = r"([^=:]+)(?:=([^:]*))?(?::(NoSchedule|PreferNoSchedule|NoExecute))?"
 
-# The shell hands a stop on, waits for the runner, and says when it is over: by a stop, by the limit or by itself.
+# The shell hands a stop on, waits for the runner, and says when it is over: by a stop, by the limit or by itself. A
+# stop ends a wait early, and a runner that could not start is gone before the first one: its exit code counts too.
 _RUN = r"""
 umask 077
 mkdir -p "$PRONY_HOME" /prony/runs/new && cd /prony/runs || exit 70
@@ -45,6 +46,7 @@ runner=$!
 trap 'kill -TERM $runner' TERM
 (trap 'kill $!; exit' TERM; sleep "$RUN_SECONDS" & wait $!; kill -TERM $runner) &
 limit=$!
+wait $runner; code=$?
 while kill -0 $runner 2>/dev/null; do wait $runner; code=$?; done
 kill $limit 2>/dev/null
 exit $code

@@ -154,7 +154,7 @@ def test_what_is_too_large_for_the_cluster_is_refused_with_a_way_out(tmp_path: P
 
 def test_the_published_schemas_know_every_field() -> None:
     try:
-        import kubernetes_validate  # type: ignore[import-not-found,unused-ignore]
+        import kubernetes_validate  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError:
         from servers.needs import lack
 
