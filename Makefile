@@ -144,6 +144,7 @@ test-clusters: setup
 	sh tests/clusters/build_kubernetes.sh
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check kubernetes-validate
 	PRONY_TEST_REQUIRES=kubernetes $(BIN)/python -m pytest -n 0 -m clusters tests/contract/test_executors.py tests/contract/test_kubernetes.py
+	PRONY_TEST_REQUIRES=kubernetes $(BIN)/python -m pytest -n 0 -m clusters tests/integration/test_stand_in.py tests/fault/test_placement_kills.py
 	$(BIN)/python -m pytest -n 0 tests/unit/plugins/executors
 
 check: format lint types contracts ui-check test

@@ -55,7 +55,7 @@ _RIGHTS = (
     "list events",
 )
 # The runner hears of it by the shell that started it, and then writes down what it has.
-_STOP = r"""kill -TERM 1"""
+_STOP = r"""kill -TERM "$(cat /prony/shell)" """
 _WAIT_OVER = r"""
 n=0
 while [ ! -e "$prefix/runs/$key/DONE" ] && [ ! -e "$prefix/over" ] && [ "$n" -lt $((seconds * 5)) ]; do

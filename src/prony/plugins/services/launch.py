@@ -22,7 +22,7 @@ from prony.model.base import Noun
 from prony.model.workload import Scalar
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.containers import NO_ENGINE, engine_at_hand
+from prony.runner.containers import NO_ENGINE, engine_of_services
 from prony.runner.engines import interpreter
 from prony.runner.services.site import LOOPBACK
 from prony.store.home import home
@@ -150,7 +150,7 @@ def bind(options: ServiceOptions) -> str:
 def lacking(names: Sequence[str], options: ServiceOptions, how: str) -> str | None:
     """Return why the server cannot be started here, or None."""
     if options.image is not None:
-        return None if engine_at_hand() else NO_ENGINE
+        return None if engine_of_services() else NO_ENGINE
     return missing(names, options.program, how)
 
 
@@ -198,7 +198,7 @@ def _native(server: LaunchedServer, site: ServiceSite) -> Start:
 
 def _start_in_container(server: LaunchedServer, site: ServiceSite, image: str) -> Start:
     """The port and the paths are the same inside as outside, so that the server's command line is too."""
-    found = engine_at_hand()
+    found = engine_of_services()
     if found is None:
         raise CapacityError(NO_ENGINE, code="service_missing")
     engine = found.path
