@@ -27,7 +27,7 @@ def shell(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     (service,) = [one for one in job["spec"]["template"]["spec"]["containers"] if one["name"] == "service-0"]
     assert service["image"] == IMAGE
     os.mkfifo(tmp_path / "asked")
-    script = service["command"][2].replace("/prony/services/$SERVICE_NUMBER", str(tmp_path))
+    script = service["command"][2].replace("$$", "$").replace("/prony/services/$SERVICE_NUMBER", str(tmp_path))
     process = subprocess.Popen(["/bin/sh", "-c", script])
     yield process
     for pid in descendants(process.pid):

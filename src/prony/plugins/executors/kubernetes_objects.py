@@ -351,7 +351,8 @@ def _render_container(
         "name": name,
         "image": options.image,
         "imagePullPolicy": options.pull_policy,
-        "command": ["/bin/sh", "-c", script],
+        # The cluster fills in variables of its own, and writes $ for $$.
+        "command": ["/bin/sh", "-c", script.replace("$", "$$")],
         "env": [{"name": key, "value": value} for key, value in variables.items()],
         "resources": {"requests": dict(share), "limits": dict(share)},
         # The last words survive in the pod's status, where no log can be read.

@@ -139,6 +139,7 @@ def test_the_image_of_a_service_is_a_container_beside_the_runner(tmp_path: Path)
     runner, keeper, service = pod_of(render_job(FULL, packed))["containers"]
     assert (service["name"], service["image"]) == ("service-0", "registry.example/redis:7")
     assert variables(runner)["SERVICE_COUNT"] == "1"
+    assert "echo $$$$ > /prony/shell" in runner["command"][2], "a cluster writes $ for $$"
     assert service["resources"]["limits"] == {"cpu": "4", "memory": "8Gi", "nvidia.com/gpu": "1"}
     assert runner["resources"]["limits"] == {"cpu": "4", "memory": "8Gi"}, "the service has the GPU"
     assert "NVIDIA_VISIBLE_DEVICES" in variables(runner)
