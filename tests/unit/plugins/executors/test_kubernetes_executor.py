@@ -136,7 +136,7 @@ def test_all_jobs_are_asked_for_at_once_and_warnings_only_where_one_is_silent(cl
 
 def test_files_of_many_pods_are_read_in_turns(cluster: Cluster) -> None:
     keys = [f"prony-{number}" for number in range(6)]
-    running = [{"name": name, "state": {"running": {}}} for name in ("runner", "keeper")]
+    running: list[dict[str, Any]] = [{"name": name, "state": {"running": {}}} for name in ("runner", "keeper")]
     status = {"phase": "Running", "containerStatuses": running}
     named = [{"name": f"{key}-x", "labels": {KEY_LABEL: key}} for key in keys]
     cluster.answer("jobs.batch,pods", items=[{"kind": "Pod", "metadata": one, "status": status} for one in named])
