@@ -148,6 +148,7 @@ test-clusters: setup
 	sh tests/clusters/build_apptainer.sh
 	PRONY_TEST_REQUIRES=apptainer $(BIN)/python -m pytest -n 0 -m clusters tests/integration/test_apptainer.py
 	$(BIN)/python -m pytest -n 0 -m "slow or not slow" tests/contract/test_slurm_nodes.py tests/fault/test_placement_kills.py
+	PRONY_TEST_REQUIRES=kubernetes $(BIN)/python -m pytest -n 0 -m clusters tests/integration/test_stand_in.py tests/fault/test_placement_kills.py
 	$(BIN)/python -m pytest -n 0 tests/unit/plugins/executors
 
 check: format lint types contracts ui-check test

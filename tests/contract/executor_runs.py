@@ -13,28 +13,16 @@ from prony.model.target import Handle, Observation, OptionValue, PlacePhase, Tar
 from prony.ports import plugins
 from prony.ports.clock import SystemClock
 from prony.ports.executor import Executor, ExecutorSite
-from servers.kubernetes import IMAGE, NAMESPACE, Kubernetes
+from servers.kubernetes import Kubernetes
 
 PATIENCE_S = 90.0
-
-
-def kubernetes_options(cluster: Kubernetes, folder: Path) -> dict[str, OptionValue]:
-    """Return the options of a target there, whose pods have this machine's Python and the folder of the test."""
-    return {
-        "kubectl": cluster.kubectl,
-        "kubeconfig": str(cluster.user),
-        "namespace": NAMESPACE,
-        "image": IMAGE,
-        "pull_policy": "Never",
-        "python": sys.executable,
-        "mounts": (*cluster.mounts, f"host/{folder.parent}:{folder.parent}"),
-    }
 
 
 def target_options(kind: str, request: pytest.FixtureRequest, folder: Path) -> dict[str, OptionValue]:
     """Return the options of a target of a kind, in a folder of its own, with a server that was started for it."""
     if kind == "kubernetes":
-        return kubernetes_options(request.getfixturevalue("kubernetes"), folder)
+        cluster: Kubernetes = request.getfixturevalue("kubernetes")
+        return cluster.options(folder.parent)
     options: dict[str, OptionValue] = {"prefix": str(folder), "python": sys.executable}
     if kind != "slurm":
         options["lock"] = str(folder / "lock")

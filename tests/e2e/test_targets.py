@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from prony.store.lock import try_file_lock
 from servers.commands import call_prony
+from servers.waiting import wait_for
 
 RECIPE = """\
 name: there
@@ -84,3 +86,19 @@ def test_a_recipe_goes_to_its_target_and_comes_back(tmp_path: Path, recipe: Path
     assert "has ended" in call_prony("cancel", identity, code=2).stderr
     again = json.loads(call_prony("rerun", identity, "--no-report", "--json").stdout)
     assert again["experiment"]["rerun_of"] == identity
+
+
+def test_a_run_that_is_cancelled_while_it_waits_for_its_machine_is_not_placed_again(
+    tmp_path: Path, recipe: Path
+) -> None:
+    add_box(tmp_path)
+    with try_file_lock(tmp_path / "lock") as is_held:
+        assert is_held
+        identity = call_prony("run", recipe, "--detach").stdout.strip()
+        wait_for(lambda: list((tmp_path / "there" / "runs").glob("*/waiting")) != [], "it waits for the lock")
+        call_prony("cancel", identity)
+    call_prony("watch", identity, code=130)
+    assert json.loads(call_prony("show", identity, "--json").stdout)["experiment"]["state"] == "cancelled"
+    assert list((tmp_path / "there" / "runs").iterdir()) == []
+    (placed,) = json.loads(call_prony("targets", "show", "box", "--json").stdout)["placements"]
+    assert placed["ending"] == "cancelled"

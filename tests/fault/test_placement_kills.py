@@ -20,12 +20,15 @@ from prony.model.target import OptionValue
 from prony.store.home import Home
 from prony.store.store import Store
 from servers.binaries import AbsentError
+from servers.kubernetes import kubernetes_cluster
 from servers.needs import lack
 from servers.slurm import slurm_cluster
 from servers.sshd import sshd_server
+from servers.waiting import wait_for
 
 SEED = int(os.environ.get("PRONY_TEST_FAULT_SEED", "1"))
 MOST_TRIES = 60
+RUNS_IN_CLUSTER = 10  # a pod takes many times as long as a process
 RECIPE = """\
 name: once
 workload: {{kind: script, command: "sh -c 'echo x >> {counted}; echo speed=1'",
@@ -97,17 +100,17 @@ def is_over(home: Home) -> bool:
         return store.experiments(1)[0].state == "complete"
 
 
-def check_nothing_is_left(home: Home, there: Path, count: int) -> None:
+def check_all_came_once(home: Home, count: int) -> None:
     with Store.open(home) as store:
         experiments = store.experiments()
         assert [one.state for one in experiments] == ["complete"] * count
         assert [len(store.records(one.id)) for one in experiments] == [1] * count
-    assert list((there / "runs").iterdir()) == []
 
 
 def test_a_killed_submitter_loses_nothing_and_runs_nothing_twice(targets: Path, home: Home, tmp_path: Path) -> None:
     run_with_kills("here", 1, 2, tmp_path, home, longest_s=1.5)
-    check_nothing_is_left(home, targets, 1)
+    check_all_came_once(home, 1)
+    assert list((targets / "runs").iterdir()) == []
 
 
 @pytest.mark.slow
@@ -128,6 +131,22 @@ def test_forty_runs_with_killed_submitters_end_once_each(
         except AbsentError as exc:
             lack("slurm" if kind == "cluster" else "sshd", str(exc))
         run_with_kills(kind, 40, 2, tmp_path, home, longest_s=4.0)
-        check_nothing_is_left(home, targets, 40)
+        check_all_came_once(home, 40)
+        assert list((targets / "runs").iterdir()) == []
         if kind == "cluster":
             assert slurm.run("squeue", "--noheader") == ""
+
+
+@pytest.mark.clusters
+def test_killed_submitters_find_their_jobs_in_a_cluster_again(
+    home: Home, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with ExitStack() as block:
+        try:
+            cluster = block.enter_context(kubernetes_cluster(tmp_path_factory.mktemp("k")))
+        except AbsentError as exc:
+            lack("kubernetes", str(exc))
+        add_target(home, "pods", {"kind": "kubernetes", **cluster.options(tmp_path)})
+        run_with_kills("pods", RUNS_IN_CLUSTER, 2, tmp_path, home, longest_s=6.0)
+        check_all_came_once(home, RUNS_IN_CLUSTER)
+        wait_for(lambda: cluster.names() == [], "nothing is left there")

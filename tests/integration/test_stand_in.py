@@ -1,4 +1,4 @@
-"""`prony agent start --on TARGET` with a real server, a real sshd and a real Slurm: each job ends once."""
+"""`prony agent start --on TARGET` with a real server, sshd, Slurm and Kubernetes: each job ends once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,7 @@ from prony.store.folder import read_noun
 from prony.store.home import Home
 from prony.store.placements import Placements
 from servers.binaries import AbsentError
+from servers.kubernetes import kubernetes_cluster
 from servers.needs import lack
 from servers.slurm import Slurm, slurm_cluster
 from servers.sshd import sshd_server
@@ -47,11 +49,13 @@ place: {{where: {{target: far}}}}
 
 @dataclass
 class Occupied:
-    """A target whose place is taken until `free` is called, and how many of our jobs its queue knows."""
+    """A target whose place is taken until `free` is called, how many of our jobs its queue knows, and what of ours is
+    left there."""
 
     target: Target
     free: Callable[[], None]
     count_queued: Callable[[], int]
+    list_left: Callable[[], list[str]]
     waits: str
 
 
@@ -68,6 +72,7 @@ def occupied_by_ssh(place: Path, there: Path) -> Iterator[Occupied]:
             Target(name="far", kind="ssh", options=options),
             free=lambda: fcntl.flock(held, fcntl.LOCK_UN),
             count_queued=lambda: len(list((there / "runs").glob("*/waiting"))),
+            list_left=lambda: [path.name for path in (there / "runs").iterdir()],
             waits="another run uses the machine",
         )
 
@@ -85,7 +90,21 @@ def occupied_by_slurm(place: Path, there: Path) -> Iterator[Occupied]:
             Target(name="far", kind="slurm", options=options),
             free=lambda: (cluster.run("scancel", blocker), None)[1],
             count_queued=lambda: count_ours(cluster),
+            list_left=lambda: [path.name for path in (there / "runs").iterdir()],
             waits="(Resources)",
+        )
+
+
+@contextmanager
+def occupied_by_kubernetes(place: Path, there: Path) -> Iterator[Occupied]:
+    with kubernetes_cluster(place / "k") as cluster:
+        cluster.run("cordon", socket.gethostname())
+        yield Occupied(
+            Target(name="far", kind="kubernetes", options=cluster.options(there.parent)),
+            free=lambda: (cluster.run("uncordon", socket.gethostname()), None)[1],
+            count_queued=lambda: len(cluster.names("jobs")),
+            list_left=cluster.names,
+            waits="no suitable node is free (Unschedulable)",
         )
 
 
@@ -101,14 +120,14 @@ def place() -> Iterator[Path]:
     shutil.rmtree(made, ignore_errors=True)
 
 
-@pytest.fixture(params=["ssh", "slurm"])
+@pytest.fixture(params=["ssh", "slurm", pytest.param("kubernetes", marks=pytest.mark.clusters)])
 def far(request: pytest.FixtureRequest, place: Path, tmp_path: Path) -> Iterator[Occupied]:
-    occupied = {"ssh": occupied_by_ssh, "slurm": occupied_by_slurm}[request.param]
+    occupied = {"ssh": occupied_by_ssh, "slurm": occupied_by_slurm, "kubernetes": occupied_by_kubernetes}[request.param]
     with ExitStack() as block:
         try:
             found = block.enter_context(occupied(place, tmp_path / "there"))
         except AbsentError as exc:
-            lack("sshd" if request.param == "ssh" else "slurm", str(exc))
+            lack("sshd" if request.param == "ssh" else request.param, str(exc))
         yield found
 
 
@@ -178,7 +197,7 @@ def test_jobs_wait_in_a_foreign_queue_and_a_killed_stand_in_goes_on_with_them(
             first.send_signal(signal.SIGKILL)
             first.wait()
         assert far.count_queued() == 2
-        if far.target.kind == "slurm":  # else it is back before that
+        if far.target.kind != "ssh":  # else it is back before that
             wait_for(lambda: {job(one).queued.state for one in range(2)} == {JobState.WAITING})  # the leases ran out
         with stand_in(url, home, log) as second:
             wait_for(lambda: {job(one).queued.state for one in range(2)} == {JobState.LEASED})
@@ -209,7 +228,7 @@ def check_what_is_left(client: Client, job_id: str, far: Occupied, tmp_path: Pat
         assert placement.handle is not None
         assert placement.handle.native_id.isdigit()
         assert placement.nodes[0] in ("n1", "n2")
-    assert list((tmp_path / "there" / "runs").iterdir()) == []
+    wait_for(lambda: far.list_left() == [], "nothing is left there")  # a cluster deletes a moment later
     spool = tmp_path / "agent" / "agents" / "far" / "spool"
     assert [path for path in spool.iterdir() if path.name != "refused"] == []
     assert far.count_queued() == 0

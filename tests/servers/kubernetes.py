@@ -21,11 +21,12 @@ from pathlib import Path
 
 import psutil
 
+from prony.model.target import OptionValue
 from servers.binaries import AbsentError
 from servers.ports import free_port
 from servers.process import DieWithParent
 
-IMAGE = "prony.test/host:1"
+IMAGE, SERVICE_IMAGE = "prony.test/host:1", "prony.test/service:1"
 NAMESPACE = "bench"
 ROLE = Path(__file__).parents[2] / "deploy" / "kubernetes" / "role.yaml"
 _PAUSE = "prony.test/pause:1"
@@ -118,6 +119,18 @@ class Kubernetes:
         places = {"/usr", str(Path(sys.base_prefix).resolve()), str(Path(__file__).parents[2])}
         return tuple(f"host/{place}:{place}" for place in sorted(places))
 
+    def options(self, folder: Path) -> dict[str, OptionValue]:
+        """Return the options of a target there, whose pods have this machine's Python and a folder of the test."""
+        return {
+            "kubectl": self.kubectl,
+            "kubeconfig": str(self.user),
+            "namespace": NAMESPACE,
+            "image": IMAGE,
+            "pull_policy": "Never",
+            "python": sys.executable,
+            "mounts": (*self.mounts, f"host/{folder}:{folder}"),
+        }
+
     def run(self, *words: str, stdin: str = "") -> str:
         """Run kubectl as an administrator and return what it prints."""
         command = [self.kubectl, f"--kubeconfig={self.admin}", f"--namespace={NAMESPACE}", *words]
@@ -163,7 +176,7 @@ class Kubernetes:
         )  # fmt: skip
         self._start("containerd", f"--config={self.folder}/containerd.toml")
         self._wait((self.folder / "c.sock").exists, "containerd")
-        for name in ("pause", "host"):
+        for name in ("pause", "host", "service"):
             self._ctr("images", "import", str(self.folder / f"{name}.tar"))
         self._start_kubelet()
         self._wait(lambda: " Ready" in self.run("get", "nodes", "--no-headers"), "node")
@@ -250,6 +263,7 @@ class Kubernetes:
         write_image(self.folder / "pause.tar", _PAUSE, {"sleep": busybox}, ["/sleep", "1000000"])
         links = {name: f"usr/{name}" for name in ("bin", "sbin", "lib", "lib64") if Path("/", name).is_symlink()}
         write_image(self.folder / "host.tar", IMAGE, {}, ["/bin/sh"], links)
+        write_image(self.folder / "service.tar", SERVICE_IMAGE, {}, ["/bin/sh"], links)
 
     def stop(self) -> None:
         """End everything, pods first, and leave neither mounts nor a network behind."""

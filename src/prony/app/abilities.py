@@ -15,7 +15,7 @@ from typing import Any
 
 from prony.errors import CapacityError
 from prony.model.base import Noun
-from prony.model.container import ENGINES, WITH_APPTAINER
+from prony.model.container import ENGINES, POD, WITH_APPTAINER
 from prony.model.device import AbilityReport, EngineReport
 from prony.model.gpu_detection import GpuDetection
 from prony.ports import plugins
@@ -45,7 +45,9 @@ def inspect_abilities(kinds: Collection[str] = ("service", "container", "launche
     """Report everything of these kinds, there or not. Programs are asked for their versions, all at the same time."""
     looks: list[_Look] = []
     if "container" in kinds or "service" in kinds:
-        looks += [partial(_container, name) for name in WITH_APPTAINER]
+        # One that only a pod has is not missing elsewhere.
+        pod = (POD,) if shutil.which(POD) else ()
+        looks += [partial(_container, name) for name in (*pod, *WITH_APPTAINER)]
     if "launcher" in kinds:
         looks += [partial(_launcher, "mpirun"), partial(_launcher, "srun"), _torchrun]
     if "probe" in kinds:
@@ -54,7 +56,9 @@ def inspect_abilities(kinds: Collection[str] = ("service", "container", "launche
         looks += [partial(_service, name) for name in plugins.find_plugins(plugins.SERVICES)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = list(pool.map(lambda look: look(), looks))
-    can_run_images = any(one.state == "ready" and one.name in ENGINES for one in found if one.kind == "container")
+    can_run_images = any(
+        one.state == "ready" and one.name in (POD, *ENGINES) for one in found if one.kind == "container"
+    )
     whole = [_with_image(one) if can_run_images else one for one in found]
     return [one for one in whole if one.kind in kinds]
 

@@ -14,6 +14,7 @@ from prony.app.bench import draft_experiment
 from prony.app.check_jobs import check_alone, check_target
 from prony.app.targets import ask_target, check_same_cluster, find_target, joins_nodes, open_executor, target_names
 from prony.dispatch.placing import (
+    explain_absence,
     is_placed_again,
     next_look_s,
     nodes_to_avoid,
@@ -138,6 +139,8 @@ class RemoteRuns:
         found = self.placements.of(experiment_id)
         if not found or found[-1].handle is None:
             raise NotFoundError(f"no job of experiment {experiment_id} is at a target", hint="prony targets show NAME")
+        # First: what a target removes is gone, and would otherwise be taken for lost and placed again.
+        self.placements.mark_cancelled(experiment_id)
         self._executor(found[-1].target).end([found[-1].handle])
 
     def _current(self, experiment: Experiment) -> Placement:
@@ -167,6 +170,8 @@ class RemoteRuns:
     def _advance(self, placement: Placement, follower: PlacementFollower, looks: int) -> Placement:
         """Take one step. Where the target is not reached the step is tried again; only a submission is given up."""
         match placement.phase:
+            case PlacePhase.MADE if self.placements.is_cancelled(placement.experiment_id):
+                return self._save(placement, phase=PlacePhase.CLEARED, ending=PlaceEnding.CANCELLED)
             case PlacePhase.MADE:
                 submitted = self._submit(placement)
                 if submitted.handle is not None and submitted.handle.wall_minutes is not None:
@@ -266,6 +271,7 @@ class RemoteRuns:
     def _look(self, placement: Placement, follower: PlacementFollower) -> Placement:
         handle = placement.handle or Handle(key=placement.key)
         seen = self._executor(placement.target).look([handle], {placement.key: placement.offset})[0]
+        seen = explain_absence(seen, is_cancelled=self.placements.is_cancelled(placement.experiment_id))
         self._tell(placement, seen, follower)
         if seen.phase is PlacePhase.RUNNING:
             self._mark_running(placement)
@@ -320,24 +326,23 @@ class RemoteRuns:
         records = {record.job_id: record.result.state for record in self._store.records(experiment.id)}
         missing = [job_id for job_id in placement.job_ids if job_id not in records]
         left = set(placement.job_ids) - self._complete_jobs(experiment.id)
-        if left and is_placed_again(placement, experiment.recipe.place.attempts):
+        is_cancelled = placement.ending is PlaceEnding.CANCELLED or self.placements.is_cancelled(experiment.id)
+        if left and not is_cancelled and is_placed_again(placement, experiment.recipe.place.attempts):
             follower.note(f"  {placement.reason or placement.ending}: trying again elsewhere")
             return experiment
         for job_id in missing:
             why = placement.reason or f"ended at {placement.target.name}: {placement.state or placement.ending}"
-            state = "cancelled" if placement.ending is PlaceEnding.CANCELLED else "failed"
+            state = "cancelled" if is_cancelled else "failed"
             follower.event(Event(kind="finished", job_id=job_id, state=state, message=why))
-        outcome = self._outcome(placement, list(records.values()), experiment.job_count)
-        return self._store.set_experiment_state(experiment.id, outcome, ended_at=self._clock.now())
+        is_empty = is_cancelled and not records
+        outcome = outcome_of_results(list(records.values()), expected=experiment.job_count)
+        return self._store.set_experiment_state(
+            experiment.id, ExperimentState.CANCELLED if is_empty else outcome, ended_at=self._clock.now()
+        )
 
     def _complete_jobs(self, experiment_id: str) -> set[str]:
         found = self._store.records(experiment_id)
         return {record.job_id for record in found if record.result.state is ResultState.COMPLETE}
-
-    def _outcome(self, placement: Placement, states: Sequence[ResultState], expected: int) -> ExperimentState:
-        if not states and placement.ending is PlaceEnding.CANCELLED:
-            return ExperimentState.CANCELLED
-        return outcome_of_results(states, expected=expected)
 
     def _executor(self, target: Target) -> Executor:
         if target.name not in self._executors:

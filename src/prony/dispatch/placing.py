@@ -35,6 +35,14 @@ def observe(placement: Placement, seen: Observation) -> Placement:
     return placement.model_copy(update=changes)
 
 
+def explain_absence(seen: Observation, *, is_cancelled: bool) -> Observation:
+    """Return what was seen of a run; one that was cancelled before it measured anything is gone, but not lost."""
+    if not is_cancelled or seen.phase is not PlacePhase.LOST:
+        return seen
+    ended = {"phase": PlacePhase.ENDED, "ending": PlaceEnding.CANCELLED, "reason": "it was stopped before it measured"}
+    return seen.model_copy(update=ended)
+
+
 def sum_expected_s(jobs: Sequence[Job]) -> float | None:
     """Return how long jobs say that they last one after another; None where one does not say."""
     told = [kind_of(job.workload).prepare.expected_seconds(job) for job in jobs]

@@ -93,6 +93,11 @@ class Prepare:
         del workload
         return {}
 
+    def service_images(self, job: Job) -> tuple[str, ...]:
+        """Return the images of the services that a job starts: a pod must have their containers from its beginning."""
+        del job
+        return ()
+
     def access(self, engines: Sequence[str], abilities: Sequence[AbilityReport]) -> tuple[str, ...]:
         """Return how far a device with these engines looks into such a workload: white, gray, black."""
         del engines, abilities

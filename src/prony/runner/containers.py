@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.errors import CapacityError
-from prony.model.container import ENGINES, WITH_APPTAINER
+from prony.model.container import ENGINES, POD, WITH_APPTAINER
 from prony.runner.checksum import sha256_of
 
-__all__ = ["ENGINES", "NO_ENGINE", "WITH_APPTAINER", "Box", "ContainerEngine", "engine_at_hand"]
+__all__ = ["ENGINES", "NO_ENGINE", "POD", "WITH_APPTAINER", "Box", "ContainerEngine", "engine_at_hand"]
 
 NO_ENGINE = "an image needs podman, docker or apptainer, but none is on PATH; to get one: apt-get install podman"
 # Engines whose containers are no children of whoever starts them: what these use is counted for a daemon.
-DAEMONS = frozenset(("docker",))
+DAEMONS = frozenset(("docker", POD))
 _LABEL = "prony.runner"
 _ASK_S = 60.0
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -149,6 +149,11 @@ def engine_at_hand(among: Sequence[str] = ENGINES) -> ContainerEngine | None:
     """Return the first engine that is on the path."""
     found = next((path for name in among if (path := shutil.which(name))), None)
     return ContainerEngine(found) if found else None
+
+
+def engine_of_services() -> ContainerEngine | None:
+    """Return what starts a service's image: the containers of this pod, or the first engine that is on the path."""
+    return engine_at_hand((POD, *WITH_APPTAINER))
 
 
 def find_engine(among: Sequence[str] = WITH_APPTAINER) -> tuple[ContainerEngine | None, str]:

@@ -14,6 +14,8 @@ from prony.store.folder import read_noun
 from prony.store.home import Home, safe_id
 from prony.store.lock import hold_file_lock, try_file_lock
 
+_CANCELLED = "cancelled"
+
 
 class Placements:
     """What this home placed on other machines. An experiment's are changed by one process at a time."""
@@ -51,6 +53,13 @@ class Placements:
                     f"another command follows experiment {experiment_id} already", hint="wait for it, or end it"
                 )
             yield
+
+    def mark_cancelled(self, experiment_id: str) -> None:
+        """Write down that an experiment is to be stopped, for whoever follows it now or next."""
+        _replace(self.folder(experiment_id) / _CANCELLED, "")
+
+    def is_cancelled(self, experiment_id: str) -> bool:
+        return (self.folder(experiment_id) / _CANCELLED).exists()
 
     def save(self, placement: Placement) -> Placement:
         """Write it down, in one step; refuse a phase that cannot follow the one that is written."""

@@ -249,6 +249,32 @@ def test_a_cancelled_run_that_measured_nothing_is_cancelled(store: Store, tmp_pa
         runs.cancel(experiment.id)
 
 
+@pytest.mark.parametrize(
+    "ending", [{"phase": PlacePhase.LOST}, {"phase": PlacePhase.ENDED, "ending": PlaceEnding.NODE}]
+)
+def test_a_cancelled_run_that_left_nothing_is_not_placed_again(
+    store: Store, tmp_path: Path, ending: Mapping[str, Any]
+) -> None:
+    there, notes = FakeTarget([ending]), Notes()
+    experiment, _ = (runs := runs_at(store, there)).plan(recipe(), base=tmp_path)
+    runs.follow(experiment.id, notes, until_submitted=True)
+    runs.cancel(experiment.id)
+    runs.follow(experiment.id, notes)
+    assert len(there.payloads) == 1
+    assert store.experiment(experiment.id).state is ExperimentState.CANCELLED
+    assert [event.state for event in notes.events] == ["cancelled"]
+
+
+def test_a_cancelled_run_whose_next_try_was_only_written_down_is_not_sent(store: Store, tmp_path: Path) -> None:
+    there = FakeTarget([DONE])
+    experiment, _ = (runs := runs_at(store, there)).plan(recipe(), base=tmp_path)
+    with runs.placements.own(experiment.id):
+        runs.placements.mark_cancelled(experiment.id)
+    runs.follow(experiment.id, Notes())
+    assert there.payloads == []
+    assert store.experiment(experiment.id).state is ExperimentState.CANCELLED
+
+
 def test_a_run_that_was_suspended_is_void(store: Store, tmp_path: Path) -> None:
     there = FakeTarget([RUNNING | {"state": "SUSPENDED", "is_suspect": True}, RUNNING, DONE])
     experiment, _ = (runs := runs_at(store, there)).plan(recipe(), base=tmp_path)

@@ -12,7 +12,7 @@ from prony.kinds.service.schema import ServiceWorkload
 from prony.load.arrivals import read_trace
 from prony.load.endpoint import make_certificate_absolute, parse_endpoint
 from prony.model.assumption import Assumption
-from prony.model.container import WITH_APPTAINER
+from prony.model.container import POD, WITH_APPTAINER
 from prony.model.device import AbilityReport
 from prony.model.job import Job
 from prony.model.recipe import Recipe
@@ -110,8 +110,13 @@ class ServicePrepare(Prepare):
         kind = plugins.load_plugin(plugins.SERVICES, workload.service)
         by = starting_option(kind.Options, workload.settings)
         if by == "image":
-            return {"containers": WITH_APPTAINER}
+            return {"containers": (POD, *WITH_APPTAINER)}
         return {"service": workload.service} if by is None else {}
+
+    def service_images(self, job: Job) -> tuple[str, ...]:
+        workload = job.work(ServiceWorkload)
+        image = workload.settings.get("image") if workload.service is not None else None
+        return (image,) if isinstance(image, str) and image else ()
 
     def access(self, engines: Sequence[str], abilities: Sequence[AbilityReport]) -> tuple[str, ...]:
         del engines

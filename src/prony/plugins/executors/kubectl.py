@@ -61,16 +61,17 @@ class Kubectl:
         items: list[dict[str, Any]] = told["items"]
         return items
 
-    def create(self, path: str, document: Mapping[str, Any]) -> bool:
-        """Create an object as it is written, or find that one of its name is there; True where it is new.
+    def create(self, path: str, document: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Create an object as it is written and return it; None where one of its name is there.
 
         A server that knows how refuses fields that it does not know, rather than drop them.
         """
         words = ("create", f"--raw={path}?fieldValidation=Strict", "--filename=-")
-        code, _, told = self.attempt(*words, stdin=json.dumps(document).encode())
+        code, out, told = self.attempt(*words, stdin=json.dumps(document).encode())
         if code and "(AlreadyExists)" not in told:
             raise explain_refusal(told, shlex.join(self.words(*words)), self._target)
-        return code == 0
+        made: dict[str, Any] | None = None if code else json.loads(out)
+        return made
 
 
 class PodShell(Shell):

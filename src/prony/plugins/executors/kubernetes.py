@@ -38,6 +38,7 @@ from prony.plugins.executors.kubernetes_text import (
 from prony.ports.executor import ExecutorSite, Interpreter
 
 _FILES_S = 5.0  # what reads a pod's files runs on the node that measures
+_READ_S = 0.5  # of many pods so often one: each reading is a connection through the API server
 _WARNINGS_S = 10.0  # a pod that is made just now has nothing to say yet
 _AT_ONCE = 8
 _NAMED_KEYS = 50
@@ -54,7 +55,7 @@ _RIGHTS = (
     "list events",
 )
 # The runner hears of it by the shell that started it, and then writes down what it has.
-_STOP = r"""kill -TERM 1"""
+_STOP = r"""kill -TERM "$(cat /prony/shell)" """
 _WAIT_OVER = r"""
 n=0
 while [ ! -e "$prefix/runs/$key/DONE" ] && [ ! -e "$prefix/over" ] && [ "$n" -lt $((seconds * 5)) ]; do
@@ -109,8 +110,8 @@ class KubernetesExecutor:
         """
         packed = pack_payload(payload.key, Path(payload.folder))
         root = f"/apis/batch/v1/namespaces/{self._kubectl.namespace}/jobs"
-        self._kubectl.create(root, render_job(self._options, packed, payload.avoid))
-        job = json.loads(self._kubectl.run("get", f"--raw={root}/{payload.key}"))
+        job = self._kubectl.create(root, render_job(self._options, packed, payload.avoid))
+        job = job or json.loads(self._kubectl.run("get", f"--raw={root}/{payload.key}"))
         # Its pod waits for these. They come second, so that from their first instant they go when the Job goes.
         for secret in render_secrets(packed, job["metadata"]["uid"]):
             self._kubectl.create(f"/api/v1/namespaces/{self._kubectl.namespace}/secrets", secret)
@@ -127,8 +128,10 @@ class KubernetesExecutor:
         self._ask_warnings(jobs, pods)
         readable = [pods[handle.key] for handle in handles if handle.key in pods]
         readable = [pod for pod in readable if self._judge_pod(pod) is None]
+        turn_s = len(readable) * _READ_S
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            found = dict(zip((pod.key for pod in readable), pool.map(self._reader(offsets), readable), strict=True))
+            told = pool.map(lambda pod: self._read_files(pod, offsets.get(pod.key, 0), turn_s), readable)
+            found = dict(zip((pod.key for pod in readable), told, strict=True))
         return [self._observe(handle, jobs, pods, found.get(handle.key), offsets) for handle in handles]
 
     def fetch(self, handle: Handle, into: Path) -> bool:
@@ -143,7 +146,10 @@ class KubernetesExecutor:
         if not handles:
             return
         pods = self._read_state([handle.key for handle in handles])[1]
-        gone = [handle.key for handle in handles if not self._stop(handle.key, pods.get(handle.key))]
+        keys = [handle.key for handle in handles]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            has_results = list(pool.map(lambda key: self._stop(key, pods.get(key)), keys))
+        gone = [key for key, keeps in zip(keys, has_results, strict=True) if not keeps]
         if gone:
             self._kubectl.run(
                 "delete", "jobs.batch", *gone, "--ignore-not-found", "--wait=false", "--cascade=background"
@@ -193,23 +199,23 @@ class KubernetesExecutor:
     def _judge_pod(self, pod: KubernetesPod) -> PlaceStatus | None:
         return judge_pod(pod, self._warnings.get(pod.name))
 
-    def _reader(self, offsets: Mapping[str, int]) -> Callable[[KubernetesPod], FolderStatus]:
-        def read(pod: KubernetesPod) -> FolderStatus:
-            key, offset = pod.key, offsets.get(pod.key, 0)
-            if self._pod_names.setdefault(key, pod.name) != pod.name:  # another pod began from the beginning
-                self._pod_names[key], offset = pod.name, 0
-            seen_s, before = self._files.get(key, (float("-inf"), FolderStatus(frozenset())))
-            is_over = pod.container(RUNNER).state == "terminated"
-            if not is_over and offset and self._now_s() - seen_s < _FILES_S:  # its first event is not waited for
-                return FolderStatus(before.flags, offset=offset)
-            try:
-                status = self._folders(pod).look({key: offset})[key]
-            except TransportError:  # a node that does not answer: the cluster will say so, and others are looked at
-                return FolderStatus(before.flags, offset=offset)
-            self._files[key] = (self._now_s(), status)
-            return status
-
-        return read
+    def _read_files(self, pod: KubernetesPod, offset: int, turn_s: float) -> FolderStatus:
+        """Read how far a run is, or say what was read last where it is not its turn."""
+        key = pod.key
+        if self._pod_names.setdefault(key, pod.name) != pod.name:  # another pod began from the beginning
+            self._pod_names[key], offset = pod.name, 0
+        seen_s, before = self._files.get(key, (float("-inf"), FolderStatus(frozenset())))
+        is_over = pod.container(RUNNER).state == "terminated"
+        pause_s = max(_FILES_S, turn_s) if offset else turn_s  # its first event is waited for
+        is_read = before.has("DONE") and offset >= before.offset  # nothing more will come
+        if is_read or (not is_over and self._now_s() - seen_s < pause_s):
+            return FolderStatus(before.flags, offset=offset)
+        try:
+            status = self._folders(pod).look({key: offset})[key]
+        except TransportError:  # a node that does not answer: the cluster will say so, and others are looked at
+            return FolderStatus(before.flags, offset=offset)
+        self._files[key] = (self._now_s(), status)
+        return status
 
     def _observe(
         self,

@@ -18,7 +18,11 @@ from pydantic import AfterValidator, Field
 
 from prony.errors import InputError
 from prony.model.base import Noun
+from prony.model.job import Job
 from prony.plugins.executors.kubernetes_text import KEEPER, KEY_LABEL, RUNNER
+from prony.ports.workload import kind_of
+from prony.runner.job_folder import read_job_files
+from prony.runner.pod_containers import IMAGES_VARIABLE
 
 PREFIX = "/prony"
 MANAGED = {"app.kubernetes.io/managed-by": "prony"}
@@ -32,11 +36,28 @@ _LOOK_AFTER_S = 15
 _MOUNT = r"(pvc|host)/([^:]+):(/[^:]*)(:ro)?"
 _TOLERATION = r"([^=:]+)(?:=([^:]*))?(?::(NoSchedule|PreferNoSchedule|NoExecute))?"
 
-# The shell hands a stop on, waits for the runner, and says when it is over: by a stop, by the limit or by itself.
-_RUN = r"""
+# Tells the containers of services that nobody needs them any more. A pipe that is opened both ways blocks nobody.
+_TELL_OVER = r"""
+tell_over() { for one in /prony/services/*/asked; do [ -p "$one" ] && echo over 1<>"$one"; done; }
+"""
+# The shell hands a stop on, waits for the runner, and says when it is over: by a stop, by the limit or by itself. A
+# stop ends a wait early, and a runner that could not start is gone before the first one: its exit code counts too.
+_RUN = (
+    _TELL_OVER
+    + r"""
 umask 077
-mkdir -p "$PRONY_HOME" /prony/runs/new && cd /prony/runs || exit 70
-trap 'touch /prony/over' EXIT
+echo $$ > /prony/shell
+trap 'touch /prony/over; tell_over' EXIT
+mkdir -p "$PRONY_HOME" /prony/runs/new /prony/bin /prony/services && cd /prony/runs || exit 70
+mkdir /prony/tmp && chmod 1777 /prony/tmp && chmod 755 /prony/services || exit 70
+n=0
+while [ "$n" -lt "$SERVICE_COUNT" ]; do
+  mkdir "/prony/services/$n" && chmod 777 "/prony/services/$n" && mkfifo -m 666 "/prony/services/$n/asked" || exit 70
+  n=$((n + 1))
+done
+printf '#!/bin/sh\nexec "%s" -P -m prony.runner.pod_containers "$@"\n' "$RUN_PYTHON" > /prony/bin/prony-pod
+chmod 755 /prony/bin/prony-pod
+export PATH="/prony/bin:$PATH" TMPDIR=/prony/tmp
 cat /prony-in/part-* > payload.tgz
 echo "$PAYLOAD_SHA256  payload.tgz" | sha256sum -c - >/dev/null || { echo "the payload arrived incomplete"; exit 71; }
 tar -xzf payload.tgz -C new && rm payload.tgz && mv new "$PAYLOAD_KEY" && cd "$PAYLOAD_KEY" || exit 72
@@ -45,19 +66,48 @@ runner=$!
 trap 'kill -TERM $runner' TERM
 (trap 'kill $!; exit' TERM; sleep "$RUN_SECONDS" & wait $!; kill -TERM $runner) &
 limit=$!
+wait $runner; code=$?
 while kill -0 $runner 2>/dev/null; do wait $runner; code=$?; done
 kill $limit 2>/dev/null
 exit $code
 """
+)
 # Holds the files after the run until they are fetched, which ends with the Job, or until nobody came for too long.
-_KEEP = r"""
+_KEEP = (
+    _TELL_OVER
+    + r"""
 trap 'exit 0' TERM
 left=$KEEP_SECONDS
 while [ "$left" -gt 0 ]; do
   sleep "$PAUSE_SECONDS" & wait $!
   [ -e /prony/over ] && left=$((left - PAUSE_SECONDS))
 done
+tell_over
 exit 0
+"""
+)
+# Waits in a service's image and starts it as often as the runner asks, by lines in a pipe: nothing is polled while
+# something is measured. A start's own pipe ends when all of it has ended, also where this shell was killed with it.
+_SERVE = r"""
+umask 000
+until [ -p "/prony/services/$SERVICE_NUMBER/asked" ]; do sleep 1; done
+cd "/prony/services/$SERVICE_NUMBER" && exec 3<>asked || exit 70
+echo $$ > up.new && mv up.new up
+trap 'exit 0' TERM
+while read -r verb name <&3; do
+  case "$verb" in
+    run) (
+      exec 4>"$name.code"
+      /bin/sh "./$name.sh" >"$name.out" 2>&1 3>&- 4>&- &
+      echo $! > "$name.pid"
+      wait $!
+      echo $? >&4
+    ) & ;;
+    stop) kill -TERM "$(cat "$name.pid")" ;;
+    kill) kill -KILL "$(cat "$name.pid")" ;;
+    over) exit 0 ;;
+  esac
+done
 """
 
 
@@ -113,6 +163,9 @@ class KubernetesOptions(Noun):
     )
     user: int | None = Field(default=None, ge=1, description="run as this user, not root; default: the image's own")
     kueue: MaybeName = Field(default="", description="a Kueue queue that admits the Job; not tested yet")
+    kueue_priority: MaybeName = Field(
+        default="", description="a WorkloadPriorityClass of Kueue for the Job; not tested yet"
+    )
     minutes: int = Field(default=1440, ge=1, description="wall time in minutes; results up to then are kept")
     keep_minutes: int = Field(
         default=240, ge=1, description="how long the pod keeps its node until results are fetched"
@@ -126,6 +179,7 @@ class PackedPayload:
     key: str
     parts: tuple[bytes, ...]
     sha256: str
+    images: tuple[str, ...] = ()  # of services that its jobs start
 
 
 def pack_payload(key: str, folder: Path) -> PackedPayload:
@@ -147,7 +201,12 @@ def pack_payload(key: str, folder: Path) -> PackedPayload:
         )
     count = math.ceil(len(packed) / _PART_BYTES)
     parts = tuple(packed[at * _PART_BYTES : (at + 1) * _PART_BYTES] for at in range(count))
-    return PackedPayload(key, parts, hashlib.sha256(packed).hexdigest())
+    return PackedPayload(key, parts, hashlib.sha256(packed).hexdigest(), _find_images(folder))
+
+
+def _find_images(folder: Path) -> tuple[str, ...]:
+    jobs = [Job.read_json(path.read_bytes()) for path in read_job_files(folder)]
+    return tuple(dict.fromkeys(one for job in jobs for one in kind_of(job.workload).prepare.service_images(job)))
 
 
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -191,7 +250,8 @@ def render_job(options: KubernetesOptions, packed: PackedPayload, avoid: Sequenc
         },
     }
     if options.kueue:
-        job["metadata"]["labels"] = labels | {"kueue.x-k8s.io/queue-name": options.kueue}
+        priority = {"kueue.x-k8s.io/priority-class": options.kueue_priority} if options.kueue_priority else {}
+        job["metadata"]["labels"] = labels | priority | {"kueue.x-k8s.io/queue-name": options.kueue}
         job["spec"]["suspend"] = True
     return job
 
@@ -203,10 +263,16 @@ def _render_pod(options: KubernetesOptions, packed: PackedPayload, avoid: Sequen
         "terminationGracePeriodSeconds": _GRACE_S,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "containers": [_render_runner(options, packed), _render_keeper(options)],
+        "containers": [
+            _render_runner(options, packed),
+            _render_keeper(options),
+            *(_render_service(options, number, image) for number, image in enumerate(packed.images)),
+        ],
         "volumes": _render_volumes(options, packed),
         "affinity": _render_affinity(options, avoid),
     }
+    if packed.images:  # the runner watches what its services use
+        pod["shareProcessNamespace"] = True
     if options.service_account:
         pod["serviceAccountName"] = options.service_account
     if options.pull_secret:
@@ -227,21 +293,43 @@ def _render_runner(options: KubernetesOptions, packed: PackedPayload) -> dict[st
         "PAYLOAD_KEY": packed.key,
         "PAYLOAD_SHA256": packed.sha256,
         "RUN_SECONDS": str(options.minutes * 60),
+        "SERVICE_COUNT": str(len(packed.images)),
+        IMAGES_VARIABLE: "\n".join(packed.images),
     }
-    if not options.gpus:  # else a container without a GPU of its own may see all of the node's
-        variables["NVIDIA_VISIBLE_DEVICES"] = "void"
+    gpus = 0 if packed.images else options.gpus
+    payload = {"name": "payload", "mountPath": "/prony-in", "readOnly": True}
+    container = _render_container(options, RUNNER, _RUN, _gpu_variables(gpus) | variables, _render_share(options, gpus))
+    return container | {"volumeMounts": [payload, *_render_mounts(options)]}
+
+
+def _render_service(options: KubernetesOptions, number: int, image: str) -> dict[str, Any]:
+    """Return the container of a service's image; the first has the GPUs, which the runner does not need then."""
+    gpus = options.gpus if number == 0 else 0
+    variables = _gpu_variables(gpus) | {"SERVICE_NUMBER": str(number)}
+    container = _render_container(options, f"service-{number}", _SERVE, variables, _render_share(options, gpus))
+    return container | {"image": image, "volumeMounts": _render_mounts(options)}
+
+
+def _gpu_variables(gpus: int) -> dict[str, str]:
+    """Return what hides the node's GPUs from a container that has none of its own, and may see all."""
+    return {} if gpus else {"NVIDIA_VISIBLE_DEVICES": "void"}
+
+
+def _render_share(options: KubernetesOptions, gpus: int) -> dict[str, str]:
     share = {"cpu": str(options.cpus)} if options.cpus else {}
     share |= {"memory": options.memory} if options.memory else {}
-    share |= {options.gpu_resource: str(options.gpus)} if options.gpus else {}
+    return share | ({options.gpu_resource: str(gpus)} if gpus else {})
+
+
+def _render_mounts(options: KubernetesOptions) -> list[dict[str, Any]]:
     mounts: list[dict[str, Any]] = [
         {"name": "work", "mountPath": PREFIX},
-        {"name": "payload", "mountPath": "/prony-in", "readOnly": True},
         {"name": "shm", "mountPath": "/dev/shm"},
     ]
     for number, text in enumerate(options.mounts):
         _, _, path, read_only = _mount_parts(text)
         mounts.append({"name": f"mount-{number}", "mountPath": path, "readOnly": read_only})
-    return _render_container(options, RUNNER, _RUN, variables, share) | {"volumeMounts": mounts}
+    return mounts
 
 
 def _render_keeper(options: KubernetesOptions) -> dict[str, Any]:
@@ -263,7 +351,8 @@ def _render_container(
         "name": name,
         "image": options.image,
         "imagePullPolicy": options.pull_policy,
-        "command": ["/bin/sh", "-c", script],
+        # The cluster fills in variables of its own, and writes $ for $$.
+        "command": ["/bin/sh", "-c", script.replace("$", "$$")],
         "env": [{"name": key, "value": value} for key, value in variables.items()],
         "resources": {"requests": dict(share), "limits": dict(share)},
         # The last words survive in the pod's status, where no log can be read.

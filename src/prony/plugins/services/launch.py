@@ -22,7 +22,7 @@ from prony.model.base import Noun
 from prony.model.workload import Scalar
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
-from prony.runner.containers import ENGINES, NO_ENGINE, WITH_APPTAINER, Box, ContainerEngine, engine_at_hand
+from prony.runner.containers import ENGINES, NO_ENGINE, POD, Box, ContainerEngine, engine_of_services
 from prony.runner.engines import interpreter
 from prony.runner.services.site import LOOPBACK
 from prony.store.home import home
@@ -151,7 +151,7 @@ def bind(site: ServiceSite) -> str:
 def lacking(names: Sequence[str], options: ServiceOptions, how: str) -> str | None:
     """Return why the server cannot be started here, or None."""
     if options.image is not None:
-        return None if engine_at_hand(WITH_APPTAINER) else NO_ENGINE
+        return None if engine_of_services() else NO_ENGINE
     return missing(names, options.program, how)
 
 
@@ -199,10 +199,10 @@ def _native(server: LaunchedServer, site: ServiceSite) -> Start:
 
 def _start_in_container(server: LaunchedServer, site: ServiceSite, image: str) -> Start:
     """The port and the paths are the same inside as outside, so that the server's command line is too."""
-    found = engine_at_hand(WITH_APPTAINER)
+    found = engine_of_services()
     if found is None:
         raise CapacityError(NO_ENGINE, code="service_missing")
-    if found.name not in ENGINES:
+    if found.name not in (POD, *ENGINES):
         return _start_by_apptainer(found, server, site, image)
     engine = found.path
     name = f"prony-{secrets.token_hex(6)}"

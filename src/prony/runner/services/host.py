@@ -75,12 +75,13 @@ class Running:
         return bool(self.command) and Path(self.command[0]).name in DAEMONS
 
     def cpu_s(self) -> float | None:
-        """Return the CPU seconds of the whole service since it began; None where the system does not tell."""
-        return self.usage.cpu_s()
+        """Return the CPU seconds of the whole service since it began; None where nobody tells, as of
+        what is no child of ours."""
+        return None if self.is_run_by_daemon else self.usage.cpu_s()
 
     def rss_mib(self) -> float | None:
         """Return the memory of all its processes now; pages that they share count for each."""
-        return self.usage.rss_mib()
+        return None if self.is_run_by_daemon else self.usage.rss_mib()
 
 
 @contextmanager

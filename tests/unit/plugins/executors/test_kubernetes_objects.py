@@ -7,6 +7,7 @@ import hashlib
 import io
 import os
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,15 @@ from prony.plugins.executors.kubernetes_objects import (
     render_job,
     render_secrets,
 )
+from prony.recipe import loads
+from prony.runner.job_folder import write_job_folder
 
 KEY = "prony-a-1-00000000"
+SERVED = """\
+name: served
+workload: {kind: service, service: redis, settings: {image: "registry.example/redis:7"}}
+load: {closed: {concurrency: 1}, duration: 1s}
+"""
 PACKED = PackedPayload(KEY, (b"one", b"two"), "0" * 64)
 FULL = KubernetesOptions(
     image="registry.example/prony@sha256:0",
@@ -37,6 +45,7 @@ FULL = KubernetesOptions(
     pull_secret="login",
     user=1000,
     kueue="research",
+    kueue_priority="low",
     minutes=10,
     keep_minutes=5,
 )
@@ -102,6 +111,7 @@ def test_options_of_the_owner_reach_the_pod() -> None:
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["imagePullSecrets"] == [{"name": "login"}]
     assert (job["spec"]["suspend"], job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]) == (True, "research")
+    assert job["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] == "low"
     assert pod["activeDeadlineSeconds"] == 600 + 300 + 120
 
 
@@ -121,9 +131,27 @@ def test_an_option_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
         KubernetesOptions(image="i", **wrong)
 
 
+def test_the_image_of_a_service_is_a_container_beside_the_runner(tmp_path: Path) -> None:
+    jobs = loads(SERVED).jobs("exp")
+    write_job_folder(tmp_path / "out", jobs, jobs)
+    packed = pack_payload(KEY, tmp_path / "out")
+    assert packed.images == ("registry.example/redis:7",)
+    runner, keeper, service = pod_of(render_job(FULL, packed))["containers"]
+    assert (service["name"], service["image"]) == ("service-0", "registry.example/redis:7")
+    assert variables(runner)["SERVICE_COUNT"] == "1"
+    assert "echo $$$$ > /prony/shell" in runner["command"][2], "a cluster writes $ for $$"
+    assert service["resources"]["limits"] == {"cpu": "4", "memory": "8Gi", "nvidia.com/gpu": "1"}
+    assert runner["resources"]["limits"] == {"cpu": "4", "memory": "8Gi"}, "the service has the GPU"
+    assert "NVIDIA_VISIBLE_DEVICES" in variables(runner)
+    assert all(one["resources"]["limits"] == one["resources"]["requests"] for one in (runner, keeper, service))
+    assert {"name": "work", "mountPath": "/prony"} in service["volumeMounts"]
+    assert pod_of(render_job(FULL, packed))["shareProcessNamespace"] is True
+    assert "shareProcessNamespace" not in pod_of(render_job(FULL, PACKED))
+
+
 def test_secrets_belong_to_the_job_and_hold_the_payload(tmp_path: Path) -> None:
     (tmp_path / "jobs").mkdir()
-    (tmp_path / "jobs" / "0000.json").write_text("{}")
+    (tmp_path / "jobs" / "input").write_text("{}")
     packed = pack_payload(KEY, tmp_path)
     (secret,) = render_secrets(packed, "uid-1")
     (owner,) = secret["metadata"]["ownerReferences"]
@@ -131,7 +159,7 @@ def test_secrets_belong_to_the_job_and_hold_the_payload(tmp_path: Path) -> None:
     carried = base64.b64decode(secret["data"]["part"])
     assert hashlib.sha256(carried).hexdigest() == packed.sha256
     with tarfile.open(fileobj=io.BytesIO(carried)) as archive:
-        assert "./jobs/0000.json" in archive.getnames()
+        assert "./jobs/input" in archive.getnames()
     sources = pod_of(render_job(KubernetesOptions(image="i"), packed))["volumes"][1]["projected"]["sources"]
     assert [one["secret"]["name"] for one in sources] == [secret["metadata"]["name"]]
 
@@ -154,11 +182,12 @@ def test_what_is_too_large_for_the_cluster_is_refused_with_a_way_out(tmp_path: P
 
 def test_the_published_schemas_know_every_field() -> None:
     try:
-        import kubernetes_validate  # type: ignore[import-not-found,unused-ignore]
+        import kubernetes_validate  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError:
         from servers.needs import lack
 
         lack("kubernetes_validate", "the package with the published schemas is not installed")
+    served = replace(PACKED, images=("registry.example/redis:7",))
     for minor in range(25, 38):
-        for document in (render_job(FULL, PACKED, ["n1"]), *render_secrets(PACKED, "uid-1")):
+        for document in (render_job(FULL, PACKED, ["n1"]), render_job(FULL, served), *render_secrets(PACKED, "uid-1")):
             kubernetes_validate.validate(document, f"1.{minor}", strict=True)

@@ -11,6 +11,7 @@ import sys
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -221,6 +222,13 @@ def first_giving(*given: int) -> Any:
             yield port
 
     return reserved
+
+
+def test_the_use_of_a_service_that_is_no_child_of_ours_is_not_told(log: Path) -> None:
+    with start("serve", log) as running:
+        assert running.cpu_s() is not None
+        elsewhere = replace(running, command=("/usr/bin/docker", "run"))
+        assert (elsewhere.cpu_s(), elsewhere.rss_mib()) == (None, None)
 
 
 class TestEnding:

@@ -17,7 +17,7 @@ from prony.model.clients import ServiceFacts
 from prony.model.job import Job
 from prony.ports.driver import Endpoint
 from prony.ports.service import read_back_options
-from prony.runner.containers import WITH_APPTAINER, engine_at_hand, image_digests
+from prony.runner.containers import engine_of_services, image_digests
 from prony.runner.context import RunContext
 from prony.runner.watch_machine import MachineWatch
 
@@ -129,5 +129,5 @@ class Scene:
 
 def _image_of(workload: ServiceWorkload) -> dict[str, str]:
     """Return which image the service runs in, where it is one."""
-    image, engine = workload.settings.get("image"), engine_at_hand(WITH_APPTAINER)
+    image, engine = workload.settings.get("image"), engine_of_services()
     return image_digests({image: engine}) if isinstance(image, str) and engine is not None else {}
