@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from prony.errors import CapacityError, InputError, SutError
+from prony.kinds.llm.child.speculate import Drafter, DraftModel, PromptLookup, require_verifier, speculate
 from prony.plugins.engines.llamacpp import Llamacpp
 from prony.plugins.engines.null import Null
 from prony.plugins.engines.onnxruntime_genai import OnnxRuntimeGenai
@@ -17,7 +18,7 @@ from prony.plugins.models.zoo import ZooSource
 from prony.plugins.models.zoo.llm import write_gguf
 from prony.plugins.models.zoo.llm_cards import LLM_ZOO
 from prony.ports.engine import LoadOptions
-from prony.ports.llm import CHAT_TEMPLATE, LlmEngine, LlmOptions, LlmSession
+from prony.ports.llm import CHAT_TEMPLATE, LlmEngine, LlmOptions, LlmSession, VerifiesDrafts
 from prony.ports.models import GENAI_FOLDER, FetchOptions
 from servers.needs import lack
 from servers.packaged import environment
@@ -162,6 +163,38 @@ def test_a_unit_that_is_not_there_is_refused(load: Load) -> None:
     with pytest.raises(CapacityError) as told:
         load(unit="cuda-9")
     assert told.value.code == "unit_unavailable"
+
+
+@pytest.mark.parametrize("guesses", ["lookup", "itself", "another"])
+def test_guessed_tokens_change_no_text(load: Load, guesses: str) -> None:
+    session = load()
+    if not isinstance(session, VerifiesDrafts):
+        with pytest.raises(CapacityError, match="does not support speculative decoding") as told:
+            require_verifier(session, "it")
+        assert told.value.code == "draft_unavailable"
+        return
+    wanted = session.generate(first := session.prefill(PROMPT), 24, lambda: None)[0].tolist()
+    session.reset()
+    drafters: dict[str, Drafter] = {"lookup": PromptLookup(), "itself": DraftModel(load()), "another": Stubborn()}
+    drafter = drafters[guesses]
+    session.prefill(PROMPT)
+    text = [*PROMPT[0].tolist(), int(first[0])]
+    drafter.begin(text)
+    steps = list(speculate(session, drafter, text, 24, 4))
+    assert [token for step in steps for token in step.tokens] == text[-24:] == wanted
+    assert session.kv_bytes() == (PROMPT.size + 24) * session.facts().kv_token_bytes
+    if guesses == "itself":  # every guess is right: five tokens a step
+        assert [len(step.tokens) for step in steps] == [5, 5, 5, 5, 4]
+
+
+class Stubborn:
+    """Guesses the same token for ever, which is nearly always wrong."""
+
+    def begin(self, text: Sequence[int]) -> None:
+        """It keeps nothing."""
+
+    def propose(self, text: Sequence[int], most: int) -> list[int]:
+        return [int(text[0])] * most
 
 
 def test_a_cache_of_a_seeded_llama_has_the_size_of_its_keys_and_values(

@@ -5012,6 +5012,19 @@ export interface components {
              */
             depth: number;
             /**
+             * Draft
+             * @description speculative decoding: none, lookup (guess from the text itself), or a smaller model that guesses
+             * @default none
+             * @example lookup
+             */
+            draft: string;
+            /**
+             * Draft Tokens
+             * @description for `draft`: the most tokens to guess for a step
+             * @default 4
+             */
+            draft_tokens: number;
+            /**
              * Engine
              * @description the engine that runs the model; `prony engines` lists the installed ones
              * @example llamacpp

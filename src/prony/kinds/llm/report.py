@@ -39,6 +39,8 @@ class LlmReport(Report):
         ColumnSpec("decode_tok_s", "decode", 100),
         ColumnSpec("prefill_tok_s", "prefill", 99),
         ColumnSpec("rss_peak_mib", "memory", 85),
+        ColumnSpec("accept_rate", "accepted guesses", 98),
+        ColumnSpec("tokens_per_step", "tokens per step", 69),
         ColumnSpec("energy_j_per_token", "energy per token", 83),
         ColumnSpec("mbu", "of bandwidth", 82),
         ColumnSpec("mfu", "of arithmetic", 70),

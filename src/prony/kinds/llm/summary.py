@@ -133,7 +133,8 @@ def _shares(work: LlmWorkload, result: Result, by_run: Sequence[dict[str, float]
     told = effective.details
     found = EstimateSet()
     bandwidth = find_peak(effective.device, "copy_gb_s")
-    if bandwidth is not None:
+    # A guess reads other bytes: those of the draft model too, and not once for each token.
+    if bandwidth is not None and work.draft == "none":
         held = work.depth + work.generate / 2
         step_bytes = int(told["weights_bytes"]) + held * work.batch * int(told["kv_token_bytes"])
         shares = [

@@ -148,6 +148,17 @@ class TransformersSession:
             out = self._model(ids.to(self._device), past_key_values=self._cache, use_cache=True, logits_to_keep=1)
             return out.logits[:, -1].argmax(-1)
 
+    def verify(self, ids: Array) -> Array:
+        with self._torch.inference_mode():
+            fed = self._torch.from_numpy(ids.astype(np.int64)).view(1, -1).to(self._device)
+            out = self._model(fed, past_key_values=self._cache, use_cache=True).logits[0]
+            return np.array(out.argmax(-1).tolist(), np.int32)
+
+    def rewind(self, length: int) -> None:
+        # Every version of transformers takes how many tokens to remove, as a negative number.
+        if (more := int(self._cache.get_seq_length()) - length) > 0:
+            self._cache.crop(-more)
+
     def logits(self, ids: Array) -> Array:
         self.reset()
         with self._torch.inference_mode():
@@ -193,6 +204,7 @@ class Transformers:
         "accelerate",
     )
     extra: ClassVar[str] = "transformers"
+    speculates: ClassVar[bool] = True
     gpu_builds: ClassVar[tuple[GpuBuild, ...]] = (
         GpuBuild("transformers-cuda", ("cuda",), requirements, machines=("x86_64", "aarch64"), cuda="13.0"),
     )
