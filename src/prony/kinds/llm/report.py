@@ -42,6 +42,7 @@ class LlmReport(Report):
         ColumnSpec("accept_rate", "accepted guesses", 98),
         ColumnSpec("tokens_per_step", "tokens per step", 69),
         ColumnSpec("energy_j_per_token", "energy per token", 83),
+        ColumnSpec("energy_j_per_output_token", "energy per output token", 83),
         ColumnSpec("mbu", "of bandwidth", 82),
         ColumnSpec("mfu", "of arithmetic", 70),
         ColumnSpec("rouge_1.mean", "ROUGE-1", 90),

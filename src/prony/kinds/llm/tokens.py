@@ -43,6 +43,12 @@ _TABLE: tuple[_Row, ...] = (
         "lower",
         "energy of the measured phase divided by its tokens, for prompts or for answers alone",
     ),
+    (
+        "energy_j_per_output_token",
+        "J",
+        "lower",
+        "energy of the measured phase, with that of the prompts, divided by the tokens written",
+    ),
     ("power_w", "W", "lower", "mean power over the measured phase"),
     (
         "mbu",
