@@ -11,6 +11,7 @@ import pytest
 from prony.errors import CapacityError, InputError, SutError
 from prony.kinds.llm.child.speculate import Drafter, DraftModel, PromptLookup, require_verifier, speculate
 from prony.plugins.engines.llamacpp import Llamacpp
+from prony.plugins.engines.mlx import Mlx
 from prony.plugins.engines.null import Null
 from prony.plugins.engines.onnxruntime_genai import OnnxRuntimeGenai
 from prony.plugins.engines.openvino_genai import OpenVinoGenai
@@ -19,7 +20,7 @@ from prony.plugins.models.zoo.llm import write_gguf
 from prony.plugins.models.zoo.llm_cards import LLM_ZOO
 from prony.ports.engine import LoadOptions
 from prony.ports.llm import CHAT_TEMPLATE, LlmEngine, LlmOptions, LlmSession, VerifiesDrafts
-from prony.ports.models import GENAI_FOLDER, FetchOptions
+from prony.ports.models import FOLDER, GENAI_FOLDER, FetchOptions
 from servers.needs import lack
 from servers.packaged import environment
 
@@ -55,6 +56,13 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def seeded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same model as a folder in Hugging Face's layout."""
+    options = FetchOptions(cache=tmp_path_factory.mktemp("zoo"), formats=(FOLDER,))
+    return ZooSource().fetch("zoo:llm-1m", options, lambda *_: None).path
+
+
+@pytest.fixture(scope="session")
 def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where an engine keeps what it made of a file."""
     return tmp_path_factory.mktemp("converted")
@@ -65,19 +73,25 @@ def find_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> LlmEngine:
         return Null()
     if name == "llamacpp":
         return llamacpp(monkeypatch)
+    if name == "mlx":
+        reach_package("mlx_lm", monkeypatch)
+        return Mlx()
     reach_package(name.replace("-", "_"), monkeypatch)
     return OpenVinoGenai() if name == "openvino-genai" else OnnxRuntimeGenai()
 
 
-@pytest.fixture(params=["null", "llamacpp", "openvino-genai", "onnxruntime-genai"])
+@pytest.fixture(params=["null", "llamacpp", "openvino-genai", "onnxruntime-genai", "mlx"])
 def load(
-    request: pytest.FixtureRequest, gguf: Path, graph: Path, converted: Path, monkeypatch: pytest.MonkeyPatch
-) -> Load:
+    request: pytest.FixtureRequest, gguf: Path, graph: Path, seeded: Path, converted: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Load:  # fmt: skip
     """Return what loads a small model with so many sequences."""
     engine = find_engine(request.param, monkeypatch)
-    path = {"null": "llm-0us-0us.null", "onnxruntime-genai": str(graph)}.get(request.param, str(gguf))
+    path = {"null": "llm-0us-0us.null", "onnxruntime-genai": str(graph), "mlx": str(seeded)}.get(
+        request.param, str(gguf)
+    )
     # On some processors OpenVINO takes a type of its own choice in which it cannot compute every product.
-    precision = "fp32" if request.param == "openvino-genai" else "default"
+    precision = "fp32" if request.param in ("openvino-genai", "mlx") else "default"
 
     def make(batch: int = 1, unit: str = "cpu") -> LlmSession:
         options = LlmOptions(unit=unit, batch=batch, context=64, precision=precision, cache=str(converted))
@@ -226,13 +240,14 @@ def test_a_file_that_cannot_be_loaded_is_told_in_words(
     assert told.value.code == "damaged_model"
 
 
-@pytest.mark.parametrize("name", ["openvino-genai", "onnxruntime-genai"])
+@pytest.mark.parametrize("name", ["openvino-genai", "onnxruntime-genai", "mlx"])
 def test_the_same_seeded_weights_predict_the_same_on_every_engine(
-    name: str, gguf: Path, graph: Path, converted: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, gguf: Path, graph: Path, seeded: Path, converted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = llamacpp(monkeypatch).load_llm(str(gguf), LlmOptions(context=64)).logits(PROMPT[0])
-    path = graph if name == "onnxruntime-genai" else gguf
-    asked = LlmOptions(context=64, precision="fp32" if name == "openvino-genai" else "default", cache=str(converted))
+    path = {"onnxruntime-genai": graph, "mlx": seeded}.get(name, gguf)
+    precision = "default" if name == "onnxruntime-genai" else "fp32"
+    asked = LlmOptions(context=64, precision=precision, cache=str(converted))
     found = find_engine(name, monkeypatch).load_llm(str(path), asked).logits(PROMPT[0])
     assert found == pytest.approx(wanted, abs=0.01)
 

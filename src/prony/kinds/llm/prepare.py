@@ -29,7 +29,6 @@ _KEYS = {
 # Engines that people ask for and that are not here: what to do instead.
 _ELSEWHERE = {
     "vllm": "start it as a service: prony run recipes/vllm.yaml",
-    "mlx": "it needs Apple silicon; start its server there and measure that: prony run recipes/llm-endpoint.yaml",
 }
 
 
@@ -53,7 +52,7 @@ class LlmPrepare(Prepare):
         if work.draft != "none" and not getattr(plugins.load_plugin(plugins.ENGINES, work.engine), "speculates", False):
             raise CapacityError(
                 f"{work.engine} does not support speculative decoding in Prony",
-                hint="use llamacpp or transformers, or remove workload.draft", code="draft_unavailable",
+                hint="use llamacpp, transformers or mlx, or remove workload.draft", code="draft_unavailable",
             )  # fmt: skip
         if work.task is not None:
             task, _ = find_task(work.task, work.prompts)

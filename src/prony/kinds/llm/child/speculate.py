@@ -115,6 +115,6 @@ def require_verifier(session: LlmSession, engine: str) -> VerifiesDrafts:
     if not isinstance(session, VerifiesDrafts):
         raise CapacityError(
             f"{engine} does not support speculative decoding in Prony",
-            hint="use llamacpp or transformers, or remove workload.draft", code="draft_unavailable",
+            hint="use llamacpp, transformers or mlx, or remove workload.draft", code="draft_unavailable",
         )  # fmt: skip
     return session
