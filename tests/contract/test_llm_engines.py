@@ -302,6 +302,14 @@ def test_onnxruntime_genai_reads_the_prompts_of_a_batch_once(graph: Path, monkey
         session.prefill(np.vstack([PROMPT, PROMPT]))
 
 
+def test_onnxruntime_genai_names_the_build_that_has_a_missing_unit(
+    graph: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(CapacityError) as told:
+        find_engine("onnxruntime-genai", monkeypatch).load_llm(str(graph), LlmOptions(unit="cuda"))
+    assert told.value.hint == "available: cpu; or prony engines add onnxruntime-genai-cuda"
+
+
 def test_an_engine_for_language_models_refuses_a_plain_model() -> None:
     with pytest.raises(InputError, match="measured by their tokens"):
         Llamacpp().load("model.gguf", LoadOptions(unit="cpu", threads=1))
