@@ -328,6 +328,12 @@ def test_a_smaller_type_of_the_cache_takes_less_and_writes_nearly_the_same(
     assert "q8_0" in made["q8_0"].effect().details["cache"]
 
 
+def test_llamacpp_says_how_many_sequences_it_takes(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(CapacityError, match=r"for 4096 sequences: .*n_seq_max must be") as told:
+        llamacpp(monkeypatch).load_llm(str(gguf), LlmOptions(context=64, batch=4096))
+    assert told.value.code == "engine_limit"
+
+
 def test_an_option_that_llamacpp_does_not_have_is_refused(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="no option 'draft'"):
         llamacpp(monkeypatch).load_llm(str(gguf), LlmOptions(context=64, options={"draft": "small.gguf"}))

@@ -40,7 +40,7 @@ _KV_TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8
 _LAYERS_AT = 4  # where the parameters of a model have that number, after two pointers
 _Reference = ctypes.c_void_p
 _LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
-_WORST = 4  # the level of errors
+_ERROR = 4  # the level of errors; above it is only what goes on with another line, such as dots of progress
 
 
 class _Parameters(ctypes.Structure):
@@ -128,7 +128,7 @@ class _Library:
         self.loaded.llama_backend_init()
 
     def _hear(self, level: int, text: bytes | None, _: object) -> None:
-        if level >= _WORST and text:
+        if level == _ERROR and text:
             self.errors.append(text.decode(errors="replace").strip())
 
     def context_parameters(self) -> _Parameters:
@@ -160,10 +160,10 @@ class LlamaSession:
         _set_cache_type(asked, options.kv_type)
         self._context = self._c.llama_init_from_model(self._model, asked)
         if not self._context:
-            raise SutError(
-                f"llama.cpp could not create a context of {each} tokens for {options.batch} sequences: {self._why()}",
-                hint="use fewer sequences or a shorter context", code="out_of_memory",
-            )  # fmt: skip
+            said = f"llama.cpp could not create a context of {each} tokens for {options.batch} sequences: {self._why()}"
+            if "n_seq_max" in said:
+                raise CapacityError(said, hint="use fewer sequences", code="engine_limit")
+            raise SutError(said, hint="use fewer sequences or a shorter context", code="out_of_memory")
         self._c.llama_set_n_threads(self._context, options.threads, options.threads)
         self._memory = self._c.llama_get_memory(self._context)
         self._room = max(2048, options.batch)
