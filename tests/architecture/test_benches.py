@@ -47,7 +47,6 @@ DIFFERENT = {
     "info": THIS_MACHINE_S,
     "doctor": THIS_MACHINE_S,
     "calibrate": THIS_MACHINE_S,
-    "score": THIS_MACHINE_S,
     "engines": THIS_MACHINE_S,
 }
 # Commands that have --server and open nothing with it, and why.

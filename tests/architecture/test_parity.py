@@ -19,6 +19,7 @@ from prony.errors import NotFoundError
 from prony.model.access import NewToken, Role
 from prony.model.agent import Capabilities, Enrolment, Heartbeat
 from prony.model.alarm import NewAlarm
+from prony.model.answer import NewScores
 from prony.model.comparison import Terms
 from prony.model.estimate import Grade
 from prony.model.experiment import ExperimentState
@@ -39,7 +40,7 @@ from .house import PACKAGE, tree
 PARTS: dict[str, str] = {
     "experiments": "submit experiments=page listing=search overview experiment=get modify delete "
     "cancel_experiment=cancel retry_experiment=retry rerun watch results report export=download "
-    "import_results",
+    "import_results score",
     "analyses": "comparison gates sweep_report=sweep matrix",
     "files": "files=listing file=fetch file_text=text",
     "jobs": "jobs=page job=get cancel retry batch failures logs result load_series samples telemetry distribution "
@@ -81,11 +82,12 @@ CALLS: dict[str, tuple[str, ...]] = {
     "keep_scripts": ("run", "duet", "schedule"),
     "import_results": ("import",),
     "experiments": ("list",),
-    "experiment": ("show", "compare", "report", "rerun", "export", "delete", "watch"),
+    "experiment": ("show", "compare", "report", "rerun", "score", "export", "delete", "watch"),
     "delete": ("delete",),
     "cancel_experiment": ("cancel", "run", "rerun"),
     "retry_experiment": ("retry",),
     "rerun": ("rerun",),
+    "score": ("score",),
     "watch": ("watch", "run", "rerun"),
     "results": ("show", "run", "rerun", "watch"),
     "report": ("report", "run", "rerun"),
@@ -196,6 +198,7 @@ ARGUMENTS: dict[str, Any] = {
     "new": NewSchedule(submission=Submission(text="name: x")),
     "request": LeaseRequest(agent_id="x", incarnation="x"),
     "progress": Progress(),
+    "scores": NewScores(),
     "terms": Terms(metrics=("x",), across=("x",), anyway=True),
     "meeting": Meeting(name="x"),
     "token": NewToken(name="x", role=Role.VIEWER),

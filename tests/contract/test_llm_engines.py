@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from prony.errors import CapacityError, InputError, SutError
+from prony.kinds.llm.child.speculate import Drafter, DraftModel, PromptLookup, require_verifier, speculate
 from prony.plugins.engines.llamacpp import Llamacpp
+from prony.plugins.engines.mlx import Mlx
 from prony.plugins.engines.null import Null
 from prony.plugins.engines.onnxruntime_genai import OnnxRuntimeGenai
 from prony.plugins.engines.openvino_genai import OpenVinoGenai
@@ -17,8 +19,8 @@ from prony.plugins.models.zoo import ZooSource
 from prony.plugins.models.zoo.llm import write_gguf
 from prony.plugins.models.zoo.llm_cards import LLM_ZOO
 from prony.ports.engine import LoadOptions
-from prony.ports.llm import CHAT_TEMPLATE, LlmEngine, LlmOptions, LlmSession
-from prony.ports.models import GENAI_FOLDER, FetchOptions
+from prony.ports.llm import CHAT_TEMPLATE, LlmEngine, LlmOptions, LlmSession, VerifiesDrafts
+from prony.ports.models import FOLDER, GENAI_FOLDER, FetchOptions
 from servers.needs import lack
 from servers.packaged import environment
 
@@ -54,6 +56,13 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def seeded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same model as a folder in Hugging Face's layout."""
+    options = FetchOptions(cache=tmp_path_factory.mktemp("zoo"), formats=(FOLDER,))
+    return ZooSource().fetch("zoo:llm-1m", options, lambda *_: None).path
+
+
+@pytest.fixture(scope="session")
 def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where an engine keeps what it made of a file."""
     return tmp_path_factory.mktemp("converted")
@@ -64,19 +73,25 @@ def find_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> LlmEngine:
         return Null()
     if name == "llamacpp":
         return llamacpp(monkeypatch)
+    if name == "mlx":
+        reach_package("mlx_lm", monkeypatch)
+        return Mlx()
     reach_package(name.replace("-", "_"), monkeypatch)
     return OpenVinoGenai() if name == "openvino-genai" else OnnxRuntimeGenai()
 
 
-@pytest.fixture(params=["null", "llamacpp", "openvino-genai", "onnxruntime-genai"])
+@pytest.fixture(params=["null", "llamacpp", "openvino-genai", "onnxruntime-genai", "mlx"])
 def load(
-    request: pytest.FixtureRequest, gguf: Path, graph: Path, converted: Path, monkeypatch: pytest.MonkeyPatch
-) -> Load:
+    request: pytest.FixtureRequest, gguf: Path, graph: Path, seeded: Path, converted: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Load:  # fmt: skip
     """Return what loads a small model with so many sequences."""
     engine = find_engine(request.param, monkeypatch)
-    path = {"null": "llm-0us-0us.null", "onnxruntime-genai": str(graph)}.get(request.param, str(gguf))
+    path = {"null": "llm-0us-0us.null", "onnxruntime-genai": str(graph), "mlx": str(seeded)}.get(
+        request.param, str(gguf)
+    )
     # On some processors OpenVINO takes a type of its own choice in which it cannot compute every product.
-    precision = "fp32" if request.param == "openvino-genai" else "default"
+    precision = "fp32" if request.param in ("openvino-genai", "mlx") else "default"
 
     def make(batch: int = 1, unit: str = "cpu") -> LlmSession:
         options = LlmOptions(unit=unit, batch=batch, context=64, precision=precision, cache=str(converted))
@@ -164,6 +179,38 @@ def test_a_unit_that_is_not_there_is_refused(load: Load) -> None:
     assert told.value.code == "unit_unavailable"
 
 
+@pytest.mark.parametrize("guesses", ["lookup", "itself", "another"])
+def test_guessed_tokens_change_no_text(load: Load, guesses: str) -> None:
+    session = load()
+    if not isinstance(session, VerifiesDrafts):
+        with pytest.raises(CapacityError, match="does not support speculative decoding") as told:
+            require_verifier(session, "it")
+        assert told.value.code == "draft_unavailable"
+        return
+    wanted = session.generate(first := session.prefill(PROMPT), 24, lambda: None)[0].tolist()
+    session.reset()
+    drafters: dict[str, Drafter] = {"lookup": PromptLookup(), "itself": DraftModel(load()), "another": Stubborn()}
+    drafter = drafters[guesses]
+    session.prefill(PROMPT)
+    text = [*PROMPT[0].tolist(), int(first[0])]
+    drafter.begin(text)
+    steps = list(speculate(session, drafter, text, 24, 4))
+    assert [token for step in steps for token in step.tokens] == text[-24:] == wanted
+    assert session.kv_bytes() == (PROMPT.size + 24) * session.facts().kv_token_bytes
+    if guesses == "itself":  # every guess is right: five tokens a step
+        assert [len(step.tokens) for step in steps] == [5, 5, 5, 5, 4]
+
+
+class Stubborn:
+    """Guesses the same token for ever, which is nearly always wrong."""
+
+    def begin(self, text: Sequence[int]) -> None:
+        """It keeps nothing."""
+
+    def propose(self, text: Sequence[int], most: int) -> list[int]:
+        return [int(text[0])] * most
+
+
 def test_a_cache_of_a_seeded_llama_has_the_size_of_its_keys_and_values(
     gguf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,13 +240,14 @@ def test_a_file_that_cannot_be_loaded_is_told_in_words(
     assert told.value.code == "damaged_model"
 
 
-@pytest.mark.parametrize("name", ["openvino-genai", "onnxruntime-genai"])
+@pytest.mark.parametrize("name", ["openvino-genai", "onnxruntime-genai", "mlx"])
 def test_the_same_seeded_weights_predict_the_same_on_every_engine(
-    name: str, gguf: Path, graph: Path, converted: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, gguf: Path, graph: Path, seeded: Path, converted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = llamacpp(monkeypatch).load_llm(str(gguf), LlmOptions(context=64)).logits(PROMPT[0])
-    path = graph if name == "onnxruntime-genai" else gguf
-    asked = LlmOptions(context=64, precision="fp32" if name == "openvino-genai" else "default", cache=str(converted))
+    path = {"onnxruntime-genai": graph, "mlx": seeded}.get(name, gguf)
+    precision = "default" if name == "onnxruntime-genai" else "fp32"
+    asked = LlmOptions(context=64, precision=precision, cache=str(converted))
     found = find_engine(name, monkeypatch).load_llm(str(path), asked).logits(PROMPT[0])
     assert found == pytest.approx(wanted, abs=0.01)
 
@@ -254,6 +302,14 @@ def test_onnxruntime_genai_reads_the_prompts_of_a_batch_once(graph: Path, monkey
         session.prefill(np.vstack([PROMPT, PROMPT]))
 
 
+def test_onnxruntime_genai_names_the_build_that_has_a_missing_unit(
+    graph: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(CapacityError) as told:
+        find_engine("onnxruntime-genai", monkeypatch).load_llm(str(graph), LlmOptions(unit="cuda"))
+    assert told.value.hint == "available: cpu; or prony engines add onnxruntime-genai-cuda"
+
+
 def test_an_engine_for_language_models_refuses_a_plain_model() -> None:
     with pytest.raises(InputError, match="measured by their tokens"):
         Llamacpp().load("model.gguf", LoadOptions(unit="cpu", threads=1))
@@ -270,6 +326,12 @@ def test_a_smaller_type_of_the_cache_takes_less_and_writes_nearly_the_same(
     reference, near = (made[name].logits(PROMPT[0]) for name in ("f16", "q8_0"))
     assert np.abs(reference - near).max() < 0.1 * np.abs(reference).max()
     assert "q8_0" in made["q8_0"].effect().details["cache"]
+
+
+def test_llamacpp_says_how_many_sequences_it_takes(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(CapacityError, match=r"for 4096 sequences: .*n_seq_max must be") as told:
+        llamacpp(monkeypatch).load_llm(str(gguf), LlmOptions(context=64, batch=4096))
+    assert told.value.code == "engine_limit"
 
 
 def test_an_option_that_llamacpp_does_not_have_is_refused(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,6 +76,7 @@ def test_what_cannot_run_is_a_recorded_failure_in_words(words: tuple[str, ...], 
         (("m.null", "--option", "novalue"), "not KEY=VALUE"),
         (("m.gguf", "--engine", "vllm"), "recipes/vllm.yaml"),
         (("m.null", "--generate", "1"), "at least 2"),
+        (("m.null", "--draft", "lookup", "--batch", "2"), "draft works with one sequence"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(words: tuple[str, ...], said: str) -> None:

@@ -28,6 +28,7 @@ HOW = {
     "llama-server": "make servers",
     "llamacpp": "make servers",
     "mlflow": "make servers",
+    "mlx_lm": "pip install mlx-lm mlx-cpu mlx into the environment of make servers",
     "mpirun": "apt-get install openmpi-bin",
     "nginx": "apt-get install nginx-light",
     "node": "install Node.js 20.19 or newer, then make ui",

@@ -215,22 +215,6 @@ class Bench:
         loaded = loads(dump(earlier.recipe), name=f"{earlier.id}.yaml")
         return earlier, replace(loaded, dialect=earlier.dialect, notes=earlier.notes)
 
-    def score(self, experiment_id: str, *, scorer: str | None = None, limit_s: float = 60.0) -> int:
-        """Score the kept answers of an experiment again, by a command where one is named.
-
-        Returns:
-            How many jobs have answers.
-
-        Raises:
-            InputError: It keeps no answers.
-            SutError: The command failed, or took longer than `limit_s`; the scores are as before.
-        """
-        from prony.app.score_again import score_experiment
-        from prony.runner.scorer import ScorerOrder
-
-        order = None if scorer is None else ScorerOrder(scorer, limit_s)
-        return score_experiment(self.store, experiment_id, order)
-
     # The machine
 
     def engines(self, names: Sequence[str] = ()) -> list[EngineReport]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from prony.app import experiment_data
 from prony.errors import ConflictError
+from prony.model.answer import NewScores, ScoredJobs
 from prony.model.comparison import Comparison, Terms
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import ExperimentData
@@ -85,6 +86,15 @@ class LocalExperiments:
             raise ConflictError(f"experiment {experiment_id} is running", hint="wait for it, or stop it")
         transfer.export(self._store, experiment_id, to, overwrite=overwrite)
         return to
+
+    def score(self, experiment_id: str, scores: NewScores) -> ScoredJobs:
+        """Score the kept answers of an experiment again, without asking any model."""
+        from prony.app.score_again import score_folders
+
+        folders = {record.job_id: record.folder for record in self._store.records(experiment_id)}
+        summaries = score_folders(experiment_id, folders, scores)
+        self._store.replace_summaries(summaries)
+        return ScoredJobs(jobs=tuple(summaries))
 
     def export_requests(self, experiment_id: str, export_format: str, to: Path) -> tuple[Path, ...]:
         """Write the requests of an experiment's loads into the folder `to`, in a format of other programs."""

@@ -12,6 +12,7 @@ from prony.client.connection import ApiCall, ApiRequests, Asked, Content
 from prony.client.resolve_id import exists, only_match
 from prony.client.watching import Update, updates
 from prony.errors import NotFoundError, PronyError
+from prony.model.answer import NewScores, ScoredJobs
 from prony.model.comparison import Comparison, Terms
 from prony.model.experiment import ExperimentState
 from prony.model.experiment_data import ExperimentData
@@ -107,6 +108,14 @@ class RemoteExperiments:
     def rerun(self, experiment_id: str, *, key: str | None = None) -> ExperimentView:
         """Submit the recipe of an earlier experiment again."""
         return self._requests.create(ExperimentView, "experiments", experiment_id, "rerun", key=key)
+
+    def score(self, experiment_id: str, scores: NewScores) -> ScoredJobs:
+        """Score the kept answers of an experiment again; scores of several jobs are sent job by job."""
+        parts = [NewScores(jobs={job_id: told}) for job_id, told in scores.jobs.items()] or [scores]
+        answered = [
+            self._requests.send(ScoredJobs, "POST", "experiments", experiment_id, "score", body=part) for part in parts
+        ]
+        return ScoredJobs(jobs=tuple(job_id for one in answered for job_id in one.jobs))
 
     def watch(
         self, experiment_id: str, *, on_lost: Callable[[PronyError, float], None] = lambda *_: None

@@ -6,18 +6,15 @@ the numbers under `scores` by name.
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
 from prony.errors import StoreError
-from prony.model.answer import KeptAnswer
+from prony.model.answer import ItemScores, KeptAnswer
 from prony.ports.driver import ItemAnswer
 
 OUTPUTS = "outputs.jsonl"
@@ -73,15 +70,19 @@ def read_answers(folder: Path) -> list[WholeAnswer]:
     return [WholeAnswer(key[0], key[1], tuple(parts)) for key, parts in groups]
 
 
-def write_scores(folder: Path, answers: Sequence[WholeAnswer], scores: Sequence[Mapping[str, float]]) -> None:
+def pair_scores(answers: Sequence[WholeAnswer], scores: Sequence[Mapping[str, float]]) -> tuple[ItemScores, ...]:
+    """Return the numbers of a scorer with the answers that they are of."""
+    return tuple(
+        ItemScores(repetition=one.repetition, round=one.round, item=one.item, scores=dict(said))
+        for one, said in zip(answers, scores, strict=True)
+    )
+
+
+def write_scores(folder: Path, scores: Sequence[ItemScores]) -> None:
     """Keep what a scorer said of each answer; what one said before is replaced."""
-    lines = [
-        json.dumps({"repetition": one.repetition, "round": one.round, "item": one.item, "scores": dict(told)})
-        for one, told in zip(answers, scores, strict=True)
-    ]
     unfinished = folder / f".{SCORES}.tmp"
     try:
-        unfinished.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        unfinished.write_text("".join(f"{one.model_dump_json()}\n" for one in scores), encoding="utf-8")
         unfinished.replace(folder / SCORES)
     except OSError as exc:
         raise StoreError(f"cannot write {folder / SCORES}: {exc.strerror}", hint="check the free disk space") from exc
@@ -92,17 +93,11 @@ def read_scores(folder: Path) -> dict[tuple[int, int, str], dict[str, float]]:
     found = {}
     for number, line in _lines(folder / SCORES):
         try:
-            value = json.loads(line)
-            place = (int(value["repetition"]), int(value["round"]), str(value["item"]))
-            found[place] = {str(name): _finite(told) for name, told in value["scores"].items()}
-        except (ValueError, TypeError, KeyError, AttributeError) as exc:
-            raise StoreError(f"{folder / SCORES}, line {number} is damaged: {exc}", hint=_HINT) from exc
-    return found
-
-
-def _finite(value: Any) -> float:
-    if not math.isfinite(found := float(value)):
-        raise ValueError(f"{value!r} is not a finite number")
+            one = ItemScores.read_json(line)
+        except ValidationError as exc:
+            reason = exc.errors()[0]["msg"]
+            raise StoreError(f"{folder / SCORES}, line {number} is damaged: {reason}", hint=_HINT) from exc
+        found[one.repetition, one.round, one.item] = dict(one.scores)
     return found
 
 

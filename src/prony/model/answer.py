@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from prony.model.base import Noun
@@ -41,3 +43,30 @@ class KeptAnswer(Noun):
     output_tokens: int | None = None
     left_out_words: int = 0
     failed: str = ""
+
+
+FiniteScore = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class ItemScores(Noun):
+    """One line of `scores.jsonl`: what the user's own scorer said of the answer to one item, by name."""
+
+    repetition: int
+    round: int = 0
+    item: str
+    scores: dict[str, FiniteScore]
+
+
+class NewScores(Noun):
+    """What the user's own scorer said of the answers of each job, by the job's id.
+
+    Without any, every job is scored again by its task alone.
+    """
+
+    jobs: dict[str, tuple[ItemScores, ...]] = {}
+
+
+class ScoredJobs(Noun):
+    """The jobs whose answers were scored again."""
+
+    jobs: tuple[str, ...]

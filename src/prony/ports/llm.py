@@ -129,6 +129,20 @@ class LlmSession(Protocol):
 
 
 @runtime_checkable
+class VerifiesDrafts(Protocol):
+    """A session that checks several guessed tokens of one sequence in one step, as speculative decoding does.
+
+    Its engine says so before anything is loaded: `speculates` is true.
+    """
+
+    def verify(self, ids: Array) -> Array:
+        """Read ids of one sequence behind what the cache holds; return the most likely next id after each of them."""
+
+    def rewind(self, length: int) -> None:
+        """Keep only the first `length` tokens of the cache."""
+
+
+@runtime_checkable
 class LlmEngine(Protocol):
     """An engine that hosts language models."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from prony.model.alarm import Alarm, Delivery, Incident, MadeAlarm, NewAlarm, TestAnswer
+    from prony.model.answer import NewScores, ScoredJobs
     from prony.model.comparison import Comparison, Terms
     from prony.model.experiment_data import ExperimentData
     from prony.model.gate import GateReport
@@ -113,6 +114,17 @@ class ExperimentUseCases(Protocol):
 
         Raises:
             ConflictError: The experiment is running, or the folder exists and is not to be overwritten.
+        """
+
+    def score(self, experiment_id: str, scores: NewScores) -> ScoredJobs:
+        """Score the kept answers of an experiment again, without asking any model.
+
+        Args:
+            experiment_id: Which experiment.
+            scores: What the user's own scorer says; where it names jobs, only these are scored.
+
+        Raises:
+            InputError: It keeps no answers (`no_answers`), or not those that `scores` are of.
         """
 
     def export_requests(self, experiment_id: str, export_format: str, to: Path) -> tuple[Path, ...]:

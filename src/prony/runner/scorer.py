@@ -25,7 +25,7 @@ from typing import Any
 import psutil
 
 from prony.errors import PronyError, SutError
-from prony.instruments.kept_answers import WholeAnswer, read_answers, write_scores
+from prony.instruments.kept_answers import WholeAnswer, pair_scores, read_answers, write_scores
 from prony.model.answer import ScoringOptions
 from prony.runner import scorer_function
 from prony.runner.commands import guard_processes
@@ -61,7 +61,7 @@ def score_by_recipe(folder: Path, options: Any, memory_bytes: int | None, say: C
     say(f"scoring {len(answers)} answers")
     order = ScorerOrder(options.scorer, options.scorer_limit / 1e9, memory_bytes)
     try:
-        write_scores(folder, answers, run_scorer(order, answers))
+        write_scores(folder, pair_scores(answers, run_scorer(order, answers)))
     except PronyError as exc:
         say(exc.message)
         return exc.message

@@ -36,7 +36,7 @@ ROLES: dict[str, Role | None] = {
         (
             "submit", "modify", "delete", "cancel_experiment", "retry_experiment", "rerun", "cancel", "retry", "batch",
             "add_schedule", "pause_schedule", "resume_schedule", "remove_schedule", "run_schedule",
-            "ack", "set_baseline", "clear_baseline", "keep_scripts", "import_results",
+            "ack", "set_baseline", "clear_baseline", "keep_scripts", "import_results", "score",
         ),
         Role.SUBMITTER,
     ),

@@ -7,7 +7,7 @@ wait for each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from importlib import import_module
@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy import Connection, Insert, Row, Table, and_, bindparam, func, select, update
 
 from prony.errors import ConflictError, InputError, NotFoundError
+from prony.model.estimate import Summary
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.job import Job
 from prony.model.result import ResultState
@@ -227,6 +228,14 @@ _RECORDED = select(tables.result.c.job_id).where(
 def has_attempt(connection: Connection, job_id: str, attempt: int) -> bool:
     """Is the result of this attempt recorded?"""
     return connection.execute(_RECORDED, {"job": job_id, "number": attempt}).first() is not None
+
+
+def replace_summaries(connection: Connection, summaries: Mapping[str, Summary]) -> None:
+    """Keep other summaries of the results that stand, by job."""
+    table = tables.result
+    for job_id, summary in summaries.items():
+        query = update(table).where(table.c.job_id == job_id, table.c.stands)
+        connection.execute(query.values(summary=summary.model_dump_json()))
 
 
 def standing_results(connection: Connection) -> list[Row[Any]]:

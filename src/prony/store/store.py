@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import Connection, Engine, delete, select, update
+from sqlalchemy import Connection, Engine, delete, select
 
 from prony.errors import ConflictError, InputError, StoreError
 from prony.model.calibration import Calibration
@@ -152,12 +152,10 @@ class Store:
         with writing(self._engine) as connection:
             return self._accept(connection, contents, summary, attempt)
 
-    def replace_summary(self, job_id: str, summary: Summary) -> None:
-        """Keep a summary that was computed again in place of the one of the result that stands."""
-        table = tables.result
-        query = update(table).where(table.c.job_id == job_id, table.c.stands)
+    def replace_summaries(self, summaries: Mapping[str, Summary]) -> None:
+        """Keep summaries that were computed again in place of those of the results that stand, by job."""
         with writing(self._engine) as connection:
-            connection.execute(query.values(summary=summary.model_dump_json()))
+            result_rows.replace_summaries(connection, summaries)
 
     def save_whole(
         self, experiment: Experiment, jobs: Sequence[Job], results: Iterable[tuple[FolderContents, Summary, int]]

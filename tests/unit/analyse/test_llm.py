@@ -126,6 +126,27 @@ def test_power_on_a_card_is_its_own_over_the_measured_phase_of_two_seconds_at_le
     assert "power_w.p50" not in found[1]
 
 
+@pytest.mark.parametrize(
+    ("asked", "reading", "wanted"),
+    [
+        ({"prompt": 100, "generate": 0}, one_pass(20, []), {"energy_j_per_token": 600 / (2 * 2 * 100)}),
+        ({"prompt": 0, "generate": 3}, one_pass(20, [1.0] * 3) | {"prefill": None},
+         {"energy_j_per_token": 600 / (2 * 2 * 3)}),
+        ({"prompt": 100, "generate": 3}, one_pass(20, [1.0] * 3), {"energy_j_per_output_token": 600 / (2 * 2 * 3)}),
+    ],
+    ids=["reads", "writes", "both"],
+)  # fmt: skip
+def test_the_energy_of_a_job_that_reads_and_writes_is_told_by_what_it_wrote(
+    asked: dict[str, int], reading: dict[str, Any], wanted: dict[str, float]
+) -> None:
+    measured = {"measure": phase(begin_ns=0, end_ns=4 * 10**9)}
+    made = result([repetition(index, phases=measured, energy_j={"package-0": 600.0}) for index in range(5)])
+    frames = [token_frame(index, [reading] * 2) for index in range(5)]
+    found = SUMMARY.summarise(job_of(batch=2, **asked), made, pl.concat(frames)).estimates
+    told = {key.removesuffix(".p50"): one.value for key, one in found.items() if key.startswith("energy_")}
+    assert told == {name: pytest.approx(number) for name, number in wanted.items()}
+
+
 def quality(divergence: float) -> dict[str, list[float]]:
     return {"kl": [divergence] * 50, "top1": [1.0] * 45 + [0.0] * 5, "nll": [1.0] * 50, "reference_nll": [0.5] * 50}
 

@@ -104,18 +104,20 @@ class Counting(Null):
         return CountingLlm(options)
 
 
+@pytest.mark.parametrize("draft", ["none", "lookup", "model"])
 @pytest.mark.parametrize(
     ("most", "goes_on", "text", "finish"),
     [(9, False, "\x02\x03\x04", "stop"), (2, False, "\x02\x03", "length"), (3, False, "\x02\x03\x04", "length"),
      (6, True, "\x02\x03\x04\x00\x01\x02", "length")],
 )  # fmt: skip
 def test_an_answer_ends_at_its_mark_or_its_limit(
-    most: int, goes_on: bool, text: str, finish: str, tmp_path: Path
+    most: int, goes_on: bool, text: str, finish: str, draft: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "prompts.json"
     file.write_text(json.dumps([{"ids": [7, 1], "most": most, "goes_on": goes_on}]))
     options = {"model": "m", "unit": "cpu", "threads": 1, "precision": "default", "batch": 1, "context": 16}
-    suite = AnswerSuite(options | {"options": {}, "prompts_file": str(file)}, Counting())
+    guesses = {"draft": draft, "draft_model": draft, "draft_tokens": 2}
+    suite = AnswerSuite(options | guesses | {"options": {}, "prompts_file": str(file)}, Counting())
     (test,) = suite.tests()
     assert test.read is not None
     (found,) = test.read(Stop())

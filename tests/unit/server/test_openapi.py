@@ -15,6 +15,7 @@ from .house import House
 TABLE = """
 POST /experiments submit; GET /experiments experiments; GET /experiments/{} experiment; PATCH /experiments/{} modify
 DELETE /experiments/{} delete; POST /experiments/{}/cancel cancel_experiment; POST /experiments/{}/rerun rerun
+POST /experiments/{}/score score
 POST /experiments/{}/retry retry_experiment; GET /experiments/{}/events watch; GET /experiments/{}/results results
 GET /experiments/{}/report report; GET /experiments/{}/export export; GET /jobs jobs; GET /jobs/{} job
 POST /jobs/{}/cancel cancel; POST /jobs/{}/retry retry; POST /jobs/batch batch; GET /jobs/{}/logs logs

@@ -707,6 +707,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/experiments/{experiment_id}/score": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Score stored answers again
+         * @description No model is asked, and no program of yours runs on the server: send what it said of each answer.
+         *
+         *     Role: submitter.
+         */
+        post: operations["score"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/failures": {
         parameters: {
             query?: never;
@@ -4583,6 +4605,25 @@ export interface components {
                 [key: string]: components["schemas"]["Values"];
             };
         };
+        /**
+         * ItemScores
+         * @description One line of `scores.jsonl`: what the user's own scorer said of the answer to one item, by name.
+         */
+        ItemScores: {
+            /** Item */
+            item: string;
+            /** Repetition */
+            repetition: number;
+            /**
+             * Round
+             * @default 0
+             */
+            round: number;
+            /** Scores */
+            scores: {
+                [key: string]: number;
+            };
+        };
         /** Job */
         Job: {
             /**
@@ -5078,6 +5119,19 @@ export interface components {
              * @default 0
              */
             depth: number;
+            /**
+             * Draft
+             * @description speculative decoding: none, lookup (guess from the text itself), or a smaller model that guesses
+             * @default none
+             * @example lookup
+             */
+            draft: string;
+            /**
+             * Draft Tokens
+             * @description for `draft`: the most tokens to guess for a step
+             * @default 4
+             */
+            draft_tokens: number;
             /**
              * Engine
              * @description the engine that runs the model; `prony engines` lists the installed ones
@@ -6035,6 +6089,21 @@ export interface components {
             submission: components["schemas"]["Submission"];
             /** Zone */
             zone?: string | null;
+        };
+        /**
+         * NewScores
+         * @description What the user's own scorer said of the answers of each job, by the job's id.
+         *
+         *     Without any, every job is scored again by its task alone.
+         */
+        NewScores: {
+            /**
+             * Jobs
+             * @default {}
+             */
+            jobs: {
+                [key: string]: components["schemas"]["ItemScores"][];
+            };
         };
         /**
          * NewToken
@@ -7420,6 +7489,14 @@ export interface components {
          * @enum {string}
          */
         ScheduleState: "active" | "paused";
+        /**
+         * ScoredJobs
+         * @description The jobs whose answers were scored again.
+         */
+        ScoredJobs: {
+            /** Jobs */
+            jobs: string[];
+        };
         /**
          * ScrapeTarget
          * @description Where Prometheus finds metrics of an agent, in the words of its HTTP service discovery.
@@ -8930,6 +9007,7 @@ export type History = components['schemas']['History'];
 export type Incident = components['schemas']['Incident'];
 export type InputFacts = components['schemas']['InputFacts'];
 export type Inputs = components['schemas']['Inputs'];
+export type ItemScores = components['schemas']['ItemScores'];
 export type Job = components['schemas']['Job'];
 export type JobBatch = components['schemas']['JobBatch'];
 export type JobBatchAnswer = components['schemas']['JobBatchAnswer'];
@@ -8982,6 +9060,7 @@ export type Named = components['schemas']['Named'];
 export type NewAlarm = components['schemas']['NewAlarm'];
 export type NewBaseline = components['schemas']['NewBaseline'];
 export type NewSchedule = components['schemas']['NewSchedule'];
+export type NewScores = components['schemas']['NewScores'];
 export type NewToken = components['schemas']['NewToken'];
 export type Noise = components['schemas']['Noise'];
 export type Open = components['schemas']['Open'];
@@ -9040,6 +9119,7 @@ export type ResultState = components['schemas']['ResultState'];
 export type Role = components['schemas']['Role'];
 export type Schedule = components['schemas']['Schedule'];
 export type ScheduleState = components['schemas']['ScheduleState'];
+export type ScoredJobs = components['schemas']['ScoredJobs'];
 export type ScrapeTarget = components['schemas']['ScrapeTarget'];
 export type ScriptFacts = components['schemas']['ScriptFacts'];
 export type ScriptMetric = components['schemas']['ScriptMetric'];
@@ -12270,6 +12350,122 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the server failed, or cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    score: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                experiment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewScores"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScoredJobs"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };

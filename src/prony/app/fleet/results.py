@@ -17,7 +17,10 @@ from prony.app.result_files import find_file
 from prony.app.shown_results import job_sections, show_results
 from prony.errors import ConflictError, NotFoundError
 from prony.instruments.samples import SAMPLES, TELEMETRY
+from prony.model.access import Principal
+from prony.model.answer import NewScores, ScoredJobs
 from prony.model.comparison import Comparison, Terms
+from prony.model.estimate import Summary
 from prony.model.experiment_data import Entry
 from prony.model.gate import GateReport
 from prony.model.log import LogPiece
@@ -28,9 +31,10 @@ from prony.model.result_files import ResultFiles
 from prony.model.section import JobSections
 from prony.model.shown_results import ShownResults
 from prony.model.sweep import SweepReport
-from prony.store import queue, transfer
+from prony.store import queue, result_rows, transfer
 from prony.store.database import reading
 from prony.store.folder import read_nouns
+from prony.store.writer import Transaction
 
 
 class Results:
@@ -70,6 +74,25 @@ class Results:
 
         async with self._printing:
             return await asyncio.to_thread(print_pdf, page.encode() if isinstance(page, str) else page)
+
+    async def score(self, experiment_id: str, new: NewScores, *, who: Principal) -> ScoredJobs:
+        """Score the kept answers of an experiment again; nothing of the user's own runs on a server."""
+        from prony.app.score_again import score_folders
+
+        def score() -> dict[str, Summary]:
+            records = self._context.store.records(experiment_id)
+            return score_folders(experiment_id, {one.job_id: one.folder for one in records}, new)
+
+        summaries = await asyncio.to_thread(score)
+
+        def keep(transaction: Transaction) -> None:
+            result_rows.replace_summaries(transaction.connection, summaries)
+            for job_id in summaries:
+                transaction.publish("job", f"{experiment_id}/{job_id}")
+
+        await self._context.write(keep)
+        self._context.hook("scored", experiment=experiment_id, jobs=len(summaries), who=who.name)
+        return ScoredJobs(jobs=tuple(summaries))
 
     async def compare(self, names: Sequence[str], terms: Terms) -> Comparison:
         from prony.app.analyses import compare_stored

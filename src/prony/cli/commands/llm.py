@@ -10,6 +10,7 @@ from typing import Any
 from prony.cli.arguments import add_recipe_run
 
 _PRECISIONS = ("default", "fp32", "fp16", "bf16", "int8")
+_NUMBERS = ("prompt", "generate", "batch", "depth", "draft_tokens")
 _ALL = "all"
 
 
@@ -42,6 +43,11 @@ def arguments(parser: ArgumentParser) -> None:
         metavar="NAMES",
         help="type of the KV cache: f16, q8_0, q4_0, ... (default: the engine's own)",
     )
+    parser.add_argument(
+        "--draft", default="none", metavar="NAMES",
+        help="speculative decoding: none, lookup (guess from the text) or a smaller model (none)",
+    )  # fmt: skip
+    parser.add_argument("--draft-tokens", default="4", metavar="N", help="with --draft: most guesses for a step (4)")
     parser.add_argument("--passes", type=int, default=3, metavar="N", help="repetitions in each process (3)")
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="fresh processes for each configuration (5)")
     parser.add_argument("--task", metavar="NAME", help="score answers or texts: summarize, qa, classify, perplexity")
@@ -67,8 +73,8 @@ def recipe(options: Namespace, engines: Sequence[str]) -> dict[str, Any]:
     """Return the recipe that these options mean; what has several values is an axis."""
     asked: dict[str, list[Any]] = {
         "engine": list(engines), "unit": _words(options.unit), "precision": _words(options.precision),
-        "kv_type": _words(options.kv_type),
-        **{name: _numbers(name, getattr(options, name)) for name in ("prompt", "generate", "batch", "depth")},
+        "kv_type": _words(options.kv_type), "draft": _words(options.draft),
+        **{name: _numbers(name, getattr(options, name)) for name in _NUMBERS},
         **({"threads": _numbers("threads", options.threads)} if options.threads else {}),
     }  # fmt: skip
     workload: dict[str, Any] = {"kind": "llm", "model": options.model, "passes": options.passes}
@@ -78,7 +84,11 @@ def recipe(options: Namespace, engines: Sequence[str]) -> dict[str, Any]:
     for name in ("reference", "reference_engine"):
         workload |= {name: value} if (value := getattr(options, name)) is not None else {}
     workload |= {"options": dict(map(_option, options.option))} if options.option else {}
-    axes = {f"workload.{name}": values for name, values in asked.items() if len(values) > 1}
+    axes: dict[str, Any] = {f"workload.{name}": values for name, values in asked.items() if len(values) > 1}
+    if {"workload.draft", "workload.draft_tokens"} <= set(axes) and "none" in asked["draft"]:
+        # Without guesses their number says nothing.
+        same = [{"workload.draft": "none", "workload.draft_tokens": one} for one in asked["draft_tokens"][1:]]
+        axes["exclude"] = same
     return {"name": "llm", "workload": workload, "matrix": axes, "measure": {"repeats": options.runs}}
 
 
@@ -89,9 +99,9 @@ def _words(text: str) -> list[str]:
 def _numbers(name: str, text: str) -> list[int]:
     from prony.errors import InputError
 
-    words = _words(text)
+    words, option = _words(text), name.replace("_", "-")
     if not words or not all(word.isdecimal() for word in words):
-        raise InputError(f"--{name} {text!r} is not a list of numbers", hint=f"for example --{name} 512,2048")
+        raise InputError(f"--{option} {text!r} is not a list of numbers", hint=f"for example --{option} 512,2048")
     return [int(word) for word in words]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from prony.analyse.peaks import find_peak
@@ -19,6 +19,7 @@ _AXES = (
     ("batch", "sequences at the same time", ("decode_tok_s", "prefill_tok_s")),
     ("depth", "tokens in the cache at the start", ("decode_tok_s", "prefill_tok_s")),
     ("prompt", "tokens of the prompt", ("prefill_tok_s",)),
+    ("draft_tokens", "tokens guessed for a step", ("decode_tok_s",)),
 )
 _WORDS = {
     "decode_tok_s": ("Decode", "tokens written per second"), "prefill_tok_s": ("Prefill", "tokens read per second"),
@@ -27,13 +28,27 @@ _NO_BOUND = (
     "No hardware limit is drawn: there is no valid result of prony hardware for this device and "
     "precision, and no published peak is known."
 )
+_GUESSED = "No hardware limit is drawn: with speculative decoding, one step may write several tokens."
 # Of quality the first that two jobs have, and whether less of it is better.
 _QUALITIES = (
     ("kl_nat.mean", "divergence from the reference, nat", True), ("rouge_1.mean", "ROUGE-1", False),
     ("token_f1.mean", "F1", False), ("label_match.mean", "correct labels", False),
     ("own_score.mean", "own score", False), ("perplexity.mean", "perplexity", True),
 )  # fmt: skip
-_SETTINGS = ("model", "engine", "unit", "precision", "kv_type", "threads", "batch", "depth", "prompt", "generate")
+_SETTINGS = (
+    "model",
+    "engine",
+    "unit",
+    "precision",
+    "kv_type",
+    "draft",
+    "draft_tokens",
+    "threads",
+    "batch",
+    "depth",
+    "prompt",
+    "generate",
+)
 
 
 @dataclass(frozen=True)
@@ -71,8 +86,12 @@ def _plot_axis(
     what, unit = _WORDS[metric]
     return JobPlot(
         title=f"{what} over {axis}", x_title=title, y_title=unit, lines=(*lines, *bounds),
-        notes=tuple(dict.fromkeys(notes)) or (_NO_BOUND,),
+        notes=tuple(dict.fromkeys(notes)) or ((_GUESSED if _is_guessed(groups) else _NO_BOUND),),
     )  # fmt: skip
+
+
+def _is_guessed(groups: Mapping[str, Sequence[Entry]]) -> bool:
+    return all(one.job.work(LlmWorkload).draft != "none" for mine in groups.values() for one in mine)
 
 
 def _group_by_line(entries: Sequence[Entry], axis: str, metric: str) -> dict[str, list[Entry]]:
@@ -120,6 +139,8 @@ def _find_bound(entry: Entry, metric: str, readings: Sequence[OtherReading]) -> 
     """Return the bound on a rate: memory on writing, arithmetic on reading a prompt."""
     effective = entry.result.effective
     if effective is None or not effective.details.get("parameters"):
+        return None
+    if metric == "decode_tok_s" and entry.job.work(LlmWorkload).draft != "none":
         return None
     is_writing, product = metric == "decode_tok_s", f"gemm_{effective.precision}_tflops"
     keys, published = (_MEMORY, "copy_gb_s") if is_writing else ((f"{product}.p50",), product)

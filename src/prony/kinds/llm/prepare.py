@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from prony.errors import InputError, NotFoundError, PronyError
+from prony.errors import CapacityError, InputError, NotFoundError, PronyError
 from prony.kinds.llm.schema import LlmWorkload
 from prony.model.device import AbilityReport
 from prony.model.job import Job
@@ -24,11 +24,11 @@ _KEYS = {
     "unknown_engine": "engine", "engine_missing": "engine", "engine_broken": "engine", "engine_unsupported": "engine",
     "no_llm_engine": "engine", "unit_unavailable": "unit", "precision_unavailable": "precision",
     "kv_type_unavailable": "kv_type", "context_exceeded": "prompt", "no_reference": "reference", "unknown_task": "task",
+    "draft_unavailable": "draft", "draft_mismatch": "draft",
 }  # fmt: skip
 # Engines that people ask for and that are not here: what to do instead.
 _ELSEWHERE = {
     "vllm": "start it as a service: prony run recipes/vllm.yaml",
-    "mlx": "it needs Apple silicon; start its server there and measure that: prony run recipes/llm-endpoint.yaml",
 }
 
 
@@ -49,6 +49,11 @@ class LlmPrepare(Prepare):
                     f"{name} does not run language models", hint=f"these do: {', '.join(llm_engines())}",
                     code="no_llm_engine",
                 )  # fmt: skip
+        if work.draft != "none" and not getattr(plugins.load_plugin(plugins.ENGINES, work.engine), "speculates", False):
+            raise CapacityError(
+                f"{work.engine} does not support speculative decoding in Prony",
+                hint="use llamacpp, transformers or mlx, or remove workload.draft", code="draft_unavailable",
+            )  # fmt: skip
         if work.task is not None:
             task, _ = find_task(work.task, work.prompts)
             if isinstance(task, ScoresAnswers) and work.passes != LlmWorkload.model_fields["passes"].default:
@@ -71,7 +76,7 @@ class LlmPrepare(Prepare):
 
     def make_paths_absolute(self, job: Job, base: Path) -> Job:
         work = job.work(LlmWorkload)
-        named = {"model": work.model, "reference": work.reference}
+        named = {"model": work.model, "reference": work.reference, "draft": work.draft_model}
         paths = {
             key: str((base / Path(name.removeprefix("file:")).expanduser()).absolute())
             for key, name in named.items()
@@ -85,7 +90,7 @@ class LlmPrepare(Prepare):
 
     def local_files(self, recipe: Recipe) -> list[str]:
         work = work_of(recipe.workload, LlmWorkload, recipe.name)
-        models = [work.model, *map(str, recipe.matrix.axes.get("workload.model", ())), work.reference]
+        models = [work.model, *map(str, recipe.matrix.axes.get("workload.model", ())), work.reference, work.draft_model]
         return [one for one in dict.fromkeys(models) if one is not None and scheme_of(one) == "file"]
 
     def named_options(self, job: Job) -> Iterator[tuple[str, Any]]:

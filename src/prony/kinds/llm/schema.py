@@ -67,6 +67,14 @@ class LlmWorkload(Workload):
     kv_type: KvType = Field(
         default="default", description="type of the keys and values in the cache; default: the engine's own"
     )
+    draft: str = Field(
+        default="none",
+        min_length=1,
+        description="speculative decoding: none, lookup (guess from the text itself), or a smaller model that guesses",
+        examples=["lookup"],
+        json_schema_extra={"path": "reference"},
+    )
+    draft_tokens: int = Field(default=4, ge=1, le=64, description="for `draft`: the most tokens to guess for a step")
     passes: int = Field(default=3, ge=1, le=1000, description="how often each process reads the prompt and generates")
     seed: int = Field(default=0, ge=0, description="seed of the token ids of the prompts")
     quality: bool = Field(
@@ -94,6 +102,11 @@ class LlmWorkload(Workload):
     options: dict[str, Scalar] = Field(
         default={}, description="passed to the engine unchanged", json_schema_extra={"path": "words"}
     )
+
+    @property
+    def draft_model(self) -> str | None:
+        """The smaller model that guesses, where one does."""
+        return self.draft if self.draft not in ("none", "lookup") else None
 
     @property
     def subject(self) -> str:
@@ -124,6 +137,8 @@ class LlmWorkload(Workload):
             raise ValueError("prompt and generate are both 0: there is nothing to measure")
         if self.generate == 1:
             raise ValueError("generate is 1, but a token rate needs at least 2")
+        if self.draft != "none" and self.batch > 1:
+            raise ValueError("draft works with one sequence: set batch to 1, or remove draft")
         return self
 
     @model_validator(mode="after")

@@ -83,9 +83,21 @@ def _run_numbers(repetition: Repetition, times: TokenTimes, work: LlmWorkload) -
     joules, watts = (energy_j(own), power_w(own)) if measure is not None else (None, None)
     if watts is not None:
         found["power_w"] = watts
-    if joules is not None and watts is not None and work.task is None and not (work.prompt and work.generate):
-        found["energy_j_per_token"] = joules / (work.passes * work.batch * (work.prompt or work.generate))
+    if joules is not None and watts is not None:
+        found |= _token_energy(joules, times, work)
     return found
+
+
+def _token_energy(joules: float, times: TokenTimes, work: LlmWorkload) -> dict[str, float]:
+    """Return joules a token: by each token where a job only reads or only writes, else by each token written.
+
+    A counter does not tell reading from writing: what a prompt took is then part of what its answer costs.
+    """
+    written = sum(map(len, times.stamps_ns)) * work.batch
+    read = times.prefill_ms.size * work.prompt * work.batch
+    if work.task is None and not (written and read):
+        return {"energy_j_per_token": joules / (written + read)} if written or read else {}
+    return {"energy_j_per_output_token": joules / written} if written else {}
 
 
 def _figures(by_run: Sequence[dict[str, float]], *, is_stopped: bool) -> EstimateSet:
@@ -133,7 +145,8 @@ def _shares(work: LlmWorkload, result: Result, by_run: Sequence[dict[str, float]
     told = effective.details
     found = EstimateSet()
     bandwidth = find_peak(effective.device, "copy_gb_s")
-    if bandwidth is not None:
+    # A guess reads other bytes: those of the draft model too, and not once for each token.
+    if bandwidth is not None and work.draft == "none":
         held = work.depth + work.generate / 2
         step_bytes = int(told["weights_bytes"]) + held * work.batch * int(told["kv_token_bytes"])
         shares = [

@@ -29,6 +29,8 @@ _TABLE: tuple[_Row, ...] = (
     ("ttft_ms", "ms", "lower", "time from prompt ids in to the first token id on the host, without tokenization"),
     ("itl_ms", "ms", "lower", "time between two tokens"),
     ("tpot_ms", "ms", "lower", "(last timestamp - first timestamp) / (tokens - 1)"),
+    ("accept_rate", "1", "higher", "speculative decoding: share of guessed tokens that the model itself chose"),
+    ("tokens_per_step", "1", "higher", "speculative decoding: tokens written for each step of the model"),
     ("load_ms", "ms", "lower", "time to load the model from its files"),
     ("rss_peak_mib", "MiB", "lower", "highest resident memory of the process while it was measured"),
     ("vram_run_peak_mib", "MiB", "lower", "highest memory of the GPU by the engine's allocator while it was measured"),
@@ -40,6 +42,12 @@ _TABLE: tuple[_Row, ...] = (
         "J",
         "lower",
         "energy of the measured phase divided by its tokens, for prompts or for answers alone",
+    ),
+    (
+        "energy_j_per_output_token",
+        "J",
+        "lower",
+        "energy of the measured phase, with that of the prompts, divided by the tokens written",
     ),
     ("power_w", "W", "lower", "mean power over the measured phase"),
     (
@@ -67,6 +75,8 @@ METRIC_UNITS |= {name: METRICS[name].unit for name in (*QUALITY_METRICS, "cut_sh
 _PREFILL, _DECODE, _QUALITY = "prefill_ms", "token_ms", "quality"
 # Of a task's prompts: how many tokens each has, when it was given, and how long its answer took.
 _INPUT, _ANSWER = "input_tokens", "answer_ms"
+# Of speculative decoding: how many tokens each step wrote, and how many were guessed for it.
+_STEP, _DRAFTED = "step_tokens", "drafted_tokens"
 
 
 def token_frame(
@@ -92,6 +102,9 @@ def _rows(number: int, reading: Mapping[str, Any]) -> list[tuple[str, int, float
     for stamp_ns in reading["stamps"]:
         rows.append((f"{_DECODE}/{number}", stamp_ns, (stamp_ns - before) / 1e6))
         before = stamp_ns
+    for at_ns, tokens, drafted in reading.get("steps", ()):
+        rows.append((f"{_STEP}/{number}", at_ns, float(tokens)))
+        rows.append((f"{_DRAFTED}/{number}", at_ns, float(drafted)))
     if "input_tokens" in reading:
         begin_ns, ended_ns = reading["prefill"][0], reading["ended_ns"]
         rows.append((f"{_INPUT}/{number}", begin_ns, float(reading["input_tokens"])))
@@ -109,16 +122,36 @@ class TokenTimes:
         self.prefill_ms = parts.filter(pl.col("part") == _PREFILL)["value"].to_numpy()
         tokens = parts.filter(pl.col("part") == _DECODE)
         self.stamps_ns = [one["at_ns"].to_numpy() for one in tokens.partition_by("name", maintain_order=True)]
+        self.step_tokens, self.drafted = (
+            parts.filter(pl.col("part") == one)["value"].to_numpy() for one in (_STEP, _DRAFTED)
+        )
         self.inputs = parts.filter(pl.col("part") == _INPUT)
         self.ended_ns = parts.filter(pl.col("part") == _ANSWER)["at_ns"].to_numpy()
 
     @property
     def gaps_ms(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Gaps between tokens; before the first there is none."""
+        """Gaps between tokens, with speculative decoding between steps; before the first there is none."""
         import numpy as np
 
         none: np.ndarray[Any, np.dtype[np.float64]] = np.zeros(0)
-        return np.concatenate([np.diff(stamps) / 1e6 for stamps in self.stamps_ns]) if self.stamps_ns else none
+        stamps = [np.unique(one) for one in self.stamps_ns] if self.step_tokens.size else self.stamps_ns
+        return np.concatenate([np.diff(one) / 1e6 for one in stamps]) if stamps else none
+
+    def _spans(self) -> list[tuple[int, float]]:
+        """Return of each pass how many tokens came after the first stamp, and how many milliseconds they took."""
+        is_speculative = bool(self.step_tokens.size)
+        return [
+            (int((one > one[0]).sum()) if is_speculative else len(one) - 1, float(one[-1] - one[0]) / 1e6)
+            for one in self.stamps_ns
+        ]
+
+    def _step_numbers(self) -> dict[str, float]:
+        if not self.step_tokens.size:
+            return {}
+        found = {"tokens_per_step": float(self.step_tokens.mean())}
+        if guessed := float(self.drafted.sum()):
+            found["accept_rate"] = float((self.step_tokens - 1).sum()) / guessed
+        return found
 
     def numbers(self, *, prompt: int, batch: int) -> dict[str, float]:
         """Return the run's numbers: the median over its passes; of a task, what all its prompts and answers have."""
@@ -131,10 +164,10 @@ class TokenTimes:
             found["prefill_tok_s"] = float(np.median(1000 * prompt * batch / self.prefill_ms))
             found["ttft_ms"] = float(np.median(self.prefill_ms))
         if self.stamps_ns:
-            each_ms = [(stamps[-1] - stamps[0]) / 1e6 / (len(stamps) - 1) for stamps in self.stamps_ns]
+            each_ms = [lasts / tokens for tokens, lasts in self._spans() if tokens] or [0.0]
             found["tpot_ms"] = float(np.median(each_ms))
             found["decode_tok_s"] = float(np.median([1000 * batch / one for one in each_ms if one] or [0.0]))
-        return found
+        return found | self._step_numbers()
 
     def _answer_numbers(self) -> dict[str, float]:
         """Return rates over all prompts and all tokens, because prompts and answers differ in length."""
@@ -144,14 +177,14 @@ class TokenTimes:
             "prefill_tok_s": 1000 * float(self.inputs["value"].sum()) / float(self.prefill_ms.sum()),
             "ttft_ms": float(np.median(self.prefill_ms)),
         }
-        answers = [(len(stamps) - 1, (stamps[-1] - stamps[0]) / 1e6) for stamps in self.stamps_ns if len(stamps) > 1]
+        answers = [one for one in self._spans() if one[0]]
         if lasted_ms := sum(lasts for _, lasts in answers):
             found["decode_tok_s"] = 1000 * sum(steps for steps, _ in answers) / lasted_ms
             found["tpot_ms"] = float(np.median([lasts / steps for steps, lasts in answers]))
         taken_ns = int(self.ended_ns.max()) - int(self.inputs["at_ns"].to_numpy().min())
         if self.stamps_ns:  # texts that were only read have none
             found["output_tokens_per_s"] = 1e9 * sum(map(len, self.stamps_ns)) / taken_ns
-        return found
+        return found | self._step_numbers()
 
 
 def quality_values(samples: pl.DataFrame) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:

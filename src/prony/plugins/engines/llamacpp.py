@@ -40,7 +40,7 @@ _KV_TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8
 _LAYERS_AT = 4  # where the parameters of a model have that number, after two pointers
 _Reference = ctypes.c_void_p
 _LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
-_WORST = 4  # the level of errors
+_ERROR = 4  # the level of errors; above it is only what goes on with another line, such as dots of progress
 
 
 class _Parameters(ctypes.Structure):
@@ -96,6 +96,7 @@ _FUNCTIONS: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
     ("llama_n_ctx", ctypes.c_uint32, (_Reference,)),
     ("llama_get_memory", _Reference, (_Reference,)),
     ("llama_memory_clear", None, (_Reference, ctypes.c_bool)),
+    ("llama_memory_seq_rm", ctypes.c_bool, (_Reference, ctypes.c_int32, ctypes.c_int32, ctypes.c_int32)),
     ("llama_state_seq_get_size", ctypes.c_size_t, (_Reference, ctypes.c_int32)),
     ("llama_batch_init", _Batch, (ctypes.c_int32, ctypes.c_int32, ctypes.c_int32)),
     ("llama_batch_free", None, (_Batch,)),
@@ -127,7 +128,7 @@ class _Library:
         self.loaded.llama_backend_init()
 
     def _hear(self, level: int, text: bytes | None, _: object) -> None:
-        if level >= _WORST and text:
+        if level == _ERROR and text:
             self.errors.append(text.decode(errors="replace").strip())
 
     def context_parameters(self) -> _Parameters:
@@ -159,10 +160,10 @@ class LlamaSession:
         _set_cache_type(asked, options.kv_type)
         self._context = self._c.llama_init_from_model(self._model, asked)
         if not self._context:
-            raise SutError(
-                f"llama.cpp could not create a context of {each} tokens for {options.batch} sequences: {self._why()}",
-                hint="use fewer sequences or a shorter context", code="out_of_memory",
-            )  # fmt: skip
+            said = f"llama.cpp could not create a context of {each} tokens for {options.batch} sequences: {self._why()}"
+            if "n_seq_max" in said:
+                raise CapacityError(said, hint="use fewer sequences", code="engine_limit")
+            raise SutError(said, hint="use fewer sequences or a shorter context", code="out_of_memory")
         self._c.llama_set_n_threads(self._context, options.threads, options.threads)
         self._memory = self._c.llama_get_memory(self._context)
         self._room = max(2048, options.batch)
@@ -299,6 +300,20 @@ class LlamaSession:
             self._held += 1
             on_token()
 
+    def verify(self, ids: Array) -> Array:
+        self._fill(ids.reshape(1, -1), range(1), wants_all=True)
+        self._decode()
+        self._held += ids.size
+        return np.array([self._logits(place).argmax() for place in range(ids.size)], np.int32)
+
+    def rewind(self, length: int) -> None:
+        if not self._c.llama_memory_seq_rm(self._memory, 0, length, -1):
+            raise CapacityError(
+                "llama.cpp cannot take back single tokens from this model's cache", hint="remove workload.draft",
+                code="draft_unavailable",
+            )  # fmt: skip
+        self._held = length
+
     def logits(self, ids: Array) -> Array:
         """Read one sequence in pieces, and copy every row before the next piece takes its place."""
         self.reset()
@@ -405,6 +420,7 @@ class Llamacpp:
     requirements: ClassVar[tuple[str, ...]] = ("xllamacpp>=2026.1",)
     extra: ClassVar[str] = "llamacpp"
     computes_in_file_types: ClassVar[bool] = True
+    speculates: ClassVar[bool] = True
     kv_types: ClassVar[tuple[str, ...]] = tuple(_KV_TYPES)
 
     def __init__(self) -> None:
@@ -449,7 +465,7 @@ class Llamacpp:
             )  # fmt: skip
         if options.options:
             name = next(iter(options.options))
-            hint = "it has no options; speculative decoding with a draft model is not supported"
+            hint = "it has no options; for speculative decoding, use workload.draft"
             raise InputError(f"llamacpp has no option {name!r}", hint=hint)
         return LlamaSession(library, path, options)
 

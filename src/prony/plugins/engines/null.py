@@ -101,6 +101,14 @@ class NullLlm:
         self._held += count
         return written
 
+    def verify(self, ids: Array) -> Array:
+        _spin_for(self._write_ns)  # a step takes as long as for one token, as on hardware that waits for its memory
+        self._held += ids.size
+        return np.asarray(self._next[ids])
+
+    def rewind(self, length: int) -> None:
+        self._held = length
+
     def logits(self, ids: Array) -> Array:
         return self._table[ids]
 
@@ -114,6 +122,7 @@ class Null:
     reference_formats: ClassVar[tuple[str, ...]] = ()
     requirements: ClassVar[tuple[str, ...]] = ()
     extra: ClassVar[str] = ""
+    speculates: ClassVar[bool] = True
 
     def preload(self) -> str:
         return __version__

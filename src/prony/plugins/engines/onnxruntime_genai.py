@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prony.errors import CapacityError, InputError, SutError
-from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, Session, Unit
+from prony.ports.engine import Array, Effect, EngineInfo, GpuBuild, LoadOptions, Session, Unit, gpu_build_command
 from prony.ports.llm import (
     CHAT_TEMPLATE,
     NO_TEMPLATE,
@@ -201,6 +201,15 @@ class OnnxRuntimeGenai:
     reference_formats: ClassVar[tuple[str, ...]] = ()
     requirements: ClassVar[tuple[str, ...]] = ("onnxruntime-genai>=0.8",)
     extra: ClassVar[str] = "onnxruntime-genai"
+    gpu_builds: ClassVar[tuple[GpuBuild, ...]] = (
+        GpuBuild(
+            "onnxruntime-genai-cuda",
+            ("cuda",),
+            ("onnxruntime-genai-cuda", "onnxruntime-gpu[cuda,cudnn]"),
+            cuda="13.0",
+        ),
+        GpuBuild("onnxruntime-genai-directml", ("dml",), ("onnxruntime-genai-directml",), systems=("win32",)),
+    )
     computes_in_file_types: ClassVar[bool] = True
 
     def preload(self) -> str:
@@ -224,10 +233,11 @@ class OnnxRuntimeGenai:
     def load_llm(self, path: str, options: LlmOptions) -> OnnxGenaiLlm:
         known = ("cpu", *self._cards())
         if options.unit not in known:
+            added = gpu_build_command(self, options.unit)
+            hint = f"available: {' and '.join(known)}" + (f"; or {added}" if added else "")
             raise CapacityError(
-                f"this build of onnxruntime-genai has no unit {options.unit}", hint=f"available: {' and '.join(known)}",
-                code="unit_unavailable",
-            )  # fmt: skip
+                f"this build of onnxruntime-genai has no unit {options.unit}", hint=hint, code="unit_unavailable"
+            )
         if options.precision != "default":
             raise CapacityError(
                 "onnxruntime-genai computes in the types of the file", hint="use a model built in another type",

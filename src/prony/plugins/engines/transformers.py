@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prony.errors import CapacityError, InputError, PronyError
+from prony.plugins.engines.folder_tokenizer import FolderTokenizer
 from prony.plugins.engines.torch import Torch
 from prony.ports.engine import (
     Array,
@@ -23,14 +24,10 @@ from prony.ports.engine import (
     Session,
 )  # fmt: skip
 from prony.ports.llm import (
-    CHAT_TEMPLATE,
-    NO_TEMPLATE,
     SEEDED,
     EncodedPrompt,
     LlmFacts,
     LlmOptions,
-    hash_words,
-    join_messages,
     refuse_as_model,
     seeded_values,
 )
@@ -47,7 +44,9 @@ _OPTIONS = ("attention", "round_weights")
 class TransformersSession:
     """A causal language model on its device, with a cache that grows."""
 
-    def __init__(self, model: Any, tokenizer: Any, device: tuple[str, str | None], options: LlmOptions) -> None:
+    def __init__(
+        self, model: Any, tokenizer: FolderTokenizer, device: tuple[str, str | None], options: LlmOptions
+    ) -> None:
         import torch
 
         self._torch, self._model, self._tokenizer = torch, model, tokenizer
@@ -73,56 +72,26 @@ class TransformersSession:
 
     def facts(self) -> LlmFacts:
         config = self._model.config.get_text_config()
-        words: list[str] = []
-        template = None
-        if self._tokenizer is not None:
-            known = self._tokenizer.get_vocab()
-            words = sorted(known, key=known.__getitem__)
-            template = getattr(self._tokenizer, "chat_template", None)
         return LlmFacts(
             architecture=str(config.model_type), vocabulary=int(config.vocab_size),
             context=int(getattr(config, "max_position_embeddings", 0) or 0), weights_bytes=self._weights,
             kv_token_bytes=self._token_bytes, parameters=sum(one.numel() for one in self._model.parameters()),
-            tokenizer_sha256=hash_words(words) if words else "",
-            template_sha256=hash_words([template]) if isinstance(template, str) else "",
+            tokenizer_sha256=self._tokenizer.words_sha256, template_sha256=self._tokenizer.template_sha256,
         )  # fmt: skip
 
     def tokenize(self, text: str) -> list[int]:
-        return self._tokenize(text, with_marks=False)
-
-    def _tokenize(self, text: str, *, with_marks: bool) -> list[int]:
-        if self._tokenizer is None:
-            raise InputError(
-                "the model's folder has no tokenizer",
-                hint="put tokenizer.json next to config.json",
-                code="no_tokenizer",
-            )
-        return [int(one) for one in self._tokenizer(text, add_special_tokens=with_marks)["input_ids"]]
+        return self._tokenizer.tokenize(text)
 
     def encode_prompt(self, messages: Sequence[Mapping[str, str]]) -> EncodedPrompt:
-        from jinja2 import TemplateError
-
-        if not getattr(self._tokenizer, "chat_template", None):
-            return EncodedPrompt(self._tokenize(join_messages(messages), with_marks=True), NO_TEMPLATE)
-        try:
-            found = self._tokenizer.apply_chat_template(
-                [dict(one) for one in messages], add_generation_prompt=True, tokenize=True, return_dict=False
-            )
-        except TemplateError as exc:
-            raise InputError(
-                f"the model's chat template fails: {exc}", hint="try it without prompts.system",
-                code="bad_template",
-            ) from exc  # fmt: skip
-        return EncodedPrompt([int(one) for one in found], CHAT_TEMPLATE)
+        return self._tokenizer.encode_prompt(messages)
 
     def detokenize(self, ids: Sequence[int]) -> str:
-        return str(self._tokenizer.decode(list(ids), skip_special_tokens=True))
+        return self._tokenizer.detokenize(ids)
 
     def end_ids(self) -> frozenset[int]:
         told = self._model.generation_config.eos_token_id
         ends = told if isinstance(told, list) else [told]
-        own = getattr(self._tokenizer, "eos_token_id", None)
-        return frozenset(int(one) for one in (*ends, own) if one is not None)
+        return frozenset(int(one) for one in (*ends, self._tokenizer.end_id) if one is not None)
 
     def reset(self) -> None:
         from transformers import DynamicCache
@@ -147,6 +116,17 @@ class TransformersSession:
         with self._torch.inference_mode():
             out = self._model(ids.to(self._device), past_key_values=self._cache, use_cache=True, logits_to_keep=1)
             return out.logits[:, -1].argmax(-1)
+
+    def verify(self, ids: Array) -> Array:
+        with self._torch.inference_mode():
+            fed = self._torch.from_numpy(ids.astype(np.int64)).view(1, -1).to(self._device)
+            out = self._model(fed, past_key_values=self._cache, use_cache=True).logits[0]
+            return np.array(out.argmax(-1).tolist(), np.int32)
+
+    def rewind(self, length: int) -> None:
+        # Every version of transformers takes how many tokens to remove, as a negative number.
+        if (more := int(self._cache.get_seq_length()) - length) > 0:
+            self._cache.crop(-more)
 
     def logits(self, ids: Array) -> Array:
         self.reset()
@@ -193,6 +173,7 @@ class Transformers:
         "accelerate",
     )
     extra: ClassVar[str] = "transformers"
+    speculates: ClassVar[bool] = True
     gpu_builds: ClassVar[tuple[GpuBuild, ...]] = (
         GpuBuild("transformers-cuda", ("cuda",), requirements, machines=("x86_64", "aarch64"), cuda="13.0"),
     )
@@ -222,7 +203,7 @@ class Transformers:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         try:
             model = _load_model(Path(path), device[0], options).eval()
-            tokenizer = _load_tokenizer(Path(path))
+            tokenizer = FolderTokenizer.load(Path(path))
         except PronyError:
             raise
         except (OSError, ValueError, KeyError, ImportError) as exc:
@@ -292,14 +273,3 @@ def _round_weights(torch: Any, model: Any, bits: int) -> None:
             if weight.dim() == 2 and "embed" not in name and "lm_head" not in name:
                 step = weight.abs().amax(dim=1, keepdim=True).float().clamp_min(1e-12) / most
                 weight.copy_((weight.float() / step).round() * step)
-
-
-def _load_tokenizer(path: Path) -> Any:
-    """Return the tokenizer; None where the folder has none, which only those who tokenise need to know."""
-    from transformers import AutoTokenizer
-
-    if path.is_file():
-        return AutoTokenizer.from_pretrained(str(path.parent), gguf_file=path.name)
-    if not any((path / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json")):
-        return None
-    return AutoTokenizer.from_pretrained(str(path), local_files_only=True)

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from prony.model.answer import NewScores, ScoredJobs
 from prony.model.queue import ExperimentView, Modification, Page, Submission
 from prony.model.shown_results import ShownResults
 from prony.server.events import EventStream
@@ -116,6 +117,14 @@ async def rerun(request: Request, experiment_id: Id) -> Response:
         request, fleet_of(request).experiments.rerun(experiment_id, key=idempotency_key(request), who=who_of(request))
     )
     return respond_created(view, is_new=is_new)
+
+
+@router.post(
+    "/{experiment_id}/score", operation_id="score", response_model=ScoredJobs, summary="Score stored answers again"
+)
+async def score(request: Request, experiment_id: Id, body: NewScores) -> Response:
+    """No model is asked, and no program of yours runs on the server: send what it said of each answer."""
+    return answer(await while_asked(request, fleet_of(request).results.score(experiment_id, body, who=who_of(request))))
 
 
 @router.get(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import pytest
 from prony.errors import InputError, SutError
 from prony.kinds.llm.child.quality import QualitySuite, compare_predictions, log_probabilities
 from prony.kinds.llm.child.suite import LlmSuite, make_ids
+from prony.kinds.llm.tokens import TokenTimes, token_frame
 from prony.plugins.engines.null import Null, NullLlm
 from prony.ports.engine import Array
-from prony.ports.llm import LlmOptions
+from prony.ports.llm import LlmFacts, LlmOptions
 from prony.runner.child.loop import Stop
 from prony.runner.child.readings import take_readings
 
@@ -109,3 +111,41 @@ def test_models_of_different_vocabularies_are_not_compared() -> None:
 def test_a_text_of_almost_nothing_is_not_scored(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="only 3 tokens"):
         readings(QualitySuite(asked(text="abc", positions=8, ids_file=str(tmp_path / "ids.npy")), Null()))
+
+
+def test_guessed_tokens_have_the_stamp_of_their_step_and_are_counted() -> None:
+    suite = LlmSuite(asked(draft="lookup", draft_tokens=3, generate=40, depth=8, context=64), Null())
+    plain = LlmSuite(asked(generate=40, depth=8, context=64), Null())
+    found = readings(suite)
+    assert all(len(one["stamps"]) == 40 == sum(tokens for _, tokens, _ in one["steps"]) for one in found)
+    assert all(sorted(set(one["stamps"])) == sorted({at_ns for at_ns, _, _ in one["steps"]}) for one in found)
+    # A table of 256 next tokens comes round before long, and from then on every guess is right.
+    assert max(tokens for one in found for _, tokens, _ in one["steps"]) == 4
+    assert [one["steps"] for one in readings(plain)] == [[], [], []]
+
+
+def test_rates_of_guessed_tokens_count_what_came_after_the_first_step() -> None:
+    reading = {
+        "prefill": None, "decode_begin_ns": 0, "stamps": [10**6] * 3 + [2 * 10**6] * 2 + [3 * 10**6],
+        "steps": [(10**6, 3, 4), (2 * 10**6, 2, 4), (3 * 10**6, 1, 2)],
+    }  # fmt: skip
+    times = TokenTimes(token_frame(0, [reading]))
+    found = times.numbers(prompt=0, batch=1)
+    assert found == {"tpot_ms": pytest.approx(2 / 3), "decode_tok_s": pytest.approx(1500.0), "tokens_per_step": 2.0,
+                     "accept_rate": pytest.approx(3 / 10)}  # fmt: skip
+    assert times.gaps_ms.tolist() == [1.0, 1.0]
+
+
+def test_a_draft_model_with_another_vocabulary_is_refused() -> None:
+    class Two(Null):
+        def load_llm(self, path: str, options: LlmOptions) -> NullLlm:
+            found = super().load_llm("llm-0us-0us.null", options)
+            return found if path.startswith("llm") else OtherWords(0, 0, 0, options)
+
+    class OtherWords(NullLlm):
+        def facts(self) -> LlmFacts:
+            return replace(super().facts(), vocabulary=99)
+
+    with pytest.raises(InputError, match="another vocabulary") as told:
+        LlmSuite(asked(draft="small.null", draft_model="small.null", draft_tokens=3), Two())
+    assert told.value.code == "draft_mismatch"

@@ -1,4 +1,4 @@
-// The actions on an experiment: run again, cancel, retry, compare, export, delete.
+// The actions on an experiment: run again, score again, cancel, retry, compare, export, delete.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -20,6 +20,8 @@ export function Actions({ view }: { view: ExperimentView }) {
   const [exporting, setExporting] = useState(false);
   const params = { params: { path: { experiment_id: experiment.id } } };
   const isRunning = !isOver(view);
+  const entries = useQuery({ ...resultsQuery(experiment.id), enabled: !isRunning }).data?.entries ?? [];
+  const hasScores = entries.some(({ summary }) => Object.keys(summary.items).length > 0);
   const mayRetry = !isRunning && ((counts.failed ?? 0) > 0 || (counts.partial ?? 0) > 0 || (counts.cancelled ?? 0) > 0);
   const invalidate = (): Promise<void> => client.invalidateQueries({ queryKey: ["experiment", experiment.id] });
   const rerun = async (): Promise<void> => {
@@ -28,6 +30,10 @@ export function Actions({ view }: { view: ExperimentView }) {
   };
   const retry = async (): Promise<void> => {
     await readBody(api.POST("/api/v1/experiments/{experiment_id}/retry", params));
+    await invalidate();
+  };
+  const score = async (): Promise<void> => {
+    await readBody(api.POST("/api/v1/experiments/{experiment_id}/score", { ...params, body: { jobs: {} } }));
     await invalidate();
   };
   const cancel = async (): Promise<void> => {
@@ -69,6 +75,16 @@ export function Actions({ view }: { view: ExperimentView }) {
       <Link className="button" to="/run" search={{ from: experiment.id }}>
         Edit and run
       </Link>
+      {hasScores && (
+        <button
+          type="button"
+          className="button"
+          title="Compute the scores of the stored answers again; nothing is run"
+          onClick={() => void act(score, "Scored again")}
+        >
+          Score again
+        </button>
+      )}
       <CompareLink experiment={experiment} />
       <Link className="button" to="/reports" search={{ of: experiment.id }}>
         Report

@@ -4,6 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import type { Experiment, ExperimentView, QueuedJob } from "@/api/schema";
 
 import { fakeExperiment, fakeJob, fakeRecipe, fakeView } from "../../../tests/fakes/resources";
+import { fakeEntry, fakeResults } from "../../../tests/fakes/results";
 import { fakeServer } from "../../../tests/server";
 import { visit } from "../../../tests/visit";
 
@@ -149,6 +150,20 @@ describe("the page of an experiment", () => {
     expect(addressOf("Agent a1")).toBe("/fleet?agent=a1");
     expect(addressOf("History of this recipe")).toBe("/history?name=nightly");
     expect(addressOf("Matrix")).toBe("/matrix?ids=x1&rows=workload.batch_size");
+  });
+
+  it("has stored answers scored again, and offers that only where there are scores", async () => {
+    serveExperiment(ended(), [done]);
+    const scored = fakeEntry("x1-001", { items: { "rouge_1.mean": { lever: 0.5 } } });
+    const shown = vi.fn(() => fakeResults({ entries: [scored] }));
+    server.current.answer("GET", "/api/v1/experiments/{experiment_id}/results", shown);
+    server.current.answer("POST", "/api/v1/experiments/{experiment_id}/score", { jobs: ["x1-001"] });
+    const { user } = await visit("/experiments/x1?part=recipe");
+    const before = shown.mock.calls.length;
+    await user.click(await screen.findByRole("button", { name: "Score again" }));
+    await vi.waitFor(() => expect(shown.mock.calls.length).toBeGreaterThan(before));
+    const asked = server.current.requestsTo("POST", "/api/v1/experiments/{experiment_id}/score");
+    expect(asked.map((one) => one.body)).toEqual([{ jobs: {} }]);
   });
 
   it("offers to change its recipe before it is run again", async () => {

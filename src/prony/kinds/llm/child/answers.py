@@ -12,7 +12,8 @@ import numpy as np
 
 from prony.errors import SutError
 from prony.kinds.llm.child.quality import log_probabilities
-from prony.kinds.llm.child.suite import describe_session, hash_ids, load_session, reset_memory_peak
+from prony.kinds.llm.child.speculate import Drafter, speculate
+from prony.kinds.llm.child.suite import describe_session, hash_ids, load_drafter, load_session, reset_memory_peak
 from prony.ports.engine import Engine
 from prony.runner.child.loop import Stop
 from prony.runner.child.readings import SuiteTest
@@ -69,6 +70,7 @@ class AnswerSuite:
     def __init__(self, options: Mapping[str, Any], engine: Engine) -> None:
         self.prompts: list[dict[str, Any]] = json.loads(Path(options["prompts_file"]).read_text())
         self.session = load_session(options, engine)
+        self.drafter, self.width = load_drafter(options, engine, self.session), int(options.get("draft_tokens", 0))
         self.device_id = self.session.device_id
         self.settles = self.device_id is not None and bool(options.get("settles", True))
         self.ends = self.session.end_ids()
@@ -134,6 +136,8 @@ class AnswerSuite:
 
     def _answer(self, prompt: Mapping[str, Any]) -> dict[str, Any]:
         """Read a prompt and write its answer; the end mark is no part of it, and the first token comes of reading."""
+        if self.drafter is not None:
+            return self._answer_by_guesses(prompt, self.drafter)
         session, clock, most = self.session, time.perf_counter_ns, prompt["most"]
         ends = frozenset[int]() if prompt["goes_on"] else self.ends
         ids = np.asarray([prompt["ids"]], np.int32)
@@ -154,4 +158,32 @@ class AnswerSuite:
         return {
             "prefill": (begin_ns, read_ns), "decode_begin_ns": read_ns, "stamps": stamps, "ended_ns": at_ns,
             "input_tokens": ids.size, "ids": written, "finish": "length" if len(written) == most else "stop",
+        }  # fmt: skip
+
+    def _answer_by_guesses(self, prompt: Mapping[str, Any], drafter: Drafter) -> dict[str, Any]:
+        """The same by speculative decoding: all tokens of a step have its stamp; those behind the end are dropped."""
+        session, clock, most = self.session, time.perf_counter_ns, prompt["most"]
+        ends = frozenset[int]() if prompt["goes_on"] else self.ends
+        ids = np.asarray([prompt["ids"]], np.int32)
+        session.reset()
+        begin_ns = clock()
+        text = [*prompt["ids"], int(session.prefill(ids)[0])]
+        drafter.begin(text)
+        read_ns = at_ns = clock()
+        written, stamps, steps = [text[-1]], [at_ns], []
+        if written[0] not in ends:
+            for step in speculate(session, drafter, text, most - 1, self.width):
+                at_ns = clock()
+                written += step.tokens
+                stamps += [at_ns] * len(step.tokens)
+                steps.append((at_ns, len(step.tokens), step.drafted))
+                if not ends.isdisjoint(step.tokens):
+                    break
+        count = next((at for at, one in enumerate(written) if one in ends), len(written))
+        self.kv_peak = max(self.kv_peak, session.kv_bytes())
+        self.tokens += ids.size + count
+        return {
+            "prefill": (begin_ns, read_ns), "decode_begin_ns": read_ns, "stamps": stamps[:count], "ended_ns": at_ns,
+            "input_tokens": ids.size, "ids": written[:count], "finish": "length" if count == most else "stop",
+            "steps": steps,
         }  # fmt: skip

@@ -10,6 +10,15 @@ from typing import Any
 import numpy as np
 
 from prony.errors import CapacityError, InputError, SutError
+from prony.kinds.llm.child.speculate import (
+    LOOKUP,
+    NO_DRAFT,
+    Drafter,
+    DraftModel,
+    PromptLookup,
+    require_verifier,
+    speculate,
+)
 from prony.ports.engine import Array, Engine, TracksDeviceMemory
 from prony.ports.llm import LlmEngine, LlmOptions, LlmSession
 from prony.runner.child.loop import Stop
@@ -28,6 +37,7 @@ class LlmSuite:
         self.device_id = self.session.device_id
         # Who says how long to warm up does not want to wait for a card's clock as well.
         self.settles = self.device_id is not None and bool(options.get("settles", True))
+        self.drafter = load_drafter(options, engine, self.session)
         about = self.session.facts()
         if about.context and options["context"] > about.context:
             raise InputError(
@@ -36,6 +46,7 @@ class LlmSuite:
                 code="context_exceeded",
             )
         self.kv_peak = self.tokens = 0
+        self.steps: list[tuple[int, int, int]] = []
         batch, depth = options["batch"], options["depth"]
         self.prompt = make_ids(about.vocabulary, batch, options["prompt"], options["seed"])
         # What is generated follows at least one token.
@@ -81,7 +92,7 @@ class LlmSuite:
         prefill = self._prefill() if self.prompt.size else None
         begin_ns, stamps = self._decode(self.asked["generate"]) if self.asked["generate"] else (0, array("q"))
         self.tokens += self.prompt.size + len(stamps) * self.asked["batch"]
-        return {"prefill": prefill, "decode_begin_ns": begin_ns, "stamps": stamps.tolist()}
+        return {"prefill": prefill, "decode_begin_ns": begin_ns, "stamps": stamps.tolist(), "steps": self.steps}
 
     def _prefill(self) -> tuple[int, int]:
         self.session.reset()
@@ -96,10 +107,25 @@ class LlmSuite:
     def _decode(self, count: int) -> tuple[int, array[int]]:
         self.session.reset()
         last = self.session.prefill(self.before)
+        if self.drafter is not None:
+            return self._speculate(self.drafter, [*self.before[0].tolist(), int(last[0])], count)
         stamps, stamp = stamper()
         begin_ns = time.perf_counter_ns()
         written = self.session.generate(last, count, stamp)
         check_count(written, stamps, (self.asked["batch"], count))
+        self.kv_peak = max(self.kv_peak, self.session.kv_bytes())
+        return begin_ns, stamps
+
+    def _speculate(self, drafter: Drafter, text: list[int], count: int) -> tuple[int, array[int]]:
+        """Write tokens by guesses; all tokens of a step have its stamp."""
+        clock, stamps, self.steps = time.perf_counter_ns, array("q"), []
+        drafter.begin(text)
+        begin_ns = clock()
+        for step in speculate(self.session, drafter, text, count, self.asked["draft_tokens"]):
+            at_ns = clock()
+            stamps.extend([at_ns] * len(step.tokens))
+            self.steps.append((at_ns, len(step.tokens), step.drafted))
+        check_count(np.asarray([text[-count:]]), stamps, (1, count))
         self.kv_peak = max(self.kv_peak, self.session.kv_bytes())
         return begin_ns, stamps
 
@@ -126,6 +152,29 @@ def load_session(options: Mapping[str, Any], engine: Engine) -> LlmSession:
             f"{engine.name} does not support a cache of type {asked.kv_type}", hint=hint, code="kv_type_unavailable"
         )
     return engine.load_llm(options["model"], asked)
+
+
+def load_drafter(options: Mapping[str, Any], engine: Engine, session: LlmSession) -> Drafter | None:
+    """Return what guesses for a model, as its job asks; None where nothing does.
+
+    Raises:
+        InputError: The draft model has another vocabulary.
+        CapacityError: The engine cannot check several tokens in one step.
+    """
+    asked = options.get("draft", NO_DRAFT)
+    if asked == NO_DRAFT:
+        return None
+    require_verifier(session, engine.name)
+    if asked == LOOKUP:
+        return PromptLookup()
+    draft = load_session({**options, "model": options["draft_model"]}, engine)
+    mine, other = session.facts(), draft.facts()
+    if (mine.vocabulary, mine.tokenizer_sha256) != (other.vocabulary, other.tokenizer_sha256):
+        raise InputError(
+            f"the draft model has another vocabulary ({other.vocabulary} tokens) than the model ({mine.vocabulary})",
+            hint="use a smaller model of the same family, or draft: lookup", code="draft_mismatch",
+        )  # fmt: skip
+    return DraftModel(draft)
 
 
 def describe_session(session: LlmSession, more: Mapping[str, str]) -> dict[str, Any]:

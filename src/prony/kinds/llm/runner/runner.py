@@ -26,7 +26,10 @@ from prony.runner.suites import SuiteJob, SuiteRunner
 _SUITE = "prony.kinds.llm.child.suite:LlmSuite"
 # A cache that grows and kernels that are chosen by shape are warm after the second time.
 _WARM_PASSES = 2
-_GIVEN = {"unit", "prompt", "generate", "batch", "depth", "precision", "kv_type", "passes", "seed", "options"}
+_GIVEN = {
+    "unit", "prompt", "generate", "batch", "depth", "precision", "kv_type", "passes", "seed", "options", "draft",
+    "draft_tokens",
+}  # fmt: skip
 
 
 @dataclass
@@ -34,6 +37,7 @@ class LlmJob(SuiteJob):
     """One configuration's way through the runner."""
 
     model: Path = Path()
+    draft_model: Path = Path()
     cache: Path = Path()
     threads: int = 1
     quality: QualityFound | None = None
@@ -48,8 +52,8 @@ class LlmJob(SuiteJob):
         """Return what the child needs to know."""
         work = self.job.work(LlmWorkload)
         given = work.model_dump(mode="json", include=_GIVEN) | {
-            "model": str(self.model), "threads": self.threads, "context": work.context,
-            "settles": self.job.measure.warmup == "auto", "cache": str(self.cache),
+            "model": str(self.model), "draft_model": str(self.draft_model), "threads": self.threads,
+            "context": work.context, "settles": self.job.measure.warmup == "auto", "cache": str(self.cache),
         }  # fmt: skip
         if self.asked is not None:
             given |= {"context": self.asked.context, "prompts_file": str(self.asked.file)}
@@ -97,6 +101,10 @@ class LlmMaker:
             work.model, self._fetching(job, work.model, host), self.around.tell_fetching(job, work.model)
         )
         folder.update(model=facts)
+        draft = Path()
+        if work.draft_model is not None:
+            progress = self.around.tell_fetching(job, work.draft_model)
+            draft = fetch(work.draft_model, self._fetching(job, work.draft_model, host), progress)[0].path
         cpus = runner.environment.device.hardware.cpu.usable_cores
         threads = work.threads or max(1, int(cpus or 1))
         cache = self.around.cache / "converted"
@@ -105,7 +113,15 @@ class LlmMaker:
         quality = self._compare(job, runner, mine) if work.quality else None
         suite = _SUITE if asked is None else ANSWERS
         return LlmJob(
-            folder, work.engine, suite, model=files.path, cache=cache, threads=threads, quality=quality, asked=asked
+            folder,
+            work.engine,
+            suite,
+            model=files.path,
+            draft_model=draft,
+            cache=cache,
+            threads=threads,
+            quality=quality,
+            asked=asked,
         )
 
     def _compare(self, job: Job, runner: SuiteRunner, mine: Predictor) -> QualityFound:
