@@ -7,7 +7,7 @@ import { bracketMatching, indentOnInput, indentUnit, StreamLanguage } from "@cod
 import { toml } from "@codemirror/legacy-modes/mode/toml";
 import { type Diagnostic, lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
 import { searchKeymap } from "@codemirror/search";
-import { Compartment, EditorState, type Extension } from "@codemirror/state";
+import { Compartment, EditorState, type Extension, Prec } from "@codemirror/state";
 import {
   drawSelection,
   EditorView,
@@ -41,6 +41,30 @@ const LANGUAGES: Record<Format, () => Extension> = {
   toml: () => StreamLanguage.define(toml),
 };
 
+const HELP = "Tab indents. To leave the editor, press Escape, then Tab.";
+const MODIFIERS = ["Shift", "Control", "Alt", "Meta"];
+
+/** Escape gives Tab back to the page, for as long as people need, until they write again or are elsewhere. */
+const leaveByEscape: Extension = [
+  Prec.lowest(
+    keymap.of([
+      {
+        key: "Escape",
+        run: (view) => {
+          view.setTabFocusMode(true);
+          return false;
+        },
+      },
+    ]),
+  ),
+  EditorView.domEventObservers({
+    keydown: (event, view) => {
+      if (!["Escape", "Tab", ...MODIFIERS].includes(event.key)) view.setTabFocusMode(false);
+    },
+    blur: (_event, view) => view.setTabFocusMode(false),
+  }),
+];
+
 export function Editor({ text, format, schema, names, problems, onChange }: Props) {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
@@ -62,6 +86,7 @@ export function Editor({ text, format, schema, names, problems, onChange }: Prop
         doc: first.current,
         extensions: [
           lineNumbers(),
+          EditorView.lineWrapping,
           highlightActiveLine(),
           highlightActiveLineGutter(),
           drawSelection(),
@@ -80,10 +105,15 @@ export function Editor({ text, format, schema, names, problems, onChange }: Prop
             ...defaultKeymap,
             indentWithTab,
           ]),
+          leaveByEscape,
           language.of([]),
           help.of([]),
           editorTheme,
-          EditorView.contentAttributes.of({ "aria-label": "Recipe", "aria-multiline": "true" }),
+          EditorView.contentAttributes.of({
+            "aria-label": "Recipe",
+            "aria-multiline": "true",
+            "aria-description": HELP,
+          }),
           EditorView.updateListener.of((update) => {
             if (update.docChanged) changed.current(update.state.doc.toString());
           }),
@@ -117,7 +147,12 @@ export function Editor({ text, format, schema, names, problems, onChange }: Prop
     if (made) made.dispatch(setDiagnostics(made.state, buildDiagnostics(made.state.doc.toString(), problems)));
   }, [problems, text]);
 
-  return <div ref={host} className="editor" />;
+  return (
+    <>
+      <div ref={host} className="editor" />
+      <p className="editor-help muted small">{HELP} Ctrl-Space completes.</p>
+    </>
+  );
 }
 
 function buildDiagnostics(text: string, problems: readonly RecipeProblem[]): Diagnostic[] {
