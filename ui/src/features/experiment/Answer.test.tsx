@@ -1,4 +1,4 @@
-import { screen } from "@testing-library/react";
+import { screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
 import { fakeCurve } from "../../../tests/fakes/analysis";
@@ -46,8 +46,27 @@ describe("the answer", () => {
     expect(screen.getAllByRole("listitem")).toHaveLength(2);
   });
 
-  it("is left out where there is neither a sentence nor a picture", async () => {
-    await showPart(<Answer data={fakeResults({ answers: [], entries: [fakeEntry("x1-001")] })} />);
+  it("writes the headline of each job large where no two jobs have the same", async () => {
+    const first = fakeResults().columns.find((one) => one.is_headline);
+    const other = {
+      key: "gemm",
+      label: "Matrix product",
+      unit: "TFLOP/s",
+      better: "higher",
+      format: "number",
+    } as const;
+    const estimate = { value: 2, unit: "TFLOP/s", count: 5, level: "run", method: "median", low: 1, high: 3 } as const;
+    const entries = [fakeEntry("x1-001"), fakeEntry("x1-002", { estimates: { gemm: estimate } })];
+    const columns = [...(first ? [first] : []), { ...other, is_headline: true }];
+    await showPart(<Answer data={fakeResults({ answers: ["Two parts."], entries, columns })} />);
+    const cards = within(screen.getByRole("list", { name: "Headline numbers" })).getAllByRole("listitem");
+    expect(cards).toHaveLength(2);
+    expect(cards[1]?.textContent).toContain("Matrix product");
+    expect(cards[1]?.textContent).toContain("[1.0, 3.0]");
+  });
+
+  it("is left out where there is neither a sentence nor a number", async () => {
+    await showPart(<Answer data={fakeResults({ answers: [], entries: [], columns: [] })} />);
     expect(screen.queryByLabelText("Answer")).toBeNull();
   });
 });

@@ -7,6 +7,7 @@ import { SweepChart } from "@/charts/SweepChart";
 import { Card } from "@/components/layout";
 
 import { Bars, findBars } from "./Bars";
+import { HeadlineCards, findHeadlines } from "./HeadlineCards";
 
 // Decode and prefill stand side by side.
 const MOST_PLOTS = 2;
@@ -30,7 +31,9 @@ export function Answer({ data }: { data: ShownResults }) {
   const { curve, plots } = choosePictures(data);
   const column = data.columns.find((one) => one.is_headline);
   const bars = curve || plots.length > 0 || !column ? [] : findBars(data.entries, column.key);
-  if (data.answers.length === 0 && !curve && plots.length === 0 && bars.length === 0) return null;
+  const headlines = curve || plots.length > 0 || bars.length > 0 ? [] : findHeadlines(data);
+  const isDrawn = curve !== undefined || plots.length + bars.length + headlines.length > 0;
+  if (data.answers.length === 0 && !isDrawn) return null;
   return (
     <Card label="Answer">
       <div className="stack">
@@ -49,6 +52,7 @@ export function Answer({ data }: { data: ShownResults }) {
           </div>
         )}
         {column && <Bars bars={bars} column={column} />}
+        <HeadlineCards of={headlines} />
       </div>
     </Card>
   );

@@ -1,9 +1,8 @@
 // The results so far: each job's numbers with intervals and verdicts, gates, and reasons for suspect numbers.
 import { useQuery } from "@tanstack/react-query";
 
-import type { Entry, ExperimentView, ResultColumn, ShownResults } from "@/api/schema";
+import type { Entry, ExperimentView, ShownResults } from "@/api/schema";
 import { Card } from "@/components/layout";
-import { Quantity } from "@/components/Quantity";
 import { EmptyState, QueryContent } from "@/components/states";
 
 import { Answer, choosePictures, CurvePicture, PlotPicture } from "./Answer";
@@ -13,8 +12,6 @@ import { resultsQuery } from "./queries";
 import { Reasons } from "./Reasons";
 import { Sides } from "./Sides";
 import { isOver } from "./liveExperiment";
-
-const MOST_HEADLINES = 4;
 
 export function Results({ view }: { view: ExperimentView }) {
   const results = useQuery(resultsQuery(view.experiment.id));
@@ -42,7 +39,6 @@ function Numbers({ data }: { data: ShownResults }) {
     <div className="stack wide">
       <VoidBanner entries={entries} />
       <Answer data={data} />
-      {entries.length === 1 && entries[0] && <Headlines entry={entries[0]} columns={columns} />}
       {data.experiment.recipe.duet && <Sides experimentId={data.experiment.id} />}
       {otherCurves.map((curve) => (
         <Card key={curve.title} title={curve.title || "Throughput and latency against load"}>
@@ -77,25 +73,5 @@ function VoidBanner({ entries }: { entries: readonly Entry[] }) {
     <p className="warning" role="status">
       <strong>{which}. Do not quote the grey numbers.</strong> {reasons[0]}
     </p>
-  );
-}
-
-function Headlines({ entry, columns }: { entry: Entry; columns: readonly ResultColumn[] }) {
-  return (
-    <div className="headlines">
-      {columns.slice(0, MOST_HEADLINES).map(({ key, label, format }) => (
-        <div key={key} className="card">
-          <div className="body">
-            <div className="muted small">{label}</div>
-            <Quantity
-              of={entry.summary.estimates[key]}
-              grade={entry.summary.verdict.grade}
-              asShare={format === "share"}
-              big
-            />
-          </div>
-        </div>
-      ))}
-    </div>
   );
 }
