@@ -71,6 +71,8 @@ export function Editor({ text, format, schema, names, problems, onChange }: Prop
   const parts = useRef({ language: new Compartment(), help: new Compartment() });
   const changed = useRef(onChange);
   const first = useRef(text);
+  // What was written here and has not come back yet: when it does, more may have been written.
+  const written = useRef(new Set<string>());
   useEffect(() => {
     changed.current = onChange;
   }, [onChange]);
@@ -115,7 +117,10 @@ export function Editor({ text, format, schema, names, problems, onChange }: Prop
             "aria-description": HELP,
           }),
           EditorView.updateListener.of((update) => {
-            if (update.docChanged) changed.current(update.state.doc.toString());
+            if (!update.docChanged) return;
+            const now = update.state.doc.toString();
+            written.current.add(now);
+            changed.current(now);
           }),
         ],
       }),
@@ -137,9 +142,12 @@ export function Editor({ text, format, schema, names, problems, onChange }: Prop
 
   useEffect(() => {
     const made = view.current;
+    if (!made) return;
+    const now = made.state.doc.toString();
+    const isOwn = written.current.has(text);
+    if (text === now) written.current.clear();
     // Another text from outside: an example, or what the form wrote.
-    if (made && made.state.doc.toString() !== text)
-      made.dispatch({ changes: { from: 0, to: made.state.doc.length, insert: text } });
+    else if (!isOwn) made.dispatch({ changes: { from: 0, to: made.state.doc.length, insert: text } });
   }, [text]);
 
   useEffect(() => {
