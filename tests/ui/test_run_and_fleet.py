@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -64,6 +65,39 @@ def test_a_recipe_with_a_mistake_is_corrected_with_the_editor_s_help_and_submitt
     with Client(url, owner_token(url)) as client:
         (made,) = client.experiments.page().items
     assert (made.experiment.name, made.experiment.recipe.work(ModelWorkload).engine) == ("mine", "onnxruntime")
+
+
+def test_the_editor_indents_numbers_wrapped_lines_and_marks_the_wrong_key(opened: Opened, url: str) -> None:
+    page = opened(url)
+    page.goto("/run")
+    write(page, "name: x\ndescription: " + "long words " * 30 + "\nworkload:\n")
+    page.keyboard.press("Tab")
+    page.keyboard.type("kind: model")
+    page.keyboard.press("Enter")  # a word that is whole is no list's to take
+    page.keyboard.type("modl: zoo:tiny")
+    lines = page.locator(".cm-line")
+    expect(lines.nth(3)).to_have_text("  kind: model")
+    expect(page.locator(".cm-lintRange-error")).to_have_text(["workload", "modl"])  # which lacks its engine
+    tops = [box["y"] for line in lines.all() if (box := line.bounding_box()) is not None]
+    numbers = page.locator(".cm-lineNumbers .cm-gutterElement:visible")
+    expect(numbers.last).to_have_text("5")
+    beside = [box["y"] for number in numbers.all() if (box := number.bounding_box()) is not None]
+    assert tops[2] - tops[1] > 1.5 * (tops[3] - tops[2])  # the second line is wrapped
+    assert beside[-5:] == pytest.approx(tops, abs=2)
+
+
+def test_a_person_without_a_mouse_gets_out_of_the_editor_by_escape_and_tab(opened: Opened, url: str) -> None:
+    page = opened(url)
+    page.goto("/run")
+    write(page, "name: x\n")
+    editor = page.get_by_role("textbox", name="Recipe")
+    expect(editor).to_have_attribute("aria-description", re.compile("press Escape, then Tab"))
+    page.keyboard.press("Tab")
+    expect(editor).to_be_focused()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Shift+Tab")
+    expect(editor).not_to_be_focused()
+    expect(page.locator(".cm-content")).to_contain_text("name: x")
 
 
 def test_the_editor_completes_keys_and_values_and_says_what_they_mean(opened: Opened, url: str) -> None:

@@ -22,6 +22,7 @@ from pydantic import ValidationError
 
 from prony.errors import ConflictError, InputError, StoreError
 from prony.model.base import Noun
+from prony.model.validation_words import describe_invalid
 from prony.store.home import Home
 from prony.store.lock import try_file_lock
 
@@ -60,8 +61,9 @@ class Slot:
         except FileNotFoundError:
             return None
         except (OSError, ValidationError) as exc:
+            reason = describe_invalid(exc) if isinstance(exc, ValidationError) else exc
             hint = "restore it, or remove it and enrol this agent again"
-            raise StoreError(f"cannot read {self.file}: {exc}", hint=hint) from exc
+            raise StoreError(f"cannot read {self.file}: {reason}", hint=hint) from exc
 
     def keep(self, identity: Identity) -> None:
         """Write who this slot is, readable by nobody else, in one step."""

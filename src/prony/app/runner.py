@@ -23,6 +23,7 @@ from prony.model.event import Event
 from prony.model.job import Job
 from prony.model.result import ResultState
 from prony.model.target import DoneNote
+from prony.model.validation_words import describe_invalid
 from prony.ports.clock import SystemClock
 from prony.ports.models import policy_of
 from prony.ports.workload import kind_of
@@ -281,10 +282,7 @@ def _job(file: Path) -> Job:
     except FileNotFoundError as exc:
         raise NotFoundError(f"no job file at {file}", hint="give the path of a job.json") from exc
     except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        told = f"{where}: {first['msg']}" if where else first["msg"]
-        raise InputError(f"{file}: {told}", hint="is this a job.json?", code="bad_job") from exc
+        raise InputError(f"{file}: {describe_invalid(exc)}", hint="is this a job.json?", code="bad_job") from exc
 
 
 def _emit(event: Event) -> None:

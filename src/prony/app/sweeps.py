@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from prony.app.results import with_runs
 from prony.errors import InputError, NotFoundError, StoreError
 from prony.instruments.samples import TELEMETRY, read_frame
 from prony.model.experiment_data import Entry
 from prony.model.load import Load
 from prony.model.sweep import SweepReport
+from prony.model.validation_words import describe_invalid
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,9 +77,8 @@ def slo_of(texts: Iterable[str]) -> dict[str, float] | None:
         return None
     try:
         return dict(Load(slo=found).slo)
-    except ValueError as exc:
-        said = str(exc).partition("Value error, ")[2].partition(" [type")[0] or "a limit is a number above 0"
-        raise InputError(f"--slo: {said}", hint="as in ttft_ms.p99=200", code="slo") from exc
+    except ValidationError as exc:
+        raise InputError(f"--{describe_invalid(exc)}", hint="as in ttft_ms.p99=200", code="slo") from exc
 
 
 def load_entry(entry: Entry, slo: Mapping[str, float]) -> LoadedJob:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from prony.errors import ConflictError, InputError, NotFoundError
 from prony.model.place import QueueWish
 from prony.model.target import TARGET_NAME, OptionValue, Target
+from prony.model.validation_words import describe_invalid_value
 from prony.ports import plugins
 from prony.ports.clock import Clock, SystemClock
 from prony.ports.executor import Executor, ExecutorSite
@@ -71,7 +72,9 @@ def check_target_options(name: str, table: Any, source: str) -> Target:
         where = ".".join(map(str, first["loc"]))
         near = plugins.nearest(where, executor.Options.model_fields) if first["type"] == "extra_forbidden" else None
         hint = f"did you mean {near}?" if near else f"options of {kind}: {', '.join(executor.Options.model_fields)}"
-        raise InputError(f"{source}: {name}.{where}: {first['msg']}", hint=hint, code="bad_target") from exc
+        raise InputError(
+            f"{source}: {name}.{where}: {describe_invalid_value(first)}", hint=hint, code="bad_target"
+        ) from exc
     return Target(name=name, kind=kind, options={key: _freeze(value) for key, value in options.items()})
 
 

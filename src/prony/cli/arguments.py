@@ -51,13 +51,14 @@ def noun_of(kind: type[N], given: Mapping[str, object], *, hints: Mapping[str, s
     from pydantic import ValidationError
 
     from prony.errors import InputError
+    from prony.model.validation_words import describe_invalid_value
 
     try:
         return kind.model_validate(given)
     except ValidationError as exc:
         # Without what was given: an address may hold a secret.
         first = exc.errors(include_url=False, include_input=False)[0]
-        key, said = str(first["loc"][0]), first["msg"].removeprefix("Value error, ")
+        key, said = str(first["loc"][0]), describe_invalid_value(first)
         said = "not a valid value" if first["type"].startswith("string_") and key in hints else said
         hint = hints.get(key, hints.get("", ""))
         raise InputError(f"{key.upper() if key in words else f'--{key}'}: {said}", hint=hint) from None

@@ -95,6 +95,7 @@ def terms_of(options: Namespace) -> Terms:
 
     from prony.errors import InputError
     from prony.model.comparison import Terms
+    from prony.model.validation_words import describe_invalid_value
 
     try:
         return Terms.read(
@@ -103,5 +104,4 @@ def terms_of(options: Namespace) -> Terms:
             | {"across": tuple(vars(options).get("across", ()))}
         )
     except ValidationError as exc:
-        said = str(exc.errors()[0]["msg"]).removeprefix("Value error, ")
-        raise InputError(f"--threshold: {said}") from None
+        raise InputError(f"--threshold: {describe_invalid_value(exc.errors()[0])}") from None

@@ -17,6 +17,7 @@ from prony import errors
 from prony.errors import AccessError, InputError, PronyError, RecipeError, StoreError, TransportError
 from prony.model.base import Noun
 from prony.model.problem import Problem
+from prony.model.validation_words import describe_invalid
 from prony.ports.tracing import TRACEPARENT, current_trace
 
 N = TypeVar("N", bound=Noun)
@@ -107,11 +108,8 @@ def read_all(noun: type[N], body: str | bytes, where: str) -> tuple[N, ...]:
 
 
 def _unreadable(where: str, error: ValidationError) -> TransportError:
-    first = error.errors()[0]
-    key = ".".join(map(str, first["loc"]))
-    told = f"{key}: {first['msg']}" if key else first["msg"]
     hint = "do client and server have the same version?"
-    return TransportError(f"{where} sent an answer that cannot be read: {told}", hint=hint)
+    return TransportError(f"{where} sent an answer that cannot be read: {describe_invalid(error)}", hint=hint)
 
 
 def error_of(status: int, body: bytes, where: str, *, location: str = "", anonymous: bool = False) -> PronyError:

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from prony.errors import InputError
+from prony.model.validation_words import describe_invalid_value
 from prony.ports import plugins
 from prony.ports.driver import Driver, Task
 from prony.ports.service import Service
@@ -44,8 +45,9 @@ def read_plugin_options(plugin: Driver | Task | Service, written: Mapping[str, A
             near = plugins.nearest(str(first["loc"][-1]), plugin.Options.model_fields)
             hint = f"did you mean {near}?" if near else f"{plugin.name} takes: {known or 'nothing'}"
             raise InputError(f"{where}: unknown key", hint=hint, code="recipe") from exc
-        said = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"].lower()
-        raise InputError(f"{where}: {said}", hint=f"{plugin.name} takes: {known}", code="recipe") from exc
+        raise InputError(
+            f"{where}: {describe_invalid_value(first)}", hint=f"{plugin.name} takes: {known}", code="recipe"
+        ) from exc
 
 
 def make_options_absolute(options: Mapping[str, Any], kind: Any, base: Path) -> dict[str, Any]:

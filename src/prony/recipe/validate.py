@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from prony.model.fact import advise_fact, comparing, parse_comparison
 from prony.model.recipe import Recipe
+from prony.model.validation_words import describe_invalid_value
 from prony.recipe.positions import Keys, Marks, Parsed, problem_at, value_at
 from prony.recipe.problems import DocumentProblem
 from prony.recipe.schema_lookup import (
@@ -126,7 +127,7 @@ def _misfit(detail: Details, keys: Keys, document: Any, marks: Marks) -> Documen
     _, value = value_at(document, keys)
     node = node_at(keys) or {}
     if not alternatives(node):
-        return problem_at(marks, keys, f"does not fit here: {detail['msg'].lower()}")
+        return problem_at(marks, keys, f"does not fit here: {describe_invalid_value(detail)}")
     if detail["type"] == "too_long":
         return problem_at(marks, keys, f"is too long: the most is {detail['ctx']['max_length']}")
     hint = advice(node, value)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from prony.model.estimate import Grade, metric_in
 from prony.model.experiment_data import AnalysedExperiment, Entry, ExperimentData
+from prony.model.metric_titles import metric_title
 from prony.model.sweep import SweepReport
 from prony.ports.workload import shown_kind
 from prony.report import compare, cost_tables, entry_fields, history_tables, number, sweep_tables
@@ -29,8 +30,7 @@ def findings(data: ExperimentData, *, gates: bool = True) -> list[str]:
     told += _singles(groups)
     told += _void(analysis)
     told += _precisions(groups)
-    for kind in dict.fromkeys(entry.job.workload.kind for entry in data.entries):
-        mine = [entry for entry in data.entries if entry.job.workload.kind == kind]
+    for kind, mine in _by_kind(data.entries).items():
         told += shown_kind(kind).report.findings(mine)
     told += _sweep(data.sweep)
     told += cost_tables.sentences(analysis)
@@ -42,8 +42,36 @@ def findings(data: ExperimentData, *, gates: bool = True) -> list[str]:
 def answers(data: ExperimentData) -> list[str]:
     """Return the few sentences that answer what the experiment asked, such as which job is the fastest."""
     analysis, groups = AnalysedExperiment.of(data), compare.peers(data.entries)
-    claims = _sweep_claims(data.sweep) or _rankings(analysis, groups) or _singles(groups)
-    return claims[:_MOST_ANSWERS]
+    claims = _sweep_claims(_usable(data.sweep)) or _rankings(analysis, groups)
+    for kind, mine in _by_kind(data.entries).items():
+        claims += shown_kind(kind).report.answers(mine)
+    return (claims or _singles(groups) or _readings(data.entries))[:_MOST_ANSWERS]
+
+
+def _by_kind(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
+    found: dict[str, list[Entry]] = {}
+    for entry in entries:
+        found.setdefault(entry.job.workload.kind, []).append(entry)
+    return found
+
+
+def _usable(found: SweepReport | None) -> SweepReport | None:
+    """Return the curves with a level that takes part in claims: of the others only the reason could be said."""
+    if found is None:
+        return None
+    curves = tuple(curve for curve in found.curves if any(not level.excluded for level in curve.levels))
+    return found.model_copy(update={"curves": curves})
+
+
+def _readings(entries: Sequence[Entry]) -> list[str]:
+    """Return the headline of each job whose kind cannot say which jobs do the same work."""
+    told = []
+    for entry in entries:
+        found = compare.quotable(entry)
+        if found is not None:
+            title, value = metric_title(entry_fields.headline(entry)), number.format_number(found)
+            told.append(f"{entry_fields.label(entry)}: {title} is {value}.{_care([entry], set())}")
+    return told
 
 
 def _rankings(analysis: AnalysedExperiment, groups: Sequence[Sequence[Entry]]) -> list[str]:

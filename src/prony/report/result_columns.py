@@ -15,7 +15,7 @@ from prony.report.table import SHARES, metric_heading
 def metric_titles() -> dict[str, str]:
     """Return what the web pages call a number, by its key or by its metric alone, of all kinds that are installed."""
     columns = [one for kind in kind_names() for one in shown_kind(kind).report.columns]
-    said = {one.key: f"{one.heading[:1].upper()}{one.heading[1:]}" for one in reversed(columns)}
+    said = {one.key: _capitalise(one.heading) for one in reversed(columns)}
     known = MEASURED_TITLES | MACHINE_TITLES
     # Two numbers of one experiment never go by the same title.
     return {key: title for key, title in said.items() if title not in known.values()} | known
@@ -34,6 +34,10 @@ def result_columns(data: ExperimentData) -> tuple[ResultColumn, ...]:
     return tuple(_column(data, key, label, is_headline=key in headlines) for key, label in labels.items())
 
 
+def _capitalise(heading: str) -> str:
+    return f"{heading[:1].upper()}{heading[1:]}"
+
+
 def _present(data: ExperimentData, labels: dict[str, str]) -> dict[str, str]:
     return {key: label for key, label in labels.items() if any(key in one.summary.estimates for one in data.entries)}
 
@@ -41,7 +45,7 @@ def _present(data: ExperimentData, labels: dict[str, str]) -> dict[str, str]:
 def _own_columns(entry: Entry) -> dict[str, str]:
     """Return the labels of what only jobs of this kind have by the keys of their estimates, the headline's first."""
     estimates, report = entry.summary.estimates, shown_kind(entry.job.workload.kind).report
-    said = {_whole_key(entry, one.key): one.heading for one in report.columns}
+    said = {_whole_key(entry, one.key): _capitalise(one.heading) for one in report.columns}
     told = {key: metric_heading(key) for key in entry_fields.own_keys(entry.summary)}
     found = {key: label for key, label in (told | said).items() if key in estimates}
     first = headline_of(entry.summary, entry.job.workload.kind)

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from prony.errors import CapacityError, InputError, PronyError, http_status
 from prony.model.problem import Problem
+from prony.model.validation_words import describe_invalid_value
 
 # What nginx notes where a client went before its answer came.
 GONE = 499
@@ -119,11 +120,14 @@ def _render(problem: Problem, headers: Mapping[str, str]) -> Response:
 
 def invalid(error: ValidationError, *, whole: str) -> RequestError:
     """Return what pydantic found wrong with a request, each with its dotted path; `whole` names what was read."""
-    details = error.errors(include_url=False, include_context=False, include_input=False)
+    details = error.errors(include_url=False, include_input=False)
     if details[0]["type"] == "json_invalid":
-        message = f"{whole} is not JSON: {details[0]['msg'].removeprefix('Invalid JSON: ')}"
+        message = f"{whole} {describe_invalid_value(details[0])}"
         return RequestError(message, status=400, code="malformed", hint="send one JSON document in UTF-8")
-    problems = [{"path": _join_path(detail["loc"]), "message": detail["msg"]} for detail in details[:_MOST_TOLD]]
+    problems = [
+        {"path": _join_path(detail["loc"]), "message": describe_invalid_value(detail)}
+        for detail in details[:_MOST_TOLD]
+    ]
     first = problems[0]
     place = first["path"] or whole
     more = f" (and {len(details) - 1} more problems)" if len(details) > 1 else ""

@@ -14,6 +14,7 @@ from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from prony.errors import InputError, PronyError, StoreError
+from prony.model.validation_words import describe_invalid
 from prony.store.home import Home
 
 # The types that others name come from here: nothing but `store/` imports SQLAlchemy.
@@ -90,11 +91,9 @@ def translate_errors(engine: Engine) -> Iterator[None]:
     except (OverflowError, UnicodeEncodeError) as exc:
         raise InputError(f"the database cannot store a value: {exc}", hint="check its size and its characters") from exc
     except ValidationError as exc:
-        first = exc.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in (exc.title, *first["loc"]))
         hint = "was it made by another version? the result folders beside it can be imported into a new one"
         raise StoreError(
-            f"{name_of(engine)} holds a row that cannot be read: {place}: {first['msg']}", hint=hint
+            f"{name_of(engine)} holds a row that cannot be read: {exc.title}: {describe_invalid(exc)}", hint=hint
         ) from exc
 
 

@@ -15,6 +15,7 @@ from prony.model.base import Noun
 from prony.model.device import Environment
 from prony.model.job import Job
 from prony.model.result import Result, ResultState
+from prony.model.validation_words import describe_invalid
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,9 +74,7 @@ def read_noun(path: Path, kind: type[N]) -> N:
     except OSError as exc:
         raise StoreError(f"cannot read {path}: {exc.strerror}") from exc
     except ValidationError as exc:
-        first = exc.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise StoreError(f"{path} is damaged: {where or 'the whole file'}: {first['msg']}", hint=_HINT) from exc
+        raise StoreError(f"{path} is damaged: {describe_invalid(exc, whole='the whole file')}", hint=_HINT) from exc
 
 
 def damage_in(path: Path, job: Job, result: Result) -> str | None:

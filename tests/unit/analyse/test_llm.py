@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -228,3 +229,18 @@ def test_quality_is_drawn_against_speed_and_the_front_has_what_nothing_else_beat
 
 def test_jobs_that_differ_in_nothing_drawn_have_no_picture() -> None:
     assert REPORT.plots([entry_of(), entry_of(precision="fp16")], ()) == ()
+
+
+def test_the_answer_says_what_a_larger_batch_brings_in_decode_and_in_prefill() -> None:
+    decode, prefill = REPORT.answers([entry_of(batch=batch) for batch in (8, 1, 2)])
+    assert re.fullmatch(r"Decode of null: 100\.?\d* tok/s.* at batch 1, 800.* tok/s.* at batch 8.*", decode)
+    assert prefill.startswith("Prefill of null: ")
+
+
+def test_the_answer_says_how_good_the_fastest_is_beside_the_best() -> None:
+    entries = [entry_of(10, divergence=0.001, precision="bf16"), entry_of(5, divergence=0.09, precision="fp16")]
+    (worse,) = REPORT.answers(entries)
+    assert worse.startswith("Divergence from the reference of the fastest, ")
+    assert "worse than the best" in worse
+    (best,) = REPORT.answers([entry_of(5, divergence=0.001, precision="bf16"), entries[1]])
+    assert best.endswith(", the best of all.")

@@ -202,7 +202,7 @@ def test_an_experiment_that_was_deleted_meanwhile_ends_the_watch(server: Canned,
 
 def test_a_stream_that_cannot_be_read_is_an_error_and_no_loss(server: Canned, client: Client) -> None:
     server.says(stream(("snapshot", "{}")))
-    with pytest.raises(TransportError, match="experiment: Field required"):
+    with pytest.raises(TransportError, match="experiment: is missing"):
         watched(client)
 
 

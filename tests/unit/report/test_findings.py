@@ -8,6 +8,7 @@ import pytest
 
 from prony.kinds.llm.schema import LlmWorkload
 from prony.kinds.llm.tokens import LLM_METRICS
+from prony.kinds.script.schema import ScriptWorkload
 from prony.model.estimate import Grade, Missing, Verdict
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.result import Failure, OutputCheck
@@ -79,6 +80,15 @@ def test_the_answer_says_how_far_the_outputs_agree(pair: tuple[Entry, Entry]) ->
 def test_one_job_alone_answers_with_its_number(pair: tuple[Entry, Entry]) -> None:
     data = ExperimentData(experiment=experiments.experiment(1), entries=(with_median(pair[0], 40.0, 2.0),))
     assert answers(data) == ["onnxruntime takes 40.0 ms [38.0, 42.0] for one inference at the median."]
+
+
+def test_jobs_whose_work_nobody_can_compare_answer_with_their_headlines(pair: tuple[Entry, Entry]) -> None:
+    work = ScriptWorkload.model_validate({"kind": "script", "command": ["true"]})
+    entry = with_median(pair[0], 40.0, 2.0)
+    summary = entry.summary.model_copy(update={"headline": "inference_ms.p50"})
+    entry = entry.model_copy(update={"job": entry.job.model_copy(update={"workload": work}), "summary": summary})
+    data = ExperimentData(experiment=experiments.experiment(1), entries=(entry,))
+    assert answers(data) == ["onnxruntime: Inference p50 is 40.0 ms [38.0, 42.0]."]
 
 
 def test_nothing_is_claimed_where_intervals_overlap(pair: tuple[Entry, Entry]) -> None:

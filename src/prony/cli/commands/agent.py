@@ -313,11 +313,12 @@ def _quantity(text: str, option: str, kind: str) -> int:
     from pydantic import TypeAdapter, ValidationError
 
     from prony.model.quantity import DurationNs, SizeBytes
+    from prony.model.validation_words import describe_invalid
 
     try:
         return TypeAdapter[int](DurationNs if kind == "duration" else SizeBytes).validate_python(text)
     except ValidationError as exc:
-        raise InputError(f"{option}: {exc.errors()[0]['msg']}", hint="for example 60s or 20GiB") from exc
+        raise InputError(f"{option}: {describe_invalid(exc)}", hint="for example 60s or 20GiB") from exc
 
 
 def _log(options: Namespace) -> AgentLog:

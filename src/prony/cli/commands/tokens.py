@@ -75,6 +75,7 @@ def _build_token(options: Namespace) -> NewToken:
     from prony.errors import InputError
     from prony.model.access import NewToken
     from prony.model.quantity import DurationNs
+    from prony.model.validation_words import describe_invalid_value
 
     asked = {"name": options.name, "role": options.role, "once": options.once}
     try:
@@ -85,7 +86,7 @@ def _build_token(options: Namespace) -> NewToken:
         first = exc.errors(include_url=False)[0]
         wrong = "NAME" if first["loc"] == ("name",) else "--expires"
         hint = "letters, digits, '.', '_' and '-'" if wrong == "NAME" else "for example 30d or 12h, at most ten years"
-        raise InputError(f"{wrong}: {first['msg'].removeprefix('Value error, ')}", hint=hint) from exc
+        raise InputError(f"{wrong}: {describe_invalid_value(first)}", hint=hint) from exc
 
 
 def _list(access: Access, options: Namespace) -> None:

@@ -30,7 +30,7 @@ _NO_BOUND = (
 )
 _GUESSED = "No hardware limit is drawn: with speculative decoding, one step may write several tokens."
 # Of quality the first that two jobs have, and whether less of it is better.
-_QUALITIES = (
+QUALITIES = (
     ("kl_nat.mean", "divergence from the reference, nat", True), ("rouge_1.mean", "ROUGE-1", False),
     ("token_f1.mean", "F1", False), ("label_match.mean", "correct labels", False),
     ("own_score.mean", "own score", False), ("perplexity.mean", "perplexity", True),
@@ -70,7 +70,7 @@ def plot_llm(entries: Sequence[Entry], readings: Sequence[OtherReading]) -> tupl
 def _plot_axis(
     entries: Sequence[Entry], axis: str, title: str, metric: str, readings: Sequence[OtherReading]
 ) -> JobPlot | None:
-    groups = _group_by_line(entries, axis, metric)
+    groups = group_by_line(entries, axis, metric)
     if not groups:
         return None
     lines, bounds, notes = [], [], []
@@ -94,7 +94,7 @@ def _is_guessed(groups: Mapping[str, Sequence[Entry]]) -> bool:
     return all(one.job.work(LlmWorkload).draft != "none" for mine in groups.values() for one in mine)
 
 
-def _group_by_line(entries: Sequence[Entry], axis: str, metric: str) -> dict[str, list[Entry]]:
+def group_by_line(entries: Sequence[Entry], axis: str, metric: str) -> dict[str, list[Entry]]:
     """Return by the name of each line the jobs that differ along the axis alone, in its order."""
     groups: dict[tuple[str, ...], list[Entry]] = {}
     for entry in (one for one in entries if f"{metric}.p50" in one.summary.estimates):
@@ -199,7 +199,7 @@ def _find_peak_reading(
 
 def _plot_quality(entries: Sequence[Entry]) -> JobPlot | None:
     """Return quality against speed, where two jobs have both."""
-    for key, title, less_is_better in _QUALITIES:
+    for key, title, less_is_better in QUALITIES:
         known = [one for one in entries if key in one.summary.estimates and "decode_tok_s.p50" in one.summary.estimates]
         if len(known) < 2:
             continue

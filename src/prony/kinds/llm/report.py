@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from prony.analyse.peaks import find_peak
+from prony.kinds.llm.claims import describe_batches, describe_quality
 from prony.kinds.llm.plots import BOUND_HEADLINES, plot_llm
 from prony.kinds.llm.schema import LlmWorkload
 from prony.model.experiment_data import Entry
@@ -113,6 +114,9 @@ class LlmReport(Report):
             "threads_asked": "" if workload.threads is None else str(workload.threads),
             "precision_asked": workload.precision,
         }  # fmt: skip
+
+    def answers(self, entries: Sequence[Entry]) -> list[str]:
+        return describe_batches(entries) + describe_quality(entries)
 
     def same_work(self, entry: Entry) -> str:
         work = entry.job.work(LlmWorkload)

@@ -90,6 +90,9 @@ class ModelReport(Report):
         work = entry.job.work(ModelWorkload)
         return f"{work.model}\n{work.checksum}\n{work.batch_size}\n{work.inputs.model_dump_json()}"
 
+    def answers(self, entries: Sequence[Entry]) -> list[str]:
+        return self.findings(entries)
+
     def findings(self, entries: Sequence[Entry]) -> list[str]:
         """Return who moves most items, for each model that was run with several batch sizes."""
         told = []

@@ -1,82 +1,89 @@
-// What the experiment found, in a sentence and a picture: bars of the headline number of every job, with intervals.
-import type { Entry, Estimate, ResultColumn, ShownResults } from "@/api/schema";
+// What the experiment found, in a few sentences and one picture.
+import { Link } from "@tanstack/react-router";
+
+import type { Curve, Entry, JobPlot, ShownResults } from "@/api/schema";
+import { JobPlotChart } from "@/charts/JobPlotChart";
+import { SweepChart } from "@/charts/SweepChart";
 import { Card } from "@/components/layout";
-import { chooseScale } from "@/components/number";
-import { Quantity } from "@/components/Quantity";
 
-// More bars than this are read as a table.
-const MOST_BARS = 16;
+import { Bars, findBars } from "./Bars";
+import { HeadlineCards, findHeadlines } from "./HeadlineCards";
 
-interface Bar {
-  entry: Entry;
-  estimate: Estimate;
+// Decode and prefill stand side by side.
+const MOST_PLOTS = 2;
+
+/** What is drawn of an experiment: first what answers it, and what is left for below. */
+interface Pictures {
+  curve: Curve | undefined;
+  plots: readonly JobPlot[];
+  otherCurves: readonly Curve[];
+  otherPlots: readonly JobPlot[];
+}
+
+export function choosePictures(data: ShownResults): Pictures {
+  const [curve, ...otherCurves] = data.sweep?.curves ?? [];
+  const [first] = data.plots;
+  const plots = curve || !first ? [] : data.plots.filter((one) => one.x_title === first.x_title).slice(0, MOST_PLOTS);
+  return { curve, plots, otherCurves, otherPlots: data.plots.filter((one) => !plots.includes(one)) };
 }
 
 export function Answer({ data }: { data: ShownResults }) {
-  const [first, ...rest] = data.answers;
-  if (first === undefined) return null;
+  const { curve, plots } = choosePictures(data);
+  const column = data.columns.find((one) => one.is_headline);
+  const bars = curve || plots.length > 0 || !column ? [] : findBars(data.entries, column.key);
+  const headlines = curve || plots.length > 0 || bars.length > 0 ? [] : findHeadlines(data);
+  const isDrawn = curve !== undefined || plots.length + bars.length + headlines.length > 0;
+  if (data.answers.length === 0 && !isDrawn) return null;
   return (
     <Card label="Answer">
       <div className="stack">
-        <p className="answer">{first}</p>
-        {rest.map((sentence) => (
+        {data.answers.map((sentence) => (
           <p key={sentence} className="answer">
             {sentence}
           </p>
         ))}
-        <Bars entries={data.entries} column={data.columns.find((one) => one.is_headline)} />
+        {data.answers.length === 0 && <p className="answer">{describeNoAnswer(data.entries)}</p>}
+        {curve && <CurvePicture curve={curve} experimentId={data.experiment.id} />}
+        {plots.length > 0 && (
+          <div className="answer-plots">
+            {plots.map((plot) => (
+              <PlotPicture key={plot.title} plot={plot} isTitled={plots.length > 1} />
+            ))}
+          </div>
+        )}
+        {column && <Bars bars={bars} column={column} />}
+        <HeadlineCards of={headlines} />
       </div>
     </Card>
   );
 }
 
-function Bars({ entries, column }: { entries: readonly Entry[]; column: ResultColumn | undefined }) {
-  if (!column) return null;
-  const bars = findBars(entries, column.key);
-  if (bars.length < 2 || bars.length > MOST_BARS) return null;
-  const scale = chooseScale(bars.map(({ estimate }) => estimate));
-  const most = Math.max(...bars.map(({ estimate }) => estimate.high ?? estimate.value));
+function describeNoAnswer(entries: readonly Entry[]): string {
+  const isVoid = entries.every(({ summary }) => summary.verdict.grade === "void");
+  return isVoid ? "No answer: every result is void." : "No job can be called the fastest.";
+}
+
+export function CurvePicture({ curve, experimentId }: { curve: Curve; experimentId: string }) {
   return (
-    <figure className="bars">
-      <figcaption className="muted small">
-        {column.label}
-        {column.better !== "neither" && `, ${column.better} is better`}
-      </figcaption>
-      <ul>
-        {bars.map(({ entry, estimate }) => (
-          <li key={entry.job.id} className={entry.summary.verdict.grade}>
-            <span className="title" title={entry.summary.title}>
-              {entry.summary.title || entry.job.id}
-            </span>
-            <span className="track" aria-hidden>
-              <span className="fill" style={{ width: share(estimate.value, most) }} />
-              {estimate.low != null && estimate.high != null && (
-                <span
-                  className="whisker"
-                  style={{ left: share(estimate.low, most), width: share(estimate.high - estimate.low, most) }}
-                />
-              )}
-            </span>
-            <Quantity
-              of={estimate}
-              scale={scale}
-              grade={entry.summary.verdict.grade}
-              asShare={column.format === "share"}
-            />
-          </li>
-        ))}
-      </ul>
-    </figure>
+    <>
+      <SweepChart curve={curve} />
+      <Link to="/load" search={{ ids: experimentId }}>
+        Knee, limits and bottleneck
+      </Link>
+    </>
   );
 }
 
-function findBars(entries: readonly Entry[], key: string): Bar[] {
-  return entries.flatMap((entry) => {
-    const estimate = entry.summary.estimates[key];
-    return estimate && estimate.value > 0 ? [{ entry, estimate }] : [];
-  });
-}
-
-function share(value: number, most: number): string {
-  return `${(100 * value) / most}%`;
+export function PlotPicture({ plot, isTitled = false }: { plot: JobPlot; isTitled?: boolean }) {
+  return (
+    <div>
+      {isTitled && <h3>{plot.title}</h3>}
+      <JobPlotChart plot={plot} />
+      {plot.notes.map((note) => (
+        <p key={note} className="muted small">
+          {note}
+        </p>
+      ))}
+    </div>
+  );
 }

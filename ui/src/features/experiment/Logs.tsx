@@ -110,7 +110,7 @@ function FollowedLines({ onSources, ...wanted }: LogWanted & { onSources: (found
         {text || describeEmpty(log, wanted)}
       </pre>
       <div className="row spread muted small">
-        <span role="status">{describeState(log)}</span>
+        <span role="status">{text || !log.ended ? describeState(log) : ""}</span>
         {day !== null && (
           <span>
             {day}, times of {zone}

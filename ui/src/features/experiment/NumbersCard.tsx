@@ -23,13 +23,15 @@ export function NumbersCard({ data }: { data: ShownResults }) {
   const chosen = chooseColumns(all, data.columns, asked);
   return (
     <Card title="Numbers" actions={<ColumnChooser all={all} chosen={chosen} />} flush>
-      <Table
-        rows={data.entries}
-        columns={buildColumns(data.entries, chosen)}
-        keyOf={(entry) => entry.job.id}
-        label="Numbers of every job"
-        rowHeight={44}
-      />
+      <div className="numbers">
+        <Table
+          rows={data.entries}
+          columns={buildColumns(data.entries, chosen)}
+          keyOf={(entry) => entry.job.id}
+          label="Numbers of every job"
+          rowHeight={56}
+        />
+      </div>
     </Card>
   );
 }

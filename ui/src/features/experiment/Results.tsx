@@ -1,23 +1,17 @@
 // The results so far: each job's numbers with intervals and verdicts, gates, and reasons for suspect numbers.
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 
-import type { Entry, ExperimentView, ResultColumn, ShownResults } from "@/api/schema";
-import { JobPlotChart } from "@/charts/JobPlotChart";
-import { SweepChart } from "@/charts/SweepChart";
+import type { Entry, ExperimentView, ShownResults } from "@/api/schema";
 import { Card } from "@/components/layout";
-import { Quantity } from "@/components/Quantity";
 import { EmptyState, QueryContent } from "@/components/states";
 
-import { Answer } from "./Answer";
+import { Answer, choosePictures, CurvePicture, PlotPicture } from "./Answer";
 import { Gates } from "./Gates";
 import { NumbersCard } from "./NumbersCard";
 import { resultsQuery } from "./queries";
 import { Reasons } from "./Reasons";
 import { Sides } from "./Sides";
 import { isOver } from "./liveExperiment";
-
-const MOST_HEADLINES = 4;
 
 export function Results({ view }: { view: ExperimentView }) {
   const results = useQuery(resultsQuery(view.experiment.id));
@@ -40,23 +34,15 @@ export function Results({ view }: { view: ExperimentView }) {
 
 function Numbers({ data }: { data: ShownResults }) {
   const { entries, columns } = data;
+  const { otherCurves, otherPlots } = choosePictures(data);
   return (
     <div className="stack wide">
       <VoidBanner entries={entries} />
       <Answer data={data} />
-      {entries.length === 1 && entries[0] && <Headlines entry={entries[0]} columns={columns} />}
       {data.experiment.recipe.duet && <Sides experimentId={data.experiment.id} />}
-      {data.sweep?.curves.map((curve, index) => (
-        <Card
-          key={index}
-          title={curve.title || "Throughput and latency against load"}
-          actions={
-            <Link to="/load" search={{ ids: data.experiment.id }}>
-              Knee, limits and bottleneck
-            </Link>
-          }
-        >
-          <SweepChart curve={curve} />
+      {otherCurves.map((curve) => (
+        <Card key={curve.title} title={curve.title || "Throughput and latency against load"}>
+          <CurvePicture curve={curve} experimentId={data.experiment.id} />
         </Card>
       ))}
       <NumbersCard data={data} />
@@ -65,14 +51,9 @@ function Numbers({ data }: { data: ShownResults }) {
         outcomes={data.gates}
         metric={columns.find((one) => one.is_headline)?.key}
       />
-      {data.plots.map((plot) => (
+      {otherPlots.map((plot) => (
         <Card key={plot.title} title={plot.title}>
-          <JobPlotChart plot={plot} />
-          {plot.notes.map((note) => (
-            <p key={note} className="muted small">
-              {note}
-            </p>
-          ))}
+          <PlotPicture plot={plot} />
         </Card>
       ))}
       <Reasons entries={entries} />
@@ -92,25 +73,5 @@ function VoidBanner({ entries }: { entries: readonly Entry[] }) {
     <p className="warning" role="status">
       <strong>{which}. Do not quote the grey numbers.</strong> {reasons[0]}
     </p>
-  );
-}
-
-function Headlines({ entry, columns }: { entry: Entry; columns: readonly ResultColumn[] }) {
-  return (
-    <div className="headlines">
-      {columns.slice(0, MOST_HEADLINES).map(({ key, label, format }) => (
-        <div key={key} className="card">
-          <div className="body">
-            <div className="muted small">{label}</div>
-            <Quantity
-              of={entry.summary.estimates[key]}
-              grade={entry.summary.verdict.grade}
-              asShare={format === "share"}
-              big
-            />
-          </div>
-        </div>
-      ))}
-    </div>
   );
 }

@@ -7,7 +7,7 @@ import { bracketMatching, indentOnInput, indentUnit, StreamLanguage } from "@cod
 import { toml } from "@codemirror/legacy-modes/mode/toml";
 import { type Diagnostic, lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
 import { searchKeymap } from "@codemirror/search";
-import { Compartment, EditorState, type Extension } from "@codemirror/state";
+import { Compartment, EditorState, type Extension, Prec } from "@codemirror/state";
 import {
   drawSelection,
   EditorView,
@@ -41,12 +41,38 @@ const LANGUAGES: Record<Format, () => Extension> = {
   toml: () => StreamLanguage.define(toml),
 };
 
+const HELP = "Tab indents. To leave the editor, press Escape, then Tab.";
+const MODIFIERS = ["Shift", "Control", "Alt", "Meta"];
+
+/** Escape gives Tab back to the page, for as long as people need, until they write again or are elsewhere. */
+const leaveByEscape: Extension = [
+  Prec.lowest(
+    keymap.of([
+      {
+        key: "Escape",
+        run: (view) => {
+          view.setTabFocusMode(true);
+          return false;
+        },
+      },
+    ]),
+  ),
+  EditorView.domEventObservers({
+    keydown: (event, view) => {
+      if (!["Escape", "Tab", ...MODIFIERS].includes(event.key)) view.setTabFocusMode(false);
+    },
+    blur: (_event, view) => view.setTabFocusMode(false),
+  }),
+];
+
 export function Editor({ text, format, schema, names, problems, onChange }: Props) {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const parts = useRef({ language: new Compartment(), help: new Compartment() });
   const changed = useRef(onChange);
   const first = useRef(text);
+  // What was written here and has not come back yet: when it does, more may have been written.
+  const written = useRef(new Set<string>());
   useEffect(() => {
     changed.current = onChange;
   }, [onChange]);
@@ -62,6 +88,7 @@ export function Editor({ text, format, schema, names, problems, onChange }: Prop
         doc: first.current,
         extensions: [
           lineNumbers(),
+          EditorView.lineWrapping,
           highlightActiveLine(),
           highlightActiveLineGutter(),
           drawSelection(),
@@ -80,12 +107,20 @@ export function Editor({ text, format, schema, names, problems, onChange }: Prop
             ...defaultKeymap,
             indentWithTab,
           ]),
+          leaveByEscape,
           language.of([]),
           help.of([]),
           editorTheme,
-          EditorView.contentAttributes.of({ "aria-label": "Recipe", "aria-multiline": "true" }),
+          EditorView.contentAttributes.of({
+            "aria-label": "Recipe",
+            "aria-multiline": "true",
+            "aria-description": HELP,
+          }),
           EditorView.updateListener.of((update) => {
-            if (update.docChanged) changed.current(update.state.doc.toString());
+            if (!update.docChanged) return;
+            const now = update.state.doc.toString();
+            written.current.add(now);
+            changed.current(now);
           }),
         ],
       }),
@@ -107,9 +142,12 @@ export function Editor({ text, format, schema, names, problems, onChange }: Prop
 
   useEffect(() => {
     const made = view.current;
+    if (!made) return;
+    const now = made.state.doc.toString();
+    const isOwn = written.current.has(text);
+    if (text === now) written.current.clear();
     // Another text from outside: an example, or what the form wrote.
-    if (made && made.state.doc.toString() !== text)
-      made.dispatch({ changes: { from: 0, to: made.state.doc.length, insert: text } });
+    else if (!isOwn) made.dispatch({ changes: { from: 0, to: made.state.doc.length, insert: text } });
   }, [text]);
 
   useEffect(() => {
@@ -117,7 +155,12 @@ export function Editor({ text, format, schema, names, problems, onChange }: Prop
     if (made) made.dispatch(setDiagnostics(made.state, buildDiagnostics(made.state.doc.toString(), problems)));
   }, [problems, text]);
 
-  return <div ref={host} className="editor" />;
+  return (
+    <>
+      <div ref={host} className="editor" />
+      <p className="editor-help muted small">{HELP} Ctrl-Space completes.</p>
+    </>
+  );
 }
 
 function buildDiagnostics(text: string, problems: readonly RecipeProblem[]): Diagnostic[] {

@@ -87,7 +87,7 @@ function RecipeForm({ id, forms, onWrite }: RecipeFormProps) {
         onChange={setKind}
       />
       <TextField label="Name" required value={name} onChange={(text) => write("name", text)} />
-      <div className="fields questions">
+      <div className="fields">
         {form.fields.map((field) => (
           <Question
             key={`${chosen.kind} ${field.path}`}

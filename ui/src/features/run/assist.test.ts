@@ -29,10 +29,10 @@ const NAMES = {
 };
 
 /** The text as it becomes when each of the offers is taken; `|` is where one writes. */
-function listOffers(format: "yaml" | "json", marked: string): string[] {
+function listOffers(format: "yaml" | "json", marked: string, isAsked = true): string[] {
   const at = marked.indexOf("|");
   const text = marked.replace("|", "");
-  const context = new CompletionContext(EditorState.create({ doc: text }), at, true);
+  const context = new CompletionContext(EditorState.create({ doc: text }), at, isAsked);
   const found = completeAt(context, SCHEMA, NAMES, SYNTAX[format]);
   return (found?.options ?? []).map(
     (one) => text.slice(0, found?.from) + String(one.apply) + text.slice(found?.to ?? at),
@@ -77,6 +77,13 @@ describe("what an editor offers", () => {
     expect(listOffers("json", '{"workload": {"kind": "hashing"}, |}').some((one) => one.includes('"name": '))).toBe(
       true,
     );
+  });
+
+  it("is nothing beside a word that is whole, unless it is asked for", () => {
+    expect(listOffers("yaml", "workload:\n  kind: hashing\n  engine: onnx|", false)).toHaveLength(2);
+    expect(listOffers("yaml", "workload:\n  kind: hashing\n  engine: onnxruntime|", false)).toEqual([]);
+    expect(listOffers("yaml", 'workload:\n  kind: hashing\n  engine: "zoo:x"|', false)).toEqual([]);
+    expect(listOffers("yaml", "workload:\n  kind: hashing\n  engine: onnxruntime|")).toHaveLength(2);
   });
 
   it("is nothing in a comment", () => {

@@ -60,16 +60,22 @@ export function completeAt(
   const to = text[place.from] === '"' && text[context.pos] === '"' ? context.pos + 1 : context.pos;
   if (!context.explicit && place.prefix === "" && place.key === null) return null;
   const kind = findKind(text);
-  if (place.key === null) {
-    const options = listKeys(schema, place.path, kind).map((one) => buildOption(one, syntax.key(one.name)));
-    return { from: place.from, to, options, validFor: /^"?[\w.$-]*$/ };
-  }
   const dotted = [...place.path, place.key].join(".");
-  const found = [...listValues(schema, place.path, place.key, kind), ...(names[dotted] ?? [])];
-  const options = [...new Map(found.map((one) => [one.name, one])).values()].map((one) =>
-    buildOption(one, syntax.value(one.name)),
-  );
-  return options.length > 0 ? { from: place.from, to, options, validFor: /^[\w.:$"-]*$/ } : null;
+  const found =
+    place.key === null
+      ? listKeys(schema, place.path, kind)
+      : [...listValues(schema, place.path, place.key, kind), ...(names[dotted] ?? [])];
+  const offered = new Map(found.map((one) => [one.name, one]));
+  // A word that is whole needs no list, whose Enter would swallow the end of the line.
+  const isWhole = (typed: string): boolean => !context.explicit && offered.has(typed.replaceAll('"', ""));
+  if (offered.size === 0 || isWhole(place.prefix)) return null;
+  const write = place.key === null ? syntax.key : syntax.value;
+  return {
+    from: place.from,
+    to,
+    options: [...offered.values()].map((one) => buildOption(one, write(one.name))),
+    validFor: (typed) => /^[\w.:$"-]*$/.test(typed) && !isWhole(typed),
+  };
 }
 
 function buildOption(one: Suggestion, apply: string) {

@@ -16,7 +16,9 @@ export function markProblems(text: string, problems: readonly RecipeProblem[]): 
     const line = Math.min(Math.max((problem.line ?? 1) - 1, 0), starts.length - 1);
     const begin = starts[line] ?? 0;
     const end = (starts[line + 1] ?? text.length + 1) - 1;
-    const from = problem.line == null ? 0 : Math.min(begin + Math.max((problem.column ?? 1) - 1, 0), end);
+    const place = problem.line == null ? 0 : Math.min(begin + Math.max((problem.column ?? 1) - 1, 0), end);
+    // Of a word in quotes the word is marked and corrected, and the quotes stay.
+    const from = /^["'][\w.$-]/.test(text.slice(place, end)) ? place + 1 : place;
     const word = /^[\w.$-]+/.exec(text.slice(from, end))?.[0] ?? "";
     const to = Math.max(word ? from + word.length : end, Math.min(from + 1, text.length));
     return { from, to, message: describeProblem(problem), fix: findFix(problem, word) };

@@ -95,6 +95,15 @@ describe("what is wrong", () => {
     expect(mark?.fix).toBe("engine");
   });
 
+  it("is marked inside of quotes, which stay", () => {
+    const text = '{"workload": {"engin": "x"}}';
+    const [mark] = markProblems(text, [
+      { ...problem, path: "workload.engin", hint: "did you mean engine?", line: 1, column: 15 },
+    ]);
+    expect(mark && text.slice(mark.from, mark.to)).toBe("engin");
+    expect(mark?.fix).toBe("engine");
+  });
+
   it("stays within the text, wherever the server says that it stands", () => {
     for (const text of ["", "a", "a: [\n"])
       for (const line of [null, 1, 99]) {

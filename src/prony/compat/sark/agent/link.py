@@ -43,6 +43,7 @@ from prony.model.gang import ClockReading, Meeting, Met
 from prony.model.job import Job
 from prony.model.lease import FinishAnswer, Lease, LeaseRequest, Progress, ProgressAnswer
 from prony.model.result import Result, ResultState
+from prony.model.validation_words import describe_invalid
 from prony.store.folder import read_nouns
 from prony.store.home import Home
 from prony.store.result_tar import unpack
@@ -317,7 +318,8 @@ class SarkLink:
             attempt = int(told.get("retry_count") or 0) + 1
             return Lease(id=f"{job_id}.{attempt}", job=self._job(job), attempt=attempt, ttl_s=_SILENCE_S)
         except (ValidationError, ValueError, PronyError) as exc:
-            remark = exc.message if isinstance(exc, PronyError) else f"the job cannot be read: {exc}"
+            reason = describe_invalid(exc) if isinstance(exc, ValidationError) else exc
+            remark = exc.message if isinstance(exc, PronyError) else f"the job cannot be read: {reason}"
             self._log.warning("the job cannot run here", job_id=job_id, reason=remark)
             await self._report(_report_unstarted(job_id, told.get("campaign_id"), self._worker_id, remark))
             return None

@@ -33,6 +33,7 @@ from prony.model.device import Cpu, Device, Environment, Gpu, Hardware, Software
 from prony.model.job import Job
 from prony.model.queue import JobState
 from prony.model.result import Failure, Reported, Result, ResultState
+from prony.model.validation_words import describe_invalid
 from prony.runner.folder import ResultFolder
 from prony.store import campaigns
 from prony.store.folder import FolderContents
@@ -271,9 +272,7 @@ def _parse_report(raw: bytes) -> tuple[WorkerResult, str]:
     try:
         return WorkerResult.read(found), json.dumps(found, sort_keys=True)
     except ValidationError as exc:
-        first = exc.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        said = f"the worker's report cannot be read: {where}: {first['msg']}; the connection may have broken"
+        said = f"the worker's report cannot be read: {describe_invalid(exc)}; the connection may have broken"
         worker_id = found.get("worker_id")
         told = WorkerResult(
             job_id=found["job_id"][:200], status="Failed", remark=said[:1000],
