@@ -105,7 +105,7 @@ def test_saved_numbers_are_compared_and_a_regression_fails_its_test(tmp_path: Pa
 
     write_project(tmp_path / "project", 0.02)
     second = run_pytest(project, *quick, "--prony-compare=speed", code=1)
-    assert "FAILED test_speed.py::test_speed - Failed: slower than before: test_speed_ms.p50 got worse" in second
+    assert "FAILED test_speed.py::test_speed - Failed: slower than before: test_speed p50 got worse" in second
     assert "1 failed, 1 passed" in second
     assert "these numbers are not kept" in second
     assert len(json.loads(call_prony("list", "--json").stdout)) == 1

@@ -5,20 +5,11 @@ from __future__ import annotations
 from prony.model.estimate import headline_of
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import METRICS, key_of
-from prony.model.metric_titles import MACHINE_TITLES, MEASURED_TITLES
 from prony.model.shown_results import ResultColumn
-from prony.ports.workload import kind_names, shown_kind
+from prony.ports.metric_titles import MACHINE_TITLES, MEASURED_TITLES
+from prony.ports.workload import shown_kind
 from prony.report import entry_fields
 from prony.report.table import SHARES, metric_heading
-
-
-def metric_titles() -> dict[str, str]:
-    """Return what the web pages call a number, by its key or by its metric alone, of all kinds that are installed."""
-    columns = [one for kind in kind_names() for one in shown_kind(kind).report.columns]
-    said = {one.key: f"{one.heading[:1].upper()}{one.heading[1:]}" for one in reversed(columns)}
-    known = MEASURED_TITLES | MACHINE_TITLES
-    # Two numbers of one experiment never go by the same title.
-    return {key: title for key, title in said.items() if title not in known.values()} | known
 
 
 def result_columns(data: ExperimentData) -> tuple[ResultColumn, ...]:

@@ -23,6 +23,7 @@ from prony.instruments.columns import Requests
 from prony.model.estimate import Estimate
 from prony.model.metric import METRICS, key_of
 from prony.model.sweep import Claim, Curve, Level, LimitCheck, LimitState, SweepReport
+from prony.ports.metric_titles import metric_title
 from prony.stats.knee import FEWEST_LEVELS, Knee, find_knee
 from prony.stats.quantiles import Array, interval_ranks, least_count, nearest_rank
 
@@ -41,7 +42,7 @@ def goodput(group: Group, slo: Mapping[str, float]) -> Estimate | None:
 
 def _check(group: Group, key: str, limit: float) -> LimitCheck:
     if not group.counting_jobs:
-        text = f"{key}: {group.jobs[0].exclusion}"
+        text = f"{metric_title(key)}: {group.jobs[0].exclusion}"
         return LimitCheck(key=key, limit=limit, state=LimitState.CANNOT_TELL, text=text)
     parts = key_of(key)
     better_high = METRICS[parts.metric].better == "higher"
@@ -52,7 +53,7 @@ def _check(group: Group, key: str, limit: float) -> LimitCheck:
     else:
         estimate, why = group.estimate(key), "it was not measured"
     if estimate is None:
-        return LimitCheck(key=key, limit=limit, state=LimitState.CANNOT_TELL, text=f"{key}: {why}")
+        return LimitCheck(key=key, limit=limit, state=LimitState.CANNOT_TELL, text=f"{metric_title(key)}: {why}")
     return _judge_limit(key, limit, estimate, better_high=better_high)
 
 
@@ -60,13 +61,13 @@ def _judge_limit(key: str, limit: float, estimate: Estimate, *, better_high: boo
     low, high = estimate.low, estimate.high
     if low is None or high is None:
         value = plain_number(estimate.value)
-        text = f"{key} is {value} without an interval: one run does not show the spread between runs"
+        text = f"{metric_title(key)} is {value} without an interval: one run does not show the spread between runs"
         return LimitCheck(key=key, limit=limit, state=LimitState.CANNOT_TELL, estimate=estimate, text=text)
     inside = [end >= limit if better_high else end <= limit for end in (low, high)]
     state = LimitState.HELD if all(inside) else LimitState.CANNOT_TELL if any(inside) else LimitState.VIOLATED
     word = "at least" if better_high else "at most"
     ends = f"[{plain_number(low)}, {'never ended' if math.isinf(high) else plain_number(high)}]"
-    text = f"{key} is {plain_number(estimate.value)} {ends} against {word} {limit:g}"
+    text = f"{metric_title(key)} is {plain_number(estimate.value)} {ends} against {word} {limit:g}"
     return LimitCheck(key=key, limit=limit, state=state, estimate=estimate, text=text)
 
 
