@@ -43,6 +43,8 @@ def texts() -> Iterator[tuple[str, str]]:
         yield _name(path), _flat(path.read_text())
     for path in modules().values():
         yield _name(path), _flat("\n".join(_strings(tree(path))))
+    for path in (ROOT / "recipes").glob("*.yaml"):
+        yield _name(path), _flat(path.read_text())
     for path in files():
         if path.is_relative_to(ROOT / "ui" / "src") and path.suffix in (".ts", ".tsx") and ".test." not in path.name:
             yield _name(path), _flat(_COMMENT.sub("", path.read_text()))

@@ -6,7 +6,7 @@ from prony.model.estimate import headline_of
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import METRICS, key_of
 from prony.model.shown_results import ResultColumn
-from prony.ports.metric_titles import MACHINE_TITLES, MEASURED_TITLES
+from prony.ports.metric_titles import MACHINE_TITLES, MEASURED_TITLES, metric_title
 from prony.ports.workload import shown_kind
 from prony.report import entry_fields
 from prony.report.table import SHARES, metric_heading
@@ -32,7 +32,7 @@ def _present(data: ExperimentData, labels: dict[str, str]) -> dict[str, str]:
 def _own_columns(entry: Entry) -> dict[str, str]:
     """Return the labels of what only jobs of this kind have by the keys of their estimates, the headline's first."""
     estimates, report = entry.summary.estimates, shown_kind(entry.job.workload.kind).report
-    said = {_whole_key(entry, one.key): one.heading for one in report.columns}
+    said = {key: metric_title(key) for key in (_whole_key(entry, one.key) for one in report.columns)}
     told = {key: metric_heading(key) for key in entry_fields.own_keys(entry.summary)}
     found = {key: label for key, label in (told | said).items() if key in estimates}
     first = headline_of(entry.summary, entry.job.workload.kind)
