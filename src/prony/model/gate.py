@@ -53,7 +53,7 @@ def parse_gate(text: str, own: Mapping[str, str] | None = None) -> Gate:
         raise _wrong(len(text.rstrip()), "a comparison is missing", "as in inference_ms.p99 <= 20")
     left, right, at = text[: found.start()], text[found.end() :], found.start()
     if not left.strip():
-        raise _wrong(0, "what is compared is missing", "as in inference_ms.p99 <= 20")
+        raise _wrong(0, "the metric before the comparison is missing", "as in inference_ms.p99 <= 20")
     if not right.strip():
         raise _wrong(found.end(), "the limit is missing", f"as in {left.strip()} {found[0]} 20")
     where = len(left) - len(left.lstrip())
