@@ -125,17 +125,15 @@ def _knee_claim(groups: Sequence[Group], noun: str) -> tuple[Claim, Knee | None]
     counted = [group for group in groups if group.counting_jobs]
     if len(counted) < FEWEST_LEVELS:
         left_out = [f"{group.level:g}" for group in groups if not group.counting_jobs]
-        take = "takes no part" if len(left_out) == 1 else "take no part"
-        absent = f" ({', '.join(left_out)} {take}: {_why_not(groups)})" if left_out else ""
-        there = f"in {_levels(len(counted))}" if counted else "where no level is valid"
+        absent = f" Left out: {', '.join(left_out)} ({_why_not(groups).rstrip('.')})." if left_out else ""
         text = (
-            f"No search for a knee {there}{absent}: {FEWEST_LEVELS} levels are "
-            "needed, because with three the middle one always looks like a knee."
+            f"Not searched: {FEWEST_LEVELS} levels are needed, because with three the middle one always looks like a "
+            f"knee. Valid levels here: {len(counted)}.{absent}"
         )
         return Claim(state="refused", text=text), None
     found = find_knee([group.level for group in counted], [group.values(THROUGHPUT) for group in counted], GAIN_SHARE)
     if found is None:
-        text = "No search for a knee where no level has two runs: the spread between runs is unknown. "
+        text = "Not searched: no level has two runs, so the spread between runs is unknown. "
         return Claim(state="refused", text=text + "Use load.repeats: 3 or more."), None
     return _knee_text(found, counted, noun), found
 
@@ -249,7 +247,7 @@ def _slo_text(held: Level | None, broken: Level, noun: str) -> Claim:
     if held is None:
         if is_violated:
             return Claim(state="not found", text=f"No level meets the SLO: already {beyond}")
-        return Claim(state="cannot tell", text=f"It is unknown whether the lowest level meets the SLO: {beyond}")
+        return Claim(state="cannot tell", text=f"It is unknown whether the lowest level meets the SLO. {beyond}")
     text = f"{_at(held.load, noun)} is the highest load that meets the SLO ({_checks(held)}); {beyond}"
     return Claim(state="found", estimate=_load(held, broken if is_violated else None), text=text)
 
