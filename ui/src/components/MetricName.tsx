@@ -13,8 +13,7 @@ export function formatMetric(key: string, titles: Titles): string {
   const [, metric, operation, statistic] = KEY.exec(key) ?? [];
   if (titles[key] !== undefined || metric === undefined) return titles[key] ?? key;
   const isUsual = statistic === "p50" || statistic === "mean";
-  const title =
-    titles[metric] ?? titles[`${metric}.p50`]?.replace(/ p50$/, "") ?? titles[`${metric}.mean`];
+  const title = titles[metric] ?? titles[`${metric}.p50`]?.replace(/ p50$/, "") ?? titles[`${metric}.mean`];
   const shown = isUsual && titles[metric] !== undefined ? undefined : statistic;
   return [title ?? metric.replace(UNIT, ""), operation, shown].filter(Boolean).join(" ");
 }
