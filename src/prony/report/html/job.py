@@ -132,7 +132,13 @@ def spread(entry: Entry) -> Html:
 
 def _outlier(one: Outlier) -> list[str]:
     place = number.DASH if one.index is None else str(one.index)
-    return [str(one.repetition), place, one.metric, number.format_observed(one.value, _unit(one.metric)), one.label]
+    return [
+        str(one.repetition),
+        place,
+        metric_title(one.metric),
+        number.format_observed(one.value, _unit(one.metric)),
+        one.label,
+    ]
 
 
 def _unit(key: str) -> str:
