@@ -21,6 +21,7 @@ from prony.cli.option_settings import list_settings
 from prony.cli.parsers import list_parsers
 from prony.model.metric import METRICS
 from prony.model.setting import Setting
+from prony.ports.metric_titles import metric_title
 from tools.error_hints import write_hint_table
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -92,7 +93,7 @@ def _metric_row(name: str) -> str:
     # Other metrics are code; the few without an underscore are also ordinary words.
     words = re.split(r"(\w+)", metric.meaning)
     meaning = "".join(f"`{word}`" if "_" in word and word in METRICS else word for word in words)
-    return f"| `{name}` | {metric.unit} | {metric.better} | {_markdown(meaning)} |"
+    return f"| `{name}` | {metric_title(name)} | {metric.unit} | {metric.better} | {_markdown(meaning)} |"
 
 
 def write_command_tables(page: str) -> str:

@@ -15,6 +15,9 @@ from .house import ROOT, files, modules, tree
 LISTS = Path(__file__).with_name("plain_words.toml")
 # A page reads well where half of its sentences are shorter than this.
 MOST_WORDS = 16
+# People read the documentation where it is short: this many words, without the reference.
+MOST_WORDS_IN_ALL = 40_000
+LOOKED_UP = ("commands", "recipe", "metrics", "errors", "settings", "api")
 _HIDDEN = re.compile(
     r"^( *)```.*?^\1```$|<!--.*?-->|^#[^\n]*$|^ *\|[^\n]*$|!\[[^\]]*\]\([^)]*\)", re.DOTALL | re.MULTILINE
 )
@@ -43,6 +46,8 @@ def texts() -> Iterator[tuple[str, str]]:
         yield _name(path), _flat(path.read_text())
     for path in modules().values():
         yield _name(path), _flat("\n".join(_strings(tree(path))))
+    for path in (ROOT / "recipes").glob("*.yaml"):
+        yield _name(path), _flat(path.read_text())
     for path in files():
         if path.is_relative_to(ROOT / "ui" / "src") and path.suffix in (".ts", ".tsx") and ".test." not in path.name:
             yield _name(path), _flat(_COMMENT.sub("", path.read_text()))
@@ -56,6 +61,12 @@ def banned_uses() -> set[tuple[str, str]]:
 def long_pages() -> set[str]:
     """Return the pages whose sentences are too long at the median."""
     return {_name(path) for path in documents() if median_words(path.read_text()) >= MOST_WORDS}
+
+
+def count_words() -> int:
+    """Return how many words the pages under docs/ have, without those that are looked up in tables of the code."""
+    told = [path.read_text() for path in documents() if path.parent == ROOT / "docs" and path.stem not in LOOKED_UP]
+    return sum(len(re.findall(r"\S*\w\S*", text)) for text in told)
 
 
 def median_words(page: str) -> float:

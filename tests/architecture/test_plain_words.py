@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .plain_words import MOST_WORDS, banned_uses, lists, long_pages, median_words
+from .plain_words import MOST_WORDS, MOST_WORDS_IN_ALL, banned_uses, count_words, lists, long_pages, median_words
 
 HOW = "take it out of the list: python -m tests.architecture.plain_words"
 
@@ -17,6 +17,10 @@ def test_half_of_the_sentences_of_a_page_are_short() -> None:
     found = long_pages()
     assert sorted(found - set(lists()["long_pages"])) == [], f"the median must stay under {MOST_WORDS} words"
     assert sorted(set(lists()["long_pages"]) - found) == [], HOW
+
+
+def test_the_pages_stay_few_words() -> None:
+    assert 10_000 < count_words() <= MOST_WORDS_IN_ALL
 
 
 def test_words_are_counted_in_running_text_alone() -> None:

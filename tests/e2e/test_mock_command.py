@@ -61,7 +61,7 @@ def test_a_person_is_told_where_it_is() -> None:
     [
         (["--ttft", "50"], "--ttft: '50' is not a duration"),
         (["--errors", "1"], "--errors: '1' is not a percentage"),
-        (["--tokens", "0"], "are not possible"),
+        (["--tokens", "0"], "cannot send 0 tokens"),
         (["--host", "no.such.host.invalid"], "not an address"),
     ],
 )

@@ -222,7 +222,7 @@ def _client(seen: Utilisation, median_ms: float | None, *, is_open: bool) -> Ite
         yield _clue(("client", "client_cpu_busiest", "1"), busy, _CLIENT_BUSY, text, over=busy >= _CLIENT_BUSY)
     if (share := seen.of("client_delivered")) is not None:
         least = _DELIVERED_RATE if is_open else _DELIVERED_USERS
-        text = f"load that the clients delivered: {share:.1%} of what was asked, too little below {least:.0%}"
+        text = f"load that the clients delivered: {share:.1%} of what was asked; less than {least:.0%} is too little"
         yield _clue(("client", "client_delivered", "1"), share, least, text, over=share < least)
     late, name = seen.of("client_sent_late_p99_ms"), "client_sent_late_p99_ms"
     if late is not None and median_ms:
@@ -248,15 +248,15 @@ def _machine(seen: Utilisation) -> Iterator[Clue]:
         text = f"CPUs of this machine: {busy:.0%} busy, full from {_MACHINE_BUSY:.0%}{cores}"
         yield _clue((side, "cpu_busy", "1"), busy, _MACHINE_BUSY, text, over=busy >= _MACHINE_BUSY)
     if (foreign := seen.of("foreign_cpu")) is not None:
-        text = f"other processes: {foreign:.0%} of the CPUs, too much from {_FOREIGN:.0%}"
+        text = f"other processes: {foreign:.0%} of the CPUs; {_FOREIGN:.0%} or more is too much"
         yield _clue(("machine", "foreign_cpu", "1"), foreign, _FOREIGN, text, over=foreign >= _FOREIGN)
     if (left := seen.of("memory_available_mib")) is not None and seen.memory_mib:
         share = left / seen.memory_mib
-        text = f"free memory: {share:.0%}, too little below {_MEMORY_LEFT:.0%}"
+        text = f"free memory: {share:.0%}; less than {_MEMORY_LEFT:.0%} is too little"
         yield _clue((side, "memory_available", "1"), share, _MEMORY_LEFT, text, over=share < _MEMORY_LEFT)
     for series, most, word in (("pressure_memory", _PRESSURE_MEMORY, "memory"), ("pressure_io", _PRESSURE_IO, "disk")):
         if (value := seen.of(series)) is not None:
-            text = f"waiting for {word}: {value:.1%} of the time, too much from {most:.0%}"
+            text = f"waiting for {word}: {value:.1%} of the time; {most:.0%} or more is too much"
             yield _clue((side, series, "1"), value, most, text, over=value >= most)
     sent, received = seen.of("network_sent_bytes_per_s"), seen.of("network_received_bytes_per_s")
     if sent is not None and received is not None:

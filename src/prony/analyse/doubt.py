@@ -15,6 +15,7 @@ from prony.model.comparison import Conclusion, Contrast
 from prony.model.estimate import OF_THE_LOAD, OF_THE_MACHINE, Grade, Reason, Summary, metric_in, verdict_on
 from prony.model.experiment_data import Entry
 from prony.model.metric import is_size
+from prony.ports.metric_titles import metric_title
 from prony.stats.apart import apart_p
 
 WHAT_TO_DO = "Measure again on a quiet machine, or run both sides alternately (prony duet)"
@@ -81,7 +82,8 @@ def add_doubt(contrast: Contrast, baseline: Entry, candidate: Entry, *, took_tur
 
 def _leave_open(contrast: Contrast, why: str) -> Contrast:
     said, seems = _SEEMS[contrast.conclusion]
-    sentence = contrast.sentence.replace(f"{contrast.key} {said}, ", f"{contrast.key} {seems}, ", 1)
+    name = metric_title(contrast.key)
+    sentence = contrast.sentence.replace(f"{name} {said}, ", f"{name} {seems}, ", 1)
     update = {"conclusion": Conclusion.INCONCLUSIVE, "apparent": contrast.conclusion, "sentence": sentence}
     open_one = contrast.model_copy(update=update)
     return _add(open_one, f"This may not come from the program, so it is inconclusive: {why}")
@@ -116,6 +118,6 @@ def judge_by_clean(contrast: Contrast, baseline: Entry, candidate: Entry, *, tes
     who = candidate.job.title if candidate.job.title == baseline.job.title else (
         f"{candidate.job.title} against {baseline.job.title}"
     )  # fmt: skip
-    told = f"{who}: {contrast.key} got worse: {found.text}. Disturbed runs are excluded."
+    told = f"{who}: {metric_title(contrast.key)} got worse: {found.text}. Disturbed runs are excluded."
     update = {"conclusion": Conclusion.REGRESSION, "apparent": None, "doubt": "", "sentence": told}
     return contrast.model_copy(update=update)

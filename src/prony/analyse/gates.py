@@ -11,6 +11,7 @@ from prony.analyse.wording import plain_number
 from prony.model.estimate import Estimate, Grade, Missing, Summary, Verdict, verdict_on
 from prony.model.gate import Gate, GateOutcome, GateState, parse_gate
 from prony.model.metric import key_of
+from prony.ports.metric_titles import metric_title
 
 # By how much a metric of this job got worse since its reference (0.03 is 3 %), or why nobody can say.
 Worsening = Callable[[str], Estimate | str]
@@ -41,29 +42,33 @@ def _fail_by_clean(outcome: GateOutcome, gate: Gate, by_clean: ByCleanRuns) -> G
     found = by_clean(gate.key)
     if found is None or not found.is_plain() or found.least - 1 <= gate.limit:
         return outcome
-    text = f"{gate.key} got worse: {found.text}. Disturbed runs are excluded."
+    text = f"{metric_title(gate.key)} got worse: {found.text}. Disturbed runs are excluded."
     return outcome.model_copy(update={"state": GateState.FAILED, "text": text})
 
 
 def _outcome(gate: Gate, summary: Summary, worsening: Worsening, *, failed: bool) -> GateOutcome:
     estimate: Estimate | None = None
+    name = metric_title(gate.key)
     if failed:
         state, text = GateState.FAILED, "The job failed, so it has no value to check."
     elif gate.kind == "verdict":
         state, text = _verdict(gate, summary)
     elif (verdict := verdict_on(summary, gate.key)).grade is Grade.VOID:
-        state, text = GateState.CANNOT_TELL, f"The measurement is void: {gate.key} is not judged. {_why(verdict)}"
+        state, text = (
+            GateState.CANNOT_TELL,
+            f"The measurement is void: {name} is not judged. {_why(verdict)}",
+        )
     elif gate.kind == "regression":
         found = worsening(gate.key)
         if isinstance(found, str):
             state, text = GateState.CANNOT_TELL, found
         else:
             estimate = found
-            state, text = _judge_bound(gate, found, f"{gate.key} got worse by")
+            state, text = _judge_bound(gate, found, f"{name} got worse by")
             state, text = _doubt(state, text, summary, gate, _ratios(found, add=1.0))
     else:
         estimate = summary.estimates.get(gate.key)
-        state, text = _absent(gate, summary) if estimate is None else _judge_bound(gate, estimate, f"{gate.key} is")
+        state, text = _absent(gate, summary) if estimate is None else _judge_bound(gate, estimate, f"{name} is")
         if estimate is not None:
             state, text = _doubt(state, text, summary, gate, _ratios(estimate, by=gate.limit))
     limit = None if gate.kind == "verdict" else gate.limit
@@ -147,19 +152,20 @@ def _settles(found: Estimate, gate: Gate) -> str:
 def _absent(gate: Gate, summary: Summary) -> Judged:
     missing = next((one for one in summary.missing if one.metric == gate.key), None)
     if missing is None:
-        return GateState.CANNOT_TELL, f"This job has no {gate.key}."
+        return GateState.CANNOT_TELL, f"This job has no {metric_title(gate.key)} ({gate.key})."
     return _too_few(gate, missing)
 
 
 def _too_few(gate: Gate, missing: Missing) -> Judged:
     """A percentile that samples are too few for has a lower bound at best, which can only break an upper limit."""
+    name = metric_title(gate.key)
     needs = f"It needs {missing.needed} samples a run and has {missing.count}."
     if missing.at_least is not None and gate.operator in ("<=", "<") and missing.at_least > gate.limit:
         return (
             GateState.FAILED,
-            f"{gate.key} is at least {plain_number(missing.at_least)}: not {gate.operator} {gate.limit:g}.",
+            f"{name} is at least {plain_number(missing.at_least)}: not {gate.operator} {gate.limit:g}.",
         )
-    return GateState.CANNOT_TELL, f"There is no {gate.key}. {needs}"
+    return GateState.CANNOT_TELL, f"There is no {name}. {needs}"
 
 
 def _format_estimate(one: Estimate) -> str:

@@ -17,9 +17,9 @@ from prony.model.estimate import Estimate, Grade, headline_of
 from prony.model.experiment_data import Entry
 from prony.model.matrix import Against, MatrixCell, MatrixReport, MatrixTerms, ParetoPoint
 from prony.model.metric import METRICS, Better, Metric, key_of, key_text, metric_of
-from prony.model.metric_titles import metric_title
 from prony.model.recipe import Cost
 from prony.model.result import ResultState
+from prony.ports.metric_titles import metric_title
 from prony.ports.workload import shown_kind
 
 NOTHING = "–"

@@ -10,6 +10,7 @@ from prony.analyse.verdict import Evidence, note, percent, runs_text, suspect, v
 from prony.model.estimate import Reason
 from prony.model.recipe import UNLIMITED_RUNS
 from prony.model.result import FOREIGN_CPU_VOIDS, Repetition, ResultState
+from prony.ports.metric_titles import metric_title
 from prony.stats.intervals import rate_interval
 from prony.stats.spread import FEWEST_RUNS, detectable_change, noise_of
 from prony.stats.steady import FEWEST
@@ -27,7 +28,7 @@ def check_contamination(evidence: Evidence) -> Iterator[Reason]:
         return
     worst = max((repetition.noise for repetition in dirty), key=lambda noise: noise.foreign_cpu or 0.0)
     foreign = worst.foreign_cpu or 0.0
-    text = f"{len(dirty)} of {len(evidence.runs)} runs were disturbed but kept: there were too few undisturbed runs"
+    text = f"{len(dirty)} of {len(evidence.runs)} runs were disturbed but kept, because too few were undisturbed"
     # Where most runs are clean, the others move their median by little, and a comparison judges ranks.
     if foreign > FOREIGN_CPU_VOIDS and 2 * len(dirty) >= len(evidence.runs):
         named = ", ".join(f"{name} {percent(share)}" for name, share in worst.busiest.items())
@@ -183,7 +184,7 @@ def missing_intervals(evidence: Evidence) -> Iterator[Reason]:
     for key, why in evidence.refused.items():
         by_reason.setdefault(why, []).append(key)
     for why, keys in by_reason.items():
-        yield note("no_interval", f"No interval for {', '.join(keys)}: {why}.")
+        yield note("no_interval", f"No interval for {', '.join(map(metric_title, keys))}: {why}.")
 
 
 def until_reached(evidence: Evidence) -> Iterator[Reason]:

@@ -40,7 +40,10 @@ def name_metrics(nodeids: Sequence[str]) -> dict[str, str]:
     found = {(_metric_of(nodeid) if name in alike else name): nodeid for nodeid, name in short.items()}
     if len(found) < len(short):
         lost = next(nodeid for nodeid in nodeids if nodeid not in found.values())
-        raise InputError(f"{lost}: another test has the same letters and digits", hint="give its parameters other ids")
+        raise InputError(
+            f"{lost}: another test has the same name without its punctuation",
+            hint="rename the test, or the ids of its parameters",
+        )
     return found
 
 

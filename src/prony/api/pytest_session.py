@@ -24,6 +24,7 @@ from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.gate import GateOutcome, GateState, parse_gate
 from prony.model.quantity import read_seconds
 from prony.model.result import ResultState
+from prony.ports.metric_titles import metric_title
 from prony.report.gate_tables import summarise_gates
 from prony.report.number import format_number
 from prony.runner.watch_machine import MachineWatch
@@ -140,8 +141,8 @@ class TestBench:
 
 def _shorten(contrast: Contrast) -> str:
     """Return the sentence without the titles of both jobs, which are long and the same for every test."""
-    _, key, rest = contrast.sentence.partition(contrast.key)
-    return key + rest if key else contrast.sentence
+    _, name, rest = contrast.sentence.partition(metric_title(contrast.key))
+    return name + rest if name else contrast.sentence
 
 
 def measure_apart(config: pytest.Config, nodeids: Sequence[str]) -> BenchSession:

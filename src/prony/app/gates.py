@@ -19,6 +19,7 @@ from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.gate import GateOutcome, GateReport, parse_gate, trouble_of_kind
 from prony.model.result import Result, ResultState
 from prony.model.workload import Workload
+from prony.ports.metric_titles import metric_title
 from prony.stats.bootstrap import bootstrap_ratio
 from prony.stats.shift import ratio
 from prony.store import series
@@ -188,12 +189,12 @@ def worsening_between(key: str, before: Summary, after: Summary) -> Estimate | s
         return _worsening_of_items(key, before, after)
     old, new = (np.array(one.runs.get(key, ()), dtype=np.float64) for one in (before, after))
     if not old.size or not new.size:
-        return f"{key} has no values of single runs {'here' if not new.size else f'in {before.job_id}'}."
+        return f"{metric_title(key)} has no values of single runs {'here' if not new.size else f'in {before.job_id}'}."
     if min(old.min(), new.min()) <= 0 or not (np.isfinite(old).all() and np.isfinite(new).all()):
-        return f"{key} is not a finite number above 0 in every run, so there is no ratio to compare."
+        return f"{metric_title(key)} is not a finite number above 0 in every run, so there is no ratio to compare."
     better = metric_in(after, key).better
     if better == "neither":
-        return f"It is unknown whether a higher or a lower {key} is better: set `better` in workload.metrics."
+        return f"{metric_title(key)} may be better higher or lower: say which with `better` in workload.metrics."
     is_lower = better == "lower"
     found = ratio(old, new) if is_lower else ratio(new, old)
     return Estimate(
@@ -207,10 +208,10 @@ def _worsening_of_items(key: str, before: Summary, after: Summary) -> Estimate |
     """Return the share by which the mean of the items got worse that both were scored on; higher scores are better."""
     both = [name for name in before.items[key] if name in after.items[key]]
     if not both:
-        return f"{key} has no items in common with {before.job_id}."
+        return f"{metric_title(key)} has no items in common with {before.job_id}."
     old, new = (np.array([one.items[key][name] for name in both]) for one in (before, after))
     if min(old.mean(), new.mean()) <= 0:
-        return f"{key} is not above 0 on both sides, so there is no ratio to compare."
+        return f"{metric_title(key)} is not above 0 on both sides, so there is no ratio to compare."
     found = bootstrap_ratio(new, old)
     how = f"ratio of the means of {len(both)} items to those of {before.job_id}; paired BCa bootstrap"
     return Estimate(

@@ -243,10 +243,12 @@ def series_cells(series: Series) -> tuple[str, ...]:
 
 
 def change_cells(change: Change) -> tuple[str, ...]:
+    from prony.ports.metric_titles import metric_title
+
     noticed = f"{change.noticed_at:%Y-%m-%d %H:%M}"
     by = f"{change.effect:+.1%}"
     what = (change.title, one_line(change.branch) or "-", change.machine)
-    return (change.id, change.kind, change.state.value, noticed, change.metric, by, *what)
+    return (change.id, change.kind, change.state.value, noticed, metric_title(change.metric), by, *what)
 
 
 def show_options(kind: str, name: str, *, as_json: bool) -> int:

@@ -78,6 +78,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "tokens": ("tokens", "create, list and revoke tokens, and show the audit log"),
     "exec": ("exec", "run job files into result folders; used by executors"),
 }
+# What `prony --help` writes above a command and those that follow it.
+_HEADINGS = {
+    "bench": "Measure", "list": "Results", "history": "Changes over time", "watch": "Jobs on servers and targets",
+    "schedule": "Schedules and alarms", "agents": "Agents and targets", "engines": "This machine",
+    "examples": "Help and examples", "server": "Server and settings",
+}  # fmt: skip
 # What other programs call a command of ours.
 ELSEWHERE = {
     "stop": "cancel", "collect": "export", "metrics": "report ID --format csv", "summary": "show", "web": "server",
@@ -186,15 +192,21 @@ def _brought_commands() -> dict[str, EntryPoint]:
 
 def list_brought() -> dict[str, str]:
     """Return the commands that other packages bring, with where each is from."""
-    return {name: f"of {entry.dist.name}" if entry.dist else entry.value for name, entry in _brought_commands().items()}
+    sources = {name: entry.dist.name if entry.dist else entry.value for name, entry in _brought_commands().items()}
+    return {name: f"a command of {source}; see its --help" for name, source in sources.items()}
 
 
 def _help() -> str:
     brought = list_brought()
     width = max(map(len, (*COMMANDS, *brought)))
     texts = {name: text for name, (_, text) in COMMANDS.items()} | brought
-    lines = [f"  {name:<{width}}  {text}" for name, text in texts.items()]
-    head = "Prony: one recipe, every machine, numbers you can defend.\n\nusage: prony COMMAND [OPTIONS]\n"
+    headings = _HEADINGS | ({next(iter(brought)): "Plug-ins"} if brought else {})
+    lines = []
+    for name, text in texts.items():
+        if name in headings:
+            lines += ["", f"{headings[name]}:"]
+        lines.append(f"  {name:<{width}}  {text}")
+    head = "Prony: one recipe, every machine, numbers you can defend.\n\nusage: prony COMMAND [OPTIONS]"
     foot = "\nprony COMMAND --help shows more. Try first: prony bench zoo:mobilenet-v2"
     return "\n".join([head, *lines, foot])
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from prony.ports.driver import Stamps
+from prony.ports.metric_titles import metric_title
 from prony.stats.early_stopping import over_allowed, passes, queries_needed
 from prony.stats.quantiles import Array
 
@@ -178,17 +179,18 @@ def _over(rule: MlperfRules, limits: Sequence[MlperfLimit]) -> Iterator[str]:
     if not limits:
         yield f"the server scenario needs a limit at p{rule.percentile * 100:g}, but none is set"
     for limit in limits:
+        name = metric_title(limit.metric)
         values = np.where(np.isnan(limit.values_ms), np.inf, limit.values_ms)
         if not values.size:
-            yield f"{limit.metric} was not measured"
+            yield f"{name} was not measured"
             continue
         at = at_percentile(values, rule.percentile)
         over = int(np.count_nonzero(values > limit.limit_ms))
         if at > limit.limit_ms:
-            yield f"{limit.metric} at p{rule.percentile * 100:g} is {at:.4g} ms, over the limit of {limit.limit_ms:g}"
+            yield f"{name} at p{rule.percentile * 100:g} is {at:.4g} ms, over the limit of {limit.limit_ms:g}"
         elif not passes(values.size, over, rule.percentile):
             more = queries_needed(over, rule.percentile) - values.size
-            yield f"{limit.metric}: with {over:,} queries over the limit, {more:,} more within it would be needed"
+            yield f"{name}: with {over:,} queries over the limit, {more:,} more within it would be needed"
 
 
 def _departures(mlperf: Mlperf, rule: MlperfRules) -> Iterator[str]:

@@ -53,7 +53,7 @@ def parse_gate(text: str, own: Mapping[str, str] | None = None) -> Gate:
         raise _wrong(len(text.rstrip()), "a comparison is missing", "as in inference_ms.p99 <= 20")
     left, right, at = text[: found.start()], text[found.end() :], found.start()
     if not left.strip():
-        raise _wrong(0, "what is compared is missing", "as in inference_ms.p99 <= 20")
+        raise _wrong(0, "the metric before the comparison is missing", "as in inference_ms.p99 <= 20")
     if not right.strip():
         raise _wrong(found.end(), "the limit is missing", f"as in {left.strip()} {found[0]} 20")
     where = len(left) - len(left.lstrip())
@@ -109,7 +109,9 @@ def _unit(name: str, own: Mapping[str, str]) -> str:
 def _key(text: str, column: int, own: Mapping[str, str] | None) -> Key:
     found = key_of(text)
     if own is not None and _NAME.fullmatch(found.metric) is None:
-        raise _wrong(column, f"{found.metric or text!r} is not a metric", "its name has letters, digits and '_' here")
+        raise _wrong(
+            column, f"{found.metric or text!r} is not a metric", "write its name with letters, digits and '_' only"
+        )
     if own is None and found.metric not in METRICS:
         near = _nearest(found.metric)
         raise _wrong(column, f"there is no metric {found.metric or text!r}", f"did you mean {near}?" if near else "")

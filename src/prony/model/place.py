@@ -23,7 +23,10 @@ def _names_of_facts(schema: dict[str, Any]) -> None:
     wanted = schema["additionalProperties"]
     schema["propertyNames"] = {"anyOf": [{"enum": [*FACTS, *GROUPS]}, {"pattern": rf"^({families})\..+$"}]}
     schema["patternProperties"] = {
-        rf"^({'|'.join(GROUPS)})$": {"anyOf": [*wanted["anyOf"], nested], "description": "a fact, or a nest of them"}
+        rf"^({'|'.join(GROUPS)})$": {
+            "anyOf": [*wanted["anyOf"], nested],
+            "description": "a fact, or several facts written nested",
+        }
     }
 
 

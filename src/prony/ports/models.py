@@ -104,7 +104,7 @@ class ModelPolicy:
             inside = False
         if not inside:
             raise InputError(
-                f"{named} is not read here: it lies in no folder that may be",
+                f"{named} may not be read here: it is outside the allowed folders",
                 hint="the agent's owner may allow it: `prony agent start --model-folders FOLDER`",
                 code="path_refused",
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
+from itertools import takewhile
 from pathlib import Path
 
 from prony.errors import NotFoundError
@@ -39,11 +40,7 @@ def _is_recipe(name: str) -> bool:
 
 def _read(path: Path, text: str) -> Example:
     recipe = loads(text, format_of(path), path.name).recipe
-    lines = [line for line in text.splitlines() if line.strip()]
-    said = []
-    for line in lines:
-        if not line.startswith("#"):
-            break
-        said.append(line.lstrip("# ").strip())
-    summary = recipe.description or " ".join(said) or recipe.name
+    # The comment at the top says what it is for; an indented line in it is a command to type.
+    said = takewhile(lambda line: line.startswith("# ") and not line.startswith("#  "), text.splitlines())
+    summary = recipe.description or " ".join(line[2:].strip() for line in said) or recipe.name
     return Example(name=path.stem, file=path.name, kind=recipe.workload.kind, summary=summary, text=text)

@@ -237,7 +237,8 @@ def _twins(pieces: list[MatrixPiece], marks: Marks) -> Iterator[DocumentProblem]
         first = seen.setdefault(piece.recipe.model_dump_json(exclude=_VARIED), piece)
         if first is not piece:
             place = ("matrix",) if piece.side is None else ("duet",)
-            yield problem_at(marks, place, f"{_spoken(piece.cell)} is the same job as {_spoken(first.cell)}")
+            same = f"{_spoken(piece.cell)} is the same job as {_spoken(first.cell)}"
+            yield problem_at(marks, place, same, "remove one of the two")
 
 
 def _spoken(cell: Cell) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from prony.model.comparison import OWN_RULE, Comparison, Conclusion, Contrast, Difference, Match
 from prony.model.estimate import Estimate
+from prony.ports.metric_titles import metric_title
 from prony.report import number
 
 HEADINGS = ("metric", "baseline", "candidate", "change", "interval", "p", "runs", "conclusion")
@@ -72,7 +73,7 @@ def difference_text(one: Difference) -> str:
 
 def _cells(one: Contrast) -> tuple[str, ...]:
     effect = one.effect
-    name = one.key if one.role == "headline" else f"  {one.key}"
+    name = metric_title(one.key) if one.role == "headline" else f"  {metric_title(one.key)}"
     values = (name, _value(one.baseline), _value(one.candidate))
     if effect is None:
         return (*values, number.DASH, "", number.DASH, number.DASH)

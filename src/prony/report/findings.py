@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from prony.model.estimate import Grade, metric_in
 from prony.model.experiment_data import AnalysedExperiment, Entry, ExperimentData
-from prony.model.metric_titles import metric_title
 from prony.model.sweep import SweepReport
+from prony.ports.metric_titles import metric_title
 from prony.ports.workload import shown_kind
 from prony.report import compare, cost_tables, entry_fields, history_tables, number, sweep_tables
 from prony.report.comparison import heads

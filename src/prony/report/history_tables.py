@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from prony.model.history import OPEN, Change, ChangeState, History, Point, SeriesState
+from prony.ports.metric_titles import metric_title
 from prony.report import number
 from prony.report.load_tables import FigureLine
 
@@ -86,8 +87,9 @@ def _line(history: History, experiment_id: str) -> FigureLine:
     if level is not None and level.low is not None and level.high is not None:
         shown += f" [{_text(history, level.low)}, {_text(history, level.high)}]"
     value = None if mine is None else mine[1].values.get(history.metric)
-    cells = (history.metric, state, results, number.DASH if value is None else _text(history, value), shown,
-             _against(history, experiment_id) or number.DASH)  # fmt: skip
+    newest = number.DASH if value is None else _text(history, value)
+    against = _against(history, experiment_id) or number.DASH
+    cells = (metric_title(history.metric), state, results, newest, shown, against)
     branch = f", branch {series.branch}," if series.branch else ""
     return FigureLine(f"{series.title}{branch} on {series.machine}", cells)
 

@@ -12,6 +12,7 @@ from prony.model.clients import Member
 from prony.model.estimate import Estimate, Grade
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import QUALITY_METRICS, key_of, key_text
+from prony.ports.metric_titles import metric_title
 from prony.report import entry_fields, number
 
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9", "max")
@@ -50,7 +51,7 @@ def latency_lines(entry: Entry) -> list[FigureLine]:
         for operation in ["", *_operations(entry, metric)]:
             cells = [_cell(entry, key_text(metric, name, operation)) for name in PERCENTILES]
             if any(cell != number.DASH for cell in cells):
-                found.append(FigureLine(f"{metric}/{operation}" if operation else metric, tuple(cells)))
+                found.append(FigureLine(metric_title(f"{metric}/{operation}" if operation else metric), tuple(cells)))
     return found
 
 
@@ -62,7 +63,9 @@ def figure_lines(entry: Entry) -> list[FigureLine]:
             name = f"{metric}/{operation}" if operation else metric
             one = entry_fields.find_estimate(entry.summary, f"{name}.{'mean' if metric in _MEANS else 'p50'}")
             if one is not None:
-                found.append(FigureLine(name, (_figure(metric, one), _interval(metric, one)), number.footnote(one)))
+                found.append(
+                    FigureLine(metric_title(name), (_figure(metric, one), _interval(metric, one)), number.footnote(one))
+                )
     return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from prony.model.estimate import Estimate
 from prony.model.matrix import MatrixCell, MatrixReport, Worth
+from prony.ports.metric_titles import metric_title
 from prony.report import entry_fields, number
 from prony.report.load_tables import FigureLine
 
@@ -24,7 +25,7 @@ def axis_titles(report: MatrixReport) -> tuple[str, str]:
 
 
 def title(report: MatrixReport) -> str:
-    return f"{report.metric} by {' and '.join(axis_titles(report))}"
+    return f"{metric_title(report.metric)} by {' and '.join(axis_titles(report))}"
 
 
 def lines(report: MatrixReport) -> list[FigureLine]:
@@ -69,7 +70,11 @@ def sources_of(worths: Sequence[Worth]) -> list[str]:
 def pareto_sentence(report: MatrixReport) -> str:
     """Return who is on the front, in words; empty where there is none."""
     on = [f"{point.row} × {point.column}" for point in report.pareto if point.is_front]
-    return f"On the Pareto front of {report.metric} against {against(report)}: {', '.join(on)}." if on else ""
+    return (
+        f"On the Pareto front of {metric_title(report.metric)} against {against(report)}: {', '.join(on)}."
+        if on
+        else ""
+    )
 
 
 def against(report: MatrixReport) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from prony.model.calibration import Calibration, describe_disturbance
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry, ExperimentData
+from prony.ports.metric_titles import metric_title
 from prony.report import entry_fields, number
 from prony.report.input_shapes import describe_chosen_shapes
 
@@ -114,7 +115,7 @@ def _list_missing(data: ExperimentData) -> list[Note]:
     if not needed:
         return []
     listed = [
-        f"{metric} {', '.join(f'{name} (needs {count})' for name, count in parts.items())}"
+        f"{metric_title(metric)} {', '.join(f'{name} (needs {count})' for name, count in parts.items())}"
         for metric, parts in needed.items()
     ]
     keys = dict.fromkeys(_COUNTED_BY[entry.job.workload.section] for entry in lacking)

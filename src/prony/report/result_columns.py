@@ -5,20 +5,11 @@ from __future__ import annotations
 from prony.model.estimate import headline_of
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import METRICS, key_of
-from prony.model.metric_titles import MACHINE_TITLES, MEASURED_TITLES
 from prony.model.shown_results import ResultColumn
-from prony.ports.workload import kind_names, shown_kind
+from prony.ports.metric_titles import MACHINE_TITLES, MEASURED_TITLES, metric_title
+from prony.ports.workload import shown_kind
 from prony.report import entry_fields
 from prony.report.table import SHARES, metric_heading
-
-
-def metric_titles() -> dict[str, str]:
-    """Return what the web pages call a number, by its key or by its metric alone, of all kinds that are installed."""
-    columns = [one for kind in kind_names() for one in shown_kind(kind).report.columns]
-    said = {one.key: _capitalise(one.heading) for one in reversed(columns)}
-    known = MEASURED_TITLES | MACHINE_TITLES
-    # Two numbers of one experiment never go by the same title.
-    return {key: title for key, title in said.items() if title not in known.values()} | known
 
 
 def result_columns(data: ExperimentData) -> tuple[ResultColumn, ...]:
@@ -34,10 +25,6 @@ def result_columns(data: ExperimentData) -> tuple[ResultColumn, ...]:
     return tuple(_column(data, key, label, is_headline=key in headlines) for key, label in labels.items())
 
 
-def _capitalise(heading: str) -> str:
-    return f"{heading[:1].upper()}{heading[1:]}"
-
-
 def _present(data: ExperimentData, labels: dict[str, str]) -> dict[str, str]:
     return {key: label for key, label in labels.items() if any(key in one.summary.estimates for one in data.entries)}
 
@@ -45,7 +32,7 @@ def _present(data: ExperimentData, labels: dict[str, str]) -> dict[str, str]:
 def _own_columns(entry: Entry) -> dict[str, str]:
     """Return the labels of what only jobs of this kind have by the keys of their estimates, the headline's first."""
     estimates, report = entry.summary.estimates, shown_kind(entry.job.workload.kind).report
-    said = {_whole_key(entry, one.key): _capitalise(one.heading) for one in report.columns}
+    said = {key: metric_title(key) for key in (_whole_key(entry, one.key) for one in report.columns)}
     told = {key: metric_heading(key) for key in entry_fields.own_keys(entry.summary)}
     found = {key: label for key, label in (told | said).items() if key in estimates}
     first = headline_of(entry.summary, entry.job.workload.kind)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from prony.model.estimate import Estimate
 from prony.model.sweep import Claim, Curve, Level, LimitState, SweepReport
+from prony.ports.metric_titles import metric_title
 from prony.report import entry_fields, number
 from prony.report.load_tables import FigureLine
 
@@ -42,7 +43,7 @@ def claims(curve: Curve) -> list[tuple[str, Claim]]:
 
 def method(report: SweepReport) -> str:
     """Say how knees and limits are found."""
-    limits = ", ".join(f"{key} {limit:g}" for key, limit in report.slo.items())
+    limits = ", ".join(f"{metric_title(key)} {limit:g}" for key, limit in report.slo.items())
     return (
         "One number a run decides; requests are never pooled. A knee is the place where two straight pieces through "
         "the runs of all levels meet, claimed only where the slope after it lies below "

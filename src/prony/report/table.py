@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from prony.model.estimate import Estimate, Grade
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import HEADLINE, QUALITY_METRICS, key_of
-from prony.model.metric_titles import name_without_unit
 from prony.model.section import ColumnSpec, SectionTable
+from prony.ports.metric_titles import name_without_unit
 from prony.ports.workload import shown_kind
 from prony.report import compare, entry_fields, number
 from prony.report.input_shapes import describe_chosen_shapes, format_chosen_shapes

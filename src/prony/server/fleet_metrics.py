@@ -167,7 +167,7 @@ def _find_family(counter: str) -> tuple[str, tuple[str, ...], float] | None:
 def _job_families(state: FleetState, jobs: Iterable[HeldLease]) -> Iterator[Metric]:
     running = _gauge("prony_job_running", "1 for each job that an agent has", _OF_JOB)
     done = _gauge("prony_job_repetitions_done", "repetitions of the job that are done", _OF_JOB)
-    total = _gauge("prony_job_repetitions", "repetitions of the job, as far as it is known", _OF_JOB)
+    total = _gauge("prony_job_repetitions", "planned repetitions of the job, where known", _OF_JOB)
     loads = LoadFamilies()
     for held in jobs:
         own = (state.agents[held.agent_id].name, held.agent_id, held.experiment_id, held.job_id)

@@ -220,7 +220,7 @@ def of_lease(connection: Connection, lease_id: str, *, locked: bool = False) -> 
     """Return the job of a lease, old or current, with that attempt; who means to change it has it `locked`."""
     found = connection.execute(_OF_LEASE_LOCKED if locked else _OF_LEASE, {"lease": lease_id}).first()
     if found is None:
-        hint = "its experiment was deleted, or another server's store is meant"
+        hint = "its experiment was deleted, or it belongs to another server"
         raise NotFoundError(f"no lease {lease_id!r} is known", hint=hint, code="no_lease")
     return found
 

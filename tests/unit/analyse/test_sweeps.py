@@ -78,7 +78,7 @@ def test_void_levels_are_shown_and_take_no_part() -> None:
     found = curve([*void, *jobs[3:]])
     assert [bool(level.excluded) for level in found.levels] == [True] * 3 + [False] * 3
     assert found.knee.state == "refused"
-    assert "1, 2, 4 take no part: its numbers are void" in found.knee.text
+    assert "Left out: 1, 2, 4 (its numbers are void" in found.knee.text
 
 
 def test_the_slo_limit_never_skips_a_level_that_violates_it() -> None:

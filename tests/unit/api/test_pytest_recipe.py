@@ -24,7 +24,7 @@ def test_a_metric_is_called_like_its_test_and_by_its_file_where_two_are_alike() 
 
 
 def test_two_tests_that_differ_in_signs_alone_are_refused() -> None:
-    with pytest.raises(InputError, match="same letters and digits"):
+    with pytest.raises(InputError, match="same name without its punctuation"):
         name_metrics(["a.py::test[+]", "a.py::test[-]"])
 
 

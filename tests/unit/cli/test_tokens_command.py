@@ -41,7 +41,7 @@ def test_a_token_can_be_one_time_and_expire(capsys: Capture) -> None:
     assert made["secret"].startswith("prony_")
     assert (made["token"]["once"], made["token"]["expires_at"] is not None) == (True, True)
     assert listed(capsys) == [made["token"]]
-    assert "agent, once  good" in answered(capsys, "list")
+    assert "agent, once  valid" in answered(capsys, "list")
 
 
 def test_a_revoked_token_opens_nothing(capsys: Capture) -> None:

@@ -141,13 +141,13 @@ def test_a_server_holds_its_limit_when_enough_queries_show_it() -> None:
     assert found.estimate_ns is None
     fewer = latencies(2009)
     found = judged("server", fewer, limits=within(1999, fewer))
-    assert found.reasons == ("e2e_ms: with 10 queries over the limit, 1 more within it would be needed",)
+    assert found.reasons == ("End to end: with 10 queries over the limit, 1 more within it would be needed",)
 
 
 def test_a_server_over_its_limit_is_invalid() -> None:
     values = latencies(1000)
     found = judged("server", values, limits=within(900, values))
-    assert found.reasons == ("e2e_ms at p99 is 991 ms, over the limit of 900",)
+    assert found.reasons == ("End to end at p99 is 991 ms, over the limit of 900",)
 
 
 def test_a_server_of_tokens_holds_both_limits_or_none() -> None:
@@ -155,9 +155,11 @@ def test_a_server_of_tokens_holds_both_limits_or_none() -> None:
     tpot = MlperfLimit("tpot_ms", 40, np.append(np.full(900, 10.0), np.full(100, np.nan)))
     values = latencies(1000)
     assert judged("server", values, limits=(ttft,)).valid
-    assert judged("server", values, limits=(ttft, tpot)).reasons == ("tpot_ms at p99 is inf ms, over the limit of 40",)
+    assert judged("server", values, limits=(ttft, tpot)).reasons == (
+        "Time per token at p99 is inf ms, over the limit of 40",
+    )
     assert judged("server", values, limits=(MlperfLimit("ttft_ms", 1, np.empty(0)),)).reasons == (
-        "ttft_ms was not measured",
+        "First token was not measured",
     )
 
 

@@ -41,7 +41,7 @@ def test_a_verdict_is_read() -> None:
         ("inference_ms.p99 == 20", "never equals a limit"),
         ("inference_ms.p99", "column 17: a comparison is missing"),
         ("inference_ms.p99 <=", "the limit is missing"),
-        ("<= 20", "what is compared is missing"),
+        ("<= 20", "the metric before the comparison is missing"),
         ("inference_ms.p99 <= twenty", "column 21: 'twenty' is not a number"),
         ("inference_ms.p99 <= 20 s", "column 24: inference_ms is in ms, not in s"),
         ("inference_ms.p99 <= 20%", "is in ms, not in %"),

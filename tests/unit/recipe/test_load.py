@@ -55,7 +55,7 @@ def test_a_small_recipe_loads_with_defaults_and_keeps_its_text(tmp_path: Path) -
         ("  inputs: 7", "workload.inputs: must be a map, not 7", ""),
         ("  options: {a: [1]}", "workload.options.a: must be text, a number or true or false, not a list", ""),
         ("  inputs: {axes: {n: -1}}", "workload.inputs.axes.n: must be a whole number, 0 or more, not -1", ""),
-        ("  inputs: {values: {x: {low: 1}}}", "workload.inputs.values.x: low and high need each other", ""),
+        ("  inputs: {values: {x: {low: 1}}}", "workload.inputs.values.x: set both low and high, or neither", ""),
         (
             "  inputs: {values: {x: {constant: 1, file: a.npy}}}",
             "workload.inputs.values.x: choose exactly one of constant, low with high, and file",

@@ -55,7 +55,7 @@ def _change(experiment_id: str, told: str) -> Change:
 def comparison(experiment_id: str, title: str = "threads 2 against threads 1") -> Comparison:
     effect = Effect(value=1.2, low=1.15, high=1.25, confidence=0.99, p=0.0004, runs=(10, 10),
                     method="paired Hodges-Lehmann ratio; sign-flip test")  # fmt: skip
-    said = f"{title}: inference_ms.p50 got worse, +20.0 % [+15.0 %, +25.0 %]."
+    said = f"{title}: Inference p50 got worse, +20.0 % [+15.0 %, +25.0 %]."
     one = Contrast(key="inference_ms.p50", unit="ms", better="lower", role="headline", family="latency", effect=effect,
                    conclusion=Conclusion.REGRESSION, sentence=said)  # fmt: skip
     sides = [

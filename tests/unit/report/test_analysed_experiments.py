@@ -30,7 +30,7 @@ def _text(data: ExperimentData, format_name: str) -> str:
 def test_the_change_and_the_sides_are_told_before_the_numbers(told: AnalysedExperiment) -> None:
     sentences = findings(told)
     assert sentences[1] == "Inference p50 of yolo on rack7 got worse by +10.0% [+9.1%, +10.9%]."
-    assert sentences[2] == "yolo: inference_ms.p50 got worse, +20.0 % [+15.0 %, +25.0 %]."
+    assert sentences[2] == "yolo: Inference p50 got worse, +20.0 % [+15.0 %, +25.0 %]."
     assert "Not compared: yolo." in sentences
 
 

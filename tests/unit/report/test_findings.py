@@ -142,7 +142,7 @@ def test_missing_percentiles_of_unlike_jobs_are_told_once_with_the_key_to_change
     told = [note for note in notes(full.model_copy(update={"entries": (unlike, *others)})) if "Too few" in note.text]
     assert len(told) == 1
     assert "p99 (needs 368)" in told[0].text
-    assert "first_ms p95 (needs 72)" in told[0].text
+    assert "first p95 (needs 72)" in told[0].text
     assert told[0].text.endswith(": raise measure.runs.")
 
 
@@ -152,7 +152,7 @@ def test_samples_before_the_steady_state_are_why_a_percentile_lacks_some(full: E
     changes = {"summary": first.summary.model_copy(update={"missing": (few,)})}
     told = notes(full.model_copy(update={"entries": (first.model_copy(update=changes),)}))
     assert [one.text for one in told if "Too few" in one.text] == [
-        "Too few samples in a run for inference_ms p90 (needs 36), and only 20 of 100 count in the shortest run (from "
+        "Too few samples in a run for Inference p90 (needs 36), and only 20 of 100 count in the shortest run (from "
         "its steady state on): raise measure.runs."
     ]
 

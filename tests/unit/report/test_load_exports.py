@@ -157,7 +157,7 @@ class TestMlperf:
         load = {"mlperf": {"scenario": "server", "rate": 50, "min_duration": "1s"}, "slo": {"ttft_ms": 1}}
         summary, detail = self.exported(tmp_path, load)
         assert "Scheduled samples per second : " in summary
-        assert "ttft_ms at p99" in detail["result_invalid_reason"]
+        assert "First token at p99" in detail["result_invalid_reason"]
 
     def test_another_load_is_none_of_the_scenarios(self, one: ExperimentData, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="is not an MLPerf scenario"):

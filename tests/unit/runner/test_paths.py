@@ -238,7 +238,7 @@ def test_a_path_elsewhere_is_refused_and_nobody_learns_whether_it_is_there(field
             continue  # there it is no name of a user
         error = refusal(job_with(NAMED[field], path), policy, allowed)
         assert error.code == "path_refused"
-        assert error.message.replace(path, "P").endswith("it lies in no folder that may be")
+        assert error.message.replace(path, "P").endswith("it is outside the allowed folders")
     there = refusal(job_with(NAMED[field], str(closed / "here")), policy, allowed).message
     gone = refusal(job_with(NAMED[field], str(closed / "gone")), policy, allowed).message
     assert there.replace("/here", "") == gone.replace("/gone", "")

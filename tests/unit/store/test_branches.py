@@ -116,7 +116,7 @@ def test_a_branch_is_held_against_the_latest_result_at_or_before_its_fork_point(
     assert fork.against == pytest.approx(0.1)
     assert history(store).fork is None
     told = text_of_gate(store, mine.id)
-    assert told.startswith("failed: inference_ms.p50 got worse by 10 %")
+    assert told.startswith("failed: Inference p50 got worse by 10 %")
     assert told.endswith(f"Compared with run0001b1, main at {_hash(2)[:12]}: before the fork point.")
 
 
@@ -183,4 +183,4 @@ def test_a_baseline_of_the_default_branch_holds_for_its_branches(store: Store) -
     (series,) = own.find("quick", branch="")
     own.set_baseline(series.id, NewBaseline(job_id=pinned.id))
     mine = record(store, 2, 2.0, git=branch("feature", fork=2))
-    assert text_of_gate(store, mine.id).startswith("failed: inference_ms.p50 got worse by 100 %")
+    assert text_of_gate(store, mine.id).startswith("failed: Inference p50 got worse by 100 %")

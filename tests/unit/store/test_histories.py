@@ -103,7 +103,7 @@ def test_results_that_are_slower_as_their_canary_is_are_no_regression(store: Sto
     fill(store, values, canaries=[1.0 if place < 40 else 1.08 for place in range(50)])
     (change,) = only(store).changes
     assert (change.kind, change.path[-1]) == (
-        "environment", "the canary compute_ms moved with it, so the machine changed"
+        "environment", "the compute canary moved with it, so the machine changed"
     )  # fmt: skip
     assert change.sentence.count("The machine changed at this point, so the code is probably not the cause.") == 1
 

@@ -99,7 +99,7 @@ export function fakeChange(over: Partial<Change> = {}): Change {
     beside: {},
     path: [],
     settle: "",
-    sentence: "inference_ms.p50 is 20 % worse since e20-001.",
+    sentence: "Inference p50 is 20 % worse since e20-001.",
     ...over,
   };
 }
@@ -296,7 +296,7 @@ export function fakeComparison(over: Partial<Comparison> = {}): Comparison {
     unmatched: [],
     notes: [],
     conclusion: "regression",
-    sentence: "inference_ms.p50 is 20 % worse.",
+    sentence: "Inference p50 is 20 % worse.",
     ...over,
   };
 }

@@ -37,6 +37,7 @@ from prony.model.experiment_data import Entry
 from prony.model.metric import METRICS, Metric, key_of, metric_of
 from prony.model.result import ResultState
 from prony.model.workload import workload_class
+from prony.ports.metric_titles import metric_title
 from prony.stats.apart import ASSUMED_SPREAD, ApartSpread
 
 # How far whole results of both sides lie apart in a metric; nothing of what does not vary by itself.
@@ -48,7 +49,7 @@ def contrast_sentence(contrast: Contrast, title: str, threshold: float, tests: i
     effect = contrast.effect
     if effect is None:
         return ""
-    what = f"{title}: {contrast.key}"
+    what = f"{title}: {metric_title(contrast.key)}"
     sure = f"{_runs(effect)}, {_chance(effect, tests)}"
     change = f"{effect.change} {effect.interval}".strip()
     match contrast.conclusion:
@@ -263,7 +264,7 @@ def contrast(
     )  # fmt: skip
     title = title_of(baseline, candidate)
     # A void side is void in all that the machine decides: that is one sentence, however many metrics it has.
-    subject = title if _void(baseline, candidate, key) else f"{title}: {key}"
+    subject = title if _void(baseline, candidate, key) else f"{title}: {metric_title(key)}"
     said = contrast_sentence(made, title, terms.threshold, tests) or f"{subject} was not decided: {draft.trouble}."
     if draft.breaks:
         said = _breaking_sentence(subject, baseline, candidate, key)

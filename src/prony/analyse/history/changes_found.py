@@ -26,7 +26,7 @@ from prony.model.history import (
     SeriesNoise,
     SeriesState,
 )
-from prony.model.metric_titles import metric_title
+from prony.ports.metric_titles import metric_title, name_without_unit
 from prony.stats.quantiles import Array
 from prony.stats.shift import Shift, shift
 from prony.stats.spread import detectable_shift, robust_cv
@@ -304,8 +304,8 @@ def _noise(before: Array, runs: int, correlated: float) -> SeriesNoise:
 
 
 _CANARY_PATHS = {
-    False: "without what the canary {} shows of the machine",
-    True: "the canary {} moved with it, so the machine changed",
+    False: "corrected for the speed of the machine, by the {} canary",
+    True: "the {} canary moved with it, so the machine changed",
 }
 
 
@@ -313,7 +313,9 @@ def _path(finding: Finding) -> tuple[str, ...]:
     if math.isnan(finding.p):
         return (f"one result {finding.strength:.1f} deviations from those before",)
     seen = (SEEN_BEFORE,) if finding.seen_before else ()
-    canary = (_CANARY_PATHS[finding.is_machine].format(finding.canary),) if finding.canary is not None else ()
+    canary: tuple[str, ...] = ()
+    if finding.canary is not None:
+        canary = (_CANARY_PATHS[finding.is_machine].format(name_without_unit(finding.canary)),)
     drift = ("a straight line fits better than a step",) if finding.kind == "drift" else ()
     return (
         f"split of strength {abs(finding.strength):.1f}",

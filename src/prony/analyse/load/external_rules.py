@@ -61,8 +61,8 @@ def in_no_time(evidence: LoadEvidence) -> Iterator[Reason]:
     if origin is not None and origin.timeless:
         yield suspect(
             "in_no_time",
-            f"{origin.timeless} requests succeeded in no time, or in less: its clients' clock was set while they ran, "
-            "and these count here as 0 ms.",
+            f"{origin.timeless} requests ended before they began, or at the same time: somebody set the clock of its "
+            "clients while they ran. These requests count as 0 ms.",
         )
 
 

@@ -22,6 +22,7 @@ from prony.model.estimate import Reason
 from prony.model.load import Load, Mlperf
 from prony.model.metric import METRICS, key_of
 from prony.ports.driver import Cause
+from prony.ports.metric_titles import metric_title
 from prony.stats.spread import FEWEST_RUNS
 
 
@@ -249,7 +250,7 @@ def tokens_uncounted(evidence: LoadEvidence) -> Iterator[Reason]:
             yield note(
                 "tokens_uncounted",
                 "Tokens of some replies were counted neither by the server nor by a tokenizer, and pieces are not "
-                "tokens: token rates and tpot_ms are missing or only cover the rest.",
+                "tokens: token rates and the time per token are missing or only cover the rest.",
             )
             return
 
@@ -259,7 +260,7 @@ def limits_of_requests(evidence: LoadEvidence) -> Iterator[Reason]:
     for metric in request_limits(evidence.load.slo):
         reading = JUDGED[metric]
         if evidence.used and not any(np.isfinite(reading(run)[run.latency_rows]).any() for run in evidence.used):
-            yield suspect("slo_unjudged", f"{metric} was not measured, so no request meets its limit.")
+            yield suspect("slo_unjudged", f"{metric_title(metric)} was not measured, so no request meets its limit.")
 
 
 def limits_of_runs(evidence: LoadEvidence) -> Iterator[Reason]:
@@ -269,14 +270,14 @@ def limits_of_runs(evidence: LoadEvidence) -> Iterator[Reason]:
             continue
         found, metric = evidence.value(key), METRICS.get(key_of(key).metric)
         if found is None or metric is None:
-            yield suspect("slo_unjudged", f"The limit on {key} was not checked: the metric is missing.")
+            yield suspect("slo_unjudged", f"The limit on {metric_title(key)} was not checked: the metric is missing.")
             continue
         held = found >= limit if metric.better == "higher" else found <= limit
         text = f"{found:.4g} against {limit:g}"
         if held:
-            yield note("slo_held", f"The limit on {key} was held: {text}.")
+            yield note("slo_held", f"The limit on {metric_title(key)} was held: {text}.")
         else:
-            yield note("slo_missed", f"The limit on {key} was missed: {text}.")
+            yield note("slo_missed", f"The limit on {metric_title(key)} was missed: {text}.")
 
 
 def found_by_search(evidence: LoadEvidence) -> Iterator[Reason]:

@@ -47,7 +47,8 @@ class LoadedJob:
             return "the job failed"
         if self.entry.summary.verdict.grade is Grade.VOID:
             void = [one.text for one in self.entry.summary.verdict.reasons if one.grade is Grade.VOID]
-            return f"its numbers are void: {void[0] if void else 'see its verdict'}"
+            first = void[0].partition(". ")[0] if void else "see its verdict"
+            return f"its numbers are void: {first}"
         return "" if self.values("throughput_per_s.p50") else "it has no throughput"
 
     @cached_property

@@ -23,6 +23,7 @@ from prony.instruments.columns import Requests
 from prony.model.estimate import Estimate
 from prony.model.metric import METRICS, key_of
 from prony.model.sweep import Claim, Curve, Level, LimitCheck, LimitState, SweepReport
+from prony.ports.metric_titles import metric_title
 from prony.stats.knee import FEWEST_LEVELS, Knee, find_knee
 from prony.stats.quantiles import Array, interval_ranks, least_count, nearest_rank
 
@@ -41,7 +42,7 @@ def goodput(group: Group, slo: Mapping[str, float]) -> Estimate | None:
 
 def _check(group: Group, key: str, limit: float) -> LimitCheck:
     if not group.counting_jobs:
-        text = f"{key}: {group.jobs[0].exclusion}"
+        text = f"{metric_title(key)}: {group.jobs[0].exclusion}"
         return LimitCheck(key=key, limit=limit, state=LimitState.CANNOT_TELL, text=text)
     parts = key_of(key)
     better_high = METRICS[parts.metric].better == "higher"
@@ -52,7 +53,7 @@ def _check(group: Group, key: str, limit: float) -> LimitCheck:
     else:
         estimate, why = group.estimate(key), "it was not measured"
     if estimate is None:
-        return LimitCheck(key=key, limit=limit, state=LimitState.CANNOT_TELL, text=f"{key}: {why}")
+        return LimitCheck(key=key, limit=limit, state=LimitState.CANNOT_TELL, text=f"{metric_title(key)}: {why}")
     return _judge_limit(key, limit, estimate, better_high=better_high)
 
 
@@ -60,13 +61,13 @@ def _judge_limit(key: str, limit: float, estimate: Estimate, *, better_high: boo
     low, high = estimate.low, estimate.high
     if low is None or high is None:
         value = plain_number(estimate.value)
-        text = f"{key} is {value} without an interval: one run does not show the spread between runs"
+        text = f"{metric_title(key)} is {value} without an interval: one run does not show the spread between runs"
         return LimitCheck(key=key, limit=limit, state=LimitState.CANNOT_TELL, estimate=estimate, text=text)
     inside = [end >= limit if better_high else end <= limit for end in (low, high)]
     state = LimitState.HELD if all(inside) else LimitState.CANNOT_TELL if any(inside) else LimitState.VIOLATED
     word = "at least" if better_high else "at most"
     ends = f"[{plain_number(low)}, {'never ended' if math.isinf(high) else plain_number(high)}]"
-    text = f"{key} is {plain_number(estimate.value)} {ends} against {word} {limit:g}"
+    text = f"{metric_title(key)} is {plain_number(estimate.value)} {ends} against {word} {limit:g}"
     return LimitCheck(key=key, limit=limit, state=state, estimate=estimate, text=text)
 
 
@@ -124,17 +125,15 @@ def _knee_claim(groups: Sequence[Group], noun: str) -> tuple[Claim, Knee | None]
     counted = [group for group in groups if group.counting_jobs]
     if len(counted) < FEWEST_LEVELS:
         left_out = [f"{group.level:g}" for group in groups if not group.counting_jobs]
-        take = "takes no part" if len(left_out) == 1 else "take no part"
-        absent = f" ({', '.join(left_out)} {take}: {_why_not(groups)})" if left_out else ""
-        there = f"in {_levels(len(counted))}" if counted else "where no level is valid"
+        absent = f" Left out: {', '.join(left_out)} ({_why_not(groups).rstrip('.')})." if left_out else ""
         text = (
-            f"No search for a knee {there}{absent}: {FEWEST_LEVELS} levels are "
-            "needed, because with three the middle one always looks like a knee."
+            f"Not searched: {FEWEST_LEVELS} levels are needed, because with three the middle one always looks like a "
+            f"knee. Valid levels here: {len(counted)}.{absent}"
         )
         return Claim(state="refused", text=text), None
     found = find_knee([group.level for group in counted], [group.values(THROUGHPUT) for group in counted], GAIN_SHARE)
     if found is None:
-        text = "No search for a knee where no level has two runs: the spread between runs is unknown. "
+        text = "Not searched: no level has two runs, so the spread between runs is unknown. "
         return Claim(state="refused", text=text + "Use load.repeats: 3 or more."), None
     return _knee_text(found, counted, noun), found
 
@@ -248,7 +247,7 @@ def _slo_text(held: Level | None, broken: Level, noun: str) -> Claim:
     if held is None:
         if is_violated:
             return Claim(state="not found", text=f"No level meets the SLO: already {beyond}")
-        return Claim(state="cannot tell", text=f"It is unknown whether the lowest level meets the SLO: {beyond}")
+        return Claim(state="cannot tell", text=f"It is unknown whether the lowest level meets the SLO. {beyond}")
     text = f"{_at(held.load, noun)} is the highest load that meets the SLO ({_checks(held)}); {beyond}"
     return Claim(state="found", estimate=_load(held, broken if is_violated else None), text=text)
 

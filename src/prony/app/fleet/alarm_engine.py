@@ -17,6 +17,7 @@ from prony.model.gate import GateOutcome, GateState
 from prony.model.history import OPEN, Change, ChangeState
 from prony.model.queue import JobState
 from prony.model.schedule import Fire, Schedule
+from prony.ports.metric_titles import metric_title
 from prony.store import alarms as rows
 from prony.store import notices
 from prony.store.database import Connection
@@ -58,7 +59,7 @@ def _check_threshold(alarm: Alarm, recipe: str, summary: Summary, at: datetime) 
         },
         at=at,
         is_over=not holds,
-        text=f"{subject}: {condition.key} is {_format_value(estimate.value)} {unit}{interval}, {limit}",
+        text=f"{subject}: {metric_title(condition.key)} is {_format_value(estimate.value)} {unit}{interval}, {limit}",
     )
 
 

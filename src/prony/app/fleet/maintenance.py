@@ -163,4 +163,4 @@ class HealthCheck:
     def _round(self) -> HealthPart:
         age = self._context.now() - self._maintenance.last_round
         ok = age < 10 * self._context.settings.sweep_s + 10
-        return HealthPart(name="round", ok=ok, detail=f"{age:.1f} s ago")
+        return HealthPart(name="round", ok=ok, detail=f"last maintenance {age:.1f} s ago")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from prony.cli.arguments import add_actions, add_branch, end_actions
+from prony.ports.metric_titles import metric_title
 
 _ACTIONS = {
     "set": "pin a result: the newest valid one, or the one of --job",
@@ -42,5 +43,6 @@ def command(options: Namespace) -> int:
             found = bench.histories.baseline(series.id)
     value = "-" if found.value is None else format_observed(found.value, series.unit, 4)
     why = f" ({found.reason})" if found.reason else ""
-    told = f"{series.id} {series.title}: job {found.job_id}, {series.metric} {value}, set {found.set_at:%Y-%m-%d}{why}"
+    number = f"{metric_title(series.metric)} {value}"
+    told = f"{series.id} {series.title}: job {found.job_id}, {number}, set {found.set_at:%Y-%m-%d}{why}"
     return print_answer(found, told, as_json=options.json)

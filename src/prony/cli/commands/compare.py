@@ -18,7 +18,8 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--threshold", metavar="SHARE", default="3%", help="the smallest change that matters (3%%)")
     parser.add_argument(
         "--metric", metavar="KEY", action="append", default=[],
-        help="metric that decides, for example e2e_ms.p99; repeatable (default: the headline metrics)",
+        help="metric that decides, for example e2e_ms.p99; `prony docs metrics` lists the keys; repeatable (default: "
+        "the headline metrics)",
     )  # fmt: skip
     parser.add_argument(
         "--across", metavar="NAME", action="append", default=[],

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 def arguments(parser: ArgumentParser) -> None:
     """Show the results of a benchmark over time, its levels and what changed; without a name, list all series."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="a recipe's name, a series id, or the start of one")
-    parser.add_argument("--metric", metavar="KEY", help="for example inference_ms.p99 (default: the headline metric)")
+    parser.add_argument(
+        "--metric",
+        metavar="KEY",
+        help="for example inference_ms.p99; `prony docs metrics` lists the keys (default: the headline metric)",
+    )
     parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw a plot: .svg, .png or .html")
     parser.add_argument(
         "--rebuild", action="store_true",

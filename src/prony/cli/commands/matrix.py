@@ -15,7 +15,11 @@ def arguments(parser: ArgumentParser) -> None:
     where = "device, engine, precision, batch, concurrency, labels.NAME or a setting's path"
     parser.add_argument("--rows", metavar="WORD", default="device", help=f"{where} (device)")
     parser.add_argument("--columns", metavar="WORD", default="engine", help="same choices as rows (engine)")
-    parser.add_argument("--metric", metavar="KEY", help="for example inference_ms.p50 (default: the headline metric)")
+    parser.add_argument(
+        "--metric",
+        metavar="KEY",
+        help="for example inference_ms.p50; `prony docs metrics` lists the keys (default: the headline metric)",
+    )
     parser.add_argument(
         "--against",
         choices=("cost", "power", "energy"),

@@ -128,7 +128,7 @@ def _audit(access: Access, options: Namespace) -> None:
 def _token_cells(token: Token) -> tuple[str, ...]:
     from datetime import UTC, datetime
 
-    state = "good"
+    state = "valid"
     if token.revoked_at is not None:
         state = "used" if token.once and token.agent_id else "revoked"
     elif token.expires_at is not None and token.expires_at <= datetime.now(UTC):

@@ -55,7 +55,7 @@ TIMEOUT = "24h"
 _HINTS = {
     "uri": "write src",
     "timout_seconds": "did you mean timeout_seconds?",
-    "liveliness_probe": "only readiness_probe was ever honoured, a table with a path",
+    "liveliness_probe": "Benchmark AI ignored it; write readiness_probe, a table with a path",
     "gpus_per_instance": 'write processes_per_instance = "gpus"',
 }
 _ONCE = "it runs once, as in Benchmark AI; with more runs numbers have intervals (--set measure.repeats=5)"

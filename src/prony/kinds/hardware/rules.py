@@ -10,6 +10,7 @@ from prony.analyse.canaries import check_canary
 from prony.analyse.peaks import Peak
 from prony.analyse.verdict import Evidence, Rule, note, percent, suspect, verdict_of, void
 from prony.model.estimate import Reason, Verdict
+from prony.ports.metric_titles import metric_title
 
 _ABOVE_PEAK = 1.05
 
@@ -33,9 +34,8 @@ def check_peaks(evidence: HardwareEvidence) -> Iterator[Reason]:
         share = found.value / peak.value
         if share <= _ABOVE_PEAK:
             continue
-        told = (
-            f"{key.removesuffix('.p50')} is {percent(share)} of the peak, {peak.value:g} {found.unit} ({peak.source})"
-        )
+        name = metric_title(key.removesuffix(".p50"))
+        told = f"{name} is {percent(share)} of the peak, {peak.value:g} {found.unit} ({peak.source})"
         if peak.is_verified:
             yield void("above_peak", f"Faster than the hardware allows: {told}.")
         else:

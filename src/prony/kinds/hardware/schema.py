@@ -104,7 +104,7 @@ class HardwareWorkload(Workload):
     def _knows_its_layers(self) -> Self:
         if (self.shapes == "model") != bool(self.layers):
             raise ValueError(
-                "`shapes: model` and `layers` need each other: list the products of the model's layers in `layers`"
+                "set both `shapes: model` and `layers`, or neither: list the products of the model's layers in `layers`"
             )
         return self
 

@@ -49,7 +49,9 @@ def different_answer(evidence: Evidence) -> Iterator[Reason]:
     off = f"its outputs differ from {check.reference} by {_error_text(check)}"
     precision = evidence.result.effective.precision if evidence.result.effective else "unknown"
     if _beyond(error, _DIFFERENT) or (cosine is not None and not cosine >= _LEAST_COSINE):
-        yield suspect("different_answer", f"Not the same computation: {off} (precision {precision}).")
+        yield suspect(
+            "different_answer", f"Different answers: {off} (precision {precision}). Check how the model was converted."
+        )
     elif _beyond(error, _VISIBLE):
         yield note("precision_visible", f"In precision {precision} {off}.")
 

@@ -31,7 +31,7 @@ class Values(Noun):
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if (self.low is None) != (self.high is None):
-            raise ValueError("low and high need each other")
+            raise ValueError("set both low and high, or neither")
         if self.low is not None and self.high is not None and self.low > self.high:
             raise ValueError(f"low ({self.low:g}) is above high ({self.high:g})")
         ways = [way for way in (self.constant, self.low, self.file) if way is not None]

@@ -60,16 +60,24 @@ class MockOptions:
     unix: str = ""
 
     def __post_init__(self) -> None:
-        if min(self.ttft_ns, self.itl_ns, self.stall_ns, self.reasoning, self.prefix_cache) < 0:
-            raise InputError("a time or a count of the mock is negative", hint="use 0 or more")
+        amounts = {
+            "ttft": self.ttft_ns, "itl": self.itl_ns, "stall": self.stall_ns, "reasoning": self.reasoning,
+            "prefix cache": self.prefix_cache,
+        }  # fmt: skip
+        negative = [name for name, amount in amounts.items() if amount < 0]
+        if negative:
+            raise InputError(f"the mock's {' and '.join(negative)} must not be negative", hint="use 0 or more")
         if not 1 <= self.tokens <= 100_000 or not 1 <= self.tokens_per_chunk <= self.tokens:
             raise InputError(
-                f"{self.tokens} tokens in chunks of {self.tokens_per_chunk} are not possible",
-                hint="use 1 to 100000 tokens, and at least one per chunk",
+                f"the mock cannot send {self.tokens} tokens in chunks of {self.tokens_per_chunk}",
+                hint="set --tokens from 1 to 100000, and --tokens-per-chunk from 1 to that number",
             )
         faults = (self.errors, self.reset, self.truncate, self.garbage)
         if min(*faults, self.refuse) < 0 or self.refuse > 1 or sum(faults) > 1 + 1e-9:
-            raise InputError("the fault rates add up to more than 100%", hint="lower them")
+            raise InputError(
+                "the mock's fault rates are negative or add up to more than 100%",
+                hint="lower --errors, --reset, --truncate, --garbage or --refuse",
+            )
         if not 0 <= self.port <= 65535:
             raise InputError(f"{self.port} is not a port", hint="use a number from 0 to 65535")
 

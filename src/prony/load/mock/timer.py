@@ -1,4 +1,4 @@
-"""Things to do at absolute instants in, each done at its instant: one timer for all that the mock has to write."""
+"""Do each thing at its instant: one timer for everything that the mock writes."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 from prony.errors import InputError, TransportError
 from prony.model.estimate import headline_of, verdict_on
 from prony.model.experiment import Experiment
-from prony.model.metric_titles import metric_title
 from prony.plugins.destinations.web_api import PASSING_STATUS, WebApi, check_url
 from prony.ports.destination import ExportedJob
+from prony.ports.metric_titles import metric_title
 
 _PREFIX = "prony"
 # Elasticsearch takes 100 MB in one request; a tenth of that is quick enough and spares its memory.

@@ -130,7 +130,11 @@ class Folder:
         try:
             return ElementTree.fromstring(page.read_bytes())
         except ElementTree.ParseError as exc:
-            raise TransportError(f"the object list of {self.reference} is not valid: {exc}", code="bad_status") from exc
+            raise TransportError(
+                f"the object list of {self.reference} is not valid XML: {exc}",
+                hint="check the endpoint: it may not be an S3 service",
+                code="bad_status",
+            ) from exc
 
 
 def _bare(element: ElementTree.Element) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from prony.model.comparison import Comparison, Conclusion, Contrast, Match
+from prony.ports.metric_titles import metric_title
 from prony.report import comparison as shown
 from prony.report.html.tags import Html, add_caption, fold, grid, html_page, scrolling, section, tag
 from prony.report.plots import figure as draw
@@ -62,7 +63,11 @@ def ratio_plot(comparison: Comparison) -> Html | None:
     if not rows:
         return None
     several = len(comparison.matches) > 1
-    labels = [draw.shorten(f"{match.title} · {one.key}" if several else one.key) for match, one in rows]
+    names = [metric_title(one.key) for _, one in rows]
+    labels = [
+        draw.shorten(f"{match.title} · {name}" if several else name)
+        for (match, _), name in zip(rows, names, strict=True)
+    ]
     panel, (axes,) = draw.canvas(draw.WIDE, 0.75 + 0.32 * len(rows), max(map(len, labels)))
     limit = 1 + comparison.terms.threshold
     axes.axvspan(1 / limit, limit, color=draw.LINE, alpha=0.7, linewidth=0)

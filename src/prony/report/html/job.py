@@ -12,6 +12,7 @@ from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import METRICS, key_of
 from prony.model.result import Noise, Repetition
 from prony.model.section import Section, SectionTable
+from prony.ports.metric_titles import metric_title
 from prony.ports.workload import shown_kind
 from prony.report import entry_fields, number
 from prony.report.html.tags import Html, add_caption, fold, grid, join_html, pairs, tag
@@ -105,15 +106,16 @@ def spread(entry: Entry) -> Html:
     for key, one in summary.spread.items():
         inside = number.format_share(one.icc) if one.icc is not None else "unknown"
         unit = _unit(key)
-        told.append((f"{key}: standard deviation inside a run", number.format_observed(one.within_sd, unit)))
-        told.append((f"{key}: between runs", number.format_observed(one.between_sd, unit)))
-        told.append((f"{key}: share of variance between runs", inside))
+        name = metric_title(key)
+        told.append((f"{name}: standard deviation inside a run", number.format_observed(one.within_sd, unit)))
+        told.append((f"{name}: between runs", number.format_observed(one.between_sd, unit)))
+        told.append((f"{name}: share of variance between runs", inside))
         if one.best_count is not None:
-            told.append((f"{key}: recommended samples in a run", str(one.best_count)))
+            told.append((f"{name}: recommended samples in a run", str(one.best_count)))
     for key, seen in summary.sensitivity.items():
         told.append(
             (
-                f"{key}: smallest change that {seen.runs} runs on each side can detect",
+                f"{metric_title(key)}: smallest change that {seen.runs} runs on each side can detect",
                 number.format_share(seen.detectable),
             )
         )
@@ -130,7 +132,13 @@ def spread(entry: Entry) -> Html:
 
 def _outlier(one: Outlier) -> list[str]:
     place = number.DASH if one.index is None else str(one.index)
-    return [str(one.repetition), place, one.metric, number.format_observed(one.value, _unit(one.metric)), one.label]
+    return [
+        str(one.repetition),
+        place,
+        metric_title(one.metric),
+        number.format_observed(one.value, _unit(one.metric)),
+        one.label,
+    ]
 
 
 def _unit(key: str) -> str:
@@ -217,23 +225,14 @@ def _figures(entry: Entry) -> Html | None:
         if found is not None:
             written = number.written(found)
             body = join_html((f"{written.value} {written.unit} ", tag("span", written.interval or "no interval")))
-            name = _metric_name(entry, key)
             shown.append(
                 tag(
                     "div",
-                    tag("dt", f"{name}{' p50' if key.endswith('p50') else ''}"),
+                    tag("dt", metric_title(key)),
                     tag("dd", body, title=number.footnote(found)),
                 )
             )
     return tag("dl", *shown, class_="key") if shown else None
-
-
-def _metric_name(entry: Entry, key: str) -> str:
-    """Return a metric's name without its unit; what a script calls its own stays as it is."""
-    parts = key_of(key)
-    if parts.metric in entry.summary.metrics:
-        return f"{parts.metric} {parts.operation}".strip()
-    return METRICS[parts.metric].name.rsplit("_", 1)[0].replace("_", " ").removesuffix(" per")
 
 
 def _behind(entry: Entry) -> Html:

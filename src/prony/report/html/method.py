@@ -6,6 +6,7 @@ from prony.model.device import Environment
 from prony.model.experiment_data import AnalysedExperiment, ExperimentData
 from prony.model.metric import metric_of
 from prony.model.quantity import duration_text, size_text
+from prony.ports.metric_titles import metric_title
 from prony.ports.workload import shown_kind
 from prony.report import entry_fields, number
 from prony.report.escaping import unknown
@@ -86,7 +87,7 @@ def _protocol(data: ExperimentData) -> Html:
 
 def _load_protocol(data: ExperimentData) -> Html:
     load = data.experiment.recipe.load
-    limits = ", ".join(f"{key} {limit:g}" for key, limit in load.slo.items())
+    limits = ", ".join(f"{metric_title(key)} {limit:g}" for key, limit in load.slo.items())
     lasting = "as the load says" if load.duration_ns is None else duration_text(load.duration_ns)
     warmup = load.warmup if isinstance(load.warmup, str) else duration_text(load.warmup)
     asked = load.asked_requests

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from prony.model.estimate import Grade
 from prony.model.history import History
+from prony.ports.metric_titles import metric_title
 from prony.report.escaping import one_line
 from prony.report.html.tags import Html, add_caption, html_page, section, tag
 from prony.report.plots.figure import (
@@ -82,7 +83,7 @@ def _figure(history: History, experiment_id: str = "", *, is_page: bool) -> Figu
         if change.job_id in places and change.state.value != "rejected":
             style = ":" if change.state.value == "suspect" else "-"
             axes.axvline(places[change.job_id] - 0.5, color=_COLOURS[change.kind], linewidth=1.1, linestyle=style)
-    value_axis(axes, [value for _, _, value in numbered], f"{history.metric}, {history.unit}", on="y")
+    value_axis(axes, [value for _, _, value in numbered], f"{metric_title(history.metric)}, {history.unit}", on="y")
     axes.set_xlabel("results, ordered by commit, else by time")
     axes.set_xlim(0.4, len(history.points) + 0.6)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
@@ -119,6 +120,6 @@ def _page(history: History, drawing: Html | None) -> str:
     shown = tag("p", "No result has this metric.")
     if drawing is not None:
         shown = add_caption("Every result.", "Horizontal lines are the levels; a vertical line is a change.", drawing)
-    meta = f"{series.id} · {history.metric} · {series.state.value} · {len(history.points)} results"
+    meta = f"{series.id} · {metric_title(history.metric)} · {series.state.value} · {len(history.points)} results"
     over = section("history", "Over time", shown)
     return html_page(f"{series.title} on {series.machine}", "Prony history", meta, found, over)

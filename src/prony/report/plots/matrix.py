@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from prony.model.matrix import MatrixReport, ParetoPoint
+from prony.ports.metric_titles import metric_title
 from prony.report import matrix_tables, number
 from prony.report.html.tags import Html
 from prony.report.plots import figure as draw
@@ -44,7 +45,7 @@ def heat_map(report: MatrixReport) -> Html | None:
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(visible=False)
     axes.set_xlabel(matrix_tables.axis_titles(report)[1])
-    axes.set_title(f"{report.metric}, {scale.symbol}", loc="left", pad=3)
+    axes.set_title(f"{metric_title(report.metric)}, {scale.symbol}", loc="left", pad=3)
     return draw.svg(figure, "matrix-heat", matrix_tables.title(report))
 
 
@@ -82,10 +83,10 @@ def pareto(report: MatrixReport) -> Html | None:
     unit = points[0].against.unit
     title = "power, W" if unit == "W" else f"{unit} for a million"
     draw.value_axis(axes, [one.against.value for one in points], title)
-    draw.value_axis(axes, [one.value.value for one in points], f"{report.metric}, {report.unit}", on="y")
+    draw.value_axis(axes, [one.value.value for one in points], f"{metric_title(report.metric)}, {report.unit}", on="y")
     axes.margins(x=0.12, y=0.12)
     draw.legend(figure, axes)
-    return draw.svg(figure, "matrix-pareto", f"{report.metric} against {title}")
+    return draw.svg(figure, "matrix-pareto", f"{metric_title(report.metric)} against {title}")
 
 
 def _name(axes: Axes, points: Sequence[ParetoPoint]) -> None:

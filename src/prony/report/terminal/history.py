@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from prony.model.estimate import Estimate, Grade
 from prony.model.history import Change, History, Point, SeriesLevel
+from prony.ports.metric_titles import metric_title
 from prony.report.escaping import one_line
 from prony.report.number import format_number, format_observed
 
@@ -18,7 +19,8 @@ _MARKS = {"regression": "R", "improvement": "I", "drift": "D", "environment": "E
 def history_text(history: History) -> str:
     series = history.series
     branch = f"branch {one_line(series.branch)} · " if series.branch else ""
-    head = f"{one_line(series.title)} · {branch}{one_line(series.machine)} · {history.metric} · {series.state.value}"
+    where = f"{branch}{one_line(series.machine)}"
+    head = f"{one_line(series.title)} · {where} · {metric_title(history.metric)} · {series.state.value}"
     if series.state.value == "learning":
         head += f" {series.learned}/{series.wanted}"
     parts = [head, "", *_chart(history), "", one_line(history.sentence)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prony.model.matrix import MatrixReport
+from prony.ports.metric_titles import metric_title
 from prony.report import matrix_tables
 from prony.report.escaping import one_line
 from prony.report.terminal.load import print_table
@@ -18,7 +19,7 @@ def print_matrix(report: MatrixReport, console: Console) -> None:
     from rich.text import Text
 
     rows = [(line.name, *line.cells) for line in matrix_tables.lines(report)]
-    print_table(console, report.metric, matrix_tables.headings(report), rows)
+    print_table(console, metric_title(report.metric), matrix_tables.headings(report), rows)
     worth = [(line.name, *line.cells) for line in matrix_tables.worth_lines(report)]
     if worth:
         print_table(console, "Cost and energy", matrix_tables.worth_headings(), worth)

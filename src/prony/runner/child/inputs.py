@@ -150,7 +150,7 @@ def _float(blank: Blank) -> Filled:
 
 def _complex(blank: Blank) -> Filled:
     parts = blank.random.standard_normal((2, *blank.shape))
-    return np.asarray(parts[0] + 1j * parts[1]), "seeded standard normal, both parts"
+    return np.asarray(parts[0] + 1j * parts[1]), "seeded standard normal, real and imaginary part"
 
 
 def _integer(blank: Blank) -> Filled:

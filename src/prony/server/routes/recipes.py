@@ -18,9 +18,9 @@ from prony.model.recipe import json_schema
 from prony.model.workload import workload_schema
 from prony.plugins.models.zoo.cards import ZOO
 from prony.ports import plugins
+from prony.ports.metric_titles import metric_titles
 from prony.ports.workload import kind_names
 from prony.recipe.example_recipes import examples as shelf
-from prony.report.result_columns import metric_titles
 from prony.server.openapi import text
 from prony.server.operation import Operation, fleet_of, while_asked
 from prony.server.responses import JSON, answer, respond_tagged
@@ -70,7 +70,7 @@ async def catalogue(request: Request) -> Response:
         tasks=tuple(Named(name=one.name, about=one.about) for one in tasks()),
         comparison_rules=_comparison_rules(),
         axes=WORDS,
-        metric_titles=metric_titles(),
+        metric_titles=dict(metric_titles()),
     )
     return respond_tagged(request, found.model_copy(update={"by_path": _by_path(found)}))
 

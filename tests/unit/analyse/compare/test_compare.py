@@ -21,7 +21,7 @@ class TestConclusions:
         found = compare_metric(noisy(10, 10, seed=1), noisy(10.6, 10, seed=2))
         assert found.conclusion is Conclusion.REGRESSION
         assert found.sentence == (
-            "mlp: inference_ms.p50 got worse, +5.8 % [+4.7 %, +7.1 %] (10.04 ms to 10.59 ms); "
+            "mlp: Inference p50 got worse, +5.8 % [+4.7 %, +7.1 %] (10.04 ms to 10.59 ms); "
             "10 against 10 runs, p = 0.0001; measured apart, p <0.0001."
         )
 
@@ -40,7 +40,7 @@ class TestConclusions:
     def test_the_same_build_twice_is_equivalent_where_the_interval_is_inside_the_threshold(self) -> None:
         found = compare_metric(noisy(10, 20, seed=1), noisy(10, 20, seed=2))
         assert found.conclusion is Conclusion.EQUIVALENT
-        assert found.sentence.startswith("mlp: inference_ms.p50 is the same within 3 %, ")
+        assert found.sentence.startswith("mlp: Inference p50 is the same within 3 %, ")
 
     def test_a_noisy_machine_is_inconclusive_and_says_how_many_runs_would_settle_it(self) -> None:
         found = compare_metric(noisy(10, 6, cv=0.06, seed=1), noisy(10.2, 6, cv=0.06, seed=2))

@@ -198,7 +198,7 @@ async def test_a_threshold_is_held_against_every_result(
     await pass_to(fleet_fixture, seconds=11)
     assert told(there) == [("firing", 1)]
     item = there.received[0].json["items"][0]
-    assert "inference_ms.p50 is 0.3 ms [0.3, 0.3], > 0.2" in item["text"]
+    assert "Inference p50 is 0.3 ms [0.3, 0.3], > 0.2" in item["text"]
     assert item["facts"]["low"] > 0.2
     await measured(fake_agent, 100_000, tmp_path / "fast again")
     await pass_to(fleet_fixture, seconds=11)

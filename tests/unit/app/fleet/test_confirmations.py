@@ -240,7 +240,7 @@ async def test_results_of_a_machine_whose_canary_slowed_down_are_no_regression_a
     await lab.record(WORSE[:4])
     change = await lab.change()
     assert (change.kind, change.state) == ("environment", ChangeState.FOUND)
-    assert change.path[-1] == "the canary compute_ms moved with it, so the machine changed"
+    assert change.path[-1] == "the compute canary moved with it, so the machine changed"
     await lab.attend()
     assert await lab.confirming() == []
     assert await told(local, there) == []

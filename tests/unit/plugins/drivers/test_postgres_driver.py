@@ -148,7 +148,7 @@ def test_wrong_sql_is_told_before_the_load(driver: PostgresDriver, endpoint: End
         prepared(driver, endpoint, operation="sql", sql="SELEKT 1")
     with pytest.raises(InputError, match="not a rule"):
         prepared(driver, endpoint, operation="sql", sql="SELECT {n}", values={"n": "random:1"})
-    with pytest.raises(ValueError, match="need each other"):
+    with pytest.raises(ValueError, match="or neither"):
         PostgresOptions(operation="sql")
 
 

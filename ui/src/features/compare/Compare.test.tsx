@@ -31,7 +31,7 @@ describe("a comparison", () => {
   it("says what it comes to, and of each metric that decides both numbers, the change and its interval", async () => {
     server.current.answer("GET", "/api/v1/comparison", fakeComparison());
     await visit("/compare?of=e1,e2");
-    expect(await screen.findByText("inference_ms.p50 is 20 % worse.")).toBeDefined();
+    expect(await screen.findByText("Inference p50 is 20 % worse.")).toBeDefined();
     const line = within(await screen.findByRole("row", { name: /^Inference p50/ }));
     expect(line.getByTitle("inference_ms.p50").textContent).toBe("Inference p50");
     expect(line.getByText("+20.0 %")).toBeDefined();
@@ -75,7 +75,7 @@ describe("a comparison", () => {
   it("asks with the terms that the address holds, and puts those that are chosen into it", async () => {
     server.current.answer("GET", "/api/v1/comparison", fakeComparison());
     const { user, address } = await visit("/compare?of=e1,e2&threshold=5%25");
-    await screen.findByText("inference_ms.p50 is 20 % worse.");
+    await screen.findByText("Inference p50 is 20 % worse.");
     expect(server.current.requestsTo("GET", "/api/v1/comparison")[0]?.query).toEqual({ of: "e1,e2", threshold: "5%" });
     await user.click(screen.getByRole("checkbox", { name: /Compare anyway/ }));
     expect(address()).toContain("anyway=true");

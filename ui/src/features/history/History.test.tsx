@@ -57,7 +57,7 @@ describe("a history", () => {
     const { user } = await visit("/history/s1");
     expect(await screen.findByText("regression, found")).toBeDefined();
     expect(await screen.findByRole("option", { name: "Inference p50 (headline)" })).toBeDefined();
-    expect(screen.getByText("inference_ms.p50 is 20 % worse since e20-001.")).toBeDefined();
+    expect(screen.getByText("Inference p50 is 20 % worse since e20-001.")).toBeDefined();
     await user.click(screen.getByRole("button", { name: "Acknowledge" }));
     await user.type(screen.getByLabelText("Reason"), "new kernel");
     await user.click(screen.getByLabelText("This change was expected"));

@@ -69,7 +69,11 @@ class QualitySuite:
     def _tokenize(self) -> Array:
         ids = self.session.tokenize(self.asked["text"])[: self.asked["positions"] + 1]
         if len(ids) < _FEWEST:
-            raise InputError(f"the text has only {len(ids)} tokens", code="no_tokenizer")
+            raise InputError(
+                f"the text has only {len(ids)} tokens, but {_FEWEST} are needed",
+                hint="check the model's tokenizer, or use a longer text",
+                code="no_tokenizer",
+            )
         return np.array(ids, np.int32)
 
 

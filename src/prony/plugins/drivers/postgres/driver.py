@@ -69,7 +69,7 @@ class PostgresOptions(Noun):
     @model_validator(mode="after")
     def _complete(self) -> Self:
         if (self.operation == "sql") != bool(self.sql):
-            raise ValueError("operation: sql and sql: STATEMENTS need each other")
+            raise ValueError("set both `operation: sql` and `sql`, or neither")
         if self.operation == "mixed" and (min(self.mix.values(), default=-1) < 0 or not sum(self.mix.values())):
             raise ValueError("the weights in mix must be positive numbers")
         return self

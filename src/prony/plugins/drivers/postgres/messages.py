@@ -157,7 +157,10 @@ class Login:
 
     def _begin(self, demand: bytes) -> bytes:
         if _MECHANISM not in demand.split(b"\x00"):
-            raise InputError("PostgreSQL does not offer SCRAM-SHA-256", hint=f"it offers {demand!r}")
+            raise InputError(
+                "PostgreSQL does not offer SCRAM-SHA-256",
+                hint=f"set scram-sha-256 in its pg_hba.conf; it offers {demand!r}",
+            )
         # PostgreSQL takes the user's name from the first message of the connection and ignores this one.
         self._first = f"n=,r={self._nonce}"
         said = (_HEADER + self._first).encode()

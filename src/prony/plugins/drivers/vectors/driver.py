@@ -195,7 +195,7 @@ class VectorDriver:
         try:
             found = self._store.read_ids(json.loads(reply.body))
         except (ValueError, RecursionError):
-            return Digest(cause=Cause.MALFORMED, detail="the answer is not JSON, or its numbers are not numbers")
+            return Digest(cause=Cause.MALFORMED, detail="the answer is not JSON, or an id in it is not a number")
         except (KeyError, TypeError, IndexError, AttributeError):
             return Digest(cause=Cause.CONTENT, detail="the answer has no list of vectors")
         return _judge_answer(found, request.expected, self._answers)
