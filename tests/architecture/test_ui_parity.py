@@ -23,7 +23,7 @@ NOT_IN_A_BROWSER = {
     "login_link": "it logs a browser in, and one that shows the pages has done so",
 }
 # What a page learns without asking for it: the answer to another operation, which pages do ask, holds all of this one.
-HELD_BY = {"agent": "agents", "baseline": "history", "change": "history", "compatibility": "check"}
+HELD_BY = {"baseline": "history", "change": "history", "compatibility": "check"}
 
 
 def asked_by_commands() -> set[str]:

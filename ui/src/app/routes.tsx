@@ -4,6 +4,7 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "
 import { loadPart } from "@/api/loadPart";
 import { Failure, Loading } from "@/components/states";
 import { parseCompareSearch } from "@/features/compare/search";
+import { parseDeviceSearch } from "@/features/device/search";
 import { parseExperimentSearch } from "@/features/experiment/search";
 import { parseListSearch } from "@/features/experiments/search";
 import { parseFleetSearch } from "@/features/fleet/search";
@@ -131,6 +132,13 @@ const fleet = createRoute({
   component: lazyPage(() => import("@/features/fleet/Fleet"), "Fleet"),
 });
 
+const device = createRoute({
+  getParentRoute: () => root,
+  path: "/fleet/$agentId",
+  validateSearch: parseDeviceSearch,
+  component: lazyPage(() => import("@/features/device/Device"), "Device"),
+});
+
 const monitoring = createRoute({
   getParentRoute: () => root,
   path: "/monitoring",
@@ -154,6 +162,7 @@ export const routeTree = root.addChildren([
   run,
   load,
   fleet,
+  device,
   monitoring,
 ]);
 
