@@ -26,6 +26,7 @@ PAGES = {
     "/": "/",
     "/experiments": "/experiments",
     "/experiments/$experimentId": "/experiments/batches040",
+    "/import": "/import",
     "/run": "/run?example=quickstart",
     "/load": "/load",
     "/fleet": "/fleet",

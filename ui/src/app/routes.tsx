@@ -45,6 +45,12 @@ const experiment = createRoute({
   component: lazyPage(() => import("@/features/experiment/Experiment"), "Experiment"),
 });
 
+const importing = createRoute({
+  getParentRoute: () => root,
+  path: "/import",
+  component: lazyPage(() => import("@/features/import/Import"), "Import"),
+});
+
 const compare = createRoute({
   getParentRoute: () => root,
   path: "/compare",
@@ -149,6 +155,7 @@ export const routeTree = root.addChildren([
   overview,
   experiments,
   experiment,
+  importing,
   compare,
   matrix,
   series,
