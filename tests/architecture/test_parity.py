@@ -50,7 +50,7 @@ PARTS: dict[str, str] = {
     "schedules": "add_schedule=add schedules=page schedule=get fires pause_schedule=pause resume_schedule=resume "
     "run_schedule=run remove_schedule=remove",
     "alarms": "add_alarm=add alarms=page alarm=get incidents deliveries test_alarm=test remove_alarm=remove",
-    "agents": "enroll agents=page agent=get heartbeat capabilities drain reset remove",
+    "agents": "enroll agents=page agent=get device_readings device_history heartbeat capabilities drain reset remove",
     "targets": "targets=page placements",
     "leases": "lease leases=current progress meet hand_back upload_offset upload finish",
     "histories": "series=page history=get baseline set_baseline clear_baseline changes change ack",
@@ -121,6 +121,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "remove_alarm": ("alarm",),
     "agents": ("agents",),
     "agent": ("agents",),
+    "device_readings": ("agents",),
+    "device_history": ("agents",),
     "drain": ("agents",),
     "reset": ("agents",),
     "remove": ("agents",),

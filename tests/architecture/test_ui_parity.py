@@ -19,11 +19,10 @@ Api = dict[str, tuple[str, str, Any]]
 # What a command asks and no page can, and why a browser cannot do it.
 NOT_IN_A_BROWSER = {
     "keep_scripts": "it brings a folder from the disk of whoever types; a page cannot read one",
-    "import_results": "it brings a folder from the disk of whoever types; a page cannot read one",
     "login_link": "it logs a browser in, and one that shows the pages has done so",
 }
 # What a page learns without asking for it: the answer to another operation, which pages do ask, holds all of this one.
-HELD_BY = {"agent": "agents", "baseline": "history", "change": "history", "compatibility": "check"}
+HELD_BY = {"baseline": "history", "change": "history", "compatibility": "check"}
 
 
 def asked_by_commands() -> set[str]:

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -25,9 +26,11 @@ PAGES = {
     "/": "/",
     "/experiments": "/experiments",
     "/experiments/$experimentId": "/experiments/batches040",
+    "/import": "/import",
     "/run": "/run?example=quickstart",
     "/load": "/load",
     "/fleet": "/fleet",
+    "/fleet/$agentId": "/fleet/rack-7",
     "/monitoring": "/monitoring",
     "/compare": "/compare?of=batches040,batches041",
     "/matrix": "/matrix?ids=batches040,batches041&rows=batch&columns=version",
@@ -69,7 +72,23 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             ("/tokens", {"name": "ann", "role": "viewer"}),
         ):
             client.post(path, json=body).raise_for_status()
+        enrol_device(client, "rack-7")
         yield address
+
+
+def enrol_device(client: httpx.Client, agent_id: str) -> None:
+    """Have an agent of two cores and a GPU that told twice how it does."""
+    cpu, gpu = {"architecture": "x86_64", "logical_cores": 2}, {"index": 0, "name": "H200", "vendor": "nvidia"}
+    hardware = {"cpu": cpu, "memory_mib": 8192, "gpus": [gpu]}
+    software = {"os": "Linux", "kernel": "6.1", "python": "3.11", "prony": "1"}
+    device = {"name": "rack", "hardware": hardware, "software": software, "hardware_id": "h", "software_id": "s"}
+    enrolment = {"id": agent_id, "name": agent_id, "device_key": "d", "incarnation": "i1",
+                 "capabilities": {"device": device, "facts": {"engine": "onnxruntime"}}}  # fmt: skip
+    client.post("/agents", json=enrolment).raise_for_status()
+    for busy_s, available_mib, power_w in ((1.0, 6000.0, 80.0), (1.5, 2048.0, 655.0)):
+        readings = {"cpu_busy_s_total": busy_s, "memory_available_mib": available_mib, "gpu0_power_w": power_w}
+        beat = {"incarnation": "i1", "readings": readings}
+        client.post(f"/agents/{agent_id}/heartbeat", json=beat).raise_for_status()
 
 
 def visited(page: Page, address: str, url: str) -> None:

@@ -119,7 +119,7 @@ export class FakeServer {
       path: decodeURIComponent(url.pathname),
       query: Object.fromEntries(url.searchParams),
       headers: request.headers,
-      body: text === "" ? undefined : JSON.parse(text),
+      body: text === "" || isBytes(request) ? undefined : JSON.parse(text),
     };
     this.requests.push(asked);
     if (this.isDown) throw new TypeError("the connection was refused");
@@ -138,6 +138,11 @@ export class FakeServer {
     this.#routes = [{ method, path: patternOf(path), reply }, ...this.#routes];
     return this;
   }
+}
+
+/** Is the body a file? What is in it is not kept. */
+function isBytes(request: Request): boolean {
+  return request.headers.get("Content-Type") === "application/x-tar";
 }
 
 function patternOf(path: string): RegExp {

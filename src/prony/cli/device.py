@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from prony.cli.output import print_columns, print_text
+from prony.cli.output import print_columns, print_text, terminal
 from prony.model.agent import Fact
-from prony.model.device import AbilityReport, Device, EngineUnit, Gpu
+from prony.model.device import AbilityReport, Condition, Device, EngineUnit, Gpu
+from prony.model.device_history import DeviceHistory, RecentReadings
 from prony.model.gpu_detection import DetectedGpu, GpuDetection, ProductTrial
 from prony.ports import plugins
 from prony.ports.agent_link import AgentLink
 from prony.report.escaping import one_line
+
+_MARKS = {"pass": "[green]●[/green]", "warn": "[yellow]▲[/yellow]", "block": "[red]✖[/red]", "unknown": "[dim]?[/dim]"}
+_WORST_FIRST = ("block", "warn", "unknown", "pass")
 
 
 def show_device(device: Device, units: Sequence[EngineUnit], home: str) -> None:
@@ -124,3 +128,28 @@ def show_facts(facts: Mapping[str, Fact]) -> None:
 
 def _values(value: Fact) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def show_conditions(conditions: Sequence[Condition]) -> None:
+    """Print what would disturb a measurement, the worst first, each with what to do about it."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for condition in sorted(conditions, key=lambda item: _WORST_FIRST.index(item.status)):
+        hint = f"\n[dim]{escape(condition.hint)}[/dim]" if condition.hint and condition.status != "pass" else ""
+        table.add_row(_MARKS[condition.status], escape(condition.title), escape(condition.value) + hint)
+    terminal().print(table, highlight=False)
+
+
+def show_device_now(readings: RecentReadings, history: DeviceHistory) -> None:
+    """Print the newest value of every reading, and what the newest result found that would disturb a measurement."""
+    if readings.at:
+        print_text(f"\nRead at {readings.at[-1]:%Y-%m-%d %H:%M:%S} UTC:")
+        width = max((len(line.title) for line in readings.lines), default=0)
+        for line in readings.lines:
+            value = line.values[-1]
+            print_text(one_line(f"{line.title:<{width}}  {'-' if value is None else f'{value:.4g} {line.unit}'}"))
+    if history.checked_at is not None:
+        print_text(f"\nWhat would disturb a measurement, as found at {history.checked_at:%Y-%m-%d %H:%M} UTC:")
+        show_conditions(history.conditions)

@@ -14,6 +14,7 @@ from prony.model.agent import (
     Heartbeat,
     HeartbeatAnswer,
 )
+from prony.model.device_history import DeviceHistory, RecentReadings
 from prony.model.gang import Meeting, Met
 from prony.model.lease import FinishAnswer, Lease, LeaseRequest, LeaseView, Progress, ProgressAnswer, UploadState
 from prony.model.queue import Page
@@ -57,6 +58,14 @@ class RemoteAgents:
     def get(self, agent_id: str) -> Agent:
         """Return one agent."""
         return self._requests.get(Agent, "agents", agent_id)
+
+    def device_readings(self, agent_id: str) -> RecentReadings:
+        """Return what the probes of an agent's device read in the last minutes."""
+        return self._requests.get(RecentReadings, "agents", agent_id, "readings")
+
+    def device_history(self, agent_id: str) -> DeviceHistory:
+        """Return what the newest results of an agent say of its device."""
+        return self._requests.get(DeviceHistory, "agents", agent_id, "history")
 
     def heartbeat(self, agent_id: str, heartbeat: Heartbeat) -> HeartbeatAnswer:
         """Say that an agent lives, and hear what it shall do."""

@@ -44,8 +44,8 @@ ROLES: dict[str, Role | None] = {
         (
             "experiments", "experiment", "watch", "results", "report", "export", "jobs", "job", "logs", "result",
             "samples", "telemetry", "files", "file", "file_text", "load_series",
-            "agents", "agent", "leases", "compatibility", "queue", "stats", "failures",
-            "metrics", "metrics_targets", "docs",
+            "agents", "agent", "device_readings", "device_history",
+            "leases", "compatibility", "queue", "stats", "failures", "metrics", "metrics_targets", "docs",
             "openapi", "docs_asset", "schedules", "schedule", "fires", "comparison", "gates",
             "sweep_report", "matrix", "distribution", "timeline", "starts", "lines", "sections", "counters",
             "check", "schema", "examples", "catalogue", "kinds", "events", "listing", "overview", "about",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, Select, bindparam, delete, insert, select, update
 
@@ -129,3 +129,28 @@ def state_of(kept: AgentState, *, has_lease: bool, is_cleaning: bool = False) ->
     if is_cleaning:
         return AgentState.CLEANUP
     return AgentState.BUSY if has_lease else kept
+
+
+class AgentResult(NamedTuple):
+    """A result that an agent measured, as its row has it."""
+
+    job_id: str
+    experiment_id: str
+    ended_at: datetime | None
+    folder: str
+    summary: str
+    headline: str | None
+
+
+def newest_results(connection: Connection, agent_id: str, limit: int) -> list[AgentResult]:
+    """Return the results of an agent that stand for their jobs, the newest first."""
+    result = tables.result
+    shown = (result.c.job_id, result.c.experiment_id, result.c.ended_at, result.c.folder, result.c.summary)
+    query = (
+        select(*shown, result.c.headline_metric)
+        .join_from(_A, result, (result.c.job_id == _A.c.job_id) & (result.c.attempt == _A.c.number))
+        .where(_A.c.agent_id == agent_id, result.c.stands)
+        .order_by(_A.c.leased_at.desc())
+        .limit(limit)
+    )
+    return [AgentResult(*row) for row in connection.execute(query)]

@@ -22,8 +22,20 @@ interface ChangeNotice {
 
 // Which queries speak of a noun, by the first part of their keys.
 const KEYS_BY_NOUN: Record<string, readonly string[]> = {
-  experiments: ["listing", "overview", "stats", "queue", "jobs", "changes", "series", "leases", "targets", "sweep"],
-  agents: ["agents", "agent", "overview", "stats", "queue", "monitoring", "leases", "targets"],
+  experiments: [
+    "listing",
+    "overview",
+    "stats",
+    "queue",
+    "jobs",
+    "changes",
+    "series",
+    "leases",
+    "targets",
+    "sweep",
+    "device",
+  ],
+  agents: ["agents", "agent", "device", "overview", "stats", "queue", "monitoring", "leases", "targets"],
   alarms: ["alarms", "alarm", "overview"],
   schedules: ["schedules", "schedule", "fires"],
 };

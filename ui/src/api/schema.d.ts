@@ -148,6 +148,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/agents/{agent_id}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the history of an agent's device
+         * @description Canary and noise of its newest 200 results, calibrations, and what would disturb a measurement there.
+         *
+         *     Role: viewer.
+         */
+        get: operations["device_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/agents/{agent_id}/readings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get recent readings of an agent's device
+         * @description CPU, memory, disks, network and GPUs in the last minutes, from the memory of the server the agent speaks to.
+         *
+         *     Role: viewer.
+         */
+        get: operations["device_readings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agents/{agent_id}/reset": {
         parameters: {
             query?: never;
@@ -3180,6 +3224,57 @@ export interface components {
             software: components["schemas"]["Software"];
             /** Software Id */
             software_id: string;
+        };
+        /**
+         * DeviceHistory
+         * @description The newest results of an agent, the oldest of them first, and the calibrations that they were measured with.
+         *
+         *     `conditions` are what would disturb a measurement, as the newest result found them at `checked_at`.
+         */
+        DeviceHistory: {
+            /** Agent Id */
+            agent_id: string;
+            /**
+             * Calibrations
+             * @default []
+             */
+            calibrations: components["schemas"]["Calibration"][];
+            /** Checked At */
+            checked_at?: string | null;
+            /**
+             * Conditions
+             * @default []
+             */
+            conditions: components["schemas"]["Condition"][];
+            /**
+             * Results
+             * @default []
+             */
+            results: components["schemas"]["DeviceResult"][];
+        };
+        /**
+         * DeviceResult
+         * @description One result of an agent: how fast a fixed piece of work was beside it (ms), and how much its runs vary.
+         */
+        DeviceResult: {
+            /**
+             * Canary
+             * @default {}
+             */
+            canary: {
+                [key: string]: number;
+            };
+            /** Ended At */
+            ended_at: string | null;
+            /** Experiment Id */
+            experiment_id: string;
+            grade: components["schemas"]["Grade"];
+            /** Job Id */
+            job_id: string;
+            /** Noise */
+            noise?: number | null;
+            /** Title */
+            title: string;
         };
         /**
          * Difference
@@ -6883,6 +6978,22 @@ export interface components {
              */
             timeout: string;
         };
+        /**
+         * ReadingLine
+         * @description One quantity of a device; its values belong to the instants of `RecentReadings`, None where there is none.
+         */
+        ReadingLine: {
+            /** Name */
+            name: string;
+            /** Part */
+            part: string;
+            /** Title */
+            title: string;
+            /** Unit */
+            unit: string;
+            /** Values */
+            values: (number | null)[];
+        };
         /** Reason */
         Reason: {
             /** Code */
@@ -6890,6 +7001,24 @@ export interface components {
             grade: components["schemas"]["Grade"];
             /** Text */
             text: string;
+        };
+        /**
+         * RecentReadings
+         * @description What the probes of a device read lately, the oldest first; empty where the server heard nothing yet.
+         */
+        RecentReadings: {
+            /** Agent Id */
+            agent_id: string;
+            /**
+             * At
+             * @default []
+             */
+            at: string[];
+            /**
+             * Lines
+             * @default []
+             */
+            lines: components["schemas"]["ReadingLine"][];
         };
         /**
          * Recipe
@@ -8956,6 +9085,8 @@ export type Damage = components['schemas']['Damage'];
 export type Delivery = components['schemas']['Delivery'];
 export type Demand = components['schemas']['Demand'];
 export type Device = components['schemas']['Device'];
+export type DeviceHistory = components['schemas']['DeviceHistory'];
+export type DeviceResult = components['schemas']['DeviceResult'];
 export type Difference = components['schemas']['Difference'];
 export type DiskShortage = components['schemas']['DiskShortage'];
 export type Distribution = components['schemas']['Distribution'];
@@ -9102,7 +9233,9 @@ export type QueuedJob = components['schemas']['QueuedJob'];
 export type QueueWish = components['schemas']['QueueWish'];
 export type RankEnd = components['schemas']['RankEnd'];
 export type Readiness = components['schemas']['Readiness'];
+export type ReadingLine = components['schemas']['ReadingLine'];
 export type Reason = components['schemas']['Reason'];
+export type RecentReadings = components['schemas']['RecentReadings'];
 export type Recipe = components['schemas']['Recipe'];
 export type RecipeAlarm = components['schemas']['RecipeAlarm'];
 export type RecipeCheck = components['schemas']['RecipeCheck'];
@@ -9869,6 +10002,158 @@ export interface operations {
             };
             /** @description Unsupported Media Type */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the server failed, or cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    device_history: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                agent_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceHistory"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the server failed, or cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    device_readings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                agent_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecentReadings"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -4,6 +4,7 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "
 import { loadPart } from "@/api/loadPart";
 import { Failure, Loading } from "@/components/states";
 import { parseCompareSearch } from "@/features/compare/search";
+import { parseDeviceSearch } from "@/features/device/search";
 import { parseExperimentSearch } from "@/features/experiment/search";
 import { parseListSearch } from "@/features/experiments/search";
 import { parseFleetSearch } from "@/features/fleet/search";
@@ -42,6 +43,12 @@ const experiment = createRoute({
   path: "/experiments/$experimentId",
   validateSearch: parseExperimentSearch,
   component: lazyPage(() => import("@/features/experiment/Experiment"), "Experiment"),
+});
+
+const importing = createRoute({
+  getParentRoute: () => root,
+  path: "/import",
+  component: lazyPage(() => import("@/features/import/Import"), "Import"),
 });
 
 const compare = createRoute({
@@ -131,6 +138,13 @@ const fleet = createRoute({
   component: lazyPage(() => import("@/features/fleet/Fleet"), "Fleet"),
 });
 
+const device = createRoute({
+  getParentRoute: () => root,
+  path: "/fleet/$agentId",
+  validateSearch: parseDeviceSearch,
+  component: lazyPage(() => import("@/features/device/Device"), "Device"),
+});
+
 const monitoring = createRoute({
   getParentRoute: () => root,
   path: "/monitoring",
@@ -141,6 +155,7 @@ export const routeTree = root.addChildren([
   overview,
   experiments,
   experiment,
+  importing,
   compare,
   matrix,
   series,
@@ -154,6 +169,7 @@ export const routeTree = root.addChildren([
   run,
   load,
   fleet,
+  device,
   monitoring,
 ]);
 

@@ -12,6 +12,7 @@ from prony.app.fleet.alarm_engine import AlarmEngine
 from prony.app.fleet.alarms import Alarms
 from prony.app.fleet.confirmations import Confirmations
 from prony.app.fleet.context import FleetContext, FleetSettings
+from prony.app.fleet.devices import Devices
 from prony.app.fleet.events import FleetEvents
 from prony.app.fleet.experiments import Experiments
 from prony.app.fleet.exports import Exports
@@ -49,6 +50,7 @@ class Fleet:
         self.access = Access(store.engine, context.clock)
         self.events = FleetEvents(context, state)
         self.agents = Agents(context, state, engine, self.access, transitions)
+        self.devices = Devices(context, state, self.agents)
         self.targets = Targets(context, self.agents)
         self.gangs = Gangs(context, state)
         self.leases = Leases(context, state, self.events, self.agents, transitions, self.gangs)

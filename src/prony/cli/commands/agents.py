@@ -18,7 +18,7 @@ _ACTIONS = {
     "remove": "remove it; its results stay",
 }
 
-_SHOW = "show its properties, what it can run and what it cannot, and why"
+_SHOW = "show its device now, what it can run and what it cannot, and what would disturb a measurement"
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -76,12 +76,14 @@ def _list(client: Client, options: Namespace) -> int:
 
 def _show(client: Client, options: Namespace) -> int:
     from prony.cli.columns import AGENT, agent_cells
-    from prony.cli.device import show_abilities, show_facts
+    from prony.cli.device import show_abilities, show_device_now, show_facts
     from prony.cli.output import print_columns, print_json, print_note, print_text
 
     agent = client.agents.get(client.agents.find(options.agent))
+    readings, history = client.agents.device_readings(agent.id), client.agents.device_history(agent.id)
     if options.json:
-        print_json(agent.model_dump(mode="json"))
+        beside = {"readings": readings.model_dump(mode="json"), "history": history.model_dump(mode="json")}
+        print_json(agent.model_dump(mode="json") | beside)
         return 0
     offered = agent.capabilities
     print_columns(AGENT, [agent_cells(agent)])
@@ -92,6 +94,7 @@ def _show(client: Client, options: Namespace) -> int:
         print_note("services, container engines and launchers are unknown: the agent's Prony is too old")
     print_text("\nFacts for place.where:")
     show_facts(offered.facts)
+    show_device_now(readings, history)
     return 0
 
 

@@ -10,9 +10,6 @@ from prony.cli.arguments import add_json
 
 if TYPE_CHECKING:
     from prony.instruments.platform_limits import PlatformLimit
-    from prony.model.device import Condition
-
-_MARKS = {"pass": "[green]●[/green]", "warn": "[yellow]▲[/yellow]", "block": "[red]✖[/red]", "unknown": "[dim]?[/dim]"}
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -25,7 +22,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def command(options: Namespace) -> int:
     from prony.app.bench import Bench
-    from prony.cli.output import print_json
+    from prony.cli.output import print_json, print_text
     from prony.instruments.platform_limits import list_limits
 
     if options.store:
@@ -42,9 +39,11 @@ def command(options: Namespace) -> int:
         print_json({"engines": engines, "conditions": conditions, "not_promised": limits})
     else:
         from prony.cli.commands.engines import show_engines
+        from prony.cli.device import show_conditions
 
         show_engines([report for report in reports if report.name != "null"])
-        _show(list(state.conditions))
+        print_text("\nis this machine quiet enough to measure?")
+        show_conditions(state.conditions)
         _show_limits(list_limits())
     return 0 if ready else 1
 
@@ -73,19 +72,3 @@ def _show_limits(limits: Sequence[PlatformLimit]) -> None:
         print_text("\nnot promised on this system")
         for limit in limits:
             print_text(f"  {limit.title}: {limit.text}")
-
-
-def _show(conditions: list[Condition]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    from prony.cli.output import terminal
-
-    order = {"block": 0, "warn": 1, "unknown": 2, "pass": 3}
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for condition in sorted(conditions, key=lambda item: order[item.status]):
-        hint = f"\n[dim]{escape(condition.hint)}[/dim]" if condition.hint and condition.status != "pass" else ""
-        table.add_row(_MARKS[condition.status], condition.title, escape(condition.value) + hint)
-    console = terminal()
-    console.print("\n[bold]is this machine quiet enough to measure?[/bold]")
-    console.print(table, highlight=False)

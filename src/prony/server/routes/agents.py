@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from prony.app.access import require_agent
 from prony.model.agent import Agent, Capabilities, Enrolled, Enrolment, Heartbeat, HeartbeatAnswer
+from prony.model.device_history import DeviceHistory, RecentReadings
 from prony.model.queue import Page
 from prony.server.openapi import header_of
 from prony.server.operation import Operation, fleet_of, gate_of, who_of
@@ -52,6 +53,24 @@ async def agents(request: Request, query: Annotated[AgentsAsked, Query()]) -> Re
 async def agent(request: Request, agent_id: Id) -> Response:
     """With its device, its engines and all facts that `place.where` can ask about."""
     return respond_tagged(request, await fleet_of(request).agents.get(agent_id))
+
+
+@router.get(
+    "/{agent_id}/readings", operation_id="device_readings", response_model=RecentReadings,
+    summary="Get recent readings of an agent's device",
+)  # fmt: skip
+async def device_readings(request: Request, agent_id: Id) -> Response:
+    """CPU, memory, disks, network and GPUs in the last minutes, from the memory of the server the agent speaks to."""
+    return respond_tagged(request, await fleet_of(request).devices.recent_readings(agent_id))
+
+
+@router.get(
+    "/{agent_id}/history", operation_id="device_history", response_model=DeviceHistory,
+    summary="Get the history of an agent's device",
+)  # fmt: skip
+async def device_history(request: Request, agent_id: Id) -> Response:
+    """Canary and noise of its newest 200 results, calibrations, and what would disturb a measurement there."""
+    return respond_tagged(request, await fleet_of(request).devices.history(agent_id))
 
 
 @router.put(

@@ -21,7 +21,12 @@ const MOST_DOTS = 60;
 
 type Counter = Counters["series"][number];
 
-export function drawTelemetry(counters: Counters, theme: ChartTheme): Drawing {
+/** `since`: what second 0 is. */
+export function drawTelemetry(
+  counters: Omit<Counters, "job_id" | "title"> & Partial<Counters>,
+  theme: ChartTheme,
+  since = "since the first run began",
+): Drawing {
   const shown = counters.series;
   const height = TOP + shown.length * (PANEL + GAP) - GAP + BOTTOM;
   const option: EChartsOption = {
@@ -34,7 +39,7 @@ export function drawTelemetry(counters: Counters, theme: ChartTheme): Drawing {
       top: TOP + index * (PANEL + GAP),
       height: PANEL,
     })),
-    xAxis: shown.map((_, index) => buildTimeAxis(index, index === shown.length - 1, findEnd(shown), theme)),
+    xAxis: shown.map((_, index) => buildTimeAxis(index, index === shown.length - 1, findEnd(shown), since, theme)),
     yAxis: shown.map((one, index): YAXisComponentOption => ({
       ...buildValueAxis(theme, knownValues(one), counterName(one), one.unit),
       type: "value",
@@ -50,12 +55,23 @@ function findEnd(shown: readonly Counter[]): number {
   return Math.max(0, ...shown.flatMap((one) => one.at_s));
 }
 
-function buildTimeAxis(index: number, isLast: boolean, end: number, theme: ChartTheme): XAXisComponentOption {
-  const axis = buildElapsedAxis(theme, isLast ? "since the first run began" : "", end);
+function buildTimeAxis(
+  index: number,
+  isLast: boolean,
+  end: number,
+  since: string,
+  theme: ChartTheme,
+): XAXisComponentOption {
+  const axis = buildElapsedAxis(theme, isLast ? since : "", end);
   return { ...axis, gridIndex: index, axisLabel: { ...axis.axisLabel, show: isLast } };
 }
 
-function drawCounter(one: Counter, index: number, counters: Counters, theme: ChartTheme): LineSeriesOption {
+function drawCounter(
+  one: Counter,
+  index: number,
+  counters: Pick<Counters, "measured">,
+  theme: ChartTheme,
+): LineSeriesOption {
   return {
     name: counterName(one),
     type: "line",
@@ -96,5 +112,5 @@ function knownValues(one: Counter): number[] {
 }
 
 function counterName(one: Counter): string {
-  return `${one.probe} ${one.counter}`;
+  return `${one.probe} ${one.counter}`.trim();
 }

@@ -147,7 +147,7 @@ describe("the page of an experiment", () => {
     const links = within(await screen.findByRole("navigation", { name: "Related pages" }));
     const addressOf = (name: string) => links.getByRole("link", { name }).getAttribute("href");
     await links.findByRole("link", { name: "Agent a1" });
-    expect(addressOf("Agent a1")).toBe("/fleet?agent=a1");
+    expect(addressOf("Agent a1")).toBe("/fleet/a1");
     expect(addressOf("History of this recipe")).toBe("/history?name=nightly");
     expect(addressOf("Matrix")).toBe("/matrix?ids=x1&rows=workload.batch_size");
   });

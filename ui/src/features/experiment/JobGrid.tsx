@@ -162,7 +162,7 @@ function JobDetails({ job }: { job: QueuedJob }) {
 
 function AgentLink({ id }: { id: string }) {
   return (
-    <Link to="/fleet" search={{ agent: id }} className="mono">
+    <Link to="/fleet/$agentId" params={{ agentId: id }} className="mono">
       {id}
     </Link>
   );

@@ -19,7 +19,7 @@ export function RelatedLinks({ experiment, jobs }: { experiment: Experiment; job
         </Link>
       )}
       {agents.slice(0, MOST_AGENTS).map((agent) => (
-        <Link key={agent} to="/fleet" search={{ agent }}>
+        <Link key={agent} to="/fleet/$agentId" params={{ agentId: agent }}>
           Agent {agent}
         </Link>
       ))}

@@ -1,6 +1,6 @@
 // The list of experiments; the server searches, filters and sorts it.
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { getRouteApi } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { useCallback, useDeferredValue, useEffect, useMemo, useState } from "react";
 
 import { api, readBody } from "@/api/client";
@@ -59,7 +59,15 @@ export function Experiments() {
   const onSort = (sorting: Sorting): void => ask({ sort: ORDERS[sorting.by]?.[sorting.descending ? 0 : 1] });
   const isFiltered = Object.keys(asked).some((key) => key !== "sort");
   return (
-    <Page title="Experiments" about={first && `${formatCount(first.total)} ${isFiltered ? "found" : "stored"}`}>
+    <Page
+      title="Experiments"
+      about={first && `${formatCount(first.total)} ${isFiltered ? "found" : "stored"}`}
+      actions={
+        <Link to="/import" className="button">
+          Import
+        </Link>
+      }
+    >
       <Filters asked={asked} ask={ask} listing={first} />
       {listing.error && <Failure error={listing.error} onRetry={() => void listing.refetch()} />}
       {!first && !listing.error && <Loading what="Loading experiments" />}

@@ -1,9 +1,10 @@
 // A table of agents with their state, device, abilities and job; agents are drained, reset and removed here.
 import { useQueryClient } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
 
 import { api, readBody } from "@/api/client";
 import type { Agent } from "@/api/schema";
+import { describeDevice, listValues } from "@/components/agentFacts";
 import { StateBadge } from "@/components/Badge";
 import { ConfirmButton } from "@/components/Dialog";
 import { Labels } from "@/components/layout";
@@ -11,17 +12,17 @@ import { type Column, Table } from "@/components/Table";
 import { RelativeTime } from "@/components/time";
 import { useAction } from "@/components/toasts";
 
-import { describeDevice, listValues } from "./abilities";
-import { AgentDetails } from "./AgentDetails";
-
-const route = getRouteApi("/fleet");
 const COLUMNS: readonly Column<Agent>[] = [
   {
     key: "name",
     heading: "Agent",
     cell: (one) => (
       <div className="two-lines">
-        <b>{one.name}</b>
+        <b>
+          <Link to="/fleet/$agentId" params={{ agentId: one.id }}>
+            {one.name}
+          </Link>
+        </b>
         <span className="mono muted">{one.id}</span>
       </div>
     ),
@@ -68,20 +69,7 @@ const COLUMNS: readonly Column<Agent>[] = [
 ];
 
 export function Agents({ agents }: { agents: readonly Agent[] }) {
-  const { agent: asked } = route.useSearch();
-  const navigate = route.useNavigate();
-  const shown = agents.find((one) => one.id === asked);
-  return (
-    <>
-      {asked !== undefined && !shown && (
-        <p className="body muted" role="status">
-          No agent has the id <span className="mono">{asked}</span> any more: it was removed.
-        </p>
-      )}
-      <Table rows={agents} columns={COLUMNS} keyOf={(one) => one.id} label="Agents" rowHeight={58} />
-      {shown && <AgentDetails agent={shown} onClose={() => void navigate({ search: {}, replace: true })} />}
-    </>
-  );
+  return <Table rows={agents} columns={COLUMNS} keyOf={(one) => one.id} label="Agents" rowHeight={58} />;
 }
 
 function JobLink({ of: agent }: { of: Agent }) {
@@ -106,7 +94,7 @@ function Actions({ of: agent }: { of: Agent }) {
   const isStill = agent.state === "draining" || agent.state === "faulty";
   return (
     <div className="row end">
-      <Link to="/fleet" search={{ agent: agent.id }} replace className="button slim">
+      <Link to="/fleet/$agentId" params={{ agentId: agent.id }} className="button slim">
         Details
       </Link>
       {isStill ? (

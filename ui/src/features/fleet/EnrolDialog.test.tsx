@@ -1,4 +1,4 @@
-import { screen, within } from "@testing-library/react";
+import { screen } from "@testing-library/react";
 import { beforeEach, describe, expect, it } from "vitest";
 
 import type { About } from "@/api/schema";
@@ -71,47 +71,6 @@ describe("an agent that is there", () => {
     await visit("/fleet");
     expect((await screen.findByText("disk full")).className).toContain("tone-bad");
     expect(screen.getByText(reason)).toBeDefined();
-  });
-
-  it("shows what it can run, and why not more", async () => {
-    const abilities = [
-      {
-        kind: "service" as const,
-        name: "redis",
-        state: "ready" as const,
-        version: "7.0.15",
-        path: "/usr/bin/redis-server",
-        means: ["program", "image"],
-        reason: "",
-      },
-      {
-        kind: "service" as const,
-        name: "qdrant",
-        state: "missing" as const,
-        path: "",
-        means: ["image"],
-        reason: "qdrant not found on PATH; to get it: unpack it",
-      },
-    ];
-    const facts = { access: ["gray", "black"], "service.redis": "7.0.15" };
-    server.current.answer("GET", "/api/v1/agents", {
-      items: [
-        fakeAgent({ capabilities: { engines: [], abilities, facts, labels: {}, metrics_address: "", version: "1" } }),
-      ],
-      next: null,
-    });
-    const { user } = await visit("/fleet");
-    await user.click(await screen.findByRole("link", { name: "Details" }));
-    const dialog = within(screen.getByRole("dialog", { name: "What rack-7 can do" }));
-    expect(dialog.getByText("qdrant not found on PATH; to get it: unpack it")).toBeDefined();
-    expect(dialog.getByText("program, image")).toBeDefined();
-    expect(dialog.getByText("gray, black")).toBeDefined();
-  });
-
-  it("of an older version says that it does not tell", async () => {
-    const { user } = await visit("/fleet");
-    await user.click(await screen.findByRole("link", { name: "Details" }));
-    expect(await screen.findByText(/its Prony is too old/)).toBeDefined();
   });
 
   it("is drained by one click, and removed only when that is meant", async () => {

@@ -36,7 +36,7 @@ function placementsQuery(target: string) {
 const TARGETS: readonly Column<ServedTarget>[] = [
   { key: "name", heading: "Target", cell: (one) => <b>{one.name}</b> },
   { key: "kind", heading: "Kind", cell: (one) => one.kind },
-  { key: "agent", heading: "Stand-in agent", cell: (one) => <span className="mono">{one.agent_id}</span> },
+  { key: "agent", heading: "Stand-in agent", cell: (one) => <AgentLink id={one.agent_id} /> },
   { key: "state", heading: "State", cell: (one) => <StateBadge of={one.agent_state} /> },
   { key: "slots", heading: "Slots", end: true, cell: (one) => one.slots },
   { key: "there", heading: "There now", cell: (one) => describePlaced(one) || <span className="muted">nothing</span> },
@@ -69,6 +69,14 @@ const PLACEMENTS: readonly Column<PlacementView>[] = [
   { key: "waited", heading: "Waited", end: true, cell: ({ note }) => describeWait(note) },
   { key: "why", heading: "Why", cell: ({ note }) => note.reason || note.ending || "–" },
 ];
+
+function AgentLink({ id }: { id: string }) {
+  return (
+    <Link to="/fleet/$agentId" params={{ agentId: id }} className="mono">
+      {id}
+    </Link>
+  );
+}
 
 export function Targets() {
   return <QueryContent query={useQuery(targetsQuery())}>{({ items }) => <Served targets={items} />}</QueryContent>;

@@ -1,5 +1,6 @@
 // Builds the matrix of agents and abilities from what the agents report.
 import type { AbilityReport, Agent } from "@/api/schema";
+import { listValues } from "@/components/agentFacts";
 
 export interface Ability {
   key: string;
@@ -16,13 +17,6 @@ export interface AbilityMatrix {
 }
 
 const KINDS = ["service", "container", "launcher", "probe"] as const;
-
-type Fact = Agent["capabilities"]["facts"][string];
-
-export function listValues(fact: Fact | undefined): string[] {
-  if (fact === undefined) return [];
-  return (Array.isArray(fact) ? fact : [fact]).map(String);
-}
 
 /** Every kind of workload, every engine on every unit, service, container engine, launcher and probe that any agent has. */
 export function buildAbilityMatrix(agents: readonly Agent[]): AbilityMatrix {
@@ -66,19 +60,4 @@ export function buildAbilityMatrix(agents: readonly Agent[]): AbilityMatrix {
     ),
   ];
   return { abilities, has, lacks };
-}
-
-/** The device in one line: processor, cores, memory, GPUs. */
-export function describeDevice(agent: Agent): string {
-  const hardware = agent.capabilities.device?.hardware;
-  if (!hardware) return "";
-  const { cpu, gpus, memory_mib } = hardware;
-  const cores = cpu.allowed_cores ?? cpu.logical_cores;
-  const parts = [
-    cpu.model || cpu.architecture,
-    cores ? `${cores} cores` : "",
-    memory_mib ? `${Math.round(memory_mib / 1024)} GiB` : "",
-    ...gpus.map((gpu) => gpu.name),
-  ];
-  return parts.filter(Boolean).join(", ");
 }

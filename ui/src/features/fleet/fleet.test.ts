@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 
 import type { AbilityReport, Agent } from "@/api/schema";
+import { describeDevice } from "@/components/agentFacts";
 
-import { buildAbilityMatrix, describeDevice } from "./abilities";
+import { buildAbilityMatrix } from "./abilities";
 import { buildCommand } from "./command";
 
 function fakeAgent(id: string, facts: Agent["capabilities"]["facts"], abilities: AbilityReport[] = []): Agent {

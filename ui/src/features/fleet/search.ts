@@ -10,8 +10,6 @@ export interface FleetSearch {
   part?: Part | undefined;
   state?: JobState | undefined;
   target?: string | undefined;
-  /** The agent whose details are open. */
-  agent?: string | undefined;
 }
 
 export function parseFleetSearch(search: Search): FleetSearch {
@@ -19,6 +17,5 @@ export function parseFleetSearch(search: Search): FleetSearch {
     part: parseChoice(search["part"], PARTS),
     state: parseChoice(search["state"], JOB_STATES),
     target: parseText(search["target"]),
-    agent: parseText(search["agent"]),
   });
 }
