@@ -41,7 +41,6 @@ export function fakePoint(index: number, over: Partial<Point> = {}): Point {
     metrics: {},
     canary: {},
     watch: [],
-    traceparent: "",
     ...over,
   };
 }

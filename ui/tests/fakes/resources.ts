@@ -110,7 +110,6 @@ export function fakeRecipe(over: Partial<Recipe> = {}): Recipe {
     description: "",
     labels: {},
     watch: [],
-    traceparent: "",
     units: [],
     gates: [],
     alarms: [],

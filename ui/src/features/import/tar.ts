@@ -50,7 +50,7 @@ function buildHeader(name: string, size: number): Uint8Array<ArrayBuffer> {
 function splitName(name: string): [folder: string, file: string] {
   const length = (text: string): number => new TextEncoder().encode(text).length;
   if (length(name) <= MOST_NAME) return ["", name];
-  const slashes = [...name].flatMap((letter, place) => (letter === "/" ? [place] : []));
+  const slashes = Array.from(name.matchAll(/\//g), (found) => found.index);
   for (const place of slashes) {
     const [folder, file] = [name.slice(0, place), name.slice(place + 1)];
     if (length(folder) <= MOST_FOLDER && length(file) <= MOST_NAME) return [folder, file];

@@ -17,7 +17,7 @@ import type { Names } from "./assist";
 import { detectFormat, type Format, FORMATS } from "./format";
 import { Forms } from "./Forms";
 import { Preview } from "./Preview";
-import { checkQuery, type Draft, schemaQuery, submitDraft } from "./queries";
+import { checkQuery, type Draft, newKey, schemaQuery, submitDraft } from "./queries";
 
 const Editor = lazy(() => loadPart(() => import("./Editor")).then(({ Editor: found }) => ({ default: found })));
 const route = getRouteApi("/run");
@@ -47,7 +47,7 @@ export function Run() {
   const submit = async (): Promise<void> => {
     setBusy(true);
     try {
-      const { experiment } = await submitDraft(draft, crypto.randomUUID());
+      const { experiment } = await submitDraft(draft, newKey());
       sessionStorage.removeItem(DRAFT_KEY);
       await navigate({ to: "/experiments/$experimentId", params: { experimentId: experiment.id } });
     } catch (error) {

@@ -33,6 +33,11 @@ export function checkQuery(draft: Draft) {
   });
 }
 
+/** The key of one submission. `crypto.randomUUID` is missing where the page came by plain HTTP from another machine. */
+export function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 export function submitDraft(draft: Draft, key: string): Promise<ExperimentView> {
   return readBody(
     api.POST("/api/v1/experiments", { body: buildSubmission(draft), params: { header: { "Idempotency-Key": key } } }),

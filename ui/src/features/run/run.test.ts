@@ -4,6 +4,7 @@ import { fakeField } from "../../../tests/fakes/resources";
 import { detectFormat } from "./format";
 import { findKey, locateInYaml } from "./yaml";
 import { markProblems } from "./problems";
+import { newKey } from "./queries";
 import { type Answer, buildRecipe } from "./recipe";
 import { findHelp, listKeys, listValues, type SchemaNode } from "./schema";
 
@@ -151,3 +152,11 @@ describe("texts", () => {
 function answer(path: string, text: string, over: Partial<Answer["field"]> = {}): Answer {
   return { field: { ...fakeField(path), ...over }, text };
 }
+
+describe("a submission's key", () => {
+  it("is new each time, also where a page has no crypto.randomUUID", () => {
+    const keys = new Set(Array.from({ length: 100 }, newKey));
+    expect(keys.size).toBe(100);
+    for (const key of keys) expect(key).toMatch(/^[0-9a-f]{32}$/);
+  });
+});
