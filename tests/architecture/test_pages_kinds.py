@@ -19,12 +19,12 @@ ABILITY = "what an agent can start is called so in its reports, beside container
 DEVICE = "the API calls so what a device is made of, beside its software"
 EXCEPTIONS = {
     ("features/experiment/Environments.tsx", "hardware"): DEVICE,
-    ("features/fleet/abilities.ts", "hardware"): DEVICE,
     ("features/run/run.test.ts", "hardware"): "a section in another program's format",
     ("features/fleet/abilities.ts", "service"): ABILITY,
-    ("features/fleet/AgentDetails.tsx", "services"): ABILITY,
+    ("components/agentFacts.ts", "hardware"): DEVICE,
+    ("features/device/AgentAbilities.tsx", "services"): ABILITY,
+    ("features/device/Device.test.tsx", "service"): ABILITY,
     ("features/fleet/fleet.test.ts", "service"): ABILITY,
-    ("features/fleet/EnrolDialog.test.tsx", "service"): ABILITY,
     ("features/reports/ReportFrame.tsx", "scripts"): "the word of the HTML standard for what a frame may run",
 }
 

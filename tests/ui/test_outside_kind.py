@@ -63,7 +63,7 @@ def test_its_columns_sections_and_figures_are_on_the_experiment_s_page(
 ) -> None:
     page = opened(url)
     page.goto(f"/experiments/{ran[1]}")
-    expect_headings(page, ["Job", "Verdict", "one hash", "slowest hash"])
+    expect_headings(page, ["Job", "Verdict", "One hash", "Slowest hash"])
     expect(page.get_by_title("hash_ms.p50, lower is better")).to_be_visible()
     page.get_by_role("tab", name="Samples").click()
     for figure, name in (("Distribution", "one hash"), ("Step by step", "step by step")):

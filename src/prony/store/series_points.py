@@ -94,6 +94,8 @@ def _load_settings(load: Load) -> dict[str, Any]:
     usual = Load()
     left_out = {key for key in _LATER_KEYS if getattr(load, key) == getattr(usual, key)}
     found = load.model_dump(mode="json", exclude=_NO_MATTER | left_out)
+    if load.clients.on is None:  # a later key too
+        del found["clients"]["on"]
     return found | {"repeats": _FIRST_REPEATS} if load.repeats == usual.repeats else found
 
 

@@ -40,7 +40,7 @@ def test_sides_that_took_turns_are_not_also_ranked_by_overlap(told: AnalysedExpe
 
 def test_the_table_says_where_this_one_stands_in_its_series(told: AnalysedExperiment) -> None:
     (row,) = lines(told.histories, told.experiment.id)
-    assert row.cells[:4] == ("inference_ms.p50", "regression", "30, 5 later", "10.90 ms")
+    assert row.cells[:4] == ("Inference p50", "regression", "30, 5 later", "10.90 ms")
     (change,) = change_lines(told.histories)
     assert change.cells[3:] == ("+10.0%", "[+9.1%, +10.9%]", "j24", "kernel: 6.1 -> 6.5")
 

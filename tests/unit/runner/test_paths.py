@@ -151,6 +151,7 @@ NAMED: dict[str, dict[str, Any]] = {
     },
     "LlmWorkload.model": {"workload": LLM | {"model": "{}"}},
     "LlmWorkload.reference": {"workload": LLM | {"reference": "{}"}},
+    "LlmWorkload.draft": {"workload": LLM | {"draft": "{}"}},
     "LlmWorkload.options": {"workload": LLM | {"options": {"cache": "{}"}}},
     "HardwareWorkload.path": {"workload": {"kind": "hardware", "test": "disk", "path": "{}"}},
     "Replay.file": {"workload": CHAT, "load": {"replay": {"file": "{}"}}},

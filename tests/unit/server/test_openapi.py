@@ -20,7 +20,8 @@ POST /experiments/{}/retry retry_experiment; GET /experiments/{}/events watch; G
 GET /experiments/{}/report report; GET /experiments/{}/export export; GET /jobs jobs; GET /jobs/{} job
 POST /jobs/{}/cancel cancel; POST /jobs/{}/retry retry; POST /jobs/batch batch; GET /jobs/{}/logs logs
 GET /jobs/{}/result result; GET /jobs/{}/samples samples; GET /jobs/{}/telemetry telemetry; POST /agents enroll
-GET /agents agents; GET /agents/{} agent; POST /agents/{}/heartbeat heartbeat; PUT /agents/{}/capabilities capabilities
+GET /agents agents; GET /agents/{} agent; GET /agents/{}/readings device_readings; GET /agents/{}/history device_history
+POST /agents/{}/heartbeat heartbeat; PUT /agents/{}/capabilities capabilities
 POST /agents/{}/drain drain; POST /agents/{}/reset reset; DELETE /agents/{} remove; POST /leases lease
 GET /leases leases; POST /leases/{}/progress progress; DELETE /leases/{} hand_back; GET /leases/{}/upload upload_offset
 PATCH /leases/{}/upload upload; PUT /leases/{}/result finish; POST /compatibility compatibility; GET /queue queue

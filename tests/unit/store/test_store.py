@@ -290,7 +290,7 @@ def test_a_new_experiment_can_be_recorded_job_by_job(store: Store) -> None:
 def test_a_row_that_cannot_be_read_is_a_store_error(store: Store, kept: Experiment) -> None:
     with writing(store.engine) as connection:
         connection.execute(update(tables.result).values(document='{"state": "odd"}'))
-    with pytest.raises(StoreError, match=r"holds a row that cannot be read: Result\."):
+    with pytest.raises(StoreError, match=r"holds a row that cannot be read: Result: "):
         store.records(kept.id)
 
 

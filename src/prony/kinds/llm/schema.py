@@ -19,6 +19,7 @@ class LlmWorkload(Workload):
     """A language model on an engine in a process of its own: how fast it reads prompts and writes tokens."""
 
     headline: ClassVar[str | None] = None
+    later_keys: ClassVar[Mapping[str, Scalar]] = {"draft": "none", "draft_tokens": 4}
     families: ClassVar[Mapping[str, tuple[str, tuple[str, ...]]]] = {
         "decode": ("decode_tok_s.p50", ("decode_tok_s", "itl_ms", "tpot_ms", "mbu")),
         "prefill": ("prefill_tok_s.p50", ("prefill_tok_s", "ttft_ms", "mfu")),

@@ -110,7 +110,7 @@ class ServicePrepare(Prepare):
         kind = plugins.load_plugin(plugins.SERVICES, workload.service)
         by = starting_option(kind.Options, workload.settings)
         if by == "image":
-            return {"containers": (POD, *WITH_APPTAINER)}
+            return {"containers": (*WITH_APPTAINER, POD)}
         return {"service": workload.service} if by is None else {}
 
     def service_images(self, job: Job) -> tuple[str, ...]:
