@@ -32,6 +32,7 @@ from prony.model.result import Failure, ResultState
 from prony.model.target import DoneNote
 from prony.runner import job_folder
 from prony.runner.folder import write_noun
+from prony.runner.gang import LostGangError
 from prony.runner.merge_gang import merge, reason_of
 from prony.runner.parts import PartFolder
 from prony.store.folder import read_nouns
@@ -197,7 +198,8 @@ class _Node:
         if not bad:
             return None
         told = reason_of(parts, job)
-        if told is not None:
+        # That the others were lost is only what a node saw of the one that was.
+        if told is not None and told.code != LostGangError.code:
             return told
         nodes = ", ".join(str(index) for index in bad)
         message = f"node {nodes} of {job.machines} was lost or stopped before its part ended"

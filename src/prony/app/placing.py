@@ -147,7 +147,8 @@ class RemoteRuns:
         """Return the placement to go on with; a new one is written down before anything of it is sent."""
         known = self.placements.of(experiment.id)
         last = known[-1] if known else None
-        if last is not None and last.phase is not PlacePhase.CLEARED:
+        # One that was cleared may still have to be closed, where its follower was killed between the two.
+        if last is not None and not (last.phase is PlacePhase.CLEARED and self._goes_on_elsewhere(last, experiment)):
             return last
         attempt = 1 if last is None else last.attempt + 1
         done, place = self._complete_jobs(experiment.id), experiment.recipe.place
@@ -211,7 +212,7 @@ class RemoteRuns:
     def _count_nodes(self, placement: Placement) -> int:
         """Return how many nodes the largest of the jobs needs; smaller ones run on the first of them."""
         jobs = self._store.jobs(placement.experiment_id)
-        return max(job.machines for job in jobs if job.id in placement.job_ids)
+        return max((job.machines for job in jobs if job.id in placement.job_ids), default=1)
 
     def _estimate_s(self, placement: Placement) -> float | None:
         """Return how long the jobs run: as the same recipe did at this target, or as they say themselves."""
@@ -325,9 +326,8 @@ class RemoteRuns:
             return experiment
         records = {record.job_id: record.result.state for record in self._store.records(experiment.id)}
         missing = [job_id for job_id in placement.job_ids if job_id not in records]
-        left = set(placement.job_ids) - self._complete_jobs(experiment.id)
-        is_cancelled = placement.ending is PlaceEnding.CANCELLED or self.placements.is_cancelled(experiment.id)
-        if left and not is_cancelled and is_placed_again(placement, experiment.recipe.place.attempts):
+        is_cancelled = self._is_cancelled(placement)
+        if self._goes_on_elsewhere(placement, experiment):
             follower.note(f"  {placement.reason or placement.ending}: trying again elsewhere")
             return experiment
         for job_id in missing:
@@ -339,6 +339,15 @@ class RemoteRuns:
         return self._store.set_experiment_state(
             experiment.id, ExperimentState.CANCELLED if is_empty else outcome, ended_at=self._clock.now()
         )
+
+    def _goes_on_elsewhere(self, placement: Placement, experiment: Experiment) -> bool:
+        """Say whether jobs of a placement that has ended are placed again."""
+        left = set(placement.job_ids) - self._complete_jobs(experiment.id)
+        is_again = is_placed_again(placement, experiment.recipe.place.attempts)
+        return bool(left) and not self._is_cancelled(placement) and is_again
+
+    def _is_cancelled(self, placement: Placement) -> bool:
+        return placement.ending is PlaceEnding.CANCELLED or self.placements.is_cancelled(placement.experiment_id)
 
     def _complete_jobs(self, experiment_id: str) -> set[str]:
         found = self._store.records(experiment_id)

@@ -181,6 +181,18 @@ def test_a_process_that_dies_after_the_submission_submits_nothing_twice(store: S
     assert len(store.records(experiment.id)) == 1
 
 
+def test_a_process_that_dies_before_it_closes_the_experiment_places_nothing_again(store: Store, tmp_path: Path) -> None:
+    there = FakeTarget([RUNNING, DONE])
+    runs = runs_at(store, there)
+    experiment, _ = runs.plan(recipe(), base=tmp_path)
+    runs.follow(experiment.id, Notes())
+    # All that a follower leaves that is killed after it cleared the placement.
+    store.set_experiment_state(experiment.id, ExperimentState.RUNNING)
+    assert runs_at(store, there).follow(experiment.id, Notes()) is not None
+    assert store.experiment(experiment.id).state is not ExperimentState.RUNNING
+    assert len(there.payloads) == len(runs.placements.of(experiment.id)) == 1
+
+
 def test_a_node_that_fails_is_avoided_by_the_next_try(store: Store, tmp_path: Path) -> None:
     failed = {"phase": PlacePhase.ENDED, "ending": PlaceEnding.NODE, "reason": "Slurm says NODE_FAIL", "nodes": ("n1",)}
     there, notes = FakeTarget([RUNNING, failed], [DONE]), Notes()
