@@ -86,7 +86,7 @@ class RemoteRuns:
         target = ask_target(find_target(self._store.home, place.on or ""), place.queue)
         experiment, jobs = draft_experiment(loaded, self._clock, base=base, rerun_of=rerun_of)
         if joins_nodes(target):
-            self._find_clients(experiment, jobs, target)
+            _find_clients(self._store.home, experiment, jobs, target)
         else:
             check_alone(jobs)
         # No process owns it: whoever follows it next goes on with it.
@@ -154,7 +154,7 @@ class RemoteRuns:
         done, place = self._complete_jobs(experiment.id), experiment.recipe.place
         found = last.target if last else ask_target(find_target(self._store.home, place.on or ""), place.queue)
         jobs = self._store.jobs(experiment.id)
-        clients = last.clients if last else self._find_clients(experiment, jobs, found)
+        clients = last.clients if last else _find_clients(self._store.home, experiment, jobs, found)
         return self.placements.save(
             Placement(
                 key=placement_key(experiment.id, attempt, self.placements.home_id()),
@@ -191,23 +191,6 @@ class RemoteRuns:
             follower.note(f"{placement.target.name}: {exc.message}; trying again, the run goes on")
             self._pause(min(2.0 ** min(looks, 6), _LONGEST_PAUSE_S))
             return placement
-
-    def _find_clients(self, experiment: Experiment, jobs: Sequence[Job], target: Target) -> Target | None:
-        """Return the target whose nodes send the load, where the recipe names another than the service's.
-
-        Raises:
-            InputError: jobs name several, or one that cannot share a job with the service's.
-            NotFoundError: there is no such target.
-        """
-        named = {job.load.clients.on for job in jobs} - {None, target.name}
-        if not named:
-            return None
-        if len(named) > 1:
-            raise InputError(f"load.clients.on names several targets: {', '.join(sorted(filter(None, named)))}",
-                             hint="one recipe has one place for its clients", code="clients_apart")  # fmt: skip
-        clients = ask_target(find_target(self._store.home, named.pop() or ""), experiment.recipe.place.queue)
-        check_same_cluster(target, clients)
-        return clients
 
     def _count_nodes(self, placement: Placement) -> int:
         """Return how many nodes the largest of the jobs needs; smaller ones run on the first of them."""
@@ -360,3 +343,21 @@ class RemoteRuns:
 
     def _save(self, placement: Placement, **changes: object) -> Placement:
         return self.placements.save(placement.model_copy(update=changes))
+
+
+def _find_clients(home: Home, experiment: Experiment, jobs: Sequence[Job], target: Target) -> Target | None:
+    """Return the target whose nodes send the load, where the recipe names another than the service's.
+
+    Raises:
+        InputError: jobs name several, or one that cannot share a job with the service's.
+        NotFoundError: there is no such target.
+    """
+    named = {job.load.clients.on for job in jobs} - {None, target.name}
+    if not named:
+        return None
+    if len(named) > 1:
+        raise InputError(f"load.clients.on names several targets: {', '.join(sorted(filter(None, named)))}",
+                         hint="one recipe has one place for its clients", code="clients_apart")  # fmt: skip
+    clients = ask_target(find_target(home, named.pop() or ""), experiment.recipe.place.queue)
+    check_same_cluster(target, clients)
+    return clients
