@@ -48,4 +48,4 @@ def test_a_folder_that_is_no_export_is_refused_with_a_reason(opened: Opened, url
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "todo.txt").write_text("nothing measured")
     page.get_by_label("Result folder or exported folder").set_input_files(tmp_path / "notes")
-    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("what was sent is neither an export nor a result folder")

@@ -74,10 +74,10 @@ def open_destination(address: str) -> Destination:
 
 def send_experiment(address: str, data: ExperimentData, read_text: ReadText) -> str:
     """Send an experiment with the logs of its jobs; return where a person finds it there."""
-    return open_destination(address).send(data.experiment, _exported(data, read_text))
+    return open_destination(address).send(data.experiment, _read_jobs(data, read_text))
 
 
-def _exported(data: ExperimentData, read_text: ReadText) -> Iterator[ExportedJob]:
+def _read_jobs(data: ExperimentData, read_text: ReadText) -> Iterator[ExportedJob]:
     """Yield one job after the other: the logs of all of them may be more than fits into memory."""
     for entry in data.entries:
         yield ExportedJob(entry, _log_of(entry.job.id, read_text))

@@ -47,7 +47,7 @@ def unpack_bundle(order: BundleOrder) -> UnpackedBundle:
         )
     try:
         result_tar.unpack(order.tar, order.folder, most_files=_MOST_FILES)
-        bundle = read_checked(order.folder, _check_text)
+        bundle = _read_sent(order.folder)
         summaries = tuple(summarise_brought(contents) for contents in bundle.results)
     except BaseException:
         shutil.rmtree(order.folder, ignore_errors=True)
@@ -55,6 +55,17 @@ def unpack_bundle(order: BundleOrder) -> UnpackedBundle:
     # The samples were looked at, and need not travel to the server.
     light = tuple(replace(contents, samples=None) for contents in bundle.results)
     return UnpackedBundle(replace(bundle, results=light), summaries)
+
+
+def _read_sent(folder: Path) -> Bundle:
+    """Read what was sent; a refusal does not name the server's own folder, which its sender does not know."""
+    try:
+        return read_checked(folder, _check_text)
+    except InputError as exc:
+        if str(folder) not in exc.message:
+            raise
+        message = exc.message.replace(str(folder), "what was sent")
+        raise InputError(message, hint=exc.hint, code=exc.code) from exc
 
 
 def _check_text(text: str, name: str) -> None:
