@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.request import urlopen
@@ -15,6 +15,7 @@ from urllib.request import urlopen
 import psutil
 
 from servers.ports import free_port
+from servers.process import commands
 from servers.waiting import wait_for
 
 # Every process of one fleet carries this, so that whoever is left over can be found.
@@ -116,21 +117,20 @@ class Fleet:
 
     def leftovers(self) -> list[str]:
         """Return the processes of this fleet that are still there."""
-        return [f"{process.pid} {' '.join(process.cmdline())[:200]}" for process in self._marked()]
+        return [f"{process.pid} {' '.join(command)[:200]}" for process, command in self._marked()]
 
     def end(self) -> None:
         for process in (*self.agents, *self.servers):
             process.kill()
-        for process in self._marked():
-            process.kill()
+        for left, _ in self._marked():
+            with suppress(psutil.NoSuchProcess):
+                left.kill()
 
-    def _marked(self) -> Iterator[psutil.Process]:
-        for process in psutil.process_iter():
-            try:
-                if process.environ().get(MARK) == self.mark and process.status() != psutil.STATUS_ZOMBIE:
-                    yield process
-            except (psutil.NoSuchProcess, psutil.AccessDenied):
-                continue
+    def _marked(self) -> Iterator[tuple[psutil.Process, list[str]]]:
+        for process, command in commands(psutil.process_iter()):
+            with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                if process.environ().get(MARK) == self.mark:
+                    yield process, command
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import ctypes
 import signal
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +67,13 @@ def is_alive(pid: int) -> bool:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
+
+
+def commands(processes: Iterable[psutil.Process]) -> Iterator[tuple[psutil.Process, list[str]]]:
+    """Yield those that run, each with its command, which is read at once: what ends meanwhile has none any more."""
+    for process in processes:
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            yield process, process.cmdline()
 
 
 def is_of_an_engine(process: psutil.Process) -> bool:

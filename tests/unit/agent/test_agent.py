@@ -30,6 +30,7 @@ from prony.model.recipe import Limits, Measure
 from prony.model.result import Result, ResultState
 from prony.ports.models import ModelPolicy
 from prony.store.home import Home
+from servers.process import commands
 
 from .small_server import CUT, DROP, Fault, SmallServer, lines_of, small_server
 
@@ -138,14 +139,8 @@ def measuring(server: SmallServer, lease_id: str) -> Callable[[], bool]:
 
 
 def runners(home: Home) -> list[psutil.Process]:
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if any(str(home.root) in word for word in process.cmdline()):
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
+    everyone = commands(psutil.process_iter())
+    return [process for process, command in everyone if any(str(home.root) in word for word in command)]
 
 
 # Work

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from prony.model.result import Result, ResultState
 from prony.recipe import loads
 from prony.store.folder import read_nouns
 from prony.store.home import Home
+from servers.process import commands
 
 MS = 10**6
 
@@ -35,12 +35,8 @@ def job(url: str, **load: Any) -> Job:
 
 
 def clients() -> list[psutil.Process]:
-    """Return the client processes below this one; those that have ended have no command any more."""
-    found = []
-    for one in psutil.Process().children():
-        with suppress(psutil.Error):
-            found += [one] if "prony.load.client" in one.cmdline() else []
-    return found
+    """Return the client processes below this one."""
+    return [one for one, command in commands(psutil.Process().children()) if "prony.load.client" in command]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")

@@ -6,7 +6,6 @@ import hashlib
 import os
 import signal
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -16,6 +15,7 @@ from prony.app.fleet.unpack_result import OPENING, Openers, UnpackOrder, carried
 from prony.app.fleet.work_process import answer_order
 from prony.errors import InputError, StoreError, TransportError
 from prony.model.result import ResultState
+from servers.process import commands
 
 from .fleet_fixture import FleetFixture, recipe
 from .parcels import packed
@@ -32,11 +32,7 @@ async def openers() -> AsyncIterator[Openers]:
 
 
 def _children() -> list[psutil.Process]:
-    found = []
-    for one in psutil.Process().children():
-        with suppress(psutil.Error):  # what has ended has no command any more
-            found += [one] if one.cmdline()[-1:] == [OPENING.module] else []
-    return found
+    return [one for one, command in commands(psutil.Process().children()) if command[-1:] == [OPENING.module]]
 
 
 async def _order(fleet_fixture: FleetFixture, folder: Path, *, sha256: str = "", job_id: str = "") -> UnpackOrder:

@@ -16,6 +16,7 @@ from prony.app.fleet.reading import READING, Readers
 from prony.app.fleet.work_pool import Trade, WorkPool
 from prony.errors import CapacityError, InputError, RecipeError, StoreError
 from prony.model.queue import Submission
+from servers.process import commands
 
 from . import greedy_work
 from .fleet_fixture import recipe
@@ -29,8 +30,7 @@ GREEDY: Trade[Wish, str] = Trade(
 
 
 def _children() -> list[psutil.Process]:
-    found = psutil.Process().children()
-    return [one for one in found if one.status() != "zombie" and one.cmdline()[-1:] == [GREEDY.module]]
+    return [one for one, command in commands(psutil.Process().children()) if command[-1:] == [GREEDY.module]]
 
 
 async def _wait_until_none_is_left() -> None:
