@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 
 from prony.instruments.counters import HostCounters, busy_share, oom_kills
 from prony.instruments.noise import contamination, noise_between
@@ -29,6 +30,17 @@ def open_probes() -> list[Probe]:
     """Return every probe that has something to read on this machine."""
     probes: list[Probe] = [plugins.load_plugin(plugins.PROBES, name)() for name in plugins.find_plugins(plugins.PROBES)]
     return [probe for probe in probes if probe.available() is None]
+
+
+@contextmanager
+def use_probes() -> Iterator[list[Probe]]:
+    """Give every probe that has something to read on this machine, and close them at the end."""
+    probes = open_probes()
+    try:
+        yield probes
+    finally:
+        for probe in probes:
+            probe.close()
 
 
 class Observer:

@@ -22,8 +22,8 @@ from prony.runner.context import RunContext, failure_of
 from prony.runner.engines import interpreter
 from prony.runner.folder import ResultFolder, TelemetryRow, begin_folders
 from prony.runner.host import EngineAnswer, EngineHost
-from prony.runner.observer import Observer, open_probes, watch_order
-from prony.runner.turns import count_repetitions, next_step, take_turns, why_made_again
+from prony.runner.observer import Observer, use_probes, watch_order
+from prony.runner.turns import count_repetitions, next_step, run_in_turns, why_made_again
 from prony.runner.watch_gpu import add_gpu_canaries
 
 
@@ -88,14 +88,9 @@ class SuiteRunner:
         try:
             with self._stack:
                 self.environment = self.around.environment()
-                self.probes = open_probes()
+                self.probes = self._stack.enter_context(use_probes())
                 begun = begin_folders(jobs, folders, self.environment, self.around.clock)
-                courses = [course for folder in begun if (course := self._prepare(folder)) is not None]
-                take_turns(courses, self._again, seed=jobs[0].seed, stop_asked=self.around.stop_asked)
-                for course in courses:
-                    self._finish(course)
-                for probe in self.probes:
-                    probe.close()
+                run_in_turns(begun, self._prepare, self._again, self._finish, self.around.stop_asked)
                 return [folder.result for folder in begun]
         finally:
             shutil.rmtree(self.scratch, ignore_errors=True)

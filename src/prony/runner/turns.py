@@ -8,6 +8,7 @@ from typing import Literal, TypeVar
 
 from prony.model.recipe import Measure
 from prony.model.result import FOREIGN_CPU_VOIDS, Repetition
+from prony.runner.folder import ResultFolder
 from prony.stats.spread import FEWEST_RUNS
 from prony.stats.stopping import tight_enough
 
@@ -101,6 +102,17 @@ def why_made_again(repetition: Repetition) -> str:
     if repetition.contamination:
         return f"disturbed: {repetition.contamination[0].partition(': ')[2]}"
     return "not steady" if repetition.steady is False else ""
+
+
+def run_in_turns(
+    folders: Sequence[ResultFolder], prepare: Callable[[ResultFolder], T | None], again: Callable[[T], bool],
+    finish: Callable[[T], None], stop_asked: Callable[[], bool],
+) -> None:  # fmt: skip
+    """Prepare every job, let those that are ready take turns, and finish them; one that `prepare` refused is left."""
+    ready = [one for folder in folders if (one := prepare(folder)) is not None]
+    take_turns(ready, again, seed=folders[0].job.seed, stop_asked=stop_asked)
+    for one in ready:
+        finish(one)
 
 
 def take_turns(jobs: Sequence[T], again: Callable[[T], bool], *, seed: int, stop_asked: Callable[[], bool]) -> None:

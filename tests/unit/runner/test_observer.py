@@ -9,7 +9,8 @@ from typing import ClassVar
 import pytest
 
 from prony.instruments.counters import CpuTimes, HostCounters
-from prony.runner.observer import Observer
+from prony.runner import observer as module
+from prony.runner.observer import Observer, use_probes
 from prony.runner.watch_machine import MachineWatch
 
 
@@ -29,7 +30,7 @@ class Gauge:
         self.pids = pids
 
     def close(self) -> None:
-        return None
+        self.is_closed = True
 
 
 def observed(*readings: dict[str, float]) -> Observer:
@@ -42,6 +43,14 @@ def observed(*readings: dict[str, float]) -> Observer:
         gauge.says = says  # type: ignore[misc]
         step()
     return observer
+
+
+def test_probes_are_closed_when_a_run_breaks_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    gauge = Gauge()
+    monkeypatch.setattr(module, "open_probes", lambda: [gauge])
+    with pytest.raises(KeyboardInterrupt), use_probes():
+        raise KeyboardInterrupt
+    assert gauge.is_closed
 
 
 def test_device_memory_of_other_phases_is_not_that_of_the_measured_one() -> None:

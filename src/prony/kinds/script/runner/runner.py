@@ -19,9 +19,9 @@ from prony.model.result import Result
 from prony.ports.probe import Probe
 from prony.runner.context import RunContext, Stopped, failure_of
 from prony.runner.folder import ResultFolder, begin_folders
-from prony.runner.observer import open_probes
+from prony.runner.observer import use_probes
 from prony.runner.script_folders import offer
-from prony.runner.turns import take_turns, why_made_again
+from prony.runner.turns import run_in_turns, why_made_again
 from prony.runner.watch_machine import EarlierReadings, MachineReading
 
 
@@ -42,16 +42,11 @@ class ScriptRunner:
             self._supervisor.begin()
             self._readings.add(MachineReading.read())
             self.environment = self.around.environment()
-            self._probes = open_probes()
             self._shims = offer(self._scratch / "python")
             begun = begin_folders(jobs, folders, self.environment, self.around.clock)
-            courses = [course for folder in begun if (course := self._prepare(folder)) is not None]
             told_frame(0, "measure", ())  # loads what writes the first run now, and not between that one and the second
-            take_turns(courses, self._again, seed=jobs[0].seed, stop_asked=self.around.stop_asked)
-            for course in courses:
-                self._finish(course)
-            for probe in self._probes:
-                probe.close()
+            with use_probes() as self._probes:
+                run_in_turns(begun, self._prepare, self._again, self._finish, self.around.stop_asked)
             return [folder.result for folder in begun]
         finally:
             self._supervisor.close()

@@ -37,7 +37,7 @@ from prony.runner.context import RunContext, Stopped, failure_of
 from prony.runner.folder import ResultFolder, begin_folders
 from prony.runner.gang import Gang, gang_of
 from prony.runner.load_telemetry import LoadTelemetry, MetricsPage
-from prony.runner.observer import open_probes
+from prony.runner.observer import use_probes
 from prony.runner.scorer import score_by_recipe
 from prony.runner.turns import is_never_quiet, take_turns, wants_replacement, why_made_again
 
@@ -61,12 +61,10 @@ class ServiceRunner:
         """Run every job to its end; return the results as they stand in the folders."""
         try:
             environment = self.around.environment()
-            self._probes = open_probes()
             begun = begin_folders(jobs, folders, environment, self.around.clock)
-            for groups in _stages(begun):
-                self._together(groups)
-            for probe in self._probes:
-                probe.close()
+            with use_probes() as self._probes:
+                for groups in _stages(begun):
+                    self._together(groups)
             return [folder.result for folder in begun]
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
