@@ -30,6 +30,8 @@ def minio(method: str, path: str, body: bytes) -> tuple[int, object]:
             'minio_software_version_info{server="x",version="2025-04-22T22:12:26Z"} 1',
         )
         return 200, "\n".join(lines).encode()
+    if (method, path) == ("GET", "/"):
+        return 200, b"".join(f"<Name>{one[1:]}</Name>".encode() for one in STORED if one.count("/") == 1)
     if method == "GET":
         return (200, STORED[path]) if path in STORED else (404, b"")
     if method == "DELETE":

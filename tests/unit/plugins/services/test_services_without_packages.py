@@ -102,6 +102,18 @@ class TestMinio:
             server.at("PUT /prony-ready", Answer(b"<Code>XMinioServerNotInitialized</Code>", 503))
             assert "XMinioServerNotInitialized" in (Minio().ready(at(server), Minio.Options()) or "")
 
+    def test_it_is_not_ready_while_the_bucket_of_the_check_is_there(self) -> None:
+        with canned() as server:
+            server.at("GET /minio/health/ready", Answer())
+            server.at("PUT /prony-ready", Answer(b"<Code>BucketAlreadyOwnedByYou</Code>", 409))
+            server.at("PUT /prony-ready/ready", Answer())
+            server.at("GET /prony-ready/ready", Answer(b"prony"))
+            server.at("DELETE /prony-ready/ready", Answer(b"", 204))
+            server.at("DELETE /prony-ready", Answer(b"", 404))
+            server.at("GET /", Answer(b"<Name>prony-ready</Name>"), Answer(b"<Buckets/>"))
+            assert Minio().ready(at(server), Minio.Options()) == "the bucket of this check is still there"
+            assert Minio().ready(at(server), Minio.Options()) is None
+
 
 class TestOllama:
     def test_its_model_is_loaded_before_it_is_called_ready(self, pretend: Any, tmp_path: Path) -> None:
