@@ -47,6 +47,9 @@ class ServiceStarter:
 
     def open_scene(self, log: Path) -> Scene:
         """Start the service for the first time; return it with what it tells of itself."""
+        # Before the clock: how long a pull takes says nothing of how long the next start will.
+        with self._around.interruptible():
+            self._image = _prepare_image_of(self._workload, self._around.cache)
         begin_ns = self._around.clock.monotonic_ns()
         running = self.start(log)
         start_s = (self._around.clock.monotonic_ns() - begin_ns) / 1e9
@@ -63,7 +66,6 @@ class ServiceStarter:
             is_shared=self._job.load.clients.on is not None,
         )  # fmt: skip
         settings = self._picked.settings
-        self._image = self._image or _prepare_image_of(self._workload, self._around.cache)
         if self._image is not None:
             settings = settings.model_copy(update={"image": self._image.reference})
         starting = start_service(self._picked.service, settings, wish)
