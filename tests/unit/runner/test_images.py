@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from prony.app.settings import SHARED_SETTINGS, SettingsFile, resolve_settings
 from prony.errors import CapacityError, InputError
+from prony.model.setting import value_as_text
 from prony.runner.containers import ContainerEngine
 from prony.runner.images import MIRRORS_VARIABLE, ReadyImage, find_mirror, prepare_image, split_image
 
@@ -99,6 +101,17 @@ def test_a_mirror_takes_the_place_of_a_registry(tmp_path: Path, cache: Path) -> 
     assert find_mirror("quay.io/org/x", (), environment) == "quay.io/org/x"
     with pytest.raises(InputError, match=r"'docker\.io' has no mirror"):
         find_mirror("redis:7", (), {MIRRORS_VARIABLE: "docker.io"})
+
+
+def test_a_user_s_own_file_sets_mirrors_and_a_project_s_may_not(tmp_path: Path) -> None:
+    path = tmp_path / "prony.toml"
+    path.write_text('[containers.mirrors]\n"docker.io" = "mirror.example:5000"\n')
+    chosen = resolve_settings(SHARED_SETTINGS, [SettingsFile(path, "user")], {})["containers.mirrors"]
+    assert chosen.value is not None
+    environment = {chosen.setting.variable: value_as_text(chosen.setting, chosen.value)}
+    assert find_mirror("redis:7", (), environment) == "mirror.example:5000/library/redis:7"
+    with pytest.raises(InputError, match=r"a project may not set containers\.mirrors"):
+        resolve_settings(SHARED_SETTINGS, [SettingsFile(path, "project")], {})
 
 
 def test_a_folder_of_image_files_takes_the_place_of_a_registry(tmp_path: Path, cache: Path) -> None:
