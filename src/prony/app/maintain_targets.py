@@ -15,11 +15,12 @@ from io import BytesIO
 from pathlib import Path
 
 import prony
+from prony.app.placing import RemoteRuns
 from prony.app.targets import open_executor
 from prony.dispatch.placing import next_look_s, placement_key
 from prony.errors import CapacityError, NotFoundError, PronyError
 from prony.model.states import OVER
-from prony.model.target import CheckLine, Handle, Payload, PlaceEnding, PlacePhase, Target
+from prony.model.target import CheckLine, CleanedTarget, Handle, Payload, PlaceEnding, Placement, PlacePhase, Target
 from prony.ports.clock import Clock, SystemClock
 from prony.ports.executor import Executor, Interpreter
 from prony.runner.job_folder import write_job_folder
@@ -36,13 +37,24 @@ def check_target_lines(target: Target, home: Home, *, submits: bool = True) -> l
     executor = open_executor(target, home)
     lines = executor.check()
     if submits and all(line.status != "failed" for line in lines):
-        lines.append(_prove(executor, home))
+        lines.append(_prove(target, executor, home))
     return lines
 
 
-def _prove(executor: Executor, home: Home) -> CheckLine:
+def _prove(target: Target, executor: Executor, home: Home) -> CheckLine:
+    """Run an empty payload at the target. It is written down first, so that `clean` finds it after a kill."""
+    placements, name = Placements(home), f"check-{time.time_ns():x}"
+    key = placement_key(name, 1, placements.home_id())
+    with placements.own(name):
+        made_at = SystemClock().now()
+        placements.save(Placement(key=key, experiment_id=name, job_ids=(), target=target, made_at=made_at))
+        line = _run_proof(executor, key)
+        placements.forget(name)
+    return line
+
+
+def _run_proof(executor: Executor, key: str) -> CheckLine:
     """Send an empty payload, and see it come back: the way there, the folder, the interpreter and the way back."""
-    key = placement_key(f"check-{time.time_ns():x}", 1, Placements(home).home_id())
     began_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="prony-check-") as scratch:
         folder = Path(scratch, "out")
@@ -176,22 +188,34 @@ def _fetch_packages(there: Interpreter, extras: Sequence[str], into: Path) -> No
 
 def clean_target(
     target: Target, store: Store, *, open_target: Callable[[Target, Home, Clock], Executor] = open_executor
-) -> list[str]:
-    """Stop and remove what no experiment waits for any more; return the keys."""
-    placements = Placements(store.home)
-    executor = open_target(target, store.home, SystemClock())
-    removed = []
-    for placement in placements.open():
-        if placement.target.name != target.name or not _is_given_up(store, placement.experiment_id):
+) -> CleanedTarget:
+    """Remove what no experiment needs, bring home what has ended or was cancelled, and leave what waits or runs."""
+    runs = RemoteRuns(store, open_target=open_target)
+    removed: list[str] = []
+    fetched: list[str] = []
+    left: list[str] = []
+    for placement in runs.placements.open():
+        if placement.target.name != target.name:
             continue
-        handle = placement.handle or Handle(key=placement.key)
-        with placements.own(placement.experiment_id), tempfile.TemporaryDirectory(prefix="prony-clean-") as scratch:
-            executor.end([handle])
-            executor.fetch(handle, Path(scratch))  # nobody wants it; what was fetched may be removed
-            executor.end([handle])
-            placements.save(placement.model_copy(update={"phase": PlacePhase.CLEARED}))
-        removed.append(placement.key)
-    return removed
+        if not _is_given_up(store, placement.experiment_id):
+            is_home = runs.collect(placement.experiment_id)
+            (fetched if is_home else left).append(placement.key)
+            continue
+        with runs.placements.try_own(placement.experiment_id) as taken:
+            if taken:
+                _discard(placement, open_target(target, store.home, SystemClock()))
+                runs.placements.save(placement.model_copy(update={"phase": PlacePhase.CLEARED}))
+            (removed if taken else left).append(placement.key)
+    return CleanedTarget(removed=tuple(removed), fetched=tuple(fetched), left=tuple(left))
+
+
+def _discard(placement: Placement, executor: Executor) -> None:
+    """Stop a run and remove all of it: what was fetched may be removed, so it is fetched and thrown away."""
+    handle = placement.handle or Handle(key=placement.key)
+    with tempfile.TemporaryDirectory(prefix="prony-clean-") as scratch:
+        executor.end([handle])
+        executor.fetch(handle, Path(scratch))
+        executor.end([handle])
 
 
 def _is_given_up(store: Store, experiment_id: str) -> bool:

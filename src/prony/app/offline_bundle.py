@@ -17,6 +17,7 @@ from prony import __version__
 from prony.app.documentation import FOLDER as DOCUMENTATION
 from prony.app.documentation import is_built
 from prony.errors import CapacityError, ConflictError, InputError
+from prony.runner.images import image_file_name
 
 # The tags of the wheels that each platform takes. A newer glibc takes the wheels of every older one.
 _GLIBC = ("manylinux2014_{0}", *(f"manylinux_2_{minor}_{{0}}" for minor in range(28, 16, -1)))
@@ -121,7 +122,7 @@ def _save_images(images: Sequence[str], folder: Path, say: Callable[[str], None]
     (folder / "images").mkdir()
     for image in images:
         say(f"saving image {image}")
-        to = folder / "images" / f"{''.join(letter if letter.isalnum() else '-' for letter in image)}.tar"
+        to = folder / "images" / f"{image_file_name(image)}.tar"
         done = subprocess.run([engine, "save", "--output", str(to), image], capture_output=True, text=True, check=False)
         if done.returncode:
             raise CapacityError(

@@ -27,6 +27,7 @@ from prony.model.event import Event
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import ExperimentData
 from prony.model.job import Job
+from prony.model.recipe import Recipe
 from prony.model.result import ResultState
 from prony.model.states import OVER, outcome_of_results
 from prony.model.target import Handle, Observation, Payload, PlaceEnding, Placement, PlacePhase, Target
@@ -39,6 +40,9 @@ from prony.store.placements import Placements
 from prony.store.store import Store
 
 _LONGEST_PAUSE_S = 60.0
+_AT_WORK = frozenset(PlacePhase) - {
+    PlacePhase.MADE, PlacePhase.ENDED, PlacePhase.LOST, PlacePhase.FETCHED, PlacePhase.CLEARED,
+}  # fmt: skip
 
 
 class PlacementFollower(Protocol):
@@ -52,6 +56,19 @@ class PlacementFollower(Protocol):
 
     def note(self, text: str) -> None:
         """Say something about the whole."""
+
+
+class _Unseen:
+    """Shows nothing: for runs that nobody follows."""
+
+    def event(self, event: Event) -> None:
+        del event
+
+    def place(self, job_id: str, agent: str) -> None:
+        del job_id, agent
+
+    def note(self, text: str) -> None:
+        del text
 
 
 class RemoteRuns:
@@ -127,6 +144,45 @@ class RemoteRuns:
                 experiment = self._close(placement, follower)
         return experiment_data.read_experiment_data(self._store, experiment_id)
 
+    def collect(self, experiment_id: str) -> bool:
+        """Bring home what has ended or was cancelled, and clear up; leave what waits or runs. Say whether it is done.
+
+        Raises:
+            TransportError: the target is not reached; it can be collected again.
+        """
+        with self.placements.try_own(experiment_id) as taken:
+            if not taken:
+                return False  # whoever follows it brings it home
+            shown = _Unseen()
+            placement = self.placements.of(experiment_id)[-1]
+            if self.placements.is_cancelled(experiment_id):
+                placement = self._stop(placement)
+            placement = self._look_until_settled(placement, shown)
+            if placement.phase in (PlacePhase.ENDED, PlacePhase.LOST):
+                placement = self._fetch(placement)
+            if placement.phase is PlacePhase.FETCHED:
+                placement = self._clear(placement)
+            if placement.phase is PlacePhase.CLEARED:
+                self._close(placement, shown)
+            return placement.phase is PlacePhase.CLEARED
+
+    def _stop(self, placement: Placement) -> Placement:
+        """Stop a cancelled run: whoever cancelled it may not have reached the target."""
+        if placement.phase is PlacePhase.MADE:
+            self._executor(placement.target).end([Handle(key=placement.key)])
+            return self._save(placement, phase=PlacePhase.CLEARED, ending=PlaceEnding.CANCELLED)
+        if placement.phase in _AT_WORK and placement.handle is not None:
+            self._executor(placement.target).end([placement.handle])
+        return placement
+
+    def _look_until_settled(self, placement: Placement, shown: PlacementFollower) -> Placement:
+        """Look once, and again while it is about to end."""
+        looks = 0
+        while placement.phase in _AT_WORK and (looks == 0 or placement.phase is PlacePhase.ENDING):
+            self._pause(next_look_s(placement.phase, looks) if looks else 0.0)
+            placement, looks = self._look(placement, shown), looks + 1
+        return placement
+
     def cancel(self, experiment_id: str) -> None:
         """Stop what runs at the target; what was measured is fetched by whoever follows it next.
 
@@ -192,45 +248,11 @@ class RemoteRuns:
             self._pause(min(2.0 ** min(looks, 6), _LONGEST_PAUSE_S))
             return placement
 
-    def _count_nodes(self, placement: Placement) -> int:
-        """Return how many nodes the largest of the jobs needs; smaller ones run on the first of them."""
-        jobs = self._store.jobs(placement.experiment_id)
-        return max((job.machines for job in jobs if job.id in placement.job_ids), default=1)
-
-    def _estimate_s(self, placement: Placement) -> float | None:
-        """Return how long the jobs run: as the same recipe did at this target, or as they say themselves."""
-        experiment = self._store.experiment(placement.experiment_id)
-        earlier = [
-            (one.ended_at - one.started_at).total_seconds()
-            for one in self.placements.all()
-            if one.target.name == placement.target.name and one.ending is PlaceEnding.DONE
-            and one.started_at is not None and one.ended_at is not None and len(one.job_ids) >= len(placement.job_ids)
-            and self._is_same_recipe(one.experiment_id, experiment)
-        ]  # fmt: skip
-        if earlier:
-            return max(earlier)
-        jobs = [job for job in self._store.jobs(experiment.id) if job.id in placement.job_ids]
-        return sum_expected_s(jobs)
-
-    def _is_same_recipe(self, experiment_id: str, experiment: Experiment) -> bool:
-        try:
-            return self._store.experiment(experiment_id).recipe == experiment.recipe
-        except NotFoundError:  # deleted since
-            return False
-
     def _submit(self, placement: Placement) -> Placement:
         outgoing = self.placements.folder(placement.experiment_id) / f"{placement.key}.out"
         shutil.rmtree(outgoing, ignore_errors=True)
         try:
-            self._pack(placement, outgoing)
-            payload = Payload(
-                key=placement.key,
-                folder=str(outgoing),
-                avoid=placement.avoid,
-                expected_s=self._estimate_s(placement),
-                nodes=self._count_nodes(placement),
-                others=placement.clients,
-            )
+            payload = _pack(self._store, self.placements, placement, outgoing)
             handle = self._executor(placement.target).submit(payload)
         except TransportError:
             raise
@@ -243,14 +265,6 @@ class RemoteRuns:
         finally:
             shutil.rmtree(outgoing, ignore_errors=True)
         return self._save(placement, phase=PlacePhase.SUBMITTED, handle=handle, submitted_at=self._clock.now())
-
-    def _pack(self, placement: Placement, folder: Path) -> None:
-        """Write the payload's folder: job files, and the files that the recipe names by relative paths."""
-        experiment = self._store.experiment(placement.experiment_id)
-        anchored = {job.id: job for job in self._store.jobs(experiment.id)}
-        written = loads(dump(experiment.recipe), name=experiment.name).jobs(experiment.id)
-        chosen = [job for job in written if job.id in placement.job_ids]
-        write_job_folder(folder, chosen, [anchored[job.id] for job in chosen])
 
     def _look(self, placement: Placement, follower: PlacementFollower) -> Placement:
         handle = placement.handle or Handle(key=placement.key)
@@ -361,3 +375,41 @@ def _find_clients(home: Home, experiment: Experiment, jobs: Sequence[Job], targe
     clients = ask_target(find_target(home, named.pop() or ""), experiment.recipe.place.queue)
     check_same_cluster(target, clients)
     return clients
+
+
+def _pack(store: Store, placements: Placements, placement: Placement, folder: Path) -> Payload:
+    """Write the payload's folder: job files, and the files that the recipe names by relative paths."""
+    experiment = store.experiment(placement.experiment_id)
+    anchored = {job.id: job for job in store.jobs(experiment.id) if job.id in placement.job_ids}
+    written = loads(dump(experiment.recipe), name=experiment.name).jobs(experiment.id)
+    chosen = [job for job in written if job.id in anchored]
+    write_job_folder(folder, chosen, [anchored[job.id] for job in chosen])
+    return Payload(
+        key=placement.key,
+        folder=str(folder),
+        avoid=placement.avoid,
+        expected_s=_longest_before_s(store, placements, placement) or sum_expected_s(list(anchored.values())),
+        # As many as the largest of the jobs needs; smaller ones run on the first of them.
+        nodes=max((job.machines for job in anchored.values()), default=1),
+        others=placement.clients,
+    )
+
+
+def _longest_before_s(store: Store, placements: Placements, placement: Placement) -> float | None:
+    """Return how long the same recipe ran at this target at most; None where it never did."""
+    recipe = store.experiment(placement.experiment_id).recipe
+    earlier = [
+        (one.ended_at - one.started_at).total_seconds()
+        for one in placements.all()
+        if one.target.name == placement.target.name and one.ending is PlaceEnding.DONE
+        and one.started_at is not None and one.ended_at is not None and len(one.job_ids) >= len(placement.job_ids)
+        and _is_recipe_of(store, one.experiment_id, recipe)
+    ]  # fmt: skip
+    return max(earlier, default=None)
+
+
+def _is_recipe_of(store: Store, experiment_id: str, recipe: Recipe) -> bool:
+    try:
+        return store.experiment(experiment_id).recipe == recipe
+    except NotFoundError:  # deleted since
+        return False

@@ -59,6 +59,10 @@ SHARED_SETTINGS: tuple[Setting, ...] = (
     Setting("models.max_bytes", "PRONY_MODEL_MAX_BYTES", "largest allowed model", "bytes"),
     Setting("models.folders", "PRONY_MODEL_FOLDERS", "folders that jobs may read files from", "paths"),
     Setting("models.keep_bytes", "PRONY_MODEL_KEEP_BYTES", "largest local model to keep a copy of", "bytes"),
+    Setting(
+        "containers.mirrors", "PRONY_CONTAINER_MIRRORS", "where images of a registry come from: a mirror, or a folder",
+        "pairs", is_personal=True,
+    ),
     Setting("machine.labels", "PRONY_LABELS", "labels of this machine", "pairs"),
     Setting("machine.address", "PRONY_ADDRESS", "address under which other machines reach this one"),
     Setting("server.scripts_quota", "PRONY_SCRIPTS_QUOTA", "space for folders of scripts", "size", "20GiB"),

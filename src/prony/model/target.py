@@ -118,6 +118,14 @@ class CheckLine(Noun):
     command: str = ""
 
 
+class CleanedTarget(Noun):
+    """Keys of what a cleaning found at a target: removed, fetched and then removed, or left because it is in use."""
+
+    removed: tuple[str, ...] = ()
+    fetched: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
 class TargetOffer(Noun):
     """The target that a stand-in agent goes to; `slots`: so many of a server's jobs it has there at once."""
 

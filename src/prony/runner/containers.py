@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,7 +81,7 @@ class ContainerEngine:
         # All that it would hand on of its own environment is left out; named values go by variables, and not by words.
         handed = [name for name in box.names if _VARIABLE.fullmatch(name)]
         return ["sh", "-c", _HAND_ON, "sh", " ".join(handed), self.path, "run" if box.command is None else "exec",
-                "--containall", "--cleanenv", "--no-home", *self._binds(box), _uri(box.image),
+                "--containall", "--cleanenv", "--no-home", *self._binds(box), image_uri(box.image),
                 *(box.command or ()), *box.arguments]  # fmt: skip
 
     def _options(self, box: Box) -> list[str]:
@@ -135,12 +135,6 @@ class ContainerEngine:
         return str(named[0]) if named else f"sha256:{str(own).removeprefix('sha256:')}" if own else None
 
 
-def image_digests(engines: Mapping[str, ContainerEngine]) -> dict[str, str]:
-    """Return which images were run, by the names under which a result keeps them; `engines` by image."""
-    found = {f"image {image}": engine.digest_of_image(image) for image, engine in engines.items()}
-    return {name: digest for name, digest in found.items() if digest is not None}
-
-
 def _ask(words: Sequence[str]) -> str:
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=_ASK_S).stdout
 
@@ -179,10 +173,14 @@ def _words(box: Box) -> list[str]:
     return [f"--entrypoint={box.command[0]}", box.image, *box.command[1:], *box.arguments]
 
 
-def _uri(image: str) -> str:
+def is_image_file(image: str) -> bool:
+    """Tell a path, or an address that names its own kind, from a name in a registry."""
+    return image.endswith(".sif") or image.startswith(("/", "./")) or "://" in image
+
+
+def image_uri(image: str) -> str:
     """Return an image as Apptainer wants it: a file or a URI stays, a name is one of a registry."""
-    is_file = image.endswith(".sif") or image.startswith(("/", "./"))
-    return image if "://" in image or is_file else f"docker://{image}"
+    return image if is_image_file(image) else f"docker://{image}"
 
 
 def _half_of_memory() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -45,14 +46,24 @@ class Placements:
         Raises:
             ConflictError: another process does.
         """
-        folder = self.folder(experiment_id)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with try_file_lock(folder / "lock") as taken:
+        with self.try_own(experiment_id) as taken:
             if not taken:
                 raise ConflictError(
                     f"another command follows experiment {experiment_id} already", hint="wait for it, or end it"
                 )
             yield
+
+    @contextmanager
+    def try_own(self, experiment_id: str) -> Iterator[bool]:
+        """Own an experiment's placements while the block runs; False where another process does."""
+        folder = self.folder(experiment_id)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with try_file_lock(folder / "lock") as taken:
+            yield taken
+
+    def forget(self, experiment_id: str) -> None:
+        """Remove the record of an experiment's placements, of which nothing is at a target."""
+        shutil.rmtree(self.folder(experiment_id))
 
     def mark_cancelled(self, experiment_id: str) -> None:
         """Write down that an experiment is to be stopped, for whoever follows it now or next."""

@@ -314,9 +314,9 @@ def test_a_clean_removes_what_a_deleted_experiment_left(store: Store, tmp_path: 
     experiment, _ = runs.plan(recipe(), base=tmp_path)
     runs.follow(experiment.id, Notes(), until_submitted=True)
     target = find_target(store.home, "box")
-    assert clean_target(target, store, open_target=there.open) == []
-    store.delete_experiment(experiment.id)
-    (key,) = clean_target(target, store, open_target=there.open)
+    (key,) = clean_target(target, store, open_target=there.open).left
+    store.delete_experiment(experiment.id, force=True)
+    assert clean_target(target, store, open_target=there.open).removed == (key,)
     assert key in there.ended
     assert runs.placements.open() == []
 

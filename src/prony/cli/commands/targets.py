@@ -18,7 +18,7 @@ _ACTIONS = {
     "show": "show a target's options and its jobs",
     "check": "check what a target offers and what is missing, and run an empty test job",
     "install": "install Prony on the target; the target needs no network",
-    "clean": "stop and remove leftovers that no experiment of this home needs",
+    "clean": "fetch what has ended, and stop and remove what no experiment of this home needs",
     "remove": "remove a target from targets.toml",
 }
 _NAMED = ("kind", "ssh", "prefix", "python", "partition", "account", "context", "namespace", "image")
@@ -248,8 +248,9 @@ def _clean(options: Namespace, home: Home) -> int:
 
     with Bench.open(home) as bench:
         cleaned = clean_target(find_target(home, options.name), bench.store)
-    told = f"{len(cleaned)} removed" + (f": {', '.join(cleaned)}" if cleaned else "; nothing was left there")
-    return print_answer({"removed": ", ".join(cleaned)}, told, as_json=options.json)
+    found = ((cleaned.removed, "removed"), (cleaned.fetched, "fetched and removed"), (cleaned.left, "still in use"))
+    told = [f"{len(keys)} {what}: {', '.join(keys)}" for keys, what in found if keys]
+    return print_answer(cleaned, "\n".join(told) or "nothing was left there", as_json=options.json)
 
 
 def _remove(options: Namespace, home: Home) -> int:

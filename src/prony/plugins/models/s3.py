@@ -1,8 +1,9 @@
-"""Model source for `s3://bucket/key`, a file or a folder, with keys from the environment, a profile or none.
+"""Model source for `s3://bucket/key`, a file or a folder, with keys from the environment, a profile, a role or none.
 
 The keys are those that AWS's own programs read: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION
 or AWS_DEFAULT_REGION, and AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL for a store that is not Amazon's. What these leave
-open is read from the profile AWS_PROFILE of the files that AWS's programs share.
+open is read from the profile AWS_PROFILE of the files that AWS's programs share. Without keys in either, those of the
+container's or the instance's role are taken.
 
 Of all objects below a folder's prefix, only those that have changed are fetched.
 """
@@ -23,6 +24,7 @@ from xml.etree import ElementTree
 
 from prony.errors import InputError, NotFoundError, PronyError, StoreError, TransportError
 from prony.plugins.models.aws_profile import read_aws_profile
+from prony.plugins.models.aws_role import read_aws_role
 from prony.plugins.models.fetching import Fetching, NetworkSource
 from prony.plugins.models.lock import hold_lock
 from prony.plugins.models.transfer import TransferLimits, Validators, download
@@ -185,6 +187,16 @@ class S3Store:
             session=keys["session_token"],
         )
 
+    def with_role(self, environment: Mapping[str, str]) -> S3Store:
+        """Return the store with the keys of this machine's role, where nobody gave others."""
+        if self.access_key:
+            return self
+        host = urlsplit(self.endpoint).hostname or ""
+        keys = read_aws_role(environment, is_amazon=not self.endpoint or host.endswith(".amazonaws.com"))
+        if keys is None:
+            return self
+        return replace(self, access_key=keys.access_key, secret_key=keys.secret_key, session=keys.session)
+
     def url(self, bucket: str, key: str, query: Mapping[str, str] | None = None) -> str:
         """Return where an object is, or the bucket."""
         asked = f"?{query_text(query)}" if query else ""
@@ -219,7 +231,7 @@ class S3Source(NetworkSource):
 
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
         bucket, key = _split_reference(reference)
-        store = S3Store.of(os.environ)
+        store = S3Store.of(os.environ).with_role(os.environ)
 
         def bring(name: str, part: Path, limits: TransferLimits, known: Validators | None) -> Validators | None:
             return download(store.url(*_split_reference(name)), part, replace(limits, headers=store.headers), known)

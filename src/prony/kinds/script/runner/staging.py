@@ -37,10 +37,10 @@ from prony.runner.containers import (
     Box,
     ContainerEngine,
     find_engine,
-    image_digests,
     no_engine,
 )
 from prony.runner.context import RunContext, failure_of
+from prony.runner.images import ReadyImage, prepare_image
 from prony.runner.script_folders import (
     REFERENCE,
     copy_files,
@@ -227,6 +227,7 @@ class ScriptStage:
         self._sources: list[FetchedSource] = []
         self._of_server: list[FetchedSource] = []
         self._engines: dict[str, ContainerEngine] = {}
+        self._images: dict[str, ReadyImage] = {}
         self._label = secrets.token_hex(8)
 
     def prepare(self, progress: Callable[[ScriptSource], Progress]) -> None:
@@ -256,6 +257,7 @@ class ScriptStage:
             if engine is None:
                 raise no_engine(images[0], reason)
             self._engines = dict.fromkeys(images, engine)
+            self._images = {image: prepare_image(engine, image, self._around.cache) for image in images}
         for whose, one in (("", self.work), ("the server's ", self.work.server)):
             if one is not None and one.image is not None and not self.work.container:
                 self.notes.append(
@@ -271,8 +273,8 @@ class ScriptStage:
 
     @property
     def images(self) -> dict[str, str]:
-        """Which images its containers were made of; known when one was run, for that may have fetched it."""
-        return image_digests(self._engines)
+        """Which images its containers are made of, by the names under which a result keeps them."""
+        return {f"image {name}": one.digest for name, one in self._images.items() if one.digest is not None}
 
     # One execution
 
@@ -362,8 +364,9 @@ class ScriptStage:
             return None if words is None else [_expand_variables(word, variables) for word in words_of(words)]
 
         return Box(
-            image=one.image or "", command=fill(one.command), arguments=fill(one.arguments) or [],
-            folder=folder if self._files else None, shared=shared, names=list(dict.fromkeys(names)), label=self._label,
+            image=self._images[one.image or ""].reference, command=fill(one.command),
+            arguments=fill(one.arguments) or [], folder=folder if self._files else None, shared=shared,
+            names=list(dict.fromkeys(names)), label=self._label,
         )  # fmt: skip
 
     @property

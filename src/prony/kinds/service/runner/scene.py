@@ -17,8 +17,9 @@ from prony.model.clients import ServiceFacts
 from prony.model.job import Job
 from prony.ports.driver import Endpoint
 from prony.ports.service import read_back_options
-from prony.runner.containers import engine_of_services, image_digests
+from prony.runner.containers import engine_of_services
 from prony.runner.context import RunContext
+from prony.runner.images import ReadyImage, prepare_image
 from prony.runner.watch_machine import MachineWatch
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class ServiceStarter:
         self._job, self._picked, self._around = job, picked, around
         self._workload = job.work(ServiceWorkload)
         self._block = ExitStack()
+        self._image: ReadyImage | None = None
 
     def __enter__(self) -> ServiceStarter:
         return self
@@ -45,6 +47,9 @@ class ServiceStarter:
 
     def open_scene(self, log: Path) -> Scene:
         """Start the service for the first time; return it with what it tells of itself."""
+        # Before the clock: how long a pull takes says nothing of how long the next start will.
+        with self._around.interruptible():
+            self._image = _prepare_image_of(self._workload, self._around.cache)
         begin_ns = self._around.clock.monotonic_ns()
         running = self.start(log)
         start_s = (self._around.clock.monotonic_ns() - begin_ns) / 1e9
@@ -60,12 +65,19 @@ class ServiceStarter:
             log, self._around.base, self._job.limits.timeout / 1e9, self._around.stop_asked,
             is_shared=self._job.load.clients.on is not None,
         )  # fmt: skip
-        starting = start_service(self._picked.service, self._picked.settings, wish)
+        settings = self._picked.settings
+        if self._image is not None:
+            settings = settings.model_copy(update={"image": self._image.reference})
+        starting = start_service(self._picked.service, settings, wish)
         return self._block.enter_context(starting)
 
     def page(self, running: Running) -> str:
         """Return the address of the metrics to read: the recipe's, or the service's own."""
         return self._workload.metrics_url or running.metrics_url
+
+    def _digest_of_image(self) -> dict[str, str]:
+        digest = self._image.digest if self._image is not None else None
+        return {} if digest is None else {f"image {self._workload.settings['image']}": digest}
 
     def _facts(self, running: Running) -> ServiceFacts:
         assert self._picked.service is not None
@@ -73,7 +85,7 @@ class ServiceStarter:
         return ServiceFacts(
             name=self._workload.service or "",
             version=told.pop("version", ""),
-            settings=told | _image_of(self._workload),
+            settings=told | self._digest_of_image(),
             settable=read_back_options(self._picked.service.Options, told),
             command=tuple(running.command),
             pid=running.pid,
@@ -127,7 +139,7 @@ class Scene:
         return MachineWatch(self.endpoint)
 
 
-def _image_of(workload: ServiceWorkload) -> dict[str, str]:
-    """Return which image the service runs in, where it is one."""
+def _prepare_image_of(workload: ServiceWorkload, cache: Path) -> ReadyImage | None:
+    """Return the image that the service runs in, brought here; None where it runs in none."""
     image, engine = workload.settings.get("image"), engine_of_services()
-    return image_digests({image: engine}) if isinstance(image, str) and engine is not None else {}
+    return prepare_image(engine, image, cache) if isinstance(image, str) and engine is not None else None
