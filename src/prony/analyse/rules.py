@@ -163,8 +163,9 @@ def few_runs(evidence: Evidence) -> Iterator[Reason]:
     if len(evidence.runs) == 1:
         yield suspect("one_run", "One run cannot show run-to-run spread: the interval covers that one process only.")
     elif evidence.runs and clean < _FEWEST_CLEAN:
-        there = f"Only {runs_text(clean, 'clean')}" if clean else "No clean run"
-        yield suspect("few_runs", f"{there} for this number; {_FEWEST_CLEAN} are needed.")
+        there = f"Only {runs_text(clean, 'undisturbed')}" if clean else "No undisturbed run"
+        text = f"{there} for this number, but it needs {_FEWEST_CLEAN}: make more runs, or use a quieter machine."
+        yield suspect("few_runs", text)
 
 
 def wide_interval(evidence: Evidence) -> Iterator[Reason]:
@@ -242,7 +243,11 @@ def never_warm(evidence: Evidence) -> Iterator[Reason]:
     """The warm-up ran into its cap."""
     cold = sum(repetition.warm is False for repetition in evidence.selection.used)
     if cold:
-        yield suspect("warmup_unstable", f"The warm-up of {cold} of {len(evidence.runs)} runs never became stable.")
+        yield suspect(
+            "warmup_unstable",
+            f"The warm-up of {cold} of {len(evidence.runs)} runs never became stable: use a quieter machine, or set "
+            "measure.warmup to a number of inferences.",
+        )
 
 
 def stopped_by_time(evidence: Evidence) -> Iterator[Reason]:
