@@ -39,7 +39,7 @@ def connect(
     except ssl.SSLError as exc:
         if _NOT_OFFERED in str(exc):
             told = f"{show_endpoint(endpoint)} does not offer {' or '.join(protocols)} over TLS (ALPN)"
-            raise TransportError(told, hint="remove options.http, or set it to 1", code="no_http2") from exc
+            raise TransportError(told, hint="remove workload.options.http, or set it to 1", code="no_http2") from exc
         raise TransportError(
             f"TLS with {show_endpoint(endpoint)} failed: {exc}", hint=_TLS_HINT, code="no_tls"
         ) from exc
