@@ -28,7 +28,10 @@ def check_contamination(evidence: Evidence) -> Iterator[Reason]:
         return
     worst = max((repetition.noise for repetition in dirty), key=lambda noise: noise.foreign_cpu or 0.0)
     foreign = worst.foreign_cpu or 0.0
-    text = f"{len(dirty)} of {len(evidence.runs)} runs were disturbed but kept, because too few were undisturbed"
+    # One count where all are: several jobs share this sentence, and "3 to 4 of 3 to 4" says nothing.
+    whole = len(dirty) == len(evidence.runs) > 1
+    which = f"All {len(dirty)} runs" if whole else f"{len(dirty)} of {runs_text(len(evidence.runs))}"
+    text = f"{which} were disturbed but kept, because too few were undisturbed"
     # Where most runs are clean, the others move their median by little, and a comparison judges ranks.
     if foreign > FOREIGN_CPU_VOIDS and 2 * len(dirty) >= len(evidence.runs):
         named = ", ".join(f"{name} {percent(share)}" for name, share in worst.busiest.items())

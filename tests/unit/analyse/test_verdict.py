@@ -107,7 +107,7 @@ def test_disturbed_runs_that_count_are_suspect_and_void_if_others_took_the_cpu(s
     )
     found = verdict(document=result(dirty))
     assert reason(found, "contaminated").grade is grade
-    assert reason(found, "contaminated").text.startswith("5 of 5 runs were disturbed")
+    assert reason(found, "contaminated").text.startswith("All 5 runs were disturbed")
 
 
 def test_a_warm_up_that_never_settled_is_suspect() -> None:
