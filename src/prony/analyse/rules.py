@@ -227,7 +227,7 @@ def no_steady_state(evidence: Evidence) -> Iterator[Reason]:
         yield suspect(
             "no_steady_state",
             f"No steady state in {restless} of {len(evidence.runs)} runs: the level still changes near the end, "
-            "so all measured samples of these runs were used.",
+            "so all measured samples of these runs were used. Raise measure.warmup or measure.runs.",
         )
 
 
@@ -249,7 +249,7 @@ def never_warm(evidence: Evidence) -> Iterator[Reason]:
         yield suspect(
             "warmup_unstable",
             f"The warm-up of {cold} of {len(evidence.runs)} runs never became stable: use a quieter machine, or set "
-            "measure.warmup to a number of inferences.",
+            "measure.warmup to a number.",
         )
 
 
