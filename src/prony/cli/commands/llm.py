@@ -135,7 +135,9 @@ def _choose_engines(options: Namespace, *, is_remote: bool) -> list[str]:
                 print_note(f"without {one.name}: {one.reason}; {one.hint}")
         ready = [one.name for one in reports if one.state == "ready"]
         if not ready:
-            raise CapacityError(f"no installed engine supports {options.model}", hint=f"prony engines add {fitting[0]}")
+            raise CapacityError(
+                f"no installed engine supports {options.model}", hint=f"install one: prony engines add {fitting[0]}"
+            )
         return ready
     return fitting if options.engines == _ALL else fitting[:1]
 

@@ -17,6 +17,7 @@ from prony.ports.driver import Endpoint
 _TIMEOUT_S = 60.0
 _HANDSHAKE_S = 10.0
 _NOT_OFFERED = "no application protocol"
+_CLOSED_HINT = "see the log of that server"
 _TLS_HINT = (
     "for a private certificate, name its CA: ?ca=FILE (PostgreSQL: sslrootcert=FILE); "
     "?verify=no (sslmode=require) skips the check"
@@ -69,9 +70,9 @@ def receive(connection: socket.socket, endpoint: Endpoint) -> bytes:
     try:
         data = connection.recv(1 << 16)
     except OSError as exc:
-        raise TransportError(f"the connection to {show_endpoint(endpoint)} broke: {exc}") from exc
+        raise TransportError(f"the connection to {show_endpoint(endpoint)} broke: {exc}", hint=_CLOSED_HINT) from exc
     if not data:
-        raise TransportError(f"{show_endpoint(endpoint)} closed the connection")
+        raise TransportError(f"{show_endpoint(endpoint)} closed the connection", hint=_CLOSED_HINT)
     return data
 
 
