@@ -77,9 +77,13 @@ def test_what_cannot_run_is_a_recorded_failure_in_words(words: tuple[str, ...], 
         (("m.gguf", "--engine", "vllm"), "recipes/vllm.yaml"),
         (("m.null", "--generate", "1"), "at least 2"),
         (("m.null", "--draft", "lookup", "--batch", "2"), "draft works with one sequence"),
+        (("missing.gguf",), "model not found:"),
+        (("m.txt",), "no engine supports m.txt"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(words: tuple[str, ...], said: str) -> None:
+    for name in ("m.null", "m.txt"):
+        Path(name).touch()
     assert said in call_prony("llm", *words, "--no-report", code=2).stderr
 
 

@@ -48,7 +48,7 @@ def check_canary(evidence: Evidence) -> Iterator[Reason]:
         worst = max(values) / median(values) - 1
         if worst > _TOLD:
             text = (
-                f"The machine itself was up to {percent(worst)} slower beside one of these runs than beside most: a "
+                f"The machine itself was up to {percent(worst)} slower during one of these runs than during most: a "
                 f"fixed piece of work for the {_WORDS[name]} took {max(values):.3g} ms instead of "
                 f"{median(values):.3g} ms. Measure again on a quiet machine."
             )

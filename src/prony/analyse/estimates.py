@@ -121,7 +121,7 @@ def across_runs(
         )
     ranks = median_interval(values, is_stopped=is_stopped)
     if ranks is None:
-        why = f"runs follow each other, and {count} are too few for that"
+        why = f"runs are correlated, and {count} are too few to correct for that"
         return without_interval(quantile(ordered, 0.5), unit, count, f"median of {count} {noun}", why)
     upper = ordered if highs is None else np.sort(highs)
     return Estimate(

@@ -91,7 +91,7 @@ def warnings(values: Sequence[float]) -> list[str]:
     rho = lag1(np.log(runs))
     if rho > _DEPENDENT_ABOVE:
         told.append(
-            f"runs follow each other (lag-1 correlation {rho:.2f}): interleave what you compare, as prony duet does"
+            f"runs are correlated (lag-1 correlation {rho:.2f}): interleave what you compare, as prony duet does"
         )
     if _drift_p(runs) < _DRIFTS_BELOW:
         told.append(

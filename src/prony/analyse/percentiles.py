@@ -114,7 +114,7 @@ class PercentileOfRuns:
     @property
     def widening_note(self) -> str:
         """What was done to the interval within a run, to follow its name."""
-        return "" if self._cluster_size == 1 else ", wider because samples follow each other"
+        return "" if self._cluster_size == 1 else ", wider because samples are correlated"
 
     @cached_property
     def _cluster_size(self) -> float:
@@ -126,12 +126,12 @@ class PercentileOfRuns:
             return _dependence(self._cluster_size, count)
         wanted = math.ceil(_TIMES_IF_CLOSELY * needed)
         if count < wanted and correlation_of_neighbours([part.halves for part in self.parts]) > _CLOSELY:
-            return f"samples follow each other closely, so that it needs {wanted} of them in each run"
+            return f"samples are strongly correlated, so it needs {wanted} of them in each run"
         return ""
 
 
 def _dependence(size: float, count: int) -> str:
-    return f"samples follow each other, so that {count} of them are worth {count / size:.0f} independent ones"
+    return f"samples are correlated, so {count} of them are worth {count / size:.0f} independent ones"
 
 
 def _is_between_groups(ordered: Array, q: float) -> bool:

@@ -28,7 +28,10 @@ def check_contamination(evidence: Evidence) -> Iterator[Reason]:
         return
     worst = max((repetition.noise for repetition in dirty), key=lambda noise: noise.foreign_cpu or 0.0)
     foreign = worst.foreign_cpu or 0.0
-    text = f"{len(dirty)} of {len(evidence.runs)} runs were disturbed but kept, because too few were undisturbed"
+    # One count where all are: several jobs share this sentence, and "3 to 4 of 3 to 4" says nothing.
+    whole = len(dirty) == len(evidence.runs) > 1
+    which = f"All {len(dirty)} runs" if whole else f"{len(dirty)} of {runs_text(len(evidence.runs))}"
+    text = f"{which} were disturbed but kept, because too few were undisturbed"
     # Where most runs are clean, the others move their median by little, and a comparison judges ranks.
     if foreign > FOREIGN_CPU_VOIDS and 2 * len(dirty) >= len(evidence.runs):
         named = ", ".join(f"{name} {percent(share)}" for name, share in worst.busiest.items())
@@ -163,8 +166,9 @@ def few_runs(evidence: Evidence) -> Iterator[Reason]:
     if len(evidence.runs) == 1:
         yield suspect("one_run", "One run cannot show run-to-run spread: the interval covers that one process only.")
     elif evidence.runs and clean < _FEWEST_CLEAN:
-        there = f"Only {runs_text(clean, 'clean')}" if clean else "No clean run"
-        yield suspect("few_runs", f"{there} for this number; {_FEWEST_CLEAN} are needed.")
+        there = f"Only {runs_text(clean, 'undisturbed')}" if clean else "No undisturbed run"
+        text = f"{there} for this number, but it needs {_FEWEST_CLEAN}: make more runs, or use a quieter machine."
+        yield suspect("few_runs", text)
 
 
 def wide_interval(evidence: Evidence) -> Iterator[Reason]:
@@ -223,7 +227,7 @@ def no_steady_state(evidence: Evidence) -> Iterator[Reason]:
         yield suspect(
             "no_steady_state",
             f"No steady state in {restless} of {len(evidence.runs)} runs: the level still changes near the end, "
-            "so all measured samples of these runs were used.",
+            "so all measured samples of these runs were used. Raise measure.warmup or measure.runs.",
         )
 
 
@@ -242,7 +246,10 @@ def never_warm(evidence: Evidence) -> Iterator[Reason]:
     """The warm-up ran into its cap."""
     cold = sum(repetition.warm is False for repetition in evidence.selection.used)
     if cold:
-        yield suspect("warmup_unstable", f"The warm-up of {cold} of {len(evidence.runs)} runs never became stable.")
+        yield suspect(
+            "warmup_unstable",
+            f"The warm-up of {cold} of {len(evidence.runs)} runs never became stable: use a quieter machine.",
+        )
 
 
 def stopped_by_time(evidence: Evidence) -> Iterator[Reason]:

@@ -65,7 +65,8 @@ def _fill_parameters(request: CommandRequest) -> list[str]:
     for name in request.parameters:
         if not any(f"{{{name}}}" in command for command in request.commands):
             raise InputError(
-                f"-L {name}: no command has {{{name}}} in it", hint=f"as in --command 'sleep {{{name}}}' -L {name} 1,2"
+                f"-L {name}: no command has {{{name}}} in it",
+                hint=f"for example --command 'sleep {{{name}}}' -L {name} 1,2",
             )
     found: list[str] = []
     for command in request.commands:

@@ -79,7 +79,9 @@ def write_files(folder: Path, server: str, token: str) -> None:
         with os.fdopen(os.open(folder / TOKEN, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(token)
     except OSError as exc:
-        raise StoreError(f"cannot write to {folder}: {exc.strerror}", hint="may you write there?") from exc
+        raise StoreError(
+            f"cannot write to {folder}: {exc.strerror}", hint="check its permissions, or give another folder"
+        ) from exc
 
 
 def read_token(folder: Path) -> str | None:
@@ -89,7 +91,7 @@ def read_token(folder: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as exc:
-        raise StoreError(f"cannot read {folder / TOKEN}: {exc.strerror}", hint="may you read it?") from exc
+        raise StoreError(f"cannot read {folder / TOKEN}: {exc.strerror}", hint="check its permissions") from exc
 
 
 def point_at(config: dict[str, Any], server: str) -> dict[str, Any]:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import os
+import sys
 from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, Self, TypeVar
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 N = TypeVar("N", bound="BaseModel")
+
+
+class CommandParser(ArgumentParser):
+    """The parser of a command, which says where wrong arguments are explained."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(2, f"{self.prog}: error: {message}\n hint: {self.prog} --help explains the arguments\n")
 
 
 def add_json(parser: ArgumentParser, *, inner: bool = False) -> None:

@@ -133,13 +133,14 @@ def _values(value: Fact) -> str:
 def show_conditions(conditions: Sequence[Condition]) -> None:
     """Print what would disturb a measurement, the worst first, each with what to do about it."""
     from rich.markup import escape
-    from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, show_header=False)
+    width = max((len(one.title) for one in conditions), default=0)
+    console = terminal()
     for condition in sorted(conditions, key=lambda item: _WORST_FIRST.index(item.status)):
-        hint = f"\n[dim]{escape(condition.hint)}[/dim]" if condition.hint and condition.status != "pass" else ""
-        table.add_row(_MARKS[condition.status], escape(condition.title), escape(condition.value) + hint)
-    terminal().print(table, highlight=False)
+        line = f"{_MARKS[condition.status]}  {escape(f'{condition.title:<{width}}')}  {escape(condition.value)}"
+        hint = f"\n   [dim]{escape(condition.hint)}[/dim]" if condition.hint and condition.status != "pass" else ""
+        # The terminal wraps these lines, so that a command can be copied whole.
+        console.print(line + hint, highlight=False, soft_wrap=True)
 
 
 def show_device_now(readings: RecentReadings, history: DeviceHistory) -> None:

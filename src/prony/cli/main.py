@@ -167,10 +167,10 @@ def _dispatch(name: str, arguments: list[str]) -> int:
         near = [ELSEWHERE[name]] if name in ELSEWHERE else difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"did you mean prony {near[0]}?" if near else "prony --help lists the commands"
         raise InputError(f"unknown command: {name!r}", hint=hint, code="unknown_command")
-    from argparse import ArgumentParser
+    from prony.cli.arguments import CommandParser
 
     module = brought[name].load() if name in brought else importlib.import_module(f"{_PACKAGE}.{COMMANDS[name][0]}")
-    parser = ArgumentParser(prog=f"prony {name}", description=module.arguments.__doc__, allow_abbrev=False)
+    parser = CommandParser(prog=f"prony {name}", description=module.arguments.__doc__, allow_abbrev=False)
     module.arguments(parser)
     if {"-h", "--help"} & set(arguments):  # help must work where a file of settings is wrong
         return int(module.command(parser.parse_args(arguments)))

@@ -98,8 +98,9 @@ def named_token(options: Namespace) -> str | None:
     try:
         token = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as exc:
-        reason = exc.strerror if isinstance(exc, OSError) else "it is no text"
-        raise InputError(f"cannot read a token from {path}: {reason}") from exc
+        reason = exc.strerror if isinstance(exc, OSError) else "it is not text"
+        hint = "give the file with the output of `prony tokens add`: --token-file PATH"
+        raise InputError(f"cannot read a token from {path}: {reason}", hint=hint) from exc
     if not token:
         raise InputError(f"{path} holds no token", hint="put only the output of `prony tokens add` into it")
     return token

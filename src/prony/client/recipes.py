@@ -38,7 +38,8 @@ class RemoteRecipes:
         try:
             found: dict[str, Any] = json.loads(content)
         except ValueError as exc:
-            raise TransportError(f"{self._connection.base} sent an answer that is not JSON") from exc
+            hint = "is this the address of a Prony server? check --server and PRONY_SERVER"
+            raise TransportError(f"{self._connection.base} sent an answer that is not JSON", hint=hint) from exc
         return found
 
     def examples(self) -> Examples:

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from prony.dispatch.facts import facts_of
 from prony.model.agent import Fact
+from prony.model.container import POD
 from prony.model.fact import FactComparison, Value, parse_comparison
 from prony.model.job import Job
 from prony.model.place import Demand, Lack, Place, Wanted
@@ -44,7 +45,7 @@ def lacks(demand: Demand, facts: Mapping[str, Fact], reason_for: ReasonFor = _no
     needed = (
         Lack(
             fact=name,
-            wanted=" or ".join(wanted),
+            wanted=" or ".join(one for one in wanted if one != POD),  # nobody can install what only a pod has
             has=_has_text(facts.get(name)),
             reason=reason_for(name, wanted),
         )

@@ -178,7 +178,10 @@ class Run(ABC):
             InputError: jobs of this kind are run by one agent.
         """
         del parts
-        raise InputError(f"job {job.id} is a {job.workload.kind}, which one agent runs")
+        raise InputError(
+            f"job {job.id} cannot run on several agents: its kind is {job.workload.kind}",
+            hint="submit its recipe again, for one agent",
+        )
 
     def first_failure(self, parts: Sequence[PartFolder]) -> Failure | None:
         """Return the failure with which it began, of parts that each tell one."""

@@ -21,8 +21,8 @@ def format_of(path: Path) -> Format:
     known = SUFFIXES.get(path.suffix.lower())
     if known is None:
         raise InputError(
-            f"{path}: unknown format; a recipe's file name ends in .yaml, .toml or .json",
-            hint=f"end the name with {', '.join(SUFFIXES)}",
+            f"{path}: unknown format",
+            hint=f"use a recipe whose name ends in {', '.join(SUFFIXES)}",
             code="recipe",
         )
     return known

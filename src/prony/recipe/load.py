@@ -122,7 +122,8 @@ def _text_of(path: Path) -> str:
     except UnicodeDecodeError as exc:
         raise InputError(f"{path} is not text in UTF-8", hint="save it as UTF-8", code="recipe") from exc
     except OSError as exc:
-        raise InputError(f"{path} cannot be read: {exc.strerror}", code="recipe") from exc
+        hint = "give the path of a recipe file, and check its permissions"
+        raise InputError(f"{path} cannot be read: {exc.strerror}", hint=hint, code="recipe") from exc
 
 
 def _beside(path: Path) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from prony.model.calibration import Calibration, describe_disturbance
 from prony.model.estimate import Grade
@@ -51,13 +52,17 @@ def notes(data: ExperimentData) -> list[Note]:
 def merge_texts(texts: Sequence[str]) -> str:
     """Return one sentence for texts that differ only in numbers, and in what stands in brackets.
 
-    Numbers become ranges; brackets are those of the text that has the largest number in them.
+    Numbers become ranges, but the largest after "up to"; brackets are those of the text that has the largest number in
+    them.
     """
     numbers = zip(*(_NUMBER.findall(_BRACKETS.sub("", text)) for text in texts), strict=True)
-    ranges = iter([_number_range(one) for one in numbers])
+
+    def widen(found: re.Match[str]) -> str:
+        return _number_range(next(numbers), is_limit=found.string[: found.start()].endswith("up to "))
+
     worst = max(texts, key=_largest_in_brackets)
     parts = re.split(f"({_BRACKETS.pattern})", worst)
-    return "".join(part if place % 2 else _NUMBER.sub(lambda _: next(ranges), part) for place, part in enumerate(parts))
+    return "".join(part if place % 2 else _NUMBER.sub(widen, part) for place, part in enumerate(parts))
 
 
 def _largest_in_brackets(text: str) -> float:
@@ -69,9 +74,9 @@ def _pattern(text: str) -> str:
     return _NUMBER.sub("#", _BRACKETS.sub("", text))
 
 
-def _number_range(written: Sequence[str]) -> str:
+def _number_range(written: Sequence[str], *, is_limit: bool) -> str:
     low, high = min(written, key=float), max(written, key=float)
-    return low if float(low) == float(high) else f"{low} to {high}"
+    return high if is_limit or float(low) == float(high) else f"{low} to {high}"
 
 
 def jobs_named(note: Note, job_count: int, most: int | None = None) -> str:
@@ -114,13 +119,15 @@ def _list_missing(data: ExperimentData) -> list[Note]:
         needed.setdefault(metric, {})[statistic] = one.needed
     if not needed:
         return []
-    listed = [
-        f"{metric_title(metric)} {', '.join(f'{name} (needs {count})' for name, count in parts.items())}"
-        for metric, parts in needed.items()
-    ]
+    listed = [f"{metric_title(metric)} {_list_needed(parts)}" for metric, parts in needed.items()]
     keys = dict.fromkeys(_COUNTED_BY[entry.job.workload.section] for entry in lacking)
     text = f"Too few samples in a run for {'; '.join(listed)}{_count_steady(lacking)}: raise {' and '.join(keys)}."
     return [Note(None, text, tuple(dict.fromkeys(entry_fields.label(entry) for entry in lacking)))]
+
+
+def _list_needed(parts: Mapping[str, int]) -> str:
+    counted = sorted(parts.items(), key=itemgetter(1))
+    return ", ".join(f"{name} (needs {count})" for name, count in counted)
 
 
 def _count_steady(lacking: Sequence[Entry]) -> str:

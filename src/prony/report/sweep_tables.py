@@ -14,8 +14,8 @@ _LIMITED = {"client": "the client", "server": "the server", "machine": "shared",
 
 def headings(curve: Curve) -> tuple[str, ...]:
     """Return the heads of the columns that this curve has something for."""
-    return (curve.noun, "throughput", *_optional(curve), "e2e p50", "e2e p99", "errors", *_judge_levels(curve),
-            "limited by", "verdict")  # fmt: skip
+    return (curve.noun, "throughput", *_optional(curve), "end to end p50", "end to end p99", "errors",
+            *_judge_levels(curve), "limited by", "verdict")  # fmt: skip
 
 
 def lines(curve: Curve) -> list[FigureLine]:

@@ -96,7 +96,8 @@ def run_commands(order: CommandOrder, stop_asked: Callable[[], bool], tick: Call
     """Run the command once for each user, all at once, to the end of all."""
     if order.users > MOST_USERS:
         raise InputError(
-            f"{order.users} users would start {order.users} processes of the command; the limit is {MOST_USERS}"
+            f"{order.users} users would start {order.users} processes of the command; the limit is {MOST_USERS}",
+            hint="lower load.closed.concurrency",
         )
     clients: list[_Client] = []
     is_late = False

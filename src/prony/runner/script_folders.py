@@ -234,7 +234,8 @@ def unpack_scripts(tar: Path, sha256: str, cache: Path) -> Path:
         return place
     with tar.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-            raise InputError(f"the scripts arrived damaged: their checksum is not sha256:{sha256}", code="damaged")
+            text = f"the scripts arrived damaged: their checksum is not sha256:{sha256}"
+            raise InputError(text, hint="submit the recipe again", code="damaged")
     fresh = tar.with_name(f"{tar.name}.unpacked")
     unpack_archive(tar, fresh)
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -89,7 +89,10 @@ def translate_errors(engine: Engine) -> Iterator[None]:
         hint = "too many requests at once: try again in a moment"
         raise StoreError(f"no connection to {name_of(engine)} became free", hint=hint) from exc
     except (OverflowError, UnicodeEncodeError) as exc:
-        raise InputError(f"the database cannot store a value: {exc}", hint="check its size and its characters") from exc
+        raise InputError(
+            f"the database cannot store a value: {exc}",
+            hint="a number or text is too large, or is not Unicode: change it",
+        ) from exc
     except ValidationError as exc:
         hint = "was it made by another version? the result folders beside it can be imported into a new one"
         raise StoreError(
@@ -122,7 +125,9 @@ def _translation(engine: Engine, error: StatementError) -> PronyError:
     if engine.url.password:
         said = said.replace(str(engine.url.password), "***")
     if isinstance(error, DataError):
-        return InputError(f"the database cannot store a value: {said}", hint="check its length or size")
+        return InputError(
+            f"the database cannot store a value: {said}", hint="a number or text is too large: make it smaller"
+        )
     hint = hint_for(said)
     if engine.dialect.name != "sqlite" and isinstance(error, DBAPIError):
         from prony.store.postgres import server_hint

@@ -72,7 +72,7 @@ def read_noun(path: Path, kind: type[N]) -> N:
         hint = "did prony exec finish writing this folder?"
         raise NotFoundError(f"no {path.name} in {path.parent}", hint=hint) from exc
     except OSError as exc:
-        raise StoreError(f"cannot read {path}: {exc.strerror}") from exc
+        raise StoreError(f"cannot read {path}: {exc.strerror}", hint="check its permissions and its disk") from exc
     except ValidationError as exc:
         raise StoreError(f"{path} is damaged: {describe_invalid(exc, whole='the whole file')}", hint=_HINT) from exc
 

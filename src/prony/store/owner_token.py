@@ -32,7 +32,8 @@ def read_owner_token(home: Home) -> str | None:
     except (FileNotFoundError, PermissionError, UnicodeDecodeError):
         return None
     except OSError as exc:
-        raise StoreError(f"cannot read {owner_token_file(home)}: {exc.strerror}") from exc
+        hint = "check its permissions and its disk"
+        raise StoreError(f"cannot read {owner_token_file(home)}: {exc.strerror}", hint=hint) from exc
 
 
 def write_owner_token(home: Home, secret: str) -> None:

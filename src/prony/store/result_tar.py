@@ -30,6 +30,7 @@ _PART = re.compile(r'[^\x00-\x20\x7f/\\:*?"<>|.][^\x00-\x1f\x7f/\\:*?"<>|]{0,99}
 _DEEPEST = 8
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _HINT = "send one whole result folder as a tar"
+_TOO_LARGE_HINT = "send a result folder with fewer or smaller files"
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def _check_count(source: IO[bytes], most_files: int, most_bytes: int) -> None:
     """Read the headers alone, before anything is written: each file costs the disk more than its bytes."""
     for number, _ in enumerate(_members(source, most_bytes), start=1):
         if number > most_files:
-            raise InputError(f"the tar holds more than {most_files} files", hint=_HINT, code="too_large")
+            raise InputError(f"the tar holds more than {most_files} files", hint=_TOO_LARGE_HINT, code="too_large")
     source.seek(0)
 
 
@@ -137,7 +138,7 @@ def _members(source: IO[bytes], most_bytes: int) -> Iterator[tuple[str, int]]:
         seen.add(header.name)
         total += header.size
         if header.size < 0 or total > most_bytes:
-            raise InputError(f"the tar holds more than {most_bytes} bytes", hint=_HINT, code="too_large")
+            raise InputError(f"the tar holds more than {most_bytes} bytes", hint=_TOO_LARGE_HINT, code="too_large")
         begin = source.tell()
         yield header.name, header.size
         source.seek(begin + -(-header.size // _BLOCK) * _BLOCK)

@@ -78,7 +78,7 @@ def test_runs_that_follow_each_other_are_told_so() -> None:
     for _ in range(60):
         level = 0.8 * level + float(rng.normal(0, 0.01))
         values.append(10 * float(np.exp(level)))
-    assert any("follow each other" in text for text in noise.warnings(values))
+    assert any("runs are correlated" in text for text in noise.warnings(values))
 
 
 def test_independent_runs_give_no_warning() -> None:

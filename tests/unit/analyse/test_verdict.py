@@ -79,12 +79,12 @@ def test_a_partial_result_is_suspect() -> None:
 def test_fewer_than_five_clean_runs_are_suspect() -> None:
     found = verdict(document=result(CLEAN[:4]), runs=steady_runs(4))
     assert reason(found, "few_runs").grade is Grade.SUSPECT
-    assert "Only 4 clean runs" in reason(found, "few_runs").text
+    assert "Only 4 undisturbed runs" in reason(found, "few_runs").text
 
 
 @pytest.mark.parametrize(
     ("clean", "told"),
-    [(0, "No clean run for"), (1, "Only 1 clean run for"), (2, "Only 2 clean runs for")],
+    [(0, "No undisturbed run for"), (1, "Only 1 undisturbed run for"), (2, "Only 2 undisturbed runs for")],
 )
 def test_clean_runs_are_counted_as_a_reader_says_it(clean: int, told: str) -> None:
     dirty = ("foreign_cpu: others used 10 %",)
@@ -107,7 +107,7 @@ def test_disturbed_runs_that_count_are_suspect_and_void_if_others_took_the_cpu(s
     )
     found = verdict(document=result(dirty))
     assert reason(found, "contaminated").grade is grade
-    assert reason(found, "contaminated").text.startswith("5 of 5 runs were disturbed")
+    assert reason(found, "contaminated").text.startswith("All 5 runs were disturbed")
 
 
 def test_a_warm_up_that_never_settled_is_suspect() -> None:

@@ -51,3 +51,13 @@ def test_a_pipe_that_breaks_to_another_process_is_no_success(
     broken(BrokenPipeError(32, "Broken pipe"), monkeypatch)
     assert main.main(["run"]) == 3
     assert "error: a process that this command needs has ended" in capsys.readouterr().err
+
+
+def test_a_missing_argument_is_told_with_the_place_that_explains_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main.main(["llm"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.splitlines()[-2:] == [
+        "prony llm: error: the following arguments are required: MODEL",
+        " hint: prony llm --help explains the arguments",
+    ]

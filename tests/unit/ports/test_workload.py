@@ -60,7 +60,7 @@ def test_a_plain_kind_needs_nothing_and_refuses_nothing(job: Job, tmp_path: Path
 
 
 def test_a_plain_kind_is_run_by_one_agent(job: Job) -> None:
-    with pytest.raises(InputError, match="which one agent runs"):
+    with pytest.raises(InputError, match="cannot run on several agents"):
         PlainRun().merge_parts((), job)
     assert PlainRun().first_failure(()) is None
 

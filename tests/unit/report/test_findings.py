@@ -14,7 +14,7 @@ from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.result import Failure, OutputCheck
 from prony.report import compare, entry_fields
 from prony.report.findings import answers, findings
-from prony.report.notes import instrument, notes
+from prony.report.notes import instrument, merge_texts, notes
 from prony.report.table import table
 from report import experiments
 
@@ -155,6 +155,13 @@ def test_samples_before_the_steady_state_are_why_a_percentile_lacks_some(full: E
         "Too few samples in a run for Inference p90 (needs 36), and only 20 of 100 count in the shortest run (from "
         "its steady state on): raise measure.runs."
     ]
+
+
+def test_one_remark_for_several_jobs_has_a_range_or_the_largest_number() -> None:
+    texts = [
+        f"{runs} of 5 runs: others took up to {share} % (the busiest: a)." for runs, share in ((2, 76.8), (3, 92.7))
+    ]
+    assert merge_texts(texts) == "2 to 3 of 5 runs: others took up to 92.7 % (the busiest: a)."
 
 
 def test_the_instrument_is_told_or_its_lack_is(full: ExperimentData) -> None:

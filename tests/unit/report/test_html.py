@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from prony.model.experiment_data import ExperimentData
+from prony.ports.metric_titles import metric_title
 from prony.report import number, render
 from prony.report.table import table
 
@@ -106,6 +107,7 @@ def test_every_estimate_of_every_job_is_on_the_page(full: ExperimentData, full_p
         for key, estimate in entry.summary.estimates.items():
             written = number.written(estimate)
             assert key in shown.text
+            assert metric_title(key) in shown.text
             assert f"{written.value} {written.unit}" in shown.text
             assert written.interval in shown.text
 

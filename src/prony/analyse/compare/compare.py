@@ -13,7 +13,7 @@ import numpy as np
 
 from prony.analyse.canaries import machine_change
 from prony.analyse.compare.duet_sides import duet_sides, is_duet
-from prony.analyse.compare.matching import Side, check_across, differences, match
+from prony.analyse.compare.matching import Side, across_name, check_across, differences, match
 from prony.analyse.compare.pairwise import apart_sentence, contrast, drafts, title_of
 from prony.analyse.doubt import add_doubt, judge_by_clean
 from prony.errors import InputError
@@ -116,17 +116,15 @@ def compare_entries(
 
 
 def _refuse(unlike: Sequence[Sequence[Difference]]) -> None:
-    told: dict[str, None] = {}
-    for several in unlike:
-        for one in several:
-            if not one.allowed:
-                told[f"{one.kind}: {one.path} is {one.baseline} and {one.candidate}"] = None
+    refused = [one for several in unlike for one in several if not one.allowed]
+    told = dict.fromkeys(f"{one.kind}: {one.path} is {one.baseline} and {one.candidate}" for one in refused)
     if told:
+        name = across_name(refused[0])
         shown = list(told)[:_MOST_NAMED]
         more = f"; and {len(told) - len(shown)} more" if len(told) > len(shown) else ""
         raise InputError(
             f"the results are not comparable: {'; '.join(shown)}{more}",
-            hint="--across NAME allows a setting (or device, or model) to differ; --anyway compares them anyway",
+            hint=f"--across {name} allows a different {name}; --anyway compares in spite of all differences",
             code="not_comparable",
         )
 

@@ -95,6 +95,14 @@ def check_across(across: Sequence[str], entries: Sequence[Entry]) -> None:
             raise InputError(f"no job has {text!r}", hint=hint, code="unknown_path")
 
 
+def across_name(difference: Difference) -> str:
+    """Return the name that lets this differ."""
+    if difference.kind in ("hardware", "model"):
+        return "device" if difference.kind == "hardware" else "model"
+    brings = (whole for whole, brought in _BROUGHT_ALONG.items() if _is_under(difference.path, set(brought)))
+    return next(brings, difference.path).removeprefix("workload.")
+
+
 def _is_across(path: str, across: Sequence[str]) -> bool:
     """Is a path of a cell one that may differ?"""
     groups, paths = _split_allowed(across)

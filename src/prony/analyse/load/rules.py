@@ -213,8 +213,9 @@ def few_runs(evidence: LoadEvidence) -> Iterator[Reason]:
             f"narrow. Use load.repeats: {FEWEST_RUNS} or more to compare results.",
         )
     elif evidence.used and clean < _FEWEST_RUNS:
-        there = f"Only {runs_text(clean, 'clean')}" if clean else "No clean run"
-        yield suspect("few_runs", f"{there} for these numbers; {_FEWEST_RUNS} are needed.")
+        there = f"Only {runs_text(clean, 'undisturbed')}" if clean else "No undisturbed run"
+        text = f"{there} for these numbers, but they need {_FEWEST_RUNS}: make more runs, or use a quieter machine."
+        yield suspect("few_runs", text)
 
 
 def partial_result(evidence: LoadEvidence) -> Iterator[Reason]:

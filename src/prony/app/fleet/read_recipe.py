@@ -67,6 +67,6 @@ def _check_demands(recipe: Recipe, cells: Sequence[Job]) -> None:
         raise InputError(
             f"the jobs of this recipe ask for {count} different combinations of engine, unit and precision; the most "
             f"is {MOST_DEMANDS}",
-            hint="submit it in parts",
+            hint="split the recipe, and submit its parts",
             code="too_many_jobs",
         )

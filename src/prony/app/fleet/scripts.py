@@ -63,7 +63,8 @@ class Scripts:
     async def get(self, sha256: str) -> Path:
         place = _place(self._context.store.home, sha256)
         if not place.is_file():
-            raise NotFoundError(f"there are no scripts sha256:{sha256} here", code="no_scripts")
+            hint = "submit the recipe again: that sends its scripts"
+            raise NotFoundError(f"this server has no scripts sha256:{sha256}", hint=hint, code="no_scripts")
         return place
 
 

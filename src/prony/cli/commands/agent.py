@@ -302,7 +302,7 @@ def _target(options: Namespace) -> tuple[Target | None, int]:
             raise InputError("--slots needs --on", hint="a device runs one job at a time")
         return None, DEFAULT_SLOTS
     if _chosen_link(options) is not None:
-        raise InputError("--on needs a Prony server", hint="leave out the other server's option")
+        raise InputError("--on works only with a Prony server", hint="remove --on, or use --server URL")
     if slots is not None and not 1 <= slots <= MOST_SLOTS:
         raise InputError(f"--slots {slots} is outside 1 to {MOST_SLOTS}")
     return find_target(home(), name), slots or DEFAULT_SLOTS

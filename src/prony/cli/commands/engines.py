@@ -12,6 +12,8 @@ from prony.cli.arguments import add_json
 if TYPE_CHECKING:
     from prony.model.device import EngineReport
 
+_THIS = "this one"
+
 
 def arguments(parser: ArgumentParser) -> None:
     """Start every engine once and show what it can do here, or why it is broken; or add one."""
@@ -57,21 +59,24 @@ def show_engines(reports: list[EngineReport]) -> None:
 
     from prony.cli.output import terminal
 
+    ready = [report for report in reports if report.state == "ready"]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for head in ("engine", "version", "unit", "precisions", "formats", "import", "interpreter"):
-        table.add_column(head, overflow="fold", no_wrap=head in ("engine", "unit", "import"))
-    for report in reports:
+        table.add_column(head, overflow="fold", no_wrap=head in ("engine", "version", "unit", "import"))
+    for report in ready:
         for row in _rows(report):
             table.add_row(*map(escape, row))
     console = terminal()
-    console.print(table, highlight=False)
+    if ready:
+        console.print(table, highlight=False)
     for report in reports:
         if report.state != "ready":
-            hint = f"  [dim]→ {escape(report.hint)}[/dim]" if report.hint else ""
-            reason = escape(report.reason)
-            console.print(
-                f"[bold]{report.name}[/bold] is {report.state}: {reason}{hint}", highlight=False, soft_wrap=True
-            )
+            # The terminal wraps these lines, so that a command can be copied whole.
+            place = "" if _place(report) == _THIS else f"; interpreter: {_place(report)}"
+            about = escape(" ".join(report.formats) + place)
+            line = f"[bold]{report.name}[/bold] ({about}) is {report.state}: {escape(report.reason)}"
+            hint = f"\n  [dim]{escape(report.hint)}[/dim]" if report.hint else ""
+            console.print(line + hint, highlight=False, soft_wrap=True)
 
 
 def _place(report: EngineReport) -> str:
@@ -79,18 +84,15 @@ def _place(report: EngineReport) -> str:
     from prony.store.home import home
 
     if report.python == sys.executable:
-        return "this one"
+        return _THIS
     return "its own" if Path(report.python).is_relative_to(home().engines) else report.python
 
 
 def _rows(report: EngineReport) -> list[tuple[str, ...]]:
-    formats = " ".join(report.formats)
-    place = _place(report)
-    if report.state != "ready":
-        return [(report.name, report.state, "", "", formats, "", place)]
     # A vendor's version may carry a whole build description; its first word is the version.
     version = (report.version or "").split("-")[0]
-    first = [report.name, version, "", "", formats, f"{report.import_ms or 0:.0f} ms", place]
+    formats = " ".join(report.formats)
+    first = [report.name, version, "", "", formats, f"{report.import_ms or 0:.0f} ms", _place(report)]
     rows = []
     for unit in report.units:
         first[2], first[3] = unit.unit, " ".join(unit.precisions)

@@ -70,7 +70,7 @@ def _copy(bench: UseCases, job_id: str, options: Namespace) -> int:
     from prony.errors import ConflictError
 
     if options.to.exists():
-        raise ConflictError(f"{options.to} is there already", hint="give another path")
+        raise ConflictError(f"{options.to} already exists", hint="give another path")
     bench.files.fetch(job_id, options.name, options.to)
     print_note(f"copied to {options.to}")
     return 0

@@ -120,6 +120,8 @@ def _choose_engines(options: Namespace, *, is_remote: bool) -> list[str]:
     """Return the engines that were named, or those that load the model's format."""
     if options.engine:
         return _words(options.engine)
+    if not is_remote:
+        _check_presence(options.model)
     fitting = _fitting_engines(options.model)
     if options.engines == _ALL and not is_remote:
         from prony.app.bench import Bench
@@ -133,9 +135,22 @@ def _choose_engines(options: Namespace, *, is_remote: bool) -> list[str]:
                 print_note(f"without {one.name}: {one.reason}; {one.hint}")
         ready = [one.name for one in reports if one.state == "ready"]
         if not ready:
-            raise CapacityError(f"no installed engine supports {options.model}", hint=f"prony engines add {fitting[0]}")
+            raise CapacityError(
+                f"no installed engine supports {options.model}", hint=f"install one: prony engines add {fitting[0]}"
+            )
         return ready
     return fitting if options.engines == _ALL else fitting[:1]
+
+
+def _check_presence(model: str) -> None:
+    """Refuse a path that does not exist, before the engine of its format is missed."""
+    from prony.errors import NotFoundError
+    from prony.ports.models import scheme_of
+
+    path = Path(model.removeprefix("file:")).expanduser()
+    if scheme_of(model) == "file" and not path.exists():
+        hint = "give a file or folder that exists; to try the command: prony llm zoo:llm-1m"
+        raise NotFoundError(f"model not found: {path.absolute()}", hint=hint, code="unknown_model")
 
 
 def _fitting_engines(model: str) -> list[str]:
@@ -152,7 +167,8 @@ def _fitting_engines(model: str) -> list[str]:
         engine = plugins.load_plugin(plugins.ENGINES, name)
         if issubclass(engine, LlmEngine):
             found[name] = engine.formats
-    wanted = [ending] if any(ending in formats for formats in found.values()) and ending else [FOLDER]
+    is_known = bool(ending) and any(ending in formats for formats in found.values())
+    wanted = [ending] if is_known or folder.is_file() else [FOLDER]
     if folder.is_dir():
         wanted = find_folder_formats({one.name for one in folder.iterdir()}) or wanted
     places = {

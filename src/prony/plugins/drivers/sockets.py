@@ -17,6 +17,7 @@ from prony.ports.driver import Endpoint
 _TIMEOUT_S = 60.0
 _HANDSHAKE_S = 10.0
 _NOT_OFFERED = "no application protocol"
+_CLOSED_HINT = "see the log of that server"
 _TLS_HINT = (
     "for a private certificate, name its CA: ?ca=FILE (PostgreSQL: sslrootcert=FILE); "
     "?verify=no (sslmode=require) skips the check"
@@ -39,7 +40,7 @@ def connect(
     except ssl.SSLError as exc:
         if _NOT_OFFERED in str(exc):
             told = f"{show_endpoint(endpoint)} does not offer {' or '.join(protocols)} over TLS (ALPN)"
-            raise TransportError(told, hint="remove options.http, or set it to 1", code="no_http2") from exc
+            raise TransportError(told, hint="remove workload.options.http, or set it to 1", code="no_http2") from exc
         raise TransportError(
             f"TLS with {show_endpoint(endpoint)} failed: {exc}", hint=_TLS_HINT, code="no_tls"
         ) from exc
@@ -69,9 +70,9 @@ def receive(connection: socket.socket, endpoint: Endpoint) -> bytes:
     try:
         data = connection.recv(1 << 16)
     except OSError as exc:
-        raise TransportError(f"the connection to {show_endpoint(endpoint)} broke: {exc}") from exc
+        raise TransportError(f"the connection to {show_endpoint(endpoint)} broke: {exc}", hint=_CLOSED_HINT) from exc
     if not data:
-        raise TransportError(f"{show_endpoint(endpoint)} closed the connection")
+        raise TransportError(f"{show_endpoint(endpoint)} closed the connection", hint=_CLOSED_HINT)
     return data
 
 

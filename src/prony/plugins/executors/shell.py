@@ -73,7 +73,10 @@ class Shell:
                     command, stdin=source, stdout=out, stderr=errors, timeout=timeout_s, check=False
                 ).returncode
             except subprocess.TimeoutExpired as exc:
-                raise TransportError(f"no answer from {self.host or 'the shell'} in {timeout_s:g} s") from exc
+                hint = "check the connection: prony targets check NAME"
+                raise TransportError(
+                    f"no answer from {self.host or 'the shell'} in {timeout_s:g} s", hint=hint
+                ) from exc
             except FileNotFoundError as exc:
                 raise TransportError(f"{command[0]} not found", hint=self.install_hint) from exc
             errors.seek(0)

@@ -106,9 +106,10 @@ def _near(path: Path) -> str:
     if not path.parent.is_dir():
         return f"folder not found: {path.parent}"
     names = sorted(item.name for item in path.parent.iterdir())
-    near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.5)
-    same_kind = [name for name in names if path.suffix and name.endswith(path.suffix)][:3]
-    found = near or same_kind
+    same_kind = [name for name in names if path.suffix and name.endswith(path.suffix)]
+    # Of a file without that ending only a slip of the finger is likely.
+    near = difflib.get_close_matches(path.name, same_kind, n=3, cutoff=0.5)
+    found = near or difflib.get_close_matches(path.name, names, n=3, cutoff=0.7) or same_kind[:3]
     return f"did you mean {' or '.join(found)}?" if found else f"{path.parent} has no file with a similar name"
 
 

@@ -24,7 +24,7 @@ def rows_at(path: Path) -> list[Row]:
         raise NotFoundError(f"data set not found: {path}", hint="the path is relative to the recipe's folder")
     read = _READERS.get(path.suffix.lower())
     if read is None:
-        raise InputError(f"{path} has an unknown file extension", hint=f"known: {', '.join(_READERS)}")
+        raise InputError(f"{path} has an unknown file extension", hint=f"use one of {', '.join(_READERS)}")
     try:
         rows = list(read(path))
     except (UnicodeDecodeError, csv.Error) as exc:

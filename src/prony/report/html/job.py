@@ -268,9 +268,11 @@ def _numbers(entry: Entry) -> Html | None:
     rows: list[list[str]] = []
     for key, found in entry.summary.estimates.items():
         written = number.written(found)
-        rows.append([key, f"{written.value} {written.unit}", written.interval or "none", number.footnote(found)])
+        value = f"{written.value} {written.unit}"
+        rows.append([metric_title(key), value, written.interval or "none", number.footnote(found), key])
     rows += [
-        [one.metric, number.DASH, number.DASH, f"{number.missing_text(one)}, had {one.count}"]
+        [metric_title(one.metric), number.DASH, number.DASH, f"{number.missing_text(one)}, had {one.count}", one.metric]
         for one in entry.summary.missing
     ]
-    return grid(["metric", "value", "interval", "method, count, confidence"], rows, numeric=(1, 2)) if rows else None
+    heads = ["metric", "value", "interval", "method, count, confidence", "key"]
+    return grid(heads, rows, numeric=(1, 2)) if rows else None

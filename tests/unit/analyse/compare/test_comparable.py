@@ -109,6 +109,18 @@ class TestComparable:
         assert caught.value.code == "not_comparable"
         assert told in caught.value.message
 
+    @pytest.mark.parametrize(
+        ("changes", "name"),
+        [({"hardware_id": "h2"}, "device"), ({"sha256": "1" * 64}, "model"), ({"precision": "fp16"}, "precision")],
+    )
+    def test_a_refusal_names_what_would_allow_it(self, changes: dict[str, str], name: str) -> None:
+        sides = [side("A", self.before), side("B", changed(self.after, **changes))]
+        with pytest.raises(InputError, match="not comparable") as caught:
+            compare_entries(sides, Terms())
+        assert caught.value.hint is not None
+        assert caught.value.hint.startswith(f"--across {name} allows a different {name};")
+        assert compare_entries(sides, Terms(across=(name,))).matches
+
     def test_anyway_compares_and_keeps_the_difference(self) -> None:
         found = compare_entries(
             [side("A", self.before), side("B", changed(self.after, hardware_id="h2"))], Terms(anyway=True)

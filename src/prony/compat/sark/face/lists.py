@@ -105,7 +105,11 @@ class Lists:
 
     def add(self, queue: str, value: bytes, *, left: bool) -> int:
         if self._bytes + len(value) > _MOST_BYTES:
-            raise CapacityError("the lists are full", hint="use a Redis: --redis URL", code="lists_full")
+            raise CapacityError(
+                f"the lists for Dumont workers are full ({_MOST_BYTES // 2**20} MiB)",
+                hint="start workers that empty them, or keep them in a Redis: prony server --redis URL",
+                code="lists_full",
+            )
         found = self._lists[queue]
         found.appendleft(value) if left else found.append(value)
         self._bytes += len(value)

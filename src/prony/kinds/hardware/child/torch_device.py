@@ -26,7 +26,8 @@ class TorchDevice:
     def of(cls, engine: Engine, unit: str) -> TorchDevice:
         """Return the device of a unit; a GPU that is not there is refused."""
         if not isinstance(engine, FindsDevice):
-            raise CapacityError(f"the engine {engine.name} has no support for {unit}", code="unit_unavailable")
+            text = f"the engine {engine.name} has no support for {unit}"
+            raise CapacityError(text, hint="install torch: prony engines add torch", code="unit_unavailable")
         name, card = engine.find_device(unit)
         import torch
 

@@ -127,7 +127,8 @@ class AnswerSuite:
             total -= float(logs[rows, ids[first:end]].sum())
         end_ns = time.perf_counter_ns()
         if not np.isfinite(total):
-            raise SutError("the predictions are not finite", code="not_finite")
+            hint = "try another precision or engine; check that the model file is complete"
+            raise SutError("the model predicts NaN or infinity", hint=hint, code="not_finite")
         self.tokens += ids.size
         return {
             "prefill": (begin_ns, end_ns), "decode_begin_ns": end_ns, "stamps": [], "ended_ns": end_ns,

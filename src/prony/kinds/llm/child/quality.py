@@ -55,7 +55,8 @@ class QualitySuite:
         ids = np.load(self.asked["ids_file"]) if kept is not None else self._tokenize()
         logits = self.session.logits(ids[:-1])
         if logits.shape[0] != len(ids) - 1 or not np.isfinite(logits).all():
-            raise SutError("the predictions are not finite", code="not_finite")
+            hint = "try another precision or engine; check that the model file is complete"
+            raise SutError("the model predicts NaN or infinity", hint=hint, code="not_finite")
         logs = log_probabilities(logits)
         found = {"nll": (-logs[np.arange(len(logs)), ids[1:]]).tolist()}
         if kept is None:

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 
 _PATIENCE_S = 10.0
-_HINT = "remove options.http, or set it to 1; without TLS, the server must support HTTP/2 with prior knowledge (h2c)"
+_HINT = (
+    "remove workload.options.http, or set it to 1; "
+    "without TLS, the server must support HTTP/2 with prior knowledge (h2c)"
+)
 
 
 class Http2Session:
