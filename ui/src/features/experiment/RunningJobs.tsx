@@ -79,7 +79,8 @@ function RunningJob({ job, event }: { job: QueuedJob; event: Event | undefined }
 
 function describeEvent(event: Partial<Event>): string {
   if (event.live) {
-    const { rate_per_s, p50_ms, p99_ms, failed } = event.live;
+    const { rate_per_s, p50_ms, p99_ms, failed, done, tokens_per_s } = event.live;
+    if (tokens_per_s != null) return `${formatValue(tokens_per_s)} tokens/s · ${done} done`;
     const parts = [formatValue(rate_per_s, "1/s")];
     if (p50_ms != null) parts.push(`p50 ${formatValue(p50_ms, "ms")}`);
     if (p99_ms != null) parts.push(`p99 ${formatValue(p99_ms, "ms")}`);
