@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from prony.errors import SutError
+from prony.kinds.llm.child.progress import ProgressNote
 from prony.kinds.llm.child.quality import log_probabilities
 from prony.kinds.llm.child.speculate import Drafter, speculate
 from prony.kinds.llm.child.suite import describe_session, hash_ids, load_drafter, load_session, reset_memory_peak
-from prony.kinds.llm.progress import ProgressNote
 from prony.ports.engine import Engine
 from prony.runner.child.loop import Stop
 from prony.runner.child.readings import SuiteTest

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from prony.errors import CapacityError, InputError, SutError
+from prony.kinds.llm.child.progress import ProgressNote
 from prony.kinds.llm.child.speculate import (
     LOOKUP,
     NO_DRAFT,
@@ -19,7 +20,6 @@ from prony.kinds.llm.child.speculate import (
     require_verifier,
     speculate,
 )
-from prony.kinds.llm.progress import ProgressNote
 from prony.ports.engine import Array, Engine, TracksDeviceMemory
 from prony.ports.llm import LlmEngine, LlmOptions, LlmSession
 from prony.runner.child.loop import Stop

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.errors import InputError
-from prony.kinds.llm.progress import ProgressReader
 from prony.kinds.llm.runner.answers import ANSWERS, AskedPrompts, encode_prompts, keep_answers
+from prony.kinds.llm.runner.live import ProgressReader
 from prony.kinds.llm.runner.quality import Predictions, Predictor, QualityFound, reference_of
 from prony.kinds.llm.schema import LlmWorkload
 from prony.kinds.llm.tokens import TokenTimes, token_frame
