@@ -252,7 +252,11 @@ def test_the_same_seeded_weights_predict_the_same_on_every_engine(
     assert found == pytest.approx(wanted, abs=0.01)
 
 
-@pytest.mark.parametrize("spoil", [lambda data: data[:500], lambda _: b"no model"], ids=["truncated", "nothing"])
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda data: data[:500], lambda data: data[:-1000], lambda _: b"no model"],
+    ids=["head", "last tensor", "nothing"],
+)
 def test_openvino_tells_of_a_spoilt_file_in_words(
     spoil: Callable[[bytes], bytes], gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -162,9 +162,11 @@ def _transfer_text(event: Event) -> str:
 
 
 def _load_text(live: Live | None) -> str:
-    """Return a load as it goes, in one line: rate, latencies, in flight, failures, time left."""
+    """Return a load as it goes, in one line: rate, latencies, in flight, failures, time left, or a model's tokens."""
     if live is None:
         return ""
+    if live.tokens_per_s is not None:
+        return f"{live.tokens_per_s:,.4g} tokens/s · {live.done:,} done"
     words = [f"{live.rate_per_s:,.0f}/s"]
     if live.p50_ms is not None and live.p99_ms is not None:
         words.append(f"p50 {live.p50_ms:.3g} ms, p99 {live.p99_ms:.3g} ms")

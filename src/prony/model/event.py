@@ -8,8 +8,12 @@ from prony.model.base import Noun
 
 
 class Live(Noun):
-    """A load while it runs. Rates and quantiles are of the last second; `left_s` is None where a count decides; `run`
-    counts from 0."""
+    """A load while it runs, or a language model on an engine, whose passes or answers are counted as requests.
+
+    Rates and quantiles are of the last second, or since the last time; `left_s` is None where a count decides; `run`
+    counts from 0. `tokens_per_s` is of a model on an engine, while it is timed: tokens written, or read where it writes
+    none.
+    """
 
     run: int = 0
     elapsed_s: float

@@ -7,6 +7,7 @@ the top, and the vendor's package only inside `preload`, `probe` and `load`.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,6 +37,19 @@ class TensorSpec:
     below_source: str = ""
     # A size that the model itself suggests for its dynamic axes (metadata, presets): axis position -> (size, source).
     suggested: Mapping[int, tuple[int, str]] = field(default_factory=dict)
+
+
+# How engines say that memory ran out without Python's own error for it.
+_SHORTAGE = re.compile(
+    r"bad[ _]alloc|out of memory|(not enough|insufficient) memory|(can ?not|can't|(failed|unable|cannot) to) allocate",
+    re.IGNORECASE,
+)
+MEMORY_HINT = "use a smaller batch or model, or a machine with more memory"
+
+
+def is_memory_shortage(message: str) -> bool:
+    """Does an engine's message say that memory ran out?"""
+    return _SHORTAGE.search(message) is not None
 
 
 def shape_flag(name: str, shape: Sequence[int]) -> str:

@@ -13,8 +13,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from prony.errors import InputError
-from prony.ports.engine import Array, Effect
+from prony.errors import InputError, PronyError, SutError
+from prony.ports.engine import MEMORY_HINT, Array, Effect, is_memory_shortage
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,26 @@ def refuse_as_model(engine: str) -> InputError:
         f"{engine} hosts language models, which are measured by their tokens",
         hint="prony llm MODEL, or a recipe with `kind: llm`",
         code="format_unavailable",
+    )
+
+
+def describe_load_failure(engine: str, model: str, said: str) -> PronyError:
+    """Return the error for a model that an engine did not load, by what the engine said: its first line tells why."""
+    reason = (said.strip().splitlines() or ["no reason given"])[0].rstrip(". ")
+    message = f"{engine} cannot load {model}: {reason}"
+    if is_memory_shortage(said):
+        return SutError(message, hint=MEMORY_HINT, code="out_of_memory")
+    hint = "check that the model is complete, and that this version supports it"
+    return InputError(message, hint=hint, code="damaged_model")
+
+
+def describe_template_failure(said: str) -> InputError:
+    """Return the error for a chat template that failed when it was applied to a prompt."""
+    reason = (said.strip().splitlines() or ["no reason given"])[0].rstrip(". ")
+    return InputError(
+        f"the model's chat template fails: {reason}",
+        hint="correct the chat template of the model; if it allows no system message, remove prompts.system",
+        code="bad_template",
     )
 
 

@@ -7,13 +7,14 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from prony.errors import PronyError
 from prony.instruments.canary import read_canary
+from prony.model.event import Event, Live
 from prony.model.job import Job
 from prony.model.result import Effective, Failure, Noise, Phase, Repetition, Result
 from prony.runner.card_lock import CARD_IS_HELD, hold_card
@@ -21,7 +22,7 @@ from prony.runner.child.wire import ChildOrder, Message
 from prony.runner.context import RunContext, failure_of
 from prony.runner.engines import interpreter
 from prony.runner.folder import ResultFolder, TelemetryRow, begin_folders
-from prony.runner.host import EngineAnswer, EngineHost
+from prony.runner.host import EngineAnswer, EngineHost, Watch
 from prony.runner.observer import Observer, use_probes, watch_order
 from prony.runner.turns import count_repetitions, next_step, run_in_turns, why_made_again
 from prony.runner.watch_gpu import add_gpu_canaries
@@ -56,6 +57,10 @@ class SuiteJob(ABC):
     @abstractmethod
     def effective(self, host: EngineHost, facts: Message) -> Effective:
         """Return what was used, as the child told it."""
+
+    def read_live(self) -> Live | None:
+        """Return how the repetition that runs goes just now; None where there is no news."""
+        return None
 
     def score(self, say: Callable[[str], None]) -> None:
         """Let a scorer of the user's own look at what was kept, when all repetitions are over."""
@@ -131,7 +136,7 @@ class SuiteRunner:
         try:
             host = self.host(course.engine)
             with hold_card(order.unit, self.around.stop_asked, waiting):
-                answer = host.perform(order, watch_order(job, observer, self.around))
+                answer = host.perform(order, self._watch(course, observer))
             known = _describe_repetition(answer, observer)
         except PronyError as exc:  # what hosts it did not start again
             known = {"state": "failed", "failure": failure_of(exc, phase="start")}
@@ -140,6 +145,17 @@ class SuiteRunner:
         course.record(repetition, answer, observer, host)
         trouble = why_made_again(repetition)
         self.around.say("repetition", job, done=index + 1, total=total, state=repetition.state, message=trouble)
+
+    def _watch(self, course: SuiteJob, observer: Observer) -> Watch:
+        """Return what watches one order, and tells how it goes."""
+        watch = watch_order(course.job, observer, self.around)
+
+        def tick(pid: int) -> None:
+            observer.tick(pid)
+            if (live := course.read_live()) is not None:
+                self.around.emit(Event(kind="load", job_id=course.job.id, live=live))
+
+        return replace(watch, on_tick=tick)
 
     def _finish(self, course: SuiteJob) -> None:
         course.score(lambda text: self.around.say("prepare", course.job, message=text))

@@ -194,13 +194,16 @@ class LoadFamilies:
         self._latency = _gauge(
             "prony_job_latency_seconds", "latency of the last second, by quantile", (*_OF_JOB, "quantile")
         )
+        self._tokens = _gauge(
+            "prony_job_tokens_per_second", "tokens of a language model on an engine, while it is timed", _OF_JOB
+        )
         self._elapsed = _gauge("prony_job_load_elapsed_seconds", "how long the load has run", _OF_JOB)
         self._left = _gauge("prony_job_load_left_seconds", "how long the load will still run", _OF_JOB)
 
     @property
     def families(self) -> tuple[Metric, ...]:
         return (
-            self._requests, self._in_flight, self._rate, self._latency, self._elapsed, self._left
+            self._requests, self._in_flight, self._rate, self._latency, self._tokens, self._elapsed, self._left
         )  # fmt: skip
 
     def add(self, own: tuple[str, ...], progress: JobProgress) -> None:
@@ -211,6 +214,7 @@ class LoadFamilies:
         self._requests.add_metric((*own, "failed"), live.failed)
         values = (
             (self._in_flight, own, live.in_flight), (self._rate, own, live.rate_per_s),
+            (self._tokens, own, live.tokens_per_s),
             (self._elapsed, own, live.elapsed_s), (self._left, own, live.left_s),
             (self._latency, (*own, "0.5"), None if live.p50_ms is None else live.p50_ms / 1e3),
             (self._latency, (*own, "0.99"), None if live.p99_ms is None else live.p99_ms / 1e3),

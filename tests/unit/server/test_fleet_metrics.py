@@ -85,7 +85,7 @@ def test_devices_of_lost_and_silent_agents_are_left_out() -> None:
 def test_a_running_load_has_its_figures_until_its_lease_ends() -> None:
     state = known(agent("a"))
     state.hold(HeldLease("l", "j", "e", "a", "key of a", 1))
-    live = Live(elapsed_s=3, sent=12, done=10, failed=1, in_flight=2, rate_per_s=4.0, p50_ms=20.0)
+    live = Live(elapsed_s=3, sent=12, done=10, failed=1, in_flight=2, rate_per_s=4.0, p50_ms=20.0, tokens_per_s=250.0)
     state.live.note_event("l", Event(kind="repetition", job_id="j", done=1, total=3))
     state.live.note_event("l", Event(kind="load", job_id="j", live=live))
     found = page(state)
@@ -98,6 +98,7 @@ def test_a_running_load_has_its_figures_until_its_lease_ends() -> None:
         (own | {"outcome": "failed"}, 1.0),
     ]
     assert found["prony_job_latency_seconds"] == [(own | {"quantile": "0.5"}, 0.02)]
+    assert found["prony_job_tokens_per_second"] == [(own, 250.0)]
     assert "prony_job_load_left_seconds" not in found
     state.release("l")
     assert "prony_job_running" not in page(state)

@@ -5162,8 +5162,11 @@ export interface components {
         };
         /**
          * Live
-         * @description A load while it runs. Rates and quantiles are of the last second; `left_s` is None where a count decides; `run`
-         *     counts from 0.
+         * @description A load while it runs, or a language model on an engine, whose passes or answers are counted as requests.
+         *
+         *     Rates and quantiles are of the last second, or since the last time; `left_s` is None where a count decides; `run`
+         *     counts from 0. `tokens_per_s` is of a model on an engine, while it is timed: tokens written, or read where it writes
+         *     none.
          */
         Live: {
             /** Done */

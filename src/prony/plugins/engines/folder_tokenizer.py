@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from prony.errors import InputError
-from prony.ports.llm import CHAT_TEMPLATE, NO_TEMPLATE, EncodedPrompt, hash_words, join_messages
+from prony.ports.llm import (
+    CHAT_TEMPLATE,
+    NO_TEMPLATE,
+    EncodedPrompt,
+    describe_template_failure,
+    hash_words,
+    join_messages,
+)
 
 _FILES = ("tokenizer.json", "tokenizer.model", "vocab.json")
 
@@ -64,11 +71,9 @@ class FolderTokenizer:
             found = self._tokenizer.apply_chat_template(
                 [dict(one) for one in messages], add_generation_prompt=True, tokenize=True, return_dict=False
             )
-        except TemplateError as exc:
-            raise InputError(
-                f"the model's chat template fails: {exc}", hint="try it without prompts.system",
-                code="bad_template",
-            ) from exc  # fmt: skip
+        # A template is a small program: its expressions raise Python's errors too.
+        except (TemplateError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as exc:
+            raise describe_template_failure(str(exc) or type(exc).__name__) from exc
         return EncodedPrompt([int(one) for one in found], CHAT_TEMPLATE)
 
     def detokenize(self, ids: Sequence[int]) -> str:

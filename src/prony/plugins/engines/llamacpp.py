@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,6 +24,7 @@ from prony.ports.llm import (
     EncodedPrompt,
     LlmFacts,
     LlmOptions,
+    describe_load_failure,
     hash_words,
     join_messages,
     refuse_as_model,
@@ -30,6 +32,7 @@ from prony.ports.llm import (
 
 _MAGIC = b"GGUF"
 _UBATCH = 512
+_PLACE = re.compile(r"^(\w+: |error loading model: )+")  # of a line in its log: the function that wrote it
 # The first words of a context's parameters as this code sets them, with what they are when nobody has set them:
 # tokens of context, of a batch, of a physical batch, and sequences.
 _DEFAULTS = (512, 2048, 512, 1)
@@ -182,14 +185,13 @@ class LlamaSession:
         asked.words[_LAYERS_AT] = 0 if self._options.unit == "cpu" else _OWN_LAYERS
         found = self._c.llama_model_load_from_file(os.fsencode(path), asked)
         if not found:
-            raise InputError(
-                f"llama.cpp cannot load {Path(path).name}: {self._why()}",
-                hint="check that the model is complete, and that this version supports it", code="damaged_model",
-            )  # fmt: skip
+            raise describe_load_failure("llama.cpp", Path(path).name, self._why())
         return found
 
     def _why(self) -> str:
-        return "; ".join(dict.fromkeys(self._library.errors[:3])) or "no reason given"
+        """Return what went wrong first: what the library says afterwards is what came of it."""
+        plain = [_PLACE.sub("", one) for one in self._library.errors]
+        return next((one for one in plain if not one.startswith("failed to load model")), "no reason given")
 
     def _measure_token(self) -> int:
         """Return what one more token adds to the cache, by the size of a saved sequence."""

@@ -12,7 +12,15 @@ import numpy as np
 from prony.errors import CapacityError, InputError
 from prony.plugins.engines.folder_tokenizer import FolderTokenizer
 from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, Session, Unit
-from prony.ports.llm import SEEDED, EncodedPrompt, LlmFacts, LlmOptions, refuse_as_model, seeded_values
+from prony.ports.llm import (
+    SEEDED,
+    EncodedPrompt,
+    LlmFacts,
+    LlmOptions,
+    describe_load_failure,
+    refuse_as_model,
+    seeded_values,
+)
 from prony.ports.models import FOLDER
 
 _CASTS = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
@@ -178,11 +186,7 @@ class Mlx:
         try:
             model, config = _load_model(Path(path))
         except (OSError, ValueError, KeyError, TypeError, RuntimeError) as exc:
-            said = (str(exc).strip().splitlines() or [type(exc).__name__])[0]
-            raise InputError(
-                f"mlx cannot load {Path(path).name}: {said}",
-                hint="check that the model is complete, and that this version supports it", code="damaged_model",
-            ) from exc  # fmt: skip
+            raise describe_load_failure(self.name, Path(path).name, str(exc) or type(exc).__name__) from exc
         if options.precision in _CASTS:
             model.set_dtype(getattr(mx, _CASTS[options.precision]))
         return MlxLlm(model, config, FolderTokenizer.load(Path(path)), options)

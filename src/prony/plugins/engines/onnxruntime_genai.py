@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,8 @@ from prony.ports.llm import (
     EncodedPrompt,
     LlmFacts,
     LlmOptions,
+    describe_load_failure,
+    describe_template_failure,
     hash_words,
     join_messages,
     refuse_as_model,
@@ -26,6 +29,7 @@ from prony.ports.models import GENAI_FOLDER
 
 _SETTINGS = "genai_config.json"
 _TYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
+_PLACE = re.compile(r" at row \d+, column \d+:?$")  # behind why a template failed
 
 
 class OnnxGenaiLlm:
@@ -46,10 +50,7 @@ class OnnxGenaiLlm:
             config.overlay(json.dumps({"model": {"decoder": {"session_options": session}}}))
             self._model = onnxruntime_genai.Model(config)
         except RuntimeError as exc:
-            raise InputError(
-                f"onnxruntime-genai cannot load {folder.name}: {exc}",
-                hint="check that the model is complete, and that this version supports it", code="damaged_model",
-            ) from exc  # fmt: skip
+            raise describe_load_failure("onnxruntime-genai", folder.name, str(exc)) from exc
         self._is_writing = False
         self._held = 0
         self.reset()
@@ -121,10 +122,7 @@ class OnnxGenaiLlm:
             given = json.dumps([dict(one) for one in messages])
             text = self._tokenizer.apply_chat_template(given, add_generation_prompt=True)
         except RuntimeError as exc:
-            raise InputError(
-                f"the model's chat template fails: {exc}", hint="try it without prompts.system",
-                code="bad_template",
-            ) from exc  # fmt: skip
+            raise describe_template_failure(_PLACE.sub("", str(exc).partition("\n")[0])) from exc
         return EncodedPrompt(self.tokenize(text), CHAT_TEMPLATE)
 
     def detokenize(self, ids: Sequence[int]) -> str:

@@ -9,18 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import struct
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from prony.errors import CapacityError, InputError, SutError
+from prony.plugins.engines.gguf_header import read_gguf_facts
 from prony.plugins.engines.openvino import (
     OpenVino,
     check_openvino_precision,
@@ -29,13 +29,15 @@ from prony.plugins.engines.openvino import (
     find_openvino_device,
     import_openvino,
 )
-from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, Session
+from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, Session, is_memory_shortage
 from prony.ports.llm import (
     CHAT_TEMPLATE,
     NO_TEMPLATE,
     EncodedPrompt,
     LlmFacts,
     LlmOptions,
+    describe_load_failure,
+    describe_template_failure,
     hash_words,
     join_messages,
     refuse_as_model,
@@ -79,12 +81,14 @@ class OpenVinoLlm:
         try:
             return self._core.read_model(str(self._folder / _MODEL))
         except RuntimeError as exc:
-            raise _describe_damage(self._folder, exc) from exc
+            raise describe_load_failure("OpenVINO", self._folder.name, _first_line(exc)) from exc
 
     def _compile(self, model: Any) -> Any:
         try:
             return self._core.compile_model(model, self._device, self._settings)
         except RuntimeError as exc:
+            if is_memory_shortage(str(exc)):
+                raise describe_load_failure("OpenVINO", self._folder.name, _first_line(exc)) from exc
             raise SutError(
                 f"OpenVINO cannot compile {self._folder.name} for {self._device}: {_first_line(exc)}",
                 hint="try --precision fp32: on some processors OpenVINO chooses a type that does not work",
@@ -130,7 +134,7 @@ class OpenVinoLlm:
         try:
             return openvino_genai.Tokenizer(str(self._folder))
         except RuntimeError as exc:
-            raise _describe_damage(self._folder, exc) from exc
+            raise describe_load_failure("OpenVINO", self._folder.name, _first_line(exc)) from exc
 
     def _words(self) -> list[bytes]:
         known = self._tokenizer.get_vocab()
@@ -160,10 +164,7 @@ class OpenVinoLlm:
         try:
             text = self._tokenizer.apply_chat_template([dict(one) for one in messages], add_generation_prompt=True)
         except RuntimeError as exc:
-            raise InputError(
-                f"the model's chat template fails: {_first_line(exc)}",
-                hint="try it without prompts.system", code="bad_template",
-            ) from exc  # fmt: skip
+            raise describe_template_failure(_first_line(exc)) from exc
         return EncodedPrompt(self._encode(text, with_marks=False), CHAT_TEMPLATE)
 
     def detokenize(self, ids: Sequence[int]) -> str:
@@ -286,7 +287,7 @@ class OpenVinoGenai:
             if not made.is_dir():
                 part.rename(made)
         except RuntimeError as exc:
-            raise _describe_damage(path, exc) from exc
+            raise describe_load_failure("OpenVINO", path.name, _first_line(exc)) from exc
         finally:
             shutil.rmtree(part, ignore_errors=True)
         return made
@@ -328,59 +329,6 @@ def _name_constant(port: Any) -> str:
     return str(node.get_friendly_name())
 
 
-# GGUF, version 3: how many bytes a value of each kind has; texts and lists tell their own size.
-_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
-_TEXT, _LIST = 8, 9
-
-
-def read_gguf_facts(path: Path) -> dict[str, Any]:
-    """Return the architecture and the length of context of a GGUF file, by the names that a `config.json` has.
-
-    Raises:
-        InputError: It is no GGUF file, or is cut short.
-    """
-    with path.open("rb") as file:
-        magic, _, _, pairs = struct.unpack("<4sIQQ", file.read(24).ljust(24, b"\0"))
-        if magic != b"GGUF":
-            raise InputError(
-                f"{path} is not a GGUF file", hint="a GGUF file starts with the letters GGUF", code="damaged_model"
-            )
-        try:
-            found = dict(_read_pair(file) for _ in range(pairs))
-        except (struct.error, ValueError) as exc:
-            raise InputError(f"{path.name} is cut short", hint="fetch it again", code="damaged_model") from exc
-    kind = found.get("general.architecture", "unknown")
-    return {"model_type": kind, "max_position_embeddings": found.get(f"{kind}.context_length", 0)}
-
-
-def _read_pair(file: BinaryIO) -> tuple[str, Any]:
-    name = _read_text(file)
-    (kind,) = struct.unpack("<I", file.read(4))
-    return name, _read_value(file, kind)
-
-
-def _read_text(file: BinaryIO) -> str:
-    (size,) = struct.unpack("<Q", file.read(8))
-    return file.read(size).decode(errors="replace")
-
-
-def _read_value(file: BinaryIO, kind: int) -> Any:
-    if kind == _TEXT:
-        return _read_text(file)
-    if kind == _LIST:
-        inner, count = struct.unpack("<IQ", file.read(12))
-        if inner in _SIZES:
-            file.seek(_SIZES[inner] * count, 1)
-        else:
-            for _ in range(count):
-                _read_value(file, inner)
-        return None
-    if kind not in _SIZES:
-        raise ValueError(f"no value is of kind {kind}")
-    data = file.read(_SIZES[kind])
-    return struct.unpack("<I", data)[0] if len(data) == 4 else None
-
-
 def _read_facts(folder: Path) -> dict[str, Any]:
     return _read_json(folder / "config.json") or _read_json(folder / _FACTS)
 
@@ -390,13 +338,6 @@ def _read_json(path: Path) -> dict[str, Any]:
         return {}
     found = json.loads(path.read_text())
     return found if isinstance(found, dict) else {}
-
-
-def _describe_damage(path: Path, exc: RuntimeError) -> InputError:
-    return InputError(
-        f"OpenVINO cannot load {path.name}: {_first_line(exc)}",
-        hint="check that the model is complete, and that this version supports it", code="damaged_model",
-    )  # fmt: skip
 
 
 def _first_line(exc: Exception) -> str:

@@ -28,6 +28,7 @@ from prony.ports.llm import (
     EncodedPrompt,
     LlmFacts,
     LlmOptions,
+    describe_load_failure,
     refuse_as_model,
     seeded_values,
 )
@@ -207,11 +208,7 @@ class Transformers:
         except PronyError:
             raise
         except (OSError, ValueError, KeyError, ImportError) as exc:
-            said = (str(exc).strip().splitlines() or [type(exc).__name__])[0]
-            raise InputError(
-                f"transformers cannot load {Path(path).name}: {said}",
-                hint="check that the model is complete, and that this version supports it", code="damaged_model",
-            ) from exc  # fmt: skip
+            raise describe_load_failure(self.name, Path(path).name, str(exc) or type(exc).__name__) from exc
         if bits := options.options.get("round_weights"):
             _round_weights(torch, model, int(bits))
         return TransformersSession(model, tokenizer, device, options)

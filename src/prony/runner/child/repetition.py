@@ -6,7 +6,6 @@ import faulthandler
 import gc
 import importlib
 import os
-import re
 import signal
 import time
 import traceback
@@ -25,6 +24,7 @@ import numpy as np
 from prony.errors import PronyError, StoreError, whose_move
 from prony.instruments.memory import read_memory, reset_peak
 from prony.ports.engine import (
+    MEMORY_HINT,
     CardCall,
     CompiledCall,
     DeviceCall,
@@ -34,6 +34,7 @@ from prony.ports.engine import (
     SeesCards,
     Session,
     TensorSpec,
+    is_memory_shortage,
     shape_flag,
 )
 from prony.runner.child import compare as outputs_file
@@ -60,22 +61,17 @@ def perform(engine: Engine, order: ChildOrder, wire: MessageWire, *, gate: int) 
         wire.send("failure", phase=child.phase, whose=whose_move(exc), **exc.to_dict())
         return 1
     except MemoryError:
-        wire.send("failure", phase=child.phase, code="out_of_memory", message="out of memory", hint=_MEMORY_HINT)
+        wire.send("failure", phase=child.phase, code="out_of_memory", message="out of memory", hint=MEMORY_HINT)
         return 1
     except Exception as exc:  # noqa: BLE001 - the edge of this process: whatever an engine raises is the result
         message = f"{type(exc).__name__}: {exc}"
         said = {"phase": child.phase, "message": message, "detail": traceback.format_exc(limit=-6)}
-        if _STARVED.search(message):
-            wire.send("failure", code="out_of_memory", hint=_MEMORY_HINT, **said)
+        if is_memory_shortage(message):
+            wire.send("failure", code="out_of_memory", hint=MEMORY_HINT, **said)
         else:
             wire.send("failure", code="engine_error", hint=child.advice(), **said)
         return 1
     return 0
-
-
-_MEMORY_HINT = "use a smaller batch or model, or a machine with more memory"
-# How engines say that memory ran out without Python's own error for it.
-_STARVED = re.compile(r"bad_alloc|out of memory|(failed|unable|cannot) to allocate memory|can't allocate memory", re.I)
 
 
 class Child:

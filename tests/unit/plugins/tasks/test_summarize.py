@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,14 @@ def test_the_package_has_36_articles_of_200_to_2000_words_with_references() -> N
     assert all(200 <= len(row["article"].split()) <= 2000 for row in ROWS)
     assert all(30 <= len(summary.split()) <= 120 for row in ROWS for summary in row["summaries"])
     assert sum(len(row["summaries"]) >= 2 for row in ROWS) >= 12
-    assert max(len(row["article"].split()) for row in ROWS) > 400
+
+
+def test_the_articles_differ_in_length() -> None:
+    lengths = sorted(len(row["article"].split()) for row in ROWS)
+    assert lengths[0] < 300
+    assert lengths[-1] > 1500
+    assert sum(length > 500 for length in lengths) >= 8
+    assert statistics.median(lengths) == 291.5  # as docs/quality.md says, rounded
 
 
 def test_every_article_is_asked_about_once_with_its_references(tmp_path: Path) -> None:

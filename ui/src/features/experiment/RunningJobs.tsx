@@ -77,15 +77,18 @@ function RunningJob({ job, event }: { job: QueuedJob; event: Event | undefined }
   );
 }
 
+function describeLive(live: NonNullable<Event["live"]>): string {
+  const { rate_per_s, p50_ms, p99_ms, failed, done, tokens_per_s } = live;
+  if (tokens_per_s != null) return `${formatValue(tokens_per_s)} tokens/s · ${done} done`;
+  const parts = [formatValue(rate_per_s, "1/s")];
+  if (p50_ms != null) parts.push(`p50 ${formatValue(p50_ms, "ms")}`);
+  if (p99_ms != null) parts.push(`p99 ${formatValue(p99_ms, "ms")}`);
+  if (failed > 0) parts.push(`${failed} failed`);
+  return parts.join(" · ");
+}
+
 function describeEvent(event: Partial<Event>): string {
-  if (event.live) {
-    const { rate_per_s, p50_ms, p99_ms, failed } = event.live;
-    const parts = [formatValue(rate_per_s, "1/s")];
-    if (p50_ms != null) parts.push(`p50 ${formatValue(p50_ms, "ms")}`);
-    if (p99_ms != null) parts.push(`p99 ${formatValue(p99_ms, "ms")}`);
-    if (failed > 0) parts.push(`${failed} failed`);
-    return parts.join(" · ");
-  }
+  if (event.live) return describeLive(event.live);
   const { kind = "", phase = "", message = "", done = 0, total = 0 } = event;
   // While something is fetched the count is one of bytes.
   if (kind === "prepare")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from prony.errors import SutError
+from prony.kinds.llm.child.progress import ProgressNote
 from prony.kinds.llm.child.quality import log_probabilities
 from prony.kinds.llm.child.speculate import Drafter, speculate
 from prony.kinds.llm.child.suite import describe_session, hash_ids, load_drafter, load_session, reset_memory_peak
@@ -32,6 +33,15 @@ def split_windows(count: int, window: int) -> Iterator[tuple[int, int, int]]:
         end = min(begin + window, count)
         yield begin, end, first
         begin, first = max(0, end - window // 2), end
+
+
+def _count_timed(answer: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the tokens and the time behind a rate: those predicted, or those written after the first."""
+    if "nat" in answer:
+        begin_ns, end_ns = answer["prefill"]
+        return answer["tokens"], end_ns - begin_ns
+    stamps = answer["stamps"]
+    return (len(stamps) - 1, stamps[-1] - stamps[0]) if stamps else (0, 0)
 
 
 class EncodeSuite:
@@ -75,6 +85,7 @@ class AnswerSuite:
         self.settles = self.device_id is not None and bool(options.get("settles", True))
         self.ends = self.session.end_ids()
         self.kv_peak = self.tokens = 0
+        self.progress = ProgressNote(options.get("progress", ""))
 
     def tests(self) -> Iterator[SuiteTest]:
         """Return the one test; a sample of it is the beginning of an answer, for the warm-up."""
@@ -112,7 +123,9 @@ class AnswerSuite:
         for prompt in self.prompts:
             if stop.asked and found:
                 break
-            found.append(self._predict(prompt) if prompt.get("window") else self._answer(prompt))
+            one = self._predict(prompt) if prompt.get("window") else self._answer(prompt)
+            found.append(one)
+            self.progress.add(*_count_timed(one))
         # Words are made when all is measured.
         return [one if "nat" in one else {**one, "text": self.session.detokenize(one.pop("ids"))} for one in found]
 

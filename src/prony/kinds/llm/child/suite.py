@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from prony.errors import CapacityError, InputError, SutError
+from prony.kinds.llm.child.progress import ProgressNote
 from prony.kinds.llm.child.speculate import (
     LOOKUP,
     NO_DRAFT,
@@ -46,6 +47,7 @@ class LlmSuite:
                 code="context_exceeded",
             )
         self.kv_peak = self.tokens = 0
+        self.progress = ProgressNote(options.get("progress", ""))
         self.steps: list[tuple[int, int, int]] = []
         batch, depth = options["batch"], options["depth"]
         self.prompt = make_ids(about.vocabulary, batch, options["prompt"], options["seed"])
@@ -91,7 +93,12 @@ class LlmSuite:
         """Read the prompt and write tokens, each into a cache that was emptied and filled to its depth before."""
         prefill = self._prefill() if self.prompt.size else None
         begin_ns, stamps = self._decode(self.asked["generate"]) if self.asked["generate"] else (0, array("q"))
-        self.tokens += self.prompt.size + len(stamps) * self.asked["batch"]
+        written = len(stamps) * self.asked["batch"]
+        self.tokens += self.prompt.size + written
+        if stamps:
+            self.progress.add(written, stamps[-1] - begin_ns)
+        elif prefill is not None:
+            self.progress.add(self.prompt.size, prefill[1] - prefill[0])
         return {"prefill": prefill, "decode_begin_ns": begin_ns, "stamps": stamps.tolist(), "steps": self.steps}
 
     def _prefill(self) -> tuple[int, int]:

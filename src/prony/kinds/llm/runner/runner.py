@@ -8,9 +8,11 @@ from pathlib import Path
 
 from prony.errors import InputError
 from prony.kinds.llm.runner.answers import ANSWERS, AskedPrompts, encode_prompts, keep_answers
+from prony.kinds.llm.runner.live import ProgressReader
 from prony.kinds.llm.runner.quality import Predictions, Predictor, QualityFound, reference_of
 from prony.kinds.llm.schema import LlmWorkload
 from prony.kinds.llm.tokens import TokenTimes, token_frame
+from prony.model.event import Live
 from prony.model.job import Job
 from prony.model.result import Effective, Repetition
 from prony.ports import plugins
@@ -42,11 +44,20 @@ class LlmJob(SuiteJob):
     threads: int = 1
     quality: QualityFound | None = None
     asked: AskedPrompts | None = None
+    scratch: Path = Path()
+    reader: ProgressReader | None = None
 
     def order(self) -> ChildOrder:
         measure = self.job.measure
         warmup = _WARM_PASSES if measure.warmup == "auto" else int(measure.warmup)
-        return ChildOrder(op="tests", suite=self.suite, options=self.options(), warmup=warmup)
+        index = len(self.repetitions)
+        progress = self.scratch / f"progress-{self.job.id}-{index}"
+        self.reader = ProgressReader(progress, index)
+        options = self.options() | {"progress": str(progress)}
+        return ChildOrder(op="tests", suite=self.suite, options=options, warmup=warmup)
+
+    def read_live(self) -> Live | None:
+        return None if self.reader is None else self.reader.read()
 
     def options(self) -> Message:
         """Return what the child needs to know."""
@@ -122,6 +133,7 @@ class LlmMaker:
             threads=threads,
             quality=quality,
             asked=asked,
+            scratch=runner.scratch,
         )
 
     def _compare(self, job: Job, runner: SuiteRunner, mine: Predictor) -> QualityFound:
