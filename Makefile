@@ -4,6 +4,7 @@
 # make ui     build the web pages (Node.js 20.19 or newer)  make screenshots  the pictures of the documentation
 # make docs   build the documentation into the package      make wheel  the packages, with web pages and documentation
 # make release   the packages twice, byte for byte the same, with checksums and a bill of materials
+# make one-file   Prony with its packages in one file, for machines that have Python and nothing else
 # make reference   write the tables of the pages on commands, settings and metrics from the code
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
@@ -31,7 +32,7 @@ HELP := src/prony/app/help
 HELP_SOURCES := $(shell find docs tools/help_site -type f -not -name '*.pyc' 2>/dev/null) mkdocs.yml README.md CONTRIBUTING.md CHANGELOG.md
 
 .PHONY: setup demo test extras coverage test-busy test-slow test-clusters check format lint types contracts bench bench-peers torch servers vllm clean
-.PHONY: ui ui-types ui-check screenshots docs reference wheel release
+.PHONY: ui ui-types ui-check screenshots docs reference wheel release one-file
 
 setup: $(DEV) $(SITE)/.built
 
@@ -88,6 +89,15 @@ wheel: setup $(BUILD)/.ready
 	$(BUILD)/bin/python -m build --quiet --no-isolation --outdir dist .
 	$(BUILD)/bin/python -m build --quiet --no-isolation --outdir dist packages/prony-emit
 	@wc -c dist/*.tar.gz dist/*.whl
+
+# For this system and architecture: PEX unpacks it into a virtual environment at the first start.
+ONE_FILE := dist/prony-$(shell uname -s | tr A-Z a-z)-$(shell uname -m).pex
+one-file: wheel
+	$(BUILD)/bin/python -m pip install --quiet --disable-pip-version-check 'pex>=2.105'
+	$(BUILD)/bin/pex --use-pip-config --venv --sh-boot --script prony --output-file $(ONE_FILE) \
+		$$(ls -t dist/prony-[0-9]*.whl | head -1)
+	@wc -c $(ONE_FILE)
+	@echo "It needs Python on the machine: PEX fetches a Python to put inside (--scie) from GitHub, not from PyPI."
 
 # Everything that is published, from the last commit, built twice and compared: packages, checksums, bill of materials.
 release: $(DEV) $(BUILD)/.ready ui/node_modules/.ready

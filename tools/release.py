@@ -3,6 +3,7 @@
 `python -m tools.release --builder PYTHON OUT`: PYTHON has build, setuptools and mkdocs (`make release` sees to it).
 Each time the commit is cloned into another folder and built under another umask, time zone, locale and hash seed:
 web pages, documentation, completions and man pages, source archives, wheels of those, and the bill of materials.
+A commit with a tag v* is refused while deploy/ names an image without its digest.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.image_bases import describe_unpinned
 from tools.normalise_archives import normalise_archive
 
 ROOT = Path(__file__).parents[1]
@@ -48,6 +50,10 @@ def main() -> int:
     if _git("status", "--porcelain", "--untracked-files=no"):
         print("error: there are changes that are not committed; a release is built from a commit", file=sys.stderr)
         return 2
+    unpinned = describe_unpinned(ROOT)
+    if unpinned and (tags := _git("tag", "--points-at", "HEAD", "v*")):
+        print(f"error: {tags} is a release, and images are named {unpinned}", file=sys.stderr)
+        return 2
     commit = _git("rev-parse", "HEAD")  # asked once: somebody may commit during the minutes that a build takes
     with tempfile.TemporaryDirectory(prefix="prony-release-") as scratch:
         made = [build_release(commit, Path(scratch, one.folder), options.builder.absolute(), one) for one in TWICE]
@@ -61,6 +67,8 @@ def main() -> int:
     for path in sorted(options.out.iterdir()):
         print(f"{path.stat().st_size:>10,} bytes  {path.name}")
     print(f"built twice from {commit[:12]}: the same, byte for byte")
+    if unpinned:
+        print(f"warning: no tag is on this commit, so images may be {unpinned}")
     return 0
 
 

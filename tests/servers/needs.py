@@ -22,6 +22,7 @@ HOW = {
     "grpc": "pip install grpcio grpcio-health-checking",
     "index": "give pip an index that it can reach",
     "helm": "install Helm 3 or newer on the PATH",
+    "history": "clone the repository with its history",
     "kubectl": "apt-get install kubernetes-client",
     "kubernetes": "make test-clusters builds it, on Debian 12 as root",
     "kubernetes_validate": "pip install kubernetes-validate",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import subprocess
 import tarfile
 import zipfile
 from datetime import UTC, datetime
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tools import release
+from tools.image_bases import describe_unpinned, read_images
 from tools.normalise_archives import normalise_archive
 from tools.release import compare_folders
 from tools.sbom import LOCK, bill_of_materials, installed_closure
@@ -104,3 +107,66 @@ def test_what_an_extra_requires_is_followed() -> None:
     assert {"prony", "fastapi", "starlette", "matplotlib", "numpy"} <= set(found)
     assert "starlette" in found["fastapi"][1]
     assert "pytest" not in found
+
+
+CONTAINERFILE = "ARG PYTHON_IMAGE=registry.example/python:3{digest}\nFROM ${{PYTHON_IMAGE}}\n"
+COMPOSE = "services:\n  db:\n    image: registry.example/postgres:17{digest}\n  server:\n    image: prony-server\n"
+
+
+def write_deploy(root: Path, digest: str) -> None:
+    (root / "deploy").mkdir()
+    (root / "deploy/Containerfile").write_text(CONTAINERFILE.format(digest=digest))
+    (root / "deploy/compose.yaml").write_text(COMPOSE.format(digest=digest))
+
+
+def test_images_without_a_digest_are_named_with_the_way_to_pin_them(tmp_path: Path) -> None:
+    write_deploy(tmp_path, "")
+    said = describe_unpinned(tmp_path)
+    assert (
+        "registry.example/python:3 in deploy/Containerfile, registry.example/postgres:17 in deploy/compose.yaml" in said
+    )
+    assert "skopeo inspect" in said
+    assert "prony-server" not in said
+
+
+def test_images_with_a_digest_are_pinned(tmp_path: Path) -> None:
+    write_deploy(tmp_path, "@sha256:" + "0" * 64)
+    assert describe_unpinned(tmp_path) == ""
+    assert len(read_images(tmp_path)) == 2
+
+
+def test_every_image_of_others_in_deploy_is_found() -> None:
+    names = [one.image for one in read_images(release.ROOT)]
+    assert [name.rpartition("/")[2].partition(":")[0] for name in names] == [
+        "python",
+        "postgres",
+        "prometheus",
+        "grafana",
+    ]
+
+
+@pytest.mark.parametrize("tag", ["", "v1.2.3"])
+def test_only_a_tagged_commit_is_refused_for_an_image_without_a_digest(
+    tag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_deploy(tmp_path, "")
+    words = ("git", "-C", str(tmp_path), "-c", "user.name=test", "-c", "user.email=test@example.org")
+    for more in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "--no-gpg-sign", "-m", "one")):
+        subprocess.run([*words, *more], check=True)
+    if tag:
+        subprocess.run([*words, "tag", "--no-sign", tag], check=True)
+    built = []
+    monkeypatch.setattr(release, "ROOT", tmp_path)
+    monkeypatch.setattr("sys.argv", ["release", "--builder", "python", str(tmp_path / "out")])
+
+    def build(commit: str, place: Path, builder: Path, around: release.Surroundings) -> Path:
+        place.mkdir(parents=True)
+        (place / release.CHECKSUMS).write_text("")
+        built.append(place)
+        return place
+
+    monkeypatch.setattr(release, "build_release", build)
+    code = release.main()
+    said = capsys.readouterr()
+    assert (code, len(built)) == ((2, 0) if tag else (0, 2))
+    assert "skopeo inspect" in (said.err if tag else said.out)

@@ -257,6 +257,7 @@ class FleetEvents:
                 state.release(note.key)
                 state.unwanted.discard(note.key)
                 state.renewed.pop(note.key, None)
+                state.repeats.pop(note.key, None)
             case "unwanted":
                 state.unwanted.add(note.key)
             case "anew":

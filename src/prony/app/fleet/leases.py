@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from prony import __version__
 from prony.app.fleet.agents import Agents, check_self
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.events import ChangeNotice, FleetEvents
@@ -33,6 +34,8 @@ from prony.store.result_tar import disk_told
 from prony.store.writer import Operation, Transaction
 
 _LONGEST_LOG = 64 * 2**20
+# Answers get lost one at a time. An agent that asks once more after so many never heard of the job cannot read it.
+_MOST_LENDS = 5
 
 
 # A lot, its generation, whether nobody else could run it, and who would be lent it together, where several are wanted.
@@ -41,12 +44,13 @@ Asked = tuple[PendingLot, int, bool, tuple[KnownAgent, ...]]
 
 @dataclass(frozen=True)
 class Claimed:
-    """`others` are what the rest of a gang was lent with it."""
+    """`others` are what the rest of a gang was lent with it; `is_repeat`: the agent was lent the same before."""
 
     lease: Lease | None
     held: HeldLease | None
     empty: Sequence[tuple[PendingLot, int]]
     others: Sequence[HeldLease] = ()
+    is_repeat: bool = False
 
 
 class Leases:
@@ -133,6 +137,8 @@ class Leases:
             self._state.hold(claimed.held)
         if claimed.lease is not None:
             self._state.renewed[claimed.lease.id] = self._context.now()
+            if claimed.is_repeat:
+                self._state.repeats[claimed.lease.id] += 1
         for held in claimed.others:
             self._state.hold(held)
             self._state.rouse(held.agent_id)  # its own question is answered with what it was lent here
@@ -161,9 +167,13 @@ class Leases:
         if occupying.agent_id != known_agent.id or occupying.lease_id in holding:
             return Claimed(None, held_of(occupying), ())
         # It was lent and the answer never arrived: lent again.
+        if self._state.repeats[occupying.lease_id] + 1 >= _MOST_LENDS:
+            reason = _describe_unread(known_agent)
+            self._transitions.put_back(transaction, occupying.lease_id, "lost", reason, counts=True)
+            return Claimed(None, None, ())
         job = Job.read_json(queue.job_document(connection, occupying.job_id))
         lease = Lease(id=occupying.lease_id, job=job, attempt=occupying.attempt, ttl_s=self._context.settings.ttl_s)
-        return Claimed(lease, held_of(occupying), ())
+        return Claimed(lease, held_of(occupying), (), is_repeat=True)
 
     def lend(
         self, transaction: Transaction, known_agent: KnownAgent, asked: Sequence[Asked], *, begun: str = ""
@@ -306,6 +316,14 @@ class Leases:
             self._transitions.put_back(transaction, lease_id, "returned", reason or "handed back", counts=False)
 
         await self._context.write(act)
+
+
+def _describe_unread(known_agent: KnownAgent) -> str:
+    version = known_agent.capabilities.version or "an unknown version"
+    return (
+        f"agent {known_agent.id} was given this job {_MOST_LENDS} times and never began it; its Prony ({version}) may "
+        f"be older than the server's ({__version__}): upgrade Prony there and restart the agent"
+    )
 
 
 def _lent(

@@ -98,6 +98,7 @@ class FleetState:
         self.seen: dict[str, float] = {}  # agent -> monotonic time of its last sign of life
         self.alive: set[str] = set()  # agents seen since the last round
         self.renewed: dict[str, float] = {}  # lease -> monotonic time of its last sign of life
+        self.repeats: Counter[str] = Counter()  # lease -> how often its agent, which never heard of it, was told again
         self.unwanted: set[str] = set()  # leases whose jobs are to be stopped
         self.live = CurrentFigures()
         self.coming: dict[str, Lot] = {}  # lots that are being stored

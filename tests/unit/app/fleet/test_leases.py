@@ -36,6 +36,19 @@ async def test_a_lease_whose_answer_was_lost_is_given_again(fleet_fixture: Fleet
     assert await fleet_fixture.job_state(first.job.id) == "complete"
 
 
+async def test_job_that_an_agent_never_begins_is_taken_back_with_the_reason(fleet_fixture: FleetFixture) -> None:
+    """An agent of an older version that cannot read a job asks for it for ever."""
+    await fleet_fixture.submit(recipe(1, attempts=1))
+    fake_agent = await fleet_fixture.agent()
+    given = [await fake_agent.lease() for _ in range(5)]
+    assert len({lease.id for lease in given}) == 1
+    assert await fake_agent.poll() is None
+    job = await fleet_fixture.job(given[0].job.id)
+    assert job.state == "failed"
+    assert "was given this job 5 times and never began it" in job.reason
+    assert "upgrade Prony there and restart the agent" in job.reason
+
+
 async def test_an_agent_that_waits_and_never_heard_of_its_lease_is_told_by_the_next_round(
     fleet_fixture: FleetFixture,
 ) -> None:
