@@ -32,8 +32,8 @@ from prony.model.kind_card import FormField, KindForm
 from prony.model.queue import Submission
 from prony.model.recipe_form import FilledForm, RecipeForm
 from prony.ports.workload import kind_names, shown_kind
+from prony.recipe import yaml_text
 from prony.recipe.duet_overrides import SIDES, read_side, write_duet
-from prony.recipe.overrides import read_value
 from prony.recipe.positions import with_value
 
 Answers = Mapping[str, str]
@@ -149,7 +149,11 @@ def _write_kind(kind: str, form: KindForm, answers: Answers) -> str:
     axes: dict[str, Any] = {}
     for field in form.fields:
         words = _words(answers, field.path) if field.takes_several else (answers.get(field.path, ""),)
-        values = [one.strip() if field.is_text else read_value(field.path, one.strip()) for one in words if one.strip()]
+        values = [
+            one.strip() if field.is_text else yaml_text.parse(one.strip(), field.label).document
+            for one in words
+            if one.strip()
+        ]
         if len(values) > 1:
             axes[field.path] = values
         elif values and words[0].strip() != field.default:

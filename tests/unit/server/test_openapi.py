@@ -41,7 +41,8 @@ GET /matrix matrix; POST /leases/{}/meeting meet; GET /clock clock; GET /events 
 GET /about about; GET /jobs/{}/counters counters; GET /jobs/{}/distribution distribution; GET /jobs/{}/starts starts
 GET /jobs/{}/timeline timeline; GET /jobs/{}/load-series load_series; GET /jobs/{}/files files
 GET /jobs/{}/file file; GET /jobs/{}/file-text file_text
-GET /listing listing; GET /overview overview; GET /recipes/examples examples; GET /recipes/forms forms; POST /recipes/draft draft
+GET /listing listing; GET /overview overview; GET /recipes/examples examples
+GET /recipes/forms forms; POST /recipes/draft draft
 GET /recipes/names catalogue; GET /recipes/schema schema; GET /scripts/{} scripts; POST /recipes/check check
 PUT /imports/{} import_results
 PUT /scripts/{} keep_scripts; GET /kinds kinds; GET /jobs/{}/sections sections; GET /jobs/{}/lines lines
