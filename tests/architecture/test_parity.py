@@ -30,6 +30,7 @@ from prony.model.lease import LeaseRequest, Progress
 from prony.model.listing import Filters
 from prony.model.matrix import MatrixTerms
 from prony.model.queue import JobBatch, Modification, Submission
+from prony.model.recipe_form import FilledForm
 from prony.model.schedule import NewSchedule
 from prony.store.home import Home
 from servers.canned import canned, problem
@@ -45,7 +46,7 @@ PARTS: dict[str, str] = {
     "files": "files=listing file=fetch file_text=text",
     "jobs": "jobs=page job=get cancel retry batch failures logs result load_series samples telemetry distribution "
     "timeline starts lines sections counters",
-    "recipes": "check schema examples kinds catalogue compatibility",
+    "recipes": "check schema examples forms draft kinds catalogue compatibility",
     "scripts": "keep_scripts=keep scripts=fetch",
     "schedules": "add_schedule=add schedules=page schedule=get fires pause_schedule=pause resume_schedule=resume "
     "run_schedule=run remove_schedule=remove",
@@ -55,7 +56,7 @@ PARTS: dict[str, str] = {
     "leases": "lease leases=current progress meet hand_back upload_offset upload finish",
     "histories": "series=page history=get baseline set_baseline clear_baseline changes change ack",
     "tokens": "add_token=add tokens=page revoke_token=revoke audit",
-    "server": "queue health clock about stats events login_link",
+    "server": "queue health clock about stats events login_link check_store",
 }
 # What commands call a client, or whoever stands for one on this machine.
 BENCHES = ("client", "bench")
@@ -181,7 +182,10 @@ NO_COMMAND: dict[str, str] = {
     "lines": DRAWN,
     "counters": DRAWN,
     "sections": "prony report writes every section of every job",
-    "kinds": "forms and filters of the web pages; prony schema prints the keys of every kind",
+    "forms": "questions that the web pages ask; prony bench, llm, hardware and duet have options instead",
+    "draft": "answers in the web pages; prony bench, llm, hardware and duet write the same recipes of their options",
+    "check_store": "prony doctor --store checks the home of the machine that it runs on, without a server",
+    "kinds": "filters of the web pages; prony schema prints the keys of every kind",
     "health": "for probes of load balancers and clusters, which speak HTTP",
     "events": "for pages that stay open; prony watch follows one experiment",
     "stats": "for dashboards, which speak HTTP; prony queue and prony list are for people",
@@ -210,6 +214,7 @@ ARGUMENTS: dict[str, Any] = {
     "limit": 1,
     "attempt": 1,
     "bins": 1,
+    "filled": FilledForm(form="x"),
     "filters": Filters(
         search="x",
         state=ExperimentState.FAILED,

@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from prony.store import transfer
 from prony.store.home import Home
+from prony.store.result_tar import pack
 from prony.store.store import Store
 
 from .conftest import Opened, api, prony_server
@@ -40,6 +41,23 @@ def test_a_folder_is_packed_in_the_browser_and_kept_by_the_server(opened: Opened
     expect(page.get_by_role("heading", level=1)).to_contain_text("brought")
     with api(url) as client:
         assert [one["experiment"]["name"] for one in client.get("/experiments").json()["items"]] == ["brought"]
+
+
+def test_the_tar_of_a_server_s_own_export_is_taken_again(
+    opened: Opened, url: str, folder: Path, tmp_path: Path
+) -> None:
+    with api(url) as client:
+        packed = pack(folder, tmp_path / "brought.tar")
+        sent = client.put(f"/imports/{packed.sha256}", content=(tmp_path / "brought.tar").read_bytes())
+        found = sent.json()["experiment"]["id"]
+        tar = tmp_path / "exported.tar"
+        tar.write_bytes(client.get(f"/experiments/{found}/export").raise_for_status().content)
+        client.delete(f"/experiments/{found}").raise_for_status()
+        page = opened(url)
+        page.goto("/import")
+        page.get_by_label("Exported tar").set_input_files(tar)
+        expect(page.get_by_role("region", name="Imported")).to_contain_text("brought")
+        assert client.get(f"/experiments/{found}/results").json()["entries"][0]["summary"]["runs"]
 
 
 def test_a_folder_that_is_no_export_is_refused_with_a_reason(opened: Opened, url: str, tmp_path: Path) -> None:

@@ -127,7 +127,32 @@ def test_an_example_and_the_form_write_recipes_that_are_good(opened: Opened, url
     page.get_by_label("Engines").fill("onnxruntime, openvino")
     page.get_by_role("button", name="Write the recipe").click()
     expect(page.get_by_role("button", name="Submit 2 jobs")).to_be_enabled()
-    expect(page.locator(".cm-content")).to_contain_text("workload.engine: [onnxruntime, openvino]")
+    expect(page.locator(".cm-content")).to_contain_text("- openvino")
+
+
+def test_each_form_writes_a_recipe_that_is_good_and_a_duet_keeps_what_was_there(opened: Opened, url: str) -> None:
+    page = opened(url)
+    for form, jobs in (("bench", 1), ("llm", 1), ("hardware", 3), ("command", 1), ("service", 4)):
+        page.goto(f"/run?form={form}")
+        page.get_by_role("button", name="Write the recipe").click()
+        expect(
+            page.get_by_role("button", name=f"Submit {jobs} job{'s' if jobs > 1 else ''}", exact=True)
+        ).to_be_enabled()
+    page.goto("/run?example=fleet.yaml&form=duet")
+    page.get_by_label("Side b").fill("threads")
+    page.get_by_role("button", name="Write the recipe").click()
+    expect(page.get_by_text("side b: threads is not PATH=VALUE")).to_be_visible()
+    page.get_by_label("Side b").fill("threads=2")
+    page.get_by_role("button", name="Write the recipe").click()
+    expect(page.locator(".cm-content")).to_contain_text("workload.threads: 2")
+    expect(page.get_by_text("the recipe is valid")).to_be_visible()
+
+
+def test_an_admin_checks_the_store(opened: Opened, url: str) -> None:
+    page = opened(url)
+    page.goto("/settings?part=store")
+    page.get_by_role("button", name="Check all samples").click()
+    expect(page.get_by_text("intact", exact=True)).to_be_visible()
 
 
 @contextmanager

@@ -21,13 +21,14 @@ _OF_SHELLS = frozenset(("|", "||", "&", "&&", ";", "<", ">", ">>", "2>", "2>&1")
 
 @dataclass(frozen=True)
 class CommandRequest:
-    """Commands to execute whole, with `{NAME}` in them for each value of a parameter."""
+    """Commands to execute whole, with `{NAME}` in them for each value of a parameter; without a `directory`, in an
+    empty folder."""
 
     commands: tuple[str, ...]
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     runs: int | None = None
     warmup: int = 0
-    directory: str = "."
+    directory: str | None = "."
 
 
 def draft_command_recipe(request: CommandRequest) -> QuickRecipe:
@@ -38,12 +39,8 @@ def draft_command_recipe(request: CommandRequest) -> QuickRecipe:
     """
     commands = _fill_parameters(request)
     runs = request.runs or _EXECUTIONS
-    workload: dict[str, Any] = {
-        "kind": "script",
-        "command": commands[0],
-        "directory": request.directory,
-        "copy_files": False,
-    }
+    workload: dict[str, Any] = {"kind": "script", "command": commands[0]}
+    workload |= {} if request.directory is None else {"directory": request.directory, "copy_files": False}
     document: dict[str, Any] = {"name": join_as_name(list(dict.fromkeys(map(_program_of, request.commands))))}
     if len(commands) == 2:
         document["duet"] = {"a": {_COMMAND: commands[0]}, "b": {_COMMAND: commands[1]}, "pairs": max(5, runs)}

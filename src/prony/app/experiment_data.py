@@ -30,9 +30,9 @@ def read_experiment_data(store: Store, experiment_id: str, *, verify: bool = Fal
         update["sweep"] = sweep_of(data.entries)
         update["plots"] = _plots_of(store, data.entries)
     if verify:
-        from prony.app.results import damages_of
+        from prony.app.results import check_store
 
-        update["damages"] = tuple(damages_of(store, experiment_id))
+        update["damages"] = check_store(store, experiment_id).damages
     return data.model_copy(update=update)
 
 

@@ -62,11 +62,20 @@ def draft_model_recipe(
     Raises:
         InputError: A model is not there or is empty, no engine here reads it, or an engine lacks what was asked for.
     """
-    twice = next((one for one in request.models if request.models.count(one) > 1), None)
-    if twice is not None:
-        raise InputError(f"{twice} is named twice", hint="name two different models")
+    _refuse_twice(request.models)
     chooser = EngineChooser(EngineWish(request.engines, request.units, request.precision), inspect)
     engines = [chooser.choose(model, _ending_of(model, cache, base)) for model in request.models]
+    quick = draft_with_engines(request, engines)
+    return QuickRecipe(quick.document, (*chooser.assumptions, *quick.assumptions))
+
+
+def draft_with_engines(request: ModelRequest, engines: Sequence[Sequence[str]]) -> QuickRecipe:
+    """Return the recipe where the engines of each model are known; nothing is looked at.
+
+    Raises:
+        InputError: A model is named twice, or there are too few runs to compare two.
+    """
+    _refuse_twice(request.models)
     sides = _sides(request.models, engines)
     repeats = request.repeats or (_PAIRS if sides else _REPEATS)
     if sides and repeats < FEWEST_RUNS:
@@ -79,7 +88,13 @@ def draft_model_recipe(
     document |= {"matrix": matrix} if matrix else {}
     document |= {"duet": sides | {"pairs": repeats}} if sides else {}
     document["measure"] = _measure(request, repeats) | ({} if sides else {"repeats": repeats})
-    return QuickRecipe(document, (*chooser.assumptions, *_assume_settings(request, repeats)))
+    return QuickRecipe(document, tuple(_assume_settings(request, repeats)))
+
+
+def _refuse_twice(models: Sequence[str]) -> None:
+    twice = next((one for one in models if models.count(one) > 1), None)
+    if twice is not None:
+        raise InputError(f"{twice} is named twice", hint="name two different models")
 
 
 def _workload(request: ModelRequest, engine: str) -> dict[str, Any]:

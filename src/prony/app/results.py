@@ -6,6 +6,7 @@ A result is damaged when its sample files are not what was measured.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,8 @@ from prony.errors import NotFoundError, StoreError
 from prony.instruments.samples import SAMPLES, TELEMETRY, read_frame
 from prony.model.estimate import QUANTILES, Summary
 from prony.model.experiment import Experiment, ExperimentState
-from prony.model.experiment_data import Damage, Entry
+from prony.model.experiment_data import Damage, Entry, StoreCheck
+from prony.model.job import Job
 from prony.model.result import Failure, Result, ResultState
 from prony.model.target import Placement
 from prony.ports.workload import ReadColumns, kind_of
@@ -23,6 +25,7 @@ from prony.store.folder import FolderContents, damage_in, read_noun, read_nouns
 from prony.store.lock import hold_file_lock
 
 if TYPE_CHECKING:
+    from prony.store.codecs import Record
     from prony.store.store import Store  # every agent imports this module, and none has a database
 
 
@@ -151,19 +154,23 @@ def _record_wreck(store: Store, folder: Path) -> None:
             raise
 
 
-def damages_of(store: Store, experiment_id: str | None = None) -> list[Damage]:
+def check_store(store: Store, experiment_id: str | None = None) -> StoreCheck:
     """Look at every standing result, or at those of one experiment; what still runs is left alone."""
     known = [store.experiment(experiment_id)] if experiment_id is not None else store.experiments()
-    return [
-        damage for one in known if one.state is not ExperimentState.RUNNING for damage in _in_experiment(store, one.id)
-    ]
+    counts, damages = 0, []
+    for one in known:
+        if one.state is not ExperimentState.RUNNING:
+            jobs = {job.id: job for job in store.jobs(one.id)}
+            records = store.records(one.id)
+            counts += len(records)
+            damages += _damages_in(jobs, records)
+    return StoreCheck(results=counts, damages=tuple(damages))
 
 
-def _in_experiment(store: Store, experiment_id: str) -> list[Damage]:
-    jobs = {job.id: job for job in store.jobs(experiment_id)}
+def _damages_in(jobs: Mapping[str, Job], records: Sequence[Record]) -> list[Damage]:
     found = []
-    for record in store.records(experiment_id):
+    for record in records:
         what = damage_in(record.folder, jobs[record.job_id], record.result)
         if what is not None:
-            found.append(Damage(experiment_id=experiment_id, job_id=record.job_id, what=what))
+            found.append(Damage(experiment_id=jobs[record.job_id].experiment_id, job_id=record.job_id, what=what))
     return found

@@ -62,4 +62,4 @@ def kind_cards(stored: Iterable[str] = ()) -> tuple[KindCard, ...]:
 def _card(name: str) -> KindCard:
     report = shown_kind(name).report
     has_load = workload_class(name).section == "load"
-    return KindCard(name=name, has_load=has_load, example=report.example, form=report.form)
+    return KindCard(name=name, has_load=has_load, example=report.example)

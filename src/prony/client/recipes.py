@@ -11,6 +11,7 @@ from prony.errors import TransportError
 from prony.model.check import Catalogue, Examples, RecipeCheck
 from prony.model.kind_card import Kinds
 from prony.model.queue import Compatibility, Submission
+from prony.model.recipe_form import DraftedRecipe, FilledForm, RecipeForms
 
 
 class RemoteRecipes:
@@ -46,8 +47,16 @@ class RemoteRecipes:
         """Return the example recipes of the server."""
         return self._requests.get(Examples, "recipes", "examples")
 
+    def forms(self) -> RecipeForms:
+        """Return the server's forms for new recipes."""
+        return self._requests.get(RecipeForms, "recipes", "forms")
+
+    def draft(self, filled: FilledForm) -> DraftedRecipe:
+        """Return the recipe that the answers of a form mean; nothing is submitted."""
+        return self._requests.send(DraftedRecipe, "POST", "recipes", "draft", body=filled)
+
     def kinds(self) -> Kinds:
-        """Return the kinds of workload that the server knows, each with its form."""
+        """Return the kinds of workload that the server knows."""
         return self._requests.get(Kinds, "kinds")
 
     def catalogue(self) -> Catalogue:

@@ -9,6 +9,7 @@ from prony.client.connection import ApiCall, ApiRequests
 from prony.client.watching import watch_changes
 from prony.model.access import AuditEntry, LoginLink, MadeToken, NewToken, Token
 from prony.model.event import Changed
+from prony.model.experiment_data import StoreCheck
 from prony.model.gang import ClockReading
 from prony.model.listing import About
 from prony.model.queue import Health, Page, Queue, Stats
@@ -45,6 +46,10 @@ class RemoteServer:
     def stats(self) -> Stats:
         """Return how many jobs, agents and experiments there are."""
         return self._requests.get(Stats, "stats")
+
+    def check_store(self) -> StoreCheck:
+        """Have the server hold every stored sample file against its checksum."""
+        return self._requests.send(StoreCheck, "POST", "store", "check")
 
     def login_link(self) -> LoginLink:
         """Make a link that logs a browser in, one time."""

@@ -49,6 +49,13 @@ class Damage(Noun):
     what: str
 
 
+class StoreCheck(Noun):
+    """How many results were looked at, and those that are damaged."""
+
+    results: int
+    damages: tuple[Damage, ...] = ()
+
+
 class ExperimentData(Noun):
     experiment: Experiment
     entries: tuple[Entry, ...]

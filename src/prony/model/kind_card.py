@@ -11,7 +11,7 @@ class FormField(Noun):
 
     Several answers, separated by commas, are a matrix where `takes_several` is true. An answer that equals `default` is
     not written: the recipe means it anyway. `choices` are the answers there are; without any, the names that the
-    catalogue has for `path` are offered.
+    catalogue has for `path` are offered. `has_lines`: each line is an answer of its own.
     """
 
     path: str
@@ -22,6 +22,8 @@ class FormField(Noun):
     takes_several: bool = False
     is_text: bool = True
     is_choice: bool = False
+    is_required: bool = True
+    has_lines: bool = False
     choices: tuple[Named, ...] = ()
 
 
@@ -42,7 +44,6 @@ class KindCard(Noun):
     note: str = ""
     has_load: bool = False
     example: str = ""
-    form: KindForm | None = None
 
 
 class Kinds(Noun):

@@ -48,8 +48,8 @@ ROLES: dict[str, Role | None] = {
             "leases", "compatibility", "queue", "stats", "failures", "metrics", "metrics_targets", "docs",
             "openapi", "docs_asset", "schedules", "schedule", "fires", "comparison", "gates",
             "sweep_report", "matrix", "distribution", "timeline", "starts", "lines", "sections", "counters",
-            "check", "schema", "examples", "catalogue", "kinds", "events", "listing", "overview", "about",
-            "alarms", "alarm", "incidents", "deliveries",
+            "check", "schema", "examples", "forms", "draft", "catalogue", "kinds", "events", "listing", "overview",
+            "about", "alarms", "alarm", "incidents", "deliveries",
             "series", "history", "baseline", "changes", "change", "targets", "placements",
         ),
         Role.VIEWER,
@@ -64,7 +64,7 @@ ROLES: dict[str, Role | None] = {
     **dict.fromkeys(
         (
             "reset", "remove", "add_token", "tokens", "revoke_token", "audit", "add_alarm", "remove_alarm",
-            "test_alarm", "login_link",
+            "test_alarm", "login_link", "check_store",
         ),
         Role.ADMIN,
     ),

@@ -35,7 +35,9 @@ _ID = re.compile(ID_PATTERN)
 # Strict for people, lenient for peers: an agent may be newer than its server.
 _PEERS = frozenset({"enroll", "heartbeat", "capabilities", "lease", "progress", "meet"})
 # Too many to be kept, and nobody's decision; the attempts of a job tell the same.
-_UNRECORDED = frozenset({"heartbeat", "progress", "lease", "upload", "finish", "compatibility", "meet", "check"})
+_UNRECORDED = frozenset(
+    {"heartbeat", "progress", "lease", "upload", "finish", "compatibility", "meet", "check", "draft"}
+)
 _CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _log = structlog.get_logger("prony.server")
 

@@ -1,7 +1,8 @@
 """Pack a result folder into a plain tar, and unpack it safely.
 
-It holds regular files with relative names and nothing else: POSIX ustar, no compression, no extensions. The same
-folder gives the same bytes. Nothing that it says is trusted when it is unpacked.
+What is packed holds regular files with relative names and nothing else: POSIX ustar, no compression, no extensions.
+The same folder gives the same bytes. What other programs write is unpacked too: folders, and extended headers of PAX
+and GNU. Nothing that a tar says is trusted: links, devices, names that lead elsewhere and too many bytes are refused.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import hashlib
 import os
 import re
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import takewhile
@@ -25,6 +26,11 @@ MOST_FILES = 10_000
 MOST_BYTES = 8 * 2**30
 _BLOCK = tarfile.BLOCKSIZE
 _PIECE = 2**20
+# Headers that say more of the next file, or of all: its long name, its time.
+_EXTENSIONS = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME)
+_MOST_EXTENSION = 2**16
+# Folders and extended headers, which are no files: reading more of them takes seconds.
+_MOST_BESIDE = 50_000
 # One part of a name: whatever every system takes as a file's name and no shell or file browser hides.
 _PART = re.compile(r'[^\x00-\x20\x7f/\\:*?"<>|.][^\x00-\x1f\x7f/\\:*?"<>|]{0,99}')
 _DEEPEST = 8
@@ -127,21 +133,83 @@ def _check_count(source: IO[bytes], most_files: int, most_bytes: int) -> None:
 
 def _members(source: IO[bytes], most_bytes: int) -> Iterator[tuple[str, int]]:
     """Yield name and size of each file, with the source at its first byte. Headers alone are read here: a name or an
-    extension that claims to be gigabytes long is refused by its kind and never taken into memory."""
+    extension that claims to be gigabytes long is refused by its size and never taken into memory."""
     seen: set[str] = set()
     total = 0
-    while (header := _header(source)) is not None:
-        _check_kind(header)
-        _check_name(header.name)
-        if header.name in seen:
-            raise _refusal(f"it holds {header.name} twice")
-        seen.add(header.name)
-        total += header.size
-        if header.size < 0 or total > most_bytes:
+    for name, size in _plain_files(source):
+        _check_name(name)
+        if name in seen:
+            raise _refusal(f"it holds {name} twice")
+        seen.add(name)
+        total += size
+        if size < 0 or total > most_bytes:
             raise InputError(f"the tar holds more than {most_bytes} bytes", hint=_TOO_LARGE_HINT, code="too_large")
         begin = source.tell()
-        yield header.name, header.size
-        source.seek(begin + -(-header.size // _BLOCK) * _BLOCK)
+        yield name, size
+        source.seek(begin + _padded(size))
+
+
+def _plain_files(source: IO[bytes]) -> Iterator[tuple[str, int]]:
+    """Yield each file by the name and size that its own header or an extended one before it says."""
+    extended: dict[str, str] = {}
+    beside = 0
+    while (header := _header(source)) is not None:
+        beside += not header.isreg()
+        if beside > _MOST_BESIDE:
+            said = f"the tar holds more than {_MOST_BESIDE} folders and extended headers"
+            raise InputError(said, hint=_TOO_LARGE_HINT, code="too_large")
+        if header.type in _EXTENSIONS:
+            extended |= _read_extension(source, header)
+            continue
+        name = extended.get("path", header.name)
+        size = _read_size(extended["size"]) if "size" in extended else header.size
+        _check_kind(header, extended)
+        extended = {}
+        if header.isdir():
+            _check_name(name.rstrip("/"))  # made when a file is in it
+        else:
+            yield name, size
+    if extended:
+        raise _refusal("it ends after an extended header, without its file")
+
+
+def _padded(size: int) -> int:
+    return -(-size // _BLOCK) * _BLOCK
+
+
+def _read_extension(source: IO[bytes], header: tarfile.TarInfo) -> dict[str, str]:
+    """Return what an extended header says of the next file; one about all files says nothing that is needed."""
+    if not 0 <= header.size <= _MOST_EXTENSION:
+        raise _refusal("one of its extended headers is too long")
+    content = source.read(_padded(header.size))[: header.size]
+    if len(content) < header.size:
+        raise _refusal("it is cut short within an extended header")
+    try:
+        if header.type == tarfile.GNUTYPE_LONGNAME:
+            return {"path": content.rstrip(b"\0").decode()}
+        return _read_records(content) if header.type == tarfile.XHDTYPE else {}
+    except UnicodeDecodeError as exc:
+        raise _refusal("one of its names is not UTF-8") from exc
+
+
+def _read_records(content: bytes) -> dict[str, str]:
+    """Return the records of a PAX header, each `LENGTH KEY=VALUE` and the end of a line."""
+    found: dict[str, str] = {}
+    while content:
+        length, _, rest = content.partition(b" ")
+        end = int(length) - len(length) - 1 if re.fullmatch(rb"[0-9]{1,9}", length) else 0
+        key, equals, value = rest[: max(0, end - 1)].partition(b"=")
+        if not equals or rest[end - 1 : end] != b"\n":
+            raise _refusal("one of its extended headers is damaged")
+        found[key.decode()] = value.decode()
+        content = rest[end:]
+    return found
+
+
+def _read_size(text: str) -> int:
+    if re.fullmatch("[0-9]{1,18}", text) is None:
+        raise _refusal("one of its extended headers is damaged")
+    return int(text)
 
 
 def _header(source: IO[bytes]) -> tarfile.TarInfo | None:
@@ -155,8 +223,10 @@ def _header(source: IO[bytes]) -> tarfile.TarInfo | None:
         raise _refusal(f"it is damaged or cut short: {exc}") from exc
 
 
-def _check_kind(header: tarfile.TarInfo) -> None:
-    if header.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or header.linkname:
+def _check_kind(header: tarfile.TarInfo, extended: Mapping[str, str]) -> None:
+    is_link = bool(header.linkname) or "linkpath" in extended
+    is_sparse = any(key.startswith("GNU.sparse") for key in extended)
+    if header.type not in (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE) or is_link or is_sparse:
         raise _refusal(f"{header.name[:200]!r} is not a plain file")
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
+from typing import Any
 
 import pytest
 
+from prony.app.hardware_recipe import draft_hardware_recipe
 from prony.cli.commands import hardware
 from prony.cli.run_written import run_written
 from prony.errors import InputError
@@ -19,8 +21,12 @@ def options(*words: str) -> Namespace:
     return parser.parse_args(words)
 
 
+def draft(given: Namespace, units: list[str], library: str = "numpy") -> dict[str, Any]:
+    return draft_hardware_recipe(hardware.request_hardware(given, units, library))
+
+
 def titles(given: Namespace, units: list[str]) -> list[str]:
-    text = json.dumps(hardware.recipe(given, units, "numpy"))
+    text = json.dumps(draft(given, units))
     return [job.title for job in loads(text, "json", "the options", []).jobs("e1")]
 
 
@@ -32,7 +38,7 @@ def test_a_machine_without_a_gpu_has_three_tests() -> None:
 def test_what_only_a_server_can_do_is_refused_here(word: str) -> None:
     given = options("--unit", "disk", word)
     with pytest.raises(InputError, match="need a server"):
-        run_written(hardware.recipe(given, ["disk"], "numpy"), given, is_remote=False)
+        run_written(draft(given, ["disk"]), given, is_remote=False)
 
 
 def test_each_card_is_tested_and_what_is_no_cards_once() -> None:
@@ -54,7 +60,7 @@ def test_only_the_tests_that_are_named_are_run() -> None:
 
 
 def test_layers_are_the_shapes_of_a_model() -> None:
-    made = hardware.recipe(options("--layer", "2x3x4", "--size", "1MiB"), ["cpu"], "torch")
+    made = draft(options("--layer", "2x3x4", "--size", "1MiB"), ["cpu"], "torch")
     assert made["workload"] == {
         "kind": "hardware", "library": "torch", "shapes": "model", "layers": ["2x3x4"], "size": "1MiB",
     }  # fmt: skip

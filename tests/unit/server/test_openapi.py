@@ -27,7 +27,7 @@ GET /leases leases; POST /leases/{}/progress progress; DELETE /leases/{} hand_ba
 PATCH /leases/{}/upload upload; PUT /leases/{}/result finish; POST /compatibility compatibility; GET /queue queue
 GET /failures failures
 GET /health health; GET /stats stats; POST /tokens add_token; GET /tokens tokens; DELETE /tokens/{} revoke_token
-POST /login-links login_link
+POST /login-links login_link; POST /store/check check_store
 GET /audit audit; POST /schedules add_schedule; GET /schedules schedules; GET /schedules/{} schedule
 GET /schedules/{}/fires fires; POST /schedules/{}/pause pause_schedule; POST /schedules/{}/resume resume_schedule
 POST /schedules/{}/run run_schedule; DELETE /schedules/{} remove_schedule; POST /alarms add_alarm; GET /alarms alarms
@@ -42,6 +42,7 @@ GET /about about; GET /jobs/{}/counters counters; GET /jobs/{}/distribution dist
 GET /jobs/{}/timeline timeline; GET /jobs/{}/load-series load_series; GET /jobs/{}/files files
 GET /jobs/{}/file file; GET /jobs/{}/file-text file_text
 GET /listing listing; GET /overview overview; GET /recipes/examples examples
+GET /recipes/forms forms; POST /recipes/draft draft
 GET /recipes/names catalogue; GET /recipes/schema schema; GET /scripts/{} scripts; POST /recipes/check check
 PUT /imports/{} import_results
 PUT /scripts/{} keep_scripts; GET /kinds kinds; GET /jobs/{}/sections sections; GET /jobs/{}/lines lines

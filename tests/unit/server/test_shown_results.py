@@ -1,4 +1,4 @@
-"""What a page needs to show results of any kind of workload comes from the API: columns, sections, forms, filters."""
+"""What a page needs to show results of any kind of workload comes from the API: columns, sections, filters."""
 
 from __future__ import annotations
 
@@ -92,16 +92,13 @@ def test_what_was_told_step_by_step_is_drawn_as_lines(house: House, script_job: 
     assert found.lines[0].steps == (0, 1, 2, 3)
 
 
-def test_kinds_have_forms_and_those_with_load_say_so(house: House) -> None:
+def test_kinds_with_load_say_so_and_names_stand_where_they_may(house: House) -> None:
     with Client(house.url) as client:
         cards = {one.name: one for one in client.recipes.kinds().items}
         names = client.recipes.catalogue()
     assert {"model", "service", "script"} <= set(cards)
     assert [name for name, card in cards.items() if card.has_load] == ["service"]
     assert {one.example for one in cards.values()} <= {one.file for one in examples()}
-    form = cards["model"].form
-    assert form is not None
-    assert [one.path for one in form.fields if one.takes_several] == ["workload.engine", "workload.batch_size"]
     assert names.by_path["workload.model"] == names.models
     assert names.comparison_rules[0].name == "prony"
     assert "device" in names.axes

@@ -90,14 +90,11 @@ def test_a_name_that_could_lead_elsewhere_is_refused(name: str, tmp_path: Path) 
 
 
 KINDS = {
-    "folder": member("logs", b"", type=tarfile.DIRTYPE),
     "symbolic link": member("link", b"", type=tarfile.SYMTYPE, linkname="/etc/passwd"),
     "hard link": member("link", b"", type=tarfile.LNKTYPE, linkname="job.json"),
     "device": member("null", b"", type=tarfile.CHRTYPE, devmajor=1, devminor=3),
     "pipe": member("pipe", b"", type=tarfile.FIFOTYPE),
     "sparse file": member("sparse", b"", type=tarfile.GNUTYPE_SPARSE),
-    "extension": member("pax", b"20 path=/etc/passwd\n", type=tarfile.XHDTYPE),
-    "long name": member("././@LongLink", b"evil", type=tarfile.GNUTYPE_LONGNAME),
 }
 
 
@@ -107,6 +104,58 @@ def test_whatever_is_no_plain_file_is_refused(kind: str, tmp_path: Path) -> None
     with pytest.raises(InputError, match="not a plain file"):
         unpack(tar, tmp_path / "to")
     assert list((tmp_path / "to").iterdir()) == []
+
+
+def extended(*records: str) -> tuple[tarfile.TarInfo, bytes]:
+    """Return an extended header of PAX with these records."""
+    lengths = (next(size for size in range(1000) if len(f"{size} {one}\n") == size) for one in records)
+    content = "".join(f"{size} {one}\n" for size, one in zip(lengths, records, strict=True))
+    return member("pax", content.encode(), type=tarfile.XHDTYPE)
+
+
+@pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
+def test_what_tar_itself_writes_of_a_folder_comes_out_whole(form: int, folder: Path, tmp_path: Path) -> None:
+    deep = folder / "a-folder-with-a-long-name-of-sixty-letters-and-some-more-of-them" / ("b" * 90)
+    deep.mkdir(parents=True)
+    (deep / ("c" * 90)).write_text("deep")
+    (folder / "empty").mkdir()
+    with tarfile.open(tmp_path / "it.tar", "w", format=form) as archive:
+        for path in folder.iterdir():
+            archive.add(path, arcname=path.name)
+    unpack(tmp_path / "it.tar", tmp_path / "again")
+    assert checksums(tmp_path / "again") == checksums(folder)
+
+
+DANGEROUS = {
+    "climbs": (extended("path=../evil"), member("a")),
+    "absolute": (extended("path=/etc/evil"), member("a")),
+    "folder that climbs": (member("../up", b"", type=tarfile.DIRTYPE),),
+    "link": (extended("linkpath=/etc/passwd"), member("a")),
+    "sparse": (extended("GNU.sparse.major=1"), member("a")),
+    "size without end": (extended("size=9999999999999999999999"), member("a")),
+    "negative size": (extended("size=-1"), member("a")),
+    "long name that climbs": (member("././@LongLink", b"../evil\0", type=tarfile.GNUTYPE_LONGNAME), member("a")),
+    "too long": (member("pax", b"x" * (2**16 + 1), type=tarfile.XHDTYPE), member("a")),
+    "no length": (member("pax", b"path=evil\n", type=tarfile.XHDTYPE), member("a")),
+    "wrong length": (member("pax", b"99 path=evil\n", type=tarfile.XHDTYPE), member("a")),
+    "length of nothing": (member("pax", b"0 path=evil\n", type=tarfile.XHDTYPE), member("a")),
+    "no text": (member("pax", b"11 path=\xff\xfe\n", type=tarfile.XHDTYPE), member("a")),
+    "without its file": (extended("path=evil"),),
+}
+
+
+@pytest.mark.parametrize("what", DANGEROUS)
+def test_a_header_that_is_dangerous_or_damaged_is_refused(what: str, tmp_path: Path) -> None:
+    tar = tar_of(tmp_path / "it.tar", *DANGEROUS[what])
+    with pytest.raises(InputError, match="the tar is refused"):
+        unpack(tar, tmp_path / "in" / "to")
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == {tar}
+
+
+def test_a_size_in_an_extended_header_counts(tmp_path: Path) -> None:
+    tar = tar_of(tmp_path / "it.tar", extended("size=600"), member("a", b"x" * 100))
+    with pytest.raises(InputError, match="more than 500 bytes"):
+        unpack(tar, tmp_path / "to", most_bytes=500)
 
 
 def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ export function previousRunQuery({ id, name, created_at }: Pick<Experiment, "id"
   });
 }
 
-/** The kinds of workload that the server knows, each with its form. */
+/** The kinds of workload that the server knows. */
 export function kindsQuery() {
   return queryOptions({
     queryKey: ["kinds"],

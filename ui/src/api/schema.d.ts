@@ -1267,7 +1267,7 @@ export interface paths {
         };
         /**
          * List kinds of workload
-         * @description Those that are installed, each with its form for a new recipe; and those that only stored experiments have.
+         * @description Those that are installed, and those that only stored experiments have.
          *
          *     Role: viewer.
          */
@@ -1556,6 +1556,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/recipes/draft": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Write a recipe of a form
+         * @description By the rules of the command that the form stands for. Nothing is stored.
+         *
+         *     Role: viewer.
+         */
+        post: operations["draft"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/recipes/examples": {
         parameters: {
             query?: never;
@@ -1570,6 +1592,28 @@ export interface paths {
          *     Role: viewer.
          */
         get: operations["examples"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/recipes/forms": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List forms for new recipes
+         * @description Each a few questions: what `prony bench`, `llm`, `hardware` and `duet` ask for, and the forms of kinds.
+         *
+         *     Role: viewer.
+         */
+        get: operations["forms"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1890,6 +1934,28 @@ export interface paths {
         get: operations["stats"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/store/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check stored results
+         * @description Holds every sample file against its checksum, as `prony doctor --store`. Takes minutes for many results.
+         *
+         *     Role: admin.
+         */
+        post: operations["check_store"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3348,6 +3414,14 @@ export interface components {
             unit: string;
         };
         /**
+         * DraftedRecipe
+         * @description A recipe as YAML.
+         */
+        DraftedRecipe: {
+            /** Text */
+            text: string;
+        };
+        /**
          * DrawnRun
          * @description The samples of one run: how many lie in each bin, its lowest, median and highest.
          */
@@ -4014,6 +4088,33 @@ export interface components {
             since: string;
         };
         /**
+         * FilledForm
+         * @description A form by its name, with answers by the paths of its fields.
+         *
+         *     `text` is the recipe to change, and the ending of `name` its format.
+         */
+        FilledForm: {
+            /**
+             * Answers
+             * @default {}
+             */
+            answers: {
+                [key: string]: string;
+            };
+            /** Form */
+            form: string;
+            /**
+             * Name
+             * @default recipe.yaml
+             */
+            name: string;
+            /**
+             * Text
+             * @default
+             */
+            text: string;
+        };
+        /**
          * FinishAnswer
          * @description `accepted` is False when this attempt's result was here already; `lease` is the next job, where asked for.
          */
@@ -4119,7 +4220,7 @@ export interface components {
          *
          *     Several answers, separated by commas, are a matrix where `takes_several` is true. An answer that equals `default` is
          *     not written: the recipe means it anyway. `choices` are the answers there are; without any, the names that the
-         *     catalogue has for `path` are offered.
+         *     catalogue has for `path` are offered. `has_lines`: each line is an answer of its own.
          */
         FormField: {
             /**
@@ -4130,6 +4231,11 @@ export interface components {
             /** Default */
             default?: string | null;
             /**
+             * Has Lines
+             * @default false
+             */
+            has_lines: boolean;
+            /**
              * Help
              * @default
              */
@@ -4139,6 +4245,11 @@ export interface components {
              * @default false
              */
             is_choice: boolean;
+            /**
+             * Is Required
+             * @default true
+             */
+            is_required: boolean;
             /**
              * Is Text
              * @default true
@@ -4903,7 +5014,6 @@ export interface components {
              * @default
              */
             example: string;
-            form?: components["schemas"]["KindForm"] | null;
             /**
              * Has Load
              * @default false
@@ -4921,18 +5031,6 @@ export interface components {
              * @default
              */
             note: string;
-        };
-        /**
-         * KindForm
-         * @description Questions whose answers make a recipe; `label` says what is measured, `name` is the recipe's to begin with.
-         */
-        KindForm: {
-            /** Fields */
-            fields: components["schemas"]["FormField"][];
-            /** Label */
-            label: string;
-            /** Name */
-            name: string;
         };
         /** Kinds */
         Kinds: {
@@ -7264,6 +7362,33 @@ export interface components {
             runnable: boolean;
         };
         /**
+         * RecipeForm
+         * @description `changes_recipe`: it changes a recipe that is there, instead of writing a new one.
+         */
+        RecipeForm: {
+            /**
+             * About
+             * @default
+             */
+            about: string;
+            /**
+             * Changes Recipe
+             * @default false
+             */
+            changes_recipe: boolean;
+            /** Fields */
+            fields: components["schemas"]["FormField"][];
+            /** Label */
+            label: string;
+            /** Name */
+            name: string;
+        };
+        /** RecipeForms */
+        RecipeForms: {
+            /** Items */
+            items: components["schemas"]["RecipeForm"][];
+        };
+        /**
          * RecipeProblem
          * @description One mistake; `line` and `column` count from 1, None where it stands nowhere in the text.
          */
@@ -8605,6 +8730,19 @@ export interface components {
             /** Title */
             title: string;
         };
+        /**
+         * StoreCheck
+         * @description How many results were looked at, and those that are damaged.
+         */
+        StoreCheck: {
+            /**
+             * Damages
+             * @default []
+             */
+            damages: components["schemas"]["Damage"][];
+            /** Results */
+            results: number;
+        };
         /** Stretch */
         Stretch: {
             /** Begin S */
@@ -9093,6 +9231,7 @@ export type DeviceResult = components['schemas']['DeviceResult'];
 export type Difference = components['schemas']['Difference'];
 export type DiskShortage = components['schemas']['DiskShortage'];
 export type Distribution = components['schemas']['Distribution'];
+export type DraftedRecipe = components['schemas']['DraftedRecipe'];
 export type DrawnRun = components['schemas']['DrawnRun'];
 export type Duet = components['schemas']['Duet'];
 export type Effect = components['schemas']['Effect'];
@@ -9117,6 +9256,7 @@ export type FailedGates = components['schemas']['FailedGates'];
 export type Failure = components['schemas']['Failure'];
 export type FailureGroup = components['schemas']['FailureGroup'];
 export type FailureReport = components['schemas']['FailureReport'];
+export type FilledForm = components['schemas']['FilledForm'];
 export type FinishAnswer = components['schemas']['FinishAnswer'];
 export type Fire = components['schemas']['Fire'];
 export type Fit = components['schemas']['Fit'];
@@ -9150,7 +9290,6 @@ export type JobPlot = components['schemas']['JobPlot'];
 export type JobSections = components['schemas']['JobSections'];
 export type JobState = components['schemas']['JobState'];
 export type KindCard = components['schemas']['KindCard'];
-export type KindForm = components['schemas']['KindForm'];
 export type Kinds = components['schemas']['Kinds'];
 export type Lack = components['schemas']['Lack'];
 export type Launch = components['schemas']['Launch'];
@@ -9242,6 +9381,8 @@ export type RecentReadings = components['schemas']['RecentReadings'];
 export type Recipe = components['schemas']['Recipe'];
 export type RecipeAlarm = components['schemas']['RecipeAlarm'];
 export type RecipeCheck = components['schemas']['RecipeCheck'];
+export type RecipeForm = components['schemas']['RecipeForm'];
+export type RecipeForms = components['schemas']['RecipeForms'];
 export type RecipeProblem = components['schemas']['RecipeProblem'];
 export type Refusal = components['schemas']['Refusal'];
 export type Repetition = components['schemas']['Repetition'];
@@ -9288,6 +9429,7 @@ export type State = components['schemas']['State'];
 export type Stats = components['schemas']['Stats'];
 export type StepLine = components['schemas']['StepLine'];
 export type StepLines = components['schemas']['StepLines'];
+export type StoreCheck = components['schemas']['StoreCheck'];
 export type Stretch = components['schemas']['Stretch'];
 export type Submission = components['schemas']['Submission'];
 export type Summary = components['schemas']['Summary'];
@@ -15896,6 +16038,111 @@ export interface operations {
             };
         };
     };
+    draft: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FilledForm"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DraftedRecipe"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the server failed, or cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     examples: {
         parameters: {
             query?: never;
@@ -15925,6 +16172,62 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the server failed, or cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    forms: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecipeForms"];
+                };
             };
             /** @description Unauthorized */
             401: {
@@ -17412,6 +17715,80 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the server failed, or cannot answer now */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    check_store: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoreCheck"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

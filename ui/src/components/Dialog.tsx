@@ -24,7 +24,7 @@ export function Dialog(props: { title: string; onClose: () => void; footer?: Rea
   );
 }
 
-/** A dialog with fields: `act` sends them, and what it throws is shown below them. */
+/** A dialog with fields: `act` sends them, and what it throws is shown below them until one is changed. */
 export function FormDialog(props: {
   title: string;
   yes: string;
@@ -53,7 +53,7 @@ export function FormDialog(props: {
         </button>
       }
     >
-      <form id={form} className="stack" onSubmit={(event) => void submit(event)}>
+      <form id={form} className="stack" onChange={() => setError(null)} onSubmit={(event) => void submit(event)}>
         {children}
         {error !== null && <Failure error={error} />}
       </form>

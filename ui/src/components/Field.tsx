@@ -83,6 +83,25 @@ export function TextField({ label, value, onChange, help, placeholder, required 
   );
 }
 
+/** A few lines, each of them an answer. */
+export function LinesField({ label, value, onChange, help, placeholder, required }: TextFieldProps) {
+  return (
+    <Field label={label} {...(help === undefined ? {} : { help })}>
+      {(control) => (
+        <textarea
+          {...control}
+          className="few"
+          spellCheck={false}
+          value={value}
+          placeholder={placeholder}
+          required={required}
+          onChange={(event) => onChange(event.target.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
 /** One line that counts when it is done: by Enter, or by leaving it. For what goes into the address. */
 export function DeferredTextField({ value, onChange, suggestions = [], ...rest }: TextFieldProps) {
   const listId = useId();

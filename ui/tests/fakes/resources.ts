@@ -7,7 +7,6 @@ import type {
   Experiment,
   ExperimentRow,
   ExperimentView,
-  FormField,
   Glance,
   KindCard,
   LotFit,
@@ -222,21 +221,6 @@ export function fakeExample(over: Partial<Example> = {}): Example {
   };
 }
 
-export function fakeField(path: string, over: Partial<FormField> = {}): FormField {
-  return {
-    path,
-    label: path.split(".").at(-1) ?? path,
-    value: "",
-    help: "",
-    default: null,
-    takes_several: false,
-    is_text: true,
-    is_choice: false,
-    choices: [],
-    ...over,
-  };
-}
-
 /** A kind that no page has ever heard of. */
 export function fakeKind(over: Partial<KindCard> = {}): KindCard {
   return {
@@ -245,14 +229,6 @@ export function fakeKind(over: Partial<KindCard> = {}): KindCard {
     note: "",
     has_load: false,
     example: "",
-    form: {
-      label: "how fast bytes are hashed",
-      name: "my-hash",
-      fields: [
-        fakeField("workload.algorithm", { label: "Algorithms", value: "sha256", takes_several: true }),
-        fakeField("measure.repeats", { label: "Runs", value: "5", is_text: false }),
-      ],
-    },
     ...over,
   };
 }

@@ -7,18 +7,21 @@ from functools import partial
 from itertools import product
 from statistics import median
 
+from prony.app.draft_recipe import draft_duet, draft_recipe
 from prony.app.fleet import submission as submissions
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.read_recipe import ReadOrder
 from prony.app.fleet.state import FleetState, KnownAgent
+from prony.app.recipe_forms import DUET_FORM
 from prony.dispatch.matching import lacks
 from prony.errors import InputError, RecipeError
 from prony.model.check import Expected, Planned, RecipeCheck, RecipeProblem
 from prony.model.job import Job
 from prony.model.place import Demand
 from prony.model.queue import Compatibility, Fit, LotFit, Submission
+from prony.model.recipe_form import DraftedRecipe, FilledForm
 from prony.ports.workload import kind_of
-from prony.recipe import LoadedRecipe
+from prony.recipe import LoadedRecipe, dump
 from prony.store.database import Connection
 from prony.store.series import durations
 from prony.store.series_points import fingerprint
@@ -66,7 +69,7 @@ _MOST_PLANNED = 200
 
 
 class Recipes:
-    """Check recipes and say which agents could run them; nothing is stored."""
+    """Check recipes, say which agents could run them, and write new ones of forms; nothing is stored."""
 
     def __init__(self, context: FleetContext, state: FleetState) -> None:
         self._context = context
@@ -96,6 +99,13 @@ class Recipes:
             runnable=runnable,
             expected=await self._context.read(looked) if machines else None,
         )
+
+    async def draft(self, filled: FilledForm) -> DraftedRecipe:
+        """Return the recipe that the answers of a form mean; one that the form changes is read within limits."""
+        if filled.form == DUET_FORM.name:
+            read = await self._context.read_recipe(ReadOrder(draft_duet(filled)), is_check=True)
+            return DraftedRecipe(text=dump(read.loaded.recipe))
+        return DraftedRecipe(text=await self._context.checkers.in_thread(draft_recipe, filled))
 
     async def compatibility(self, submission: Submission) -> Compatibility:
         """Say for each agent whether it could run each lot of a recipe, and what it lacks."""

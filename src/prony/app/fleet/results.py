@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from prony.app import experiment_data, pictures
+from prony.app import experiment_data, pictures, results
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.live_series import read_live_series
 from prony.app.local_files import LocalFiles
@@ -21,7 +21,7 @@ from prony.model.access import Principal
 from prony.model.answer import NewScores, ScoredJobs
 from prony.model.comparison import Comparison, Terms
 from prony.model.estimate import Summary
-from prony.model.experiment_data import Entry
+from prony.model.experiment_data import Entry, StoreCheck
 from prony.model.gate import GateReport
 from prony.model.log import LogPiece
 from prony.model.matrix import MatrixReport, MatrixTerms
@@ -43,6 +43,13 @@ class Results:
     def __init__(self, context: FleetContext) -> None:
         self._context = context
         self._printing = asyncio.Lock()
+        self._store_check: asyncio.Task[StoreCheck] | None = None
+
+    async def check_store(self) -> StoreCheck:
+        """Hold every stored sample file against its checksum; those who ask meanwhile share one check."""
+        if self._store_check is None or self._store_check.done():
+            self._store_check = self._context.begin(asyncio.to_thread(results.check_store, self._context.store))
+        return await asyncio.shield(self._store_check)
 
     async def shown(self, experiment_id: str, *, verify: bool = False) -> ShownResults:
         """Return every result of an experiment, with what a page needs to show results of their kinds."""

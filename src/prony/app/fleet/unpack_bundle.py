@@ -13,7 +13,7 @@ from prony.errors import InputError, StoreError
 from prony.model.estimate import Summary
 from prony.recipe.formats import parse_any
 from prony.store import result_tar
-from prony.store.bundle import Bundle
+from prony.store.bundle import EXPERIMENT, MANIFEST, Bundle
 from prony.store.transfer import read_checked
 
 # An experiment may have thousands of jobs, each with a folder of some files.
@@ -47,7 +47,7 @@ def unpack_bundle(order: BundleOrder) -> UnpackedBundle:
         )
     try:
         result_tar.unpack(order.tar, order.folder, most_files=_MOST_FILES)
-        bundle = _read_sent(order.folder)
+        bundle = _read_sent(_find_export(order.folder))
         summaries = tuple(summarise_brought(contents) for contents in bundle.results)
     except BaseException:
         shutil.rmtree(order.folder, ignore_errors=True)
@@ -55,6 +55,13 @@ def unpack_bundle(order: BundleOrder) -> UnpackedBundle:
     # The samples were looked at, and need not travel to the server.
     light = tuple(replace(contents, samples=None) for contents in bundle.results)
     return UnpackedBundle(replace(bundle, results=light), summaries)
+
+
+def _find_export(folder: Path) -> Path:
+    """Return the folder that is an export: what was unpacked, or the one folder in it, as in the tar of a server."""
+    inner = list(folder.iterdir())
+    is_inner = len(inner) == 1 and any((inner[0] / name).is_file() for name in (EXPERIMENT, MANIFEST))
+    return inner[0] if is_inner else folder
 
 
 def _read_sent(folder: Path) -> Bundle:

@@ -51,12 +51,12 @@ def command(options: Namespace) -> int:
 def _look_at_store(*, as_json: bool) -> int:
     """Hold every sample file against its checksum; return 3 where one is damaged."""
     from prony.app.bench import Bench
-    from prony.app.results import damages_of
+    from prony.app.results import check_store
     from prony.cli.finish_run import report_damages
     from prony.cli.output import print_json, print_text
 
     with Bench.open() as bench:
-        damages = damages_of(bench.store)
+        damages = check_store(bench.store).damages
     if as_json:
         print_json({"damages": [damage.model_dump(mode="json") for damage in damages]})
     elif not damages:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +13,6 @@ if TYPE_CHECKING:
     from prony.app.bench import Bench
     from prony.model.comparison import Comparison
     from prony.recipe import LoadedRecipe
-
-# What a person says, and where it stands in a recipe.
-_SHORT = {"engine.version": "workload.engine_version"}
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -74,14 +70,14 @@ def command(options: Namespace) -> int:
 
 def _sides(options: Namespace, *, here: bool) -> list[str]:
     """Return the overrides that --base, --a, --b and --pairs stand for."""
-    found, checkouts = [], _checkouts(options, here=here)
-    for side in ("a", "b"):
-        values = checkouts.get(side, {}) | dict(_pair(text, side, here=here) for text in getattr(options, side))
-        if values:
-            found.append(f"duet.{side}={json.dumps(values)}")
-    if options.pairs is not None:
-        found.append(f"duet.pairs={options.pairs}")
-    return found
+    from prony.recipe.duet_overrides import SIDES, read_side, write_duet
+
+    checkouts, base = _checkouts(options, here=here), Path.cwd() if here else None
+    sides = {
+        side: checkouts.get(side, {}) | read_side(getattr(options, side), said_as=f"--{side}", base=base)
+        for side in SIDES
+    }
+    return write_duet(sides, options.pairs)
 
 
 def _checkouts(options: Namespace, *, here: bool) -> dict[str, dict[str, Any]]:
@@ -96,27 +92,6 @@ def _checkouts(options: Namespace, *, here: bool) -> dict[str, dict[str, Any]]:
         raise InputError("--base compares two folders of this machine", hint="leave out --server")
     loaded = load(options.recipe, options.set)
     return dict(checkout_sides(loaded, options.recipe.resolve().parent, options.base, options.path or FOLDERS))
-
-
-def _pair(text: str, side: str, *, here: bool) -> tuple[str, Any]:
-    from prony.errors import InputError
-    from prony.recipe.overrides import anchor_value, read_value
-
-    path, equals, value = text.partition("=")
-    if not equals or not path:
-        raise InputError(f"--{side} {text} is not PATH=VALUE", hint="for example --a threads=1")
-    whole = full_path(path.strip())
-    found = read_value(whole, value)
-    return whole, anchor_value(whole, found, Path.cwd()) if here else found
-
-
-def full_path(path: str) -> str:
-    """Return a path as a recipe has it; what is inside the workload may leave that word away."""
-    from prony.model.recipe import Recipe
-
-    if path in _SHORT:
-        return _SHORT[path]
-    return path if path.partition(".")[0] in Recipe.model_fields else f"workload.{path}"
 
 
 def _here(loaded: LoadedRecipe, options: Namespace) -> int:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from typing import Any
 
+from prony.app.hardware_recipe import COLLECTIVE_TEST, GPU_TESTS, UNIT_TESTS, HardwareRequest, draft_hardware_recipe
 from prony.cli.arguments import add_recipe_run
 
-# The tests of a unit; any other unit is a GPU.
-_TESTS = {"cpu": ("cpu-memory", "cpu-gemm"), "disk": ("disk",)}
-_GPU_TESTS = ("gpu-memory", "gpu-gemm", "gpu-transfer", "gpu-launch")
-_OF_ALL_GPUS = "gpu-collective"  # run once where there are two, or where it is asked for
 _SHAPES = ("quick", "search")
 
 
@@ -24,7 +20,8 @@ def arguments(parser: ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--test", action="append", default=[],
-        choices=(*_TESTS["cpu"], "disk", *_GPU_TESTS, _OF_ALL_GPUS), help="only this test of the unit; repeatable",
+        choices=(*UNIT_TESTS["cpu"], "disk", *GPU_TESTS, COLLECTIVE_TEST),
+        help="only this test of the unit; repeatable",
     )  # fmt: skip
     parser.add_argument(
         "--library", choices=("numpy", "torch"), help="for the CPU: library to use (torch if installed)"
@@ -53,35 +50,21 @@ def command(options: Namespace) -> int:
 
     is_remote = server_address(options) is not None
     units, library = _choose_there(options) if is_remote else _choose_here(options)
-    return run_written(recipe(options, units, library), options, is_remote=is_remote)
+    written = draft_hardware_recipe(request_hardware(options, units, library))
+    return run_written(written, options, is_remote=is_remote)
 
 
-def recipe(options: Namespace, units: Sequence[str], library: str) -> dict[str, Any]:
-    """Return the recipe that these options mean."""
-    from prony.errors import InputError
-
-    gpus = [unit for unit in units if unit not in _TESTS]
-    known = [test for unit in dict.fromkeys(units) for test in _TESTS.get(unit, ())] + list(_GPU_TESTS if gpus else ())
-    known += [_OF_ALL_GPUS] if len(gpus) > 1 or (gpus and _OF_ALL_GPUS in options.test) else []
-    tests = [test for test in known if not options.test or test in options.test]
-    if not tests:
-        raise InputError(f"{', '.join(units)} has none of these tests", hint=f"it has {', '.join(known)}")
-    workload: dict[str, Any] = {"kind": "hardware", "library": library, "shapes": options.shapes}
-    workload |= {"shapes": "model", "layers": options.layer} if options.layer else {}
-    workload |= {key: value for key in ("size", "path") if (value := getattr(options, key)) is not None}
-    workload |= {"unit": gpus[0]} if gpus else {}
-    matrix: dict[str, Any] = {"workload.test": tests}
-    if len(gpus) > 1:
-        matrix["workload.unit"] = gpus
-        # What is no GPU's is run once.
-        others = [test for test in tests if test not in _GPU_TESTS]
-        matrix["exclude"] = [{"workload.test": test, "workload.unit": unit} for test in others for unit in gpus[1:]]
-    return {"name": "hardware", "workload": workload, "matrix": matrix, "measure": {"repeats": options.repeats}}
+def request_hardware(options: Namespace, units: Sequence[str], library: str) -> HardwareRequest:
+    """Return what these options ask for."""
+    return HardwareRequest(
+        units=tuple(units), tests=tuple(options.test), library=library, shapes=options.shapes,
+        layers=tuple(options.layer), size=options.size, path=options.path, repeats=options.repeats,
+    )  # fmt: skip
 
 
 def _choose_there(options: Namespace) -> tuple[list[str], str]:
     """Return what the agents of a server are asked for; what they have is not known here."""
-    return options.unit or [*_TESTS], options.library or "numpy"
+    return options.unit or [*UNIT_TESTS], options.library or "numpy"
 
 
 def _choose_here(options: Namespace) -> tuple[list[str], str]:
@@ -91,18 +74,18 @@ def _choose_here(options: Namespace) -> tuple[list[str], str]:
     from prony.errors import CapacityError
 
     units: list[str] = options.unit
-    if units and all(unit in _TESTS for unit in units) and (options.library or "cpu" not in units):
+    if units and all(unit in UNIT_TESTS for unit in units) and (options.library or "cpu" not in units):
         return units, options.library or "numpy"
     with Bench.open() as bench:
         (torch,) = bench.engines(["torch"])
     found = [unit.unit for unit in torch.units if unit.unit.startswith("cuda")]
     reason = "" if found else _why_no_gpu(torch.state == "ready", torch.reason)
-    if units and not found and any(unit not in _TESTS for unit in units):
+    if units and not found and any(unit not in UNIT_TESTS for unit in units):
         raise CapacityError(reason, hint=torch.hint or "run `prony info` to list the hardware", code="unit_unavailable")
     if not units and not found:
         print_note(f"GPU tests skipped: {reason}")
     library = options.library or ("torch" if torch.state == "ready" else "numpy")
-    return units or [*_TESTS, *found], library
+    return units or [*UNIT_TESTS, *found], library
 
 
 def _why_no_gpu(has_torch: bool, reason: str) -> str:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prony.cli.arguments import add_recipe_run
 
+if TYPE_CHECKING:
+    from prony.app.llm_recipe import LlmRequest
+
 _PRECISIONS = ("default", "fp32", "fp16", "bf16", "int8")
+_WORDS = ("unit", "precision", "kv_type", "draft")
+_REFERENCES = ("reference", "reference_engine")
 _NUMBERS = ("prompt", "generate", "batch", "depth", "draft_tokens")
 _ALL = "all"
 
@@ -61,48 +66,41 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def command(options: Namespace) -> int:
+    from prony.app.llm_recipe import draft_llm_recipe
     from prony.cli.remote import server_address
     from prony.cli.run_written import run_written
 
     is_remote = server_address(options) is not None
-    written = recipe(options, _choose_engines(options, is_remote=is_remote))
+    written = draft_llm_recipe(request_llm(options, _choose_engines(options, is_remote=is_remote)))
     return run_written(written, options, is_remote=is_remote)
 
 
-def recipe(options: Namespace, engines: Sequence[str]) -> dict[str, Any]:
-    """Return the recipe that these options mean; what has several values is an axis."""
-    asked: dict[str, list[Any]] = {
-        "engine": list(engines), "unit": _words(options.unit), "precision": _words(options.precision),
-        "kv_type": _words(options.kv_type), "draft": _words(options.draft),
-        **{name: _numbers(name, getattr(options, name)) for name in _NUMBERS},
-        **({"threads": _numbers("threads", options.threads)} if options.threads else {}),
-    }  # fmt: skip
-    workload: dict[str, Any] = {"kind": "llm", "model": options.model, "passes": options.passes}
-    workload |= {name: values[0] for name, values in asked.items()}
-    workload |= {"task": options.task} if options.task is not None else {}
-    workload |= {"quality": True} if options.quality else {}
-    for name in ("reference", "reference_engine"):
-        workload |= {name: value} if (value := getattr(options, name)) is not None else {}
-    workload |= {"options": dict(map(_option, options.option))} if options.option else {}
-    axes: dict[str, Any] = {f"workload.{name}": values for name, values in asked.items() if len(values) > 1}
-    if {"workload.draft", "workload.draft_tokens"} <= set(axes) and "none" in asked["draft"]:
-        # Without guesses their number says nothing.
-        same = [{"workload.draft": "none", "workload.draft_tokens": one} for one in asked["draft_tokens"][1:]]
-        axes["exclude"] = same
-    return {"name": "llm", "workload": workload, "matrix": axes, "measure": {"repeats": options.runs}}
+def request_llm(options: Namespace, engines: Sequence[str]) -> LlmRequest:
+    """Return what these options ask for."""
+    from prony.app.llm_recipe import LlmRequest
+
+    lists: dict[str, tuple[Any, ...]] = {"engine": tuple(engines)}
+    lists |= {name: _words(getattr(options, name)) for name in _WORDS}
+    names = (*_NUMBERS, *(("threads",) if options.threads else ()))
+    lists |= {name: _numbers(name, getattr(options, name)) for name in names}
+    others: dict[str, Any] = {"task": options.task} if options.task is not None else {}
+    others |= {"quality": True} if options.quality else {}
+    others |= {name: value for name in _REFERENCES if (value := getattr(options, name)) is not None}
+    others |= {"options": dict(map(_option, options.option))} if options.option else {}
+    return LlmRequest(options.model, lists, passes=options.passes, runs=options.runs, others=others)
 
 
-def _words(text: str) -> list[str]:
-    return list(dict.fromkeys(filter(None, text.split(","))))
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, text.split(","))))
 
 
-def _numbers(name: str, text: str) -> list[int]:
+def _numbers(name: str, text: str) -> tuple[int, ...]:
     from prony.errors import InputError
 
     words, option = _words(text), name.replace("_", "-")
     if not words or not all(word.isdecimal() for word in words):
         raise InputError(f"--{option} {text!r} is not a list of numbers", hint=f"for example --{option} 512,2048")
-    return [int(word) for word in words]
+    return tuple(int(word) for word in words)
 
 
 def _option(text: str) -> tuple[str, Any]:
@@ -118,11 +116,15 @@ def _option(text: str) -> tuple[str, Any]:
 
 def _choose_engines(options: Namespace, *, is_remote: bool) -> list[str]:
     """Return the engines that were named, or those that load the model's format."""
+    from prony.app.llm_recipe import fitting_engines
+
     if options.engine:
-        return _words(options.engine)
+        return list(_words(options.engine))
+    folder = Path(options.model.removeprefix("file:"))
     if not is_remote:
         _check_presence(options.model)
-    fitting = _fitting_engines(options.model)
+    files = [one.name for one in folder.iterdir()] if folder.is_dir() else ()
+    fitting = fitting_engines(options.model, files, is_file=folder.is_file())
     if options.engines == _ALL and not is_remote:
         from prony.app.bench import Bench
         from prony.cli.output import print_note
@@ -151,33 +153,3 @@ def _check_presence(model: str) -> None:
     if scheme_of(model) == "file" and not path.exists():
         hint = "give a file or folder that exists; to try the command: prony llm zoo:llm-1m"
         raise NotFoundError(f"model not found: {path.absolute()}", hint=hint, code="unknown_model")
-
-
-def _fitting_engines(model: str) -> list[str]:
-    """Return the engines that load a model's format, the one that knows it best first."""
-    from prony.errors import InputError
-    from prony.ports import plugins
-    from prony.ports.llm import LlmEngine
-    from prony.ports.models import FOLDER, find_folder_formats
-
-    ending, folder = Path(model).suffix.lower(), Path(model.removeprefix("file:"))
-    is_any = model.startswith("zoo:")
-    found: dict[str, tuple[str, ...]] = {}
-    for name in plugins.find_plugins(plugins.ENGINES):
-        engine = plugins.load_plugin(plugins.ENGINES, name)
-        if issubclass(engine, LlmEngine):
-            found[name] = engine.formats
-    is_known = bool(ending) and any(ending in formats for formats in found.values())
-    wanted = [ending] if is_known or folder.is_file() else [FOLDER]
-    if folder.is_dir():
-        wanted = find_folder_formats({one.name for one in folder.iterdir()}) or wanted
-    places = {
-        name: min((wanted.index(one), formats.index(one)) for one in formats if one in wanted)
-        for name, formats in found.items()
-        if set(wanted) & set(formats)
-    }
-    fits = [name for name in found if name in places or (is_any and name != "null")]
-    if not fits:
-        known = ", ".join(sorted({one for formats in found.values() for one in formats}))
-        raise InputError(f"no engine supports {model}", hint=f"supported formats: {known}", code="format_unavailable")
-    return sorted(fits, key=lambda name: places.get(name, (0, 0)))

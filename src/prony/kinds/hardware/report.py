@@ -7,9 +7,7 @@ import re
 from prony.analyse.peaks import find_peak
 from prony.kinds.hardware.readings import OF_PEAK
 from prony.kinds.hardware.schema import HardwareWorkload
-from prony.model.check import Named
 from prony.model.experiment_data import Entry
-from prony.model.kind_card import FormField, KindForm
 from prony.model.metric import Key, key_of
 from prony.model.section import Fact, Section, SectionTable
 from prony.ports.workload import SETTINGS, Report
@@ -18,32 +16,12 @@ from prony.report import number
 _READINGS = "Readings"
 _HEADINGS = ("test", "reading", "value", "unit", "of peak")
 _UNIT = re.compile(r"_(gb_s|mb_s|iops|tflops|tops|us)$")
-_FORM = KindForm(
-    label="a machine's bare hardware",
-    name="my-hardware",
-    fields=(
-        FormField(
-            path="workload.test", label="Tests", value="cpu-memory, cpu-gemm, disk", takes_several=True,
-            choices=(
-                Named(name="cpu-memory", about="the host's memory"),
-                Named(name="cpu-gemm", about="the CPU's matrix products"),
-                Named(name="disk", about="a disk"), Named(name="gpu-memory", about="a GPU's memory"),
-                Named(name="gpu-gemm", about="a GPU's matrix products"),
-                Named(name="gpu-transfer", about="copies to and from a GPU"),
-                Named(name="gpu-launch", about="starting work on a GPU"),
-                Named(name="gpu-collective", about="sums over all GPUs of a machine by NCCL; needs two"),
-            ),
-        ),
-        FormField(path="measure.repeats", label="Runs", value="5", is_text=False),
-    ),
-)  # fmt: skip
 
 
 class HardwareReport(Report):
     """Numbers to documents."""
 
     readings = _READINGS
-    form = _FORM
     example = "hardware.yaml"
     method = (
         "Each run is a fresh process; a reading is the median of its samples, and intervals come from the spread "

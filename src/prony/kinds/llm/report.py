@@ -10,7 +10,6 @@ from prony.kinds.llm.plots import BOUND_HEADLINES, plot_llm
 from prony.kinds.llm.schema import LlmWorkload
 from prony.model.experiment_data import Entry
 from prony.model.job_plot import JobPlot, OtherReading
-from prony.model.kind_card import FormField, KindForm
 from prony.model.section import ColumnSpec, Fact, Section
 from prony.ports.workload import SETTINGS, Report
 from prony.report import entry_fields
@@ -18,18 +17,6 @@ from prony.report.answer_sections import answer_sections
 
 # What says nothing of a task.
 _OF_IDS = ("prompt", "generate", "batch", "depth")
-_FORM = KindForm(
-    label="a language model on an engine",
-    name="my-llm",
-    fields=(
-        FormField(path="workload.model", label="Model", value="zoo:llm-1m"),
-        FormField(path="workload.engine", label="Engines", value="llamacpp", takes_several=True),
-        FormField(path="workload.prompt", label="Prompt lengths", value="512", takes_several=True, is_text=False),
-        FormField(path="workload.generate", label="Tokens written", value="128", takes_several=True, is_text=False),
-        FormField(path="workload.batch", label="Sequences at once", value="1", takes_several=True, is_text=False),
-        FormField(path="measure.repeats", label="Runs", value="5", is_text=False),
-    ),
-)
 
 
 class LlmReport(Report):
@@ -67,7 +54,6 @@ class LlmReport(Report):
         ColumnSpec("kv_peak_mib", "KV cache", 36),
         ColumnSpec("kv_kib_per_token", "KV per token", 34),
     )
-    form = _FORM
     example = "llm.yaml"
     method = (
         "Each run is a fresh process that loads the model; a run's number is the median over its passes, and intervals "

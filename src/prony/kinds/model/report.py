@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.estimate import Estimate
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.kind_card import FormField, KindForm
 from prony.model.result import OutputCheck
 from prony.model.section import Fact, Section, SectionTable
 from prony.ports.workload import SETTINGS, Drawings, Report, ReportPage
@@ -19,28 +18,11 @@ from prony.report.html.tags import Html, add_caption, section, tag
 from prony.report.plots import experiment, job
 from prony.report.plots.series import PlottedRun, runs
 
-FORM = KindForm(
-    label="a model on an engine",
-    name="my-model",
-    fields=(
-        FormField(path="workload.model", label="Model", value="zoo:mobilenet-v2", is_choice=True),
-        FormField(path="workload.engine", label="Engines", value="onnxruntime", takes_several=True),
-        FormField(path="workload.unit", label="Unit", value="cpu", help="cpu, cuda, …", default="cpu"),
-        FormField(
-            path="workload.batch_size", label="Batch sizes", value="1", help="one job for each", default="1",
-            takes_several=True, is_text=False,
-        ),
-        FormField(path="measure.runs", label="Inferences in a run", value="50", is_text=False),
-        FormField(path="measure.repeats", label="Runs", value="5", help="fresh processes; five or more", is_text=False),
-    ),
-)  # fmt: skip
-
 
 class ModelReport(Report):
     """What reports show of models."""
 
     method = HOW
-    form = FORM
     example = "quickstart.yaml"
 
     def sections(self, entry: Entry) -> tuple[Section, ...]:

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from prony.model.agent import ScrapeTarget
+from prony.model.experiment_data import StoreCheck
 from prony.model.failures import FailureReport
 from prony.model.gang import ClockReading
 from prony.model.queue import Compatibility, Health, Queue, Stats, Submission
@@ -48,6 +49,14 @@ async def queue(request: Request) -> Response:
 async def failures(request: Request, query: Annotated[FailuresAsked, Query()]) -> Response:
     """Failed results and lost leases of the last `days`, with the agents, recipes and days of each cause."""
     return answer(await fleet_of(request).jobs.failures(days=query.days))
+
+
+@router.post(
+    "/api/v1/store/check", operation_id="check_store", response_model=StoreCheck, summary="Check stored results"
+)
+async def check_store(request: Request) -> Response:
+    """Holds every sample file against its checksum, as `prony doctor --store`. Takes minutes for many results."""
+    return answer(await while_asked(request, fleet_of(request).results.check_store()))
 
 
 @router.get(

@@ -1,4 +1,4 @@
-"""Recipes before they are submitted over HTTP: checked, described by their schema, shown by examples."""
+"""Recipes before they are submitted over HTTP: checked, written of forms, described by their schema and examples."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from starlette.responses import Response
 
 from prony.analyse.matrix import WORDS
 from prony.app.abilities import drivers, tasks
+from prony.app.draft_recipe import list_recipe_forms
 from prony.model.check import Catalogue, Examples, Named, RecipeCheck
 from prony.model.comparison import OWN_RULE
 from prony.model.kind_card import Kinds
 from prony.model.queue import Submission
 from prony.model.recipe import json_schema
+from prony.model.recipe_form import DraftedRecipe, FilledForm, RecipeForms
 from prony.model.workload import workload_schema
 from prony.plugins.models.zoo.cards import ZOO
 from prony.ports import plugins
@@ -49,9 +51,21 @@ async def examples(request: Request) -> Response:
     return respond_tagged(request, Examples(items=shelf()))
 
 
+@router.get("/recipes/forms", operation_id="forms", response_model=RecipeForms, summary="List forms for new recipes")
+async def forms(request: Request) -> Response:
+    """Each a few questions: what `prony bench`, `llm`, `hardware` and `duet` ask for, and the forms of kinds."""
+    return respond_tagged(request, RecipeForms(items=list_recipe_forms()))
+
+
+@router.post("/recipes/draft", operation_id="draft", response_model=DraftedRecipe, summary="Write a recipe of a form")
+async def draft(request: Request, body: FilledForm) -> Response:
+    """By the rules of the command that the form stands for. Nothing is stored."""
+    return answer(await while_asked(request, fleet_of(request).recipes.draft(body)))
+
+
 @router.get("/kinds", operation_id="kinds", response_model=Kinds, summary="List kinds of workload")
 async def kinds(request: Request) -> Response:
-    """Those that are installed, each with its form for a new recipe; and those that only stored experiments have."""
+    """Those that are installed, and those that only stored experiments have."""
     return respond_tagged(request, await fleet_of(request).queries.kinds())
 
 

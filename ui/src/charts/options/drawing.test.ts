@@ -26,19 +26,41 @@ describe("an axis", () => {
     expect(memory?.name).toBe("host memory, MiB");
     expect((memory?.interval ?? 0) / MIB).toBe(50);
     expect((memory?.max({ max: 210 * MIB }) ?? 0) / MIB).toBe(250);
-    const [time] = option.xAxis as { name: string; interval: number }[];
+    const [time] = option.xAxis as { name: string; interval: number; max: (extent: { max: number }) => number }[];
     expect(time).toMatchObject({ name: "min since the first run began", interval: 120 });
+    expect(time?.max({ max: 610 })).toBe(720);
   });
 });
 
+const name = (dataIndex: number, x: number, y: number, width = 100) => ({
+  dataIndex,
+  seriesIndex: 0,
+  rect: { x: x - 14, y: y - 4, width: 8, height: 8 },
+  labelRect: { x, y: y - 6, width, height: 9 },
+});
+
 describe("names beside dots", () => {
-  it("stand above each other where dots are near, and each by its dot where they are not", () => {
-    const layout = spreadNames([
-      { x: 43, y: 0.363 },
-      { x: 50, y: 0.36 },
-      { x: 215, y: 0.352 },
-      { x: 45, y: 0.1 },
-    ]);
-    expect([0, 1, 2, 3].map((dataIndex) => layout({ dataIndex }).dy)).toEqual([-12, -26, -12, -12]);
+  it("take the next free line where they would overlap, and stay by their dots where they do not", () => {
+    const layout = spreadNames();
+    const names = [name(0, 40, 100), name(1, 60, 100), name(2, 300, 101), name(3, 50, 101)];
+    expect(names.map((one) => layout(one).dy)).toEqual([-12, -26, -12, 2]);
+  });
+
+  it("overlap on a narrow picture and not on a wide one, and are placed anew when it changes", () => {
+    const layout = spreadNames();
+    expect([name(0, 40, 100), name(1, 90, 100)].map((one) => layout(one).dy)).toEqual([-12, -26]);
+    expect([name(0, 40, 100), name(1, 290, 100)].map((one) => layout(one).dy)).toEqual([-12, -12]);
+  });
+
+  it("stay where they are when they are drawn again", () => {
+    const layout = spreadNames();
+    const moved = { ...name(1, 60, 100), labelRect: { x: 60, y: 68, width: 100, height: 9 } };
+    expect([name(0, 40, 100), name(1, 60, 100)].map((one) => layout(one).dy)).toEqual([-12, -26]);
+    expect([name(0, 40, 100), moved].map((one) => layout(one).dy)).toEqual([-12, -26]);
+  });
+
+  it("do not leave the picture above", () => {
+    const layout = spreadNames();
+    expect([name(0, 40, 30), name(1, 40, 30)].map((one) => layout(one).dy)).toEqual([-12, 2]);
   });
 });

@@ -106,10 +106,11 @@ export function buildElapsedAxis(theme: ChartTheme, since: string, endS: number)
     endS < 3 * MINUTE_S ? ["s", 1] : endS < 3 * HOUR_S ? ["min", MINUTE_S] : ["h", HOUR_S];
   const scale: Scale = { symbol, factor: 1 / size };
   const axis = buildBottomAxis(theme, since && `${symbol} ${since}`);
-  const { interval } = placeMarks(0, endS, scale);
+  const { interval, max } = placeMarks(0, endS, scale);
   return {
     ...axis,
-    ...(interval === undefined ? {} : { interval }),
+    // Without an end of its own the axis would end where the data does, at a mark that is not round.
+    ...(interval === undefined ? {} : { interval, max }),
     axisLabel: { ...axis.axisLabel, formatter: (value: number) => formatTick(value, scale) },
   };
 }
@@ -162,34 +163,66 @@ export function buildBottomAxis(theme: ChartTheme, title: string, most = 0, unit
   };
 }
 
-interface Dot {
+/** Above the bar of a dot's own interval, and as far from another name as a line is high. */
+const RAISED = -12;
+const LINE = 14;
+/** How many lines above and below its dot a name may stand before it is written over another. */
+const MOST_LINES = 6;
+
+interface Rect {
   x: number;
   y: number;
+  width: number;
+  height: number;
 }
 
-/** Above the bar of a dot's own interval, and as far above the name of a near dot as a line is high. */
-const RAISED = -12;
-const LINE = -14;
-/** Dots nearer than this share of the upright axis would write their names over each other. */
-const NEAR = 0.1;
+interface PlacedName {
+  dataIndex?: number;
+  seriesIndex: number;
+  /** The dot. */
+  rect: Rect;
+  /** The name; when it is drawn again, moved as it was the last time. */
+  labelRect: Rect;
+}
 
-/** Return a layout that writes the names of near dots above each other; in the order of the dots. */
-export function spreadNames(dots: readonly Dot[]): (name: { dataIndex?: number }) => { dy: number } {
-  const sideOf = (dot: Dot): string =>
-    nameSide(
-      dot.x,
-      dots.map(({ x }) => x),
-    ).position;
-  const near = NEAR * Math.max(...dots.map(({ y }) => Math.abs(y)));
-  const rows = dots.map((dot, place) => {
-    const before = dots.slice(0, place);
-    return before.filter((one) => sideOf(one) === sideOf(dot) && Math.abs(one.y - dot.y) < near).length;
-  });
-  return ({ dataIndex = 0 }) => ({ dy: RAISED + LINE * (rows[dataIndex] ?? 0) });
+export type NameLayout = (name: PlacedName) => { dy: number };
+
+/**
+ * Return a layout that keeps names off each other, in pixels: what is near on a phone is far apart on a wide screen.
+ *
+ * One layout serves all series of a chart. Each name takes the line nearest to its dot that no earlier one has.
+ */
+export function spreadNames(): NameLayout {
+  const taken = new Map<string, Rect>();
+  return ({ dataIndex = 0, seriesIndex, rect, labelRect }) => {
+    const key = `${seriesIndex} ${dataIndex}`;
+    if (taken.has(key)) taken.clear(); // drawn anew
+    const place = (dy: number): Rect => ({ ...labelRect, y: rect.y + rect.height / 2 + dy, height: LINE - 1 });
+    const isFree = (one: Rect): boolean =>
+      one.y >= LINE && ![...taken.values()].some((other) => isOverlapping(one, other));
+    const dy = LINES.find((one) => isFree(place(one))) ?? RAISED;
+    taken.set(key, place(dy));
+    return { dy };
+  };
+}
+
+/** The lines that a name may take, the nearest first: one up, one down, two up … */
+const LINES = [
+  RAISED,
+  ...Array.from({ length: MOST_LINES }, (_, line) => [RAISED - (line + 1) * LINE, RAISED + (line + 1) * LINE]).flat(),
+];
+
+function isOverlapping(one: Rect, other: Rect): boolean {
+  return (
+    one.x < other.x + other.width &&
+    other.x < one.x + one.width &&
+    one.y < other.y + other.height &&
+    other.y < one.y + one.height
+  );
 }
 
 /** Return how names beside dots are written. */
-export function nameLabel(theme: ChartTheme, labelLayout: ReturnType<typeof spreadNames>) {
+export function nameLabel(theme: ChartTheme, labelLayout: NameLayout) {
   return {
     // On a ground of their own: bars of intervals and lines pass behind them.
     label: {

@@ -11,6 +11,7 @@ import {
   type Drawing,
   legendOption,
   nameLabel,
+  type NameLayout,
   nameSide,
   seriesColour,
   spreadNames,
@@ -28,6 +29,7 @@ export function drawJobPlot(plot: JobPlot, theme: ChartTheme): Drawing {
   const isAlongSetting = plot.lines[0]?.role === "line";
   const bottom = buildBottomAxis(theme, plot.x_title, Math.max(...xs));
   const type = buildValueAxis(theme, xs, "", "1").type;
+  const layout = spreadNames();
   const option: EChartsOption = {
     ...baseOption(theme),
     legend: legendOption(
@@ -45,7 +47,7 @@ export function drawJobPlot(plot: JobPlot, theme: ChartTheme): Drawing {
         : { boundaryGap: ["8%", "8%"] }),
     },
     yAxis: buildValueAxis(theme, ys, plot.y_title, "1", spread(ys) <= WIDE),
-    series: plot.lines.flatMap((line) => drawLine(line, findTint(line, measured), theme)),
+    series: plot.lines.flatMap((line) => drawLine(line, findTint(line, measured), theme, layout)),
   };
   return { option, table: buildTable(plot), height: 320 };
 }
@@ -63,7 +65,7 @@ function findTint(line: Line, measured: readonly Line[]): number {
   return line.role === "front" ? 2 : Math.max(own, 0);
 }
 
-function drawLine(line: Line, tint: number, theme: ChartTheme): SeriesOption[] {
+function drawLine(line: Line, tint: number, theme: ChartTheme, layout: NameLayout): SeriesOption[] {
   const color = seriesColour(theme, tint);
   const data = line.points.map((one) => ({
     name: one.label,
@@ -81,7 +83,7 @@ function drawLine(line: Line, tint: number, theme: ChartTheme): SeriesOption[] {
         type: "scatter",
         symbolSize: 9,
         itemStyle: { color },
-        ...nameLabel(theme, spreadNames(line.points)),
+        ...nameLabel(theme, layout),
         tooltip,
         data: data.map((one) => ({
           ...one,

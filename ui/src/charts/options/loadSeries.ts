@@ -6,7 +6,7 @@ import { DASH, formatValue } from "@/components/number";
 import type { ChartTheme } from "../theme";
 import {
   baseOption,
-  buildBottomAxis,
+  buildElapsedAxis,
   buildValueAxis,
   type Drawing,
   legendOption,
@@ -48,10 +48,9 @@ export function drawLoadRun(run: LoadRun, theme: ChartTheme): Drawing {
     ),
     grid: PANELS.map((panel) => ({ left: LEFT, right: RIGHT, ...panel })),
     xAxis: PANELS.map((_, panel) => ({
-      ...buildBottomAxis(theme, panel === PANELS.length - 1 ? "s since the run began" : ""),
+      ...buildElapsedAxis(theme, panel === PANELS.length - 1 ? "since the run began" : "", run.at_s.at(-1) ?? 1),
       gridIndex: panel,
       min: 0,
-      max: Math.ceil(run.at_s.at(-1) ?? 1),
     })),
     yAxis: PANELS.map((_, panel) => {
       const own = lines.filter((one) => one.panel === panel);

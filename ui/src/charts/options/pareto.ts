@@ -4,7 +4,16 @@ import type { EChartsOption, LineSeriesOption, ScatterSeriesOption, SeriesOption
 import type { MatrixReport, ParetoPoint } from "@/api/schema";
 import { formatEstimate } from "@/components/number";
 import type { ChartTheme } from "../theme";
-import { baseOption, buildValueAxis, type Drawing, legendOption, nameLabel, nameSide, spreadNames } from "./drawing";
+import {
+  baseOption,
+  buildValueAxis,
+  type Drawing,
+  legendOption,
+  nameLabel,
+  type NameLayout,
+  nameSide,
+  spreadNames,
+} from "./drawing";
 import { drawIntervalBars, placeInterval } from "./intervals";
 
 const FRONT = "on the front";
@@ -13,6 +22,7 @@ const BEHIND = "behind it";
 export function drawPareto(report: MatrixReport, title: string, theme: ChartTheme): Drawing {
   const points = report.pareto;
   const against = againstName(points);
+  const layout = spreadNames();
   const option: EChartsOption = {
     ...baseOption(theme),
     legend: legendOption(theme, [FRONT, BEHIND]),
@@ -33,12 +43,21 @@ export function drawPareto(report: MatrixReport, title: string, theme: ChartThem
       title,
       report.unit,
     ),
-    series: [...drawGroup(points, true, theme), ...drawGroup(points, false, theme), joinFront(points, theme)],
+    series: [
+      ...drawGroup(points, true, theme, layout),
+      ...drawGroup(points, false, theme, layout),
+      joinFront(points, theme),
+    ],
   };
   return { option, table: buildTable(report, title, against), height: 340 };
 }
 
-function drawGroup(points: readonly ParetoPoint[], isFront: boolean, theme: ChartTheme): SeriesOption[] {
+function drawGroup(
+  points: readonly ParetoPoint[],
+  isFront: boolean,
+  theme: ChartTheme,
+  layout: NameLayout,
+): SeriesOption[] {
   const mine = points.filter((one) => one.is_front === isFront);
   const color = isFront ? theme.good : theme.muted;
   const dots: ScatterSeriesOption = {
@@ -47,7 +66,7 @@ function drawGroup(points: readonly ParetoPoint[], isFront: boolean, theme: Char
     symbol: isFront ? "circle" : "emptyCircle",
     symbolSize: 10,
     itemStyle: { color },
-    ...nameLabel(theme, spreadNames(mine.map((one) => ({ x: one.against.value, y: one.value.value })))),
+    ...nameLabel(theme, layout),
     data: mine.map((one) => ({
       name: pointName(one),
       value: [one.against.value, one.value.value],

@@ -22,10 +22,10 @@ interface Kept {
 export function Import() {
   const [outcome, setOutcome] = useState<Outcome>({ state: "idle" });
   const client = useQueryClient();
-  const bring = async (files: readonly File[]): Promise<void> => {
+  const bring = async (pack: () => Blob): Promise<void> => {
     setOutcome({ state: "sending" });
     try {
-      setOutcome({ state: "kept", view: await sendTar(packFolder(files)) });
+      setOutcome({ state: "kept", view: await sendTar(pack()) });
       await client.invalidateQueries({ queryKey: ["listing"] });
     } catch (error) {
       setOutcome({ state: "failed", error });
@@ -51,9 +51,18 @@ export function Import() {
       <Card title="A folder">
         <FilePicker
           label="Result folder or exported folder"
-          help="A folder with experiment.json, or one of its jobs with result.json, such as prony export writes. Unpack a tar from Export first."
+          help="A folder with experiment.json, or one of its jobs with result.json, such as prony export writes."
           isDisabled={isSending}
-          onPick={(files) => void bring(files)}
+          isFolder
+          onPick={(files) => void bring(() => packFolder(files))}
+        />
+      </Card>
+      <Card title="A tar">
+        <FilePicker
+          label="Exported tar"
+          help="What Export on the page of an experiment gives, here or on another server. It is not compressed."
+          isDisabled={isSending}
+          onPick={([tar]) => tar && void bring(() => tar)}
         />
       </Card>
       <OutcomeCard of={outcome} />
@@ -71,14 +80,15 @@ interface PickerProps {
   label: string;
   help: string;
   isDisabled: boolean;
+  isFolder?: boolean;
   onPick: (files: readonly File[]) => void;
 }
 
-function FilePicker({ label, help, isDisabled, onPick }: PickerProps) {
+function FilePicker({ label, help, isDisabled, isFolder = false, onPick }: PickerProps) {
   const id = useId();
   const pick = (event: ChangeEvent<HTMLInputElement>): void => {
     const files = [...(event.target.files ?? [])];
-    event.target.value = ""; // the same folder may be chosen again
+    event.target.value = ""; // the same may be chosen again
     if (files.length > 0) onPick(files);
   };
   return (
@@ -91,7 +101,7 @@ function FilePicker({ label, help, isDisabled, onPick }: PickerProps) {
         disabled={isDisabled}
         onChange={pick}
         // React passes it on; its types do not know it.
-        {...{ webkitdirectory: "" }}
+        {...(isFolder ? { webkitdirectory: "" } : { accept: ".tar,application/x-tar" })}
       />
       <span className="help" id={`${id}-help`}>
         {help}

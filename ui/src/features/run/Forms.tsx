@@ -1,103 +1,87 @@
-// Forms for common recipes, one for each kind of workload that has one; the answers become a recipe's text that the
-// user can read and change.
+// Short forms for new recipes. The server writes the recipe by the rules of the command that a form stands for; the user
+// can read and change it.
 import { useQuery } from "@tanstack/react-query";
-import { type SyntheticEvent, useId, useState } from "react";
+import { useState } from "react";
 
-import { kindsQuery, namesQuery } from "@/api/queries";
-import type { FormField, KindForm } from "@/api/schema";
-import { Dialog } from "@/components/Dialog";
-import { SelectField, TextField } from "@/components/Field";
+import { namesQuery } from "@/api/queries";
+import type { FormField, RecipeForm } from "@/api/schema";
+import { Dialog, FormDialog } from "@/components/Dialog";
+import { LinesField, SelectField, TextField } from "@/components/Field";
 import { QueryContent } from "@/components/states";
 
-import { buildRecipe } from "./recipe";
+import { type Draft, draftRecipe, formsQuery } from "./queries";
 
-interface FormOfKind {
-  kind: string;
-  form: KindForm;
+const FIRST = "bench";
+
+interface Props {
+  /** The recipe in the editor: some forms change it, the others replace it. */
+  draft: Draft;
+  /** The name of the form that is open; null where none is. */
+  chosen: string | null;
+  onChoose: (name: string | null) => void;
+  onWrite: (text: string) => void;
 }
 
-export function Forms({ onWrite }: { onWrite: (text: string) => void }) {
-  const [open, setOpen] = useState(false);
+export function Forms({ draft, chosen, onChoose, onWrite }: Props) {
+  const forms = useQuery({ ...formsQuery(), enabled: chosen !== null });
+  const close = (): void => onChoose(null);
   return (
     <>
-      <button type="button" className="button" onClick={() => setOpen(true)}>
+      <button type="button" className="button" onClick={() => onChoose(FIRST)}>
         Fill in a form
       </button>
-      {open && <FormDialog onClose={() => setOpen(false)} onWrite={onWrite} />}
+      {chosen !== null &&
+        (forms.data === undefined ? (
+          <Dialog title="Make a recipe with a form" onClose={close}>
+            <QueryContent query={forms} what="Loading the forms">
+              {() => null}
+            </QueryContent>
+          </Dialog>
+        ) : (
+          <FilledForms forms={forms.data.items} {...{ draft, chosen, onChoose, onWrite }} />
+        ))}
     </>
   );
 }
 
-function FormDialog({ onClose, onWrite }: { onClose: () => void; onWrite: (text: string) => void }) {
-  const kinds = useQuery(kindsQuery());
-  const id = useId();
-  return (
-    <Dialog
-      title="Make a recipe with a form"
-      onClose={onClose}
-      footer={
-        <button type="submit" form={id} className="button primary">
-          Write the recipe
-        </button>
-      }
-    >
-      <QueryContent query={kinds} what="Loading the forms">
-        {({ items }) => (
-          <RecipeForm
-            id={id}
-            forms={items.flatMap(({ name, form }) => (form ? [{ kind: name, form }] : []))}
-            onWrite={(text) => {
-              onWrite(text);
-              onClose();
-            }}
-          />
-        )}
-      </QueryContent>
-    </Dialog>
-  );
-}
-
-interface RecipeFormProps {
-  id: string;
-  forms: readonly FormOfKind[];
-  onWrite: (text: string) => void;
-}
-
-function RecipeForm({ id, forms, onWrite }: RecipeFormProps) {
-  const [kind, setKind] = useState(forms[0]?.kind);
-  // What was typed, by the kind and the path: each form keeps its own.
+function FilledForms({ forms, draft, chosen, onChoose, onWrite }: Props & { forms: readonly RecipeForm[] }) {
+  // What was typed, by the form and the path: each form keeps its own.
   const [typed, setTyped] = useState<Readonly<Record<string, string>>>({});
-  const chosen = forms.find((one) => one.kind === kind);
-  if (!chosen) return <p>No kind of workload that is installed here has a form.</p>;
-  const { form } = chosen;
-  const read = (path: string, otherwise: string): string => typed[`${chosen.kind} ${path}`] ?? otherwise;
-  const write = (path: string, text: string): void => setTyped({ ...typed, [`${chosen.kind} ${path}`]: text });
-  const name = read("name", form.name);
-  const submit = (event: SyntheticEvent): void => {
-    event.preventDefault();
-    const answers = form.fields.map((field) => ({ field, text: read(field.path, field.value) }));
-    onWrite(buildRecipe(chosen.kind, name, answers));
+  const form = forms.find((one) => one.name === chosen) ?? forms[0];
+  if (!form) return null;
+  const read = ({ path, value }: FormField): string => typed[`${form.name} ${path}`] ?? value;
+  const isWritten = draft.text.trim() !== "";
+  const act = async (): Promise<void> => {
+    const answers = Object.fromEntries(form.fields.map((field) => [field.path, read(field)]));
+    const { text } = await draftRecipe(form, answers, draft);
+    onWrite(text);
+    onChoose(null);
   };
   return (
-    <form id={id} className="stack" onSubmit={submit}>
+    <FormDialog title="Make a recipe with a form" yes="Write the recipe" onClose={() => onChoose(null)} act={act}>
       <SelectField
         label="What is measured"
-        value={chosen.kind}
-        options={forms.map((one) => ({ value: one.kind, label: one.form.label }))}
-        onChange={setKind}
+        value={form.name}
+        options={forms.map((one) => ({ value: one.name, label: one.label }))}
+        {...(form.about ? { help: form.about } : {})}
+        onChange={onChoose}
       />
-      <TextField label="Name" required value={name} onChange={(text) => write("name", text)} />
       <div className="fields">
         {form.fields.map((field) => (
           <Question
-            key={`${chosen.kind} ${field.path}`}
+            key={field.path}
             field={field}
-            value={read(field.path, field.value)}
-            onChange={(text) => write(field.path, text)}
+            value={read(field)}
+            onChange={(text) => setTyped({ ...typed, [`${form.name} ${field.path}`]: text })}
           />
         ))}
       </div>
-    </form>
+      {isWritten && (
+        <p className="muted small">
+          {form.changes_recipe ? "This changes" : "This replaces"} the recipe in the editor. Ctrl-Z there takes it back.
+        </p>
+      )}
+    </FormDialog>
   );
 }
 
@@ -124,5 +108,14 @@ function Question({ field, value, onChange }: QuestionProps) {
     );
   }
   const help = field.help || choices.map((one) => one.name).join(", ");
-  return <TextField label={field.label} required value={value} {...(help ? { help } : {})} onChange={onChange} />;
+  const Control = field.has_lines ? LinesField : TextField;
+  return (
+    <Control
+      label={field.label}
+      required={field.is_required}
+      value={value}
+      {...(help ? { help } : {})}
+      onChange={onChange}
+    />
+  );
 }

@@ -1,17 +1,24 @@
 import { screen, within } from "@testing-library/react";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
-import { fakeCatalogue, fakeCheck, fakeExample, fakeKind, fakeLot, fakeView } from "../../../tests/fakes/resources";
+import { fakeCatalogue, fakeCheck, fakeExample, fakeLot, fakeView } from "../../../tests/fakes/resources";
+import { fakeField, fakeForm } from "../../../tests/fakes/forms";
 import { fakeServer } from "../../../tests/server";
 import { visit } from "../../../tests/visit";
 
 const server = fakeServer();
+const DUET = fakeForm({
+  name: "duet",
+  label: "two variants",
+  changes_recipe: true,
+  fields: [fakeField("duet.a", { label: "Side a", has_lines: true, value: "threads=1" })],
+});
 
 beforeEach(() => {
   server.current
     .answer("GET", "/api/v1/recipes/examples", { items: [fakeExample()] })
     .answer("GET", "/api/v1/recipes/names", fakeCatalogue())
-    .answer("GET", "/api/v1/kinds", { items: [fakeKind(), fakeKind({ name: "sorting", form: null })] })
+    .answer("GET", "/api/v1/recipes/forms", { items: [fakeForm(), DUET] })
     .answer("GET", "/api/v1/recipes/schema", { properties: { name: { type: "string" } } });
 });
 
@@ -85,11 +92,33 @@ describe("a recipe that is being written", () => {
     const algorithms = await screen.findByLabelText("Algorithms");
     await user.clear(algorithms);
     await user.type(algorithms, "sha256, md5");
-    expect(screen.getAllByRole("option", { name: "how fast bytes are hashed" })).toHaveLength(1);
+    server.current.answer("POST", "/api/v1/recipes/draft", { text: "name: drafted\n" });
     await user.click(screen.getByRole("button", { name: "Write the recipe" }));
     await vi.waitFor(() => expect(server.current.requestsTo("POST", "/api/v1/recipes/check")).toHaveLength(1));
-    expect(server.current.requestsTo("POST", "/api/v1/recipes/check")[0]?.body).toMatchObject({
-      text: "name: my-hash\nworkload:\n  kind: hashing\nmatrix:\n  workload.algorithm: [sha256, md5]\nmeasure:\n  repeats: 5\n",
+    expect(server.current.requestsTo("POST", "/api/v1/recipes/draft")[0]?.body).toMatchObject({
+      form: "hashing",
+      answers: { "workload.algorithm": "sha256, md5", "measure.repeats": "5" },
+      text: "",
     });
+    expect(server.current.requestsTo("POST", "/api/v1/recipes/check")[0]?.body).toMatchObject({
+      text: "name: drafted\n",
+    });
+  });
+
+  it("goes along with a form that changes it, and a refusal is shown until an answer is changed", async () => {
+    server.current.answer("POST", "/api/v1/recipes/check", fakeCheck());
+    server.current.refuse("POST", "/api/v1/recipes/draft", {
+      status: 422,
+      detail: "side a: threads is not PATH=VALUE",
+    });
+    const { user } = await visit("/run?example=quickstart&form=duet");
+    expect(await screen.findByText(/This changes the recipe in the editor/)).toBeDefined();
+    await user.click(screen.getByRole("button", { name: "Write the recipe" }));
+    expect(await screen.findByText(/is not PATH=VALUE/)).toBeDefined();
+    expect(server.current.requestsTo("POST", "/api/v1/recipes/draft")[0]?.body).toMatchObject({
+      text: fakeExample().text,
+    });
+    await user.type(screen.getByLabelText("Side a"), "2");
+    expect(screen.queryByText(/is not PATH=VALUE/)).toBeNull();
   });
 });

@@ -25,7 +25,7 @@ const PAUSE_MS = 350;
 const DRAFT_KEY = "prony.draft";
 
 export function Run() {
-  const { example, from } = route.useSearch();
+  const { example, from, form } = route.useSearch();
   const navigate = route.useNavigate();
   const [draft, setDraft] = useState<Draft>(readDraft);
   const settled = useDebouncedDraft(draft);
@@ -68,7 +68,14 @@ export function Run() {
           actions={
             <>
               <Examples chosen={example} onChoose={(name) => void navigate({ search: { example: name } })} />
-              <Forms onWrite={(text) => setDraft({ text, format: "yaml" })} />
+              <Forms
+                draft={draft}
+                chosen={form ?? null}
+                onChoose={(name) =>
+                  void navigate({ search: (now) => ({ ...now, form: name ?? undefined }), replace: true })
+                }
+                onWrite={(text) => setDraft({ text, format: "yaml" })}
+              />
               <SelectField
                 label="Format"
                 value={draft.format}

@@ -1,8 +1,8 @@
-// Queries of the run page: the schema, the known names and the check of a draft.
+// Queries of the run page: the schema, the forms and what they write, and the check of a draft.
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { api, readBody } from "@/api/client";
-import type { ExperimentView, RecipeCheck } from "@/api/schema";
+import type { DraftedRecipe, ExperimentView, RecipeCheck, RecipeForm } from "@/api/schema";
 
 import type { Format } from "./format";
 import type { SchemaNode } from "./schema";
@@ -20,6 +20,24 @@ export interface Draft {
 
 function buildSubmission({ text, format }: Draft) {
   return { text, name: `recipe.${format}`, overrides: [] };
+}
+
+export function formsQuery() {
+  return queryOptions({
+    queryKey: ["forms"],
+    queryFn: ({ signal }) => readBody(api.GET("/api/v1/recipes/forms", { signal })),
+    staleTime: Infinity,
+  });
+}
+
+/** The recipe that the answers of a form mean; one that it changes goes along. */
+export function draftRecipe(
+  form: RecipeForm,
+  answers: Record<string, string>,
+  { text, format }: Draft,
+): Promise<DraftedRecipe> {
+  const recipe = { text: form.changes_recipe ? text : "", name: `recipe.${format}` };
+  return readBody(api.POST("/api/v1/recipes/draft", { body: { form: form.name, answers, ...recipe } }));
 }
 
 /** Depends on the agents too: who comes or goes changes who fits. */

@@ -1,11 +1,9 @@
 import { describe, expect, it } from "vitest";
 
-import { fakeField } from "../../../tests/fakes/resources";
 import { detectFormat } from "./format";
 import { findKey, locateInYaml } from "./yaml";
 import { markProblems } from "./problems";
 import { newKey } from "./queries";
-import { type Answer, buildRecipe } from "./recipe";
 import { findHelp, listKeys, listValues, type SchemaNode } from "./schema";
 
 const SCHEMA: SchemaNode = {
@@ -121,37 +119,7 @@ describe("texts", () => {
     expect(detectFormat("# a = b\nname: x\nworkload:\n  kind: hashing\n")).toBe("yaml");
     expect(detectFormat("")).toBe("yaml");
   });
-
-  it("are written from the answers, quoted where YAML would read something else", () => {
-    const answers = [
-      answer("workload.algorithm", "sha256"),
-      answer("workload.file", "zoo:big"),
-      answer("workload.size", "1", { default: "1", is_text: false }),
-      answer("measure.repeats", "5", { is_text: false }),
-    ];
-    expect(buildRecipe("hashing", "my-hash", answers)).toBe(
-      'name: my-hash\nworkload:\n  kind: hashing\n  algorithm: sha256\n  file: "zoo:big"\nmeasure:\n  repeats: 5\n',
-    );
-    expect(buildRecipe("hashing", "no", [])).toBe('name: "no"\nworkload:\n  kind: hashing\n');
-  });
-
-  it("have a matrix of the questions with several answers, before the other sections", () => {
-    const several = [
-      answer("workload.algorithm", "sha256, md5", { takes_several: true }),
-      answer("load.closed.concurrency", "1,8", { takes_several: true, is_text: false }),
-      answer("load.duration", "30s", { is_text: false }),
-    ];
-    expect(buildRecipe("hashing", "x", several)).toContain(
-      "matrix:\n  workload.algorithm: [sha256, md5]\n  load.closed.concurrency: [1, 8]\nload:\n  duration: 30s\n",
-    );
-    const one = [answer("load.closed.concurrency", "3", { takes_several: true, is_text: false })];
-    expect(buildRecipe("hashing", "x", one)).toContain("load:\n  closed: {concurrency: 3}\n");
-  });
 });
-
-function answer(path: string, text: string, over: Partial<Answer["field"]> = {}): Answer {
-  return { field: { ...fakeField(path), ...over }, text };
-}
 
 describe("a submission's key", () => {
   it("is new each time, also where a page has no crypto.randomUUID", () => {

@@ -1,8 +1,16 @@
-// The search parameters of the run page: the example or experiment that the editor starts with.
+// The search parameters of the run page: the example or experiment that the editor starts with, and the open form.
 import { dropUndefined, parseText, type Search } from "@/components/search";
 
-export function parseRunSearch(search: Search): { example?: string; from?: string } {
-  const example = parseText(search["example"]);
-  const from = parseText(search["from"]);
-  return dropUndefined({ ...(example ? { example } : {}), ...(from ? { from } : {}) });
+export interface RunSearch {
+  example?: string | undefined;
+  from?: string | undefined;
+  form?: string | undefined;
+}
+
+export function parseRunSearch(search: Search): RunSearch {
+  return dropUndefined({
+    example: parseText(search["example"]),
+    from: parseText(search["from"]),
+    form: parseText(search["form"]),
+  });
 }

@@ -1,10 +1,11 @@
-// The settings page: tokens, audit trail, theme and information about the server.
+// The settings page: tokens, audit trail, the check of the store, theme and information about the server.
 import { useNavigate, useSearch } from "@tanstack/react-router";
 
 import { Page } from "@/components/layout";
 import { Tabs } from "@/components/Tabs";
 
 import { About } from "./About";
+import { StoreCheckCard } from "./StoreCheckCard";
 import { ThemeSettings } from "./ThemeSettings";
 import type { Part } from "./search";
 import { Tokens } from "./Tokens";
@@ -13,12 +14,14 @@ import { AuditTrail } from "./AuditTrail";
 const TABS = [
   { key: "tokens", label: "Tokens" },
   { key: "trail", label: "Audit trail" },
+  { key: "store", label: "Store" },
   { key: "look", label: "Look" },
   { key: "about", label: "About" },
 ] as const;
 const SHOWN: Record<Part, () => React.ReactNode> = {
   tokens: Tokens,
   trail: AuditTrail,
+  store: StoreCheckCard,
   look: ThemeSettings,
   about: About,
 };

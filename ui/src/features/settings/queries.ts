@@ -35,3 +35,8 @@ export async function addToken(body: NewToken) {
 export async function revokeToken(tokenId: string) {
   return readBody(api.DELETE("/api/v1/tokens/{token_id}", { params: { path: { token_id: tokenId } } }));
 }
+
+/** Holds every sample file against its checksum; takes minutes for many results. */
+export async function checkStore() {
+  return readBody(api.POST("/api/v1/store/check", {}));
+}

@@ -1,7 +1,7 @@
 // The search parameters of the settings page.
 import { dropUndefined, parseChoice, type Search } from "@/components/search";
 
-export const PARTS = ["tokens", "trail", "look", "about"] as const;
+export const PARTS = ["tokens", "trail", "store", "look", "about"] as const;
 export type Part = (typeof PARTS)[number];
 
 export interface SettingsSearch {
