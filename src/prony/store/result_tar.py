@@ -29,8 +29,6 @@ _PIECE = 2**20
 # Headers that say more of the next file, or of all: its long name, its time.
 _EXTENSIONS = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME)
 _MOST_EXTENSION = 2**16
-# Folders and extended headers, which are no files: reading more of them takes seconds.
-_MOST_BESIDE = 50_000
 # One part of a name: whatever every system takes as a file's name and no shell or file browser hides.
 _PART = re.compile(r'[^\x00-\x20\x7f/\\:*?"<>|.][^\x00-\x1f\x7f/\\:*?"<>|]{0,99}')
 _DEEPEST = 8
@@ -77,7 +75,7 @@ def unpack(tar: Path, to: Path, *, most_files: int = MOST_FILES, most_bytes: int
         to.mkdir(parents=True, exist_ok=True)
         _check_count(source, most_files, most_bytes)
         folders = {to}
-        for name, size in _members(source, most_bytes):
+        for name, size in _members(source, most_files, most_bytes):
             _extract(source, size, to / name, folders)
         for folder in folders:
             sync_folder(folder)
@@ -125,18 +123,18 @@ def _write(folder: Path, files: list[Path], out: IO[bytes]) -> None:
 
 def _check_count(source: IO[bytes], most_files: int, most_bytes: int) -> None:
     """Read the headers alone, before anything is written: each file costs the disk more than its bytes."""
-    for number, _ in enumerate(_members(source, most_bytes), start=1):
+    for number, _ in enumerate(_members(source, most_files, most_bytes), start=1):
         if number > most_files:
             raise InputError(f"the tar holds more than {most_files} files", hint=_TOO_LARGE_HINT, code="too_large")
     source.seek(0)
 
 
-def _members(source: IO[bytes], most_bytes: int) -> Iterator[tuple[str, int]]:
+def _members(source: IO[bytes], most_files: int, most_bytes: int) -> Iterator[tuple[str, int]]:
     """Yield name and size of each file, with the source at its first byte. Headers alone are read here: a name or an
     extension that claims to be gigabytes long is refused by its size and never taken into memory."""
     seen: set[str] = set()
     total = 0
-    for name, size in _plain_files(source):
+    for name, size in _plain_files(source, 2 * most_files):
         _check_name(name)
         if name in seen:
             raise _refusal(f"it holds {name} twice")
@@ -149,14 +147,16 @@ def _members(source: IO[bytes], most_bytes: int) -> Iterator[tuple[str, int]]:
         source.seek(begin + _padded(size))
 
 
-def _plain_files(source: IO[bytes]) -> Iterator[tuple[str, int]]:
-    """Yield each file by the name and size that its own header or an extended one before it says."""
+def _plain_files(source: IO[bytes], most_beside: int) -> Iterator[tuple[str, int]]:
+    """Yield each file by the name and size that its own header or an extended one before it says.
+
+    `most_beside` bounds the folders and extended headers, which are no files and cost time all the same."""
     extended: dict[str, str] = {}
     beside = 0
     while (header := _header(source)) is not None:
         beside += not header.isreg()
-        if beside > _MOST_BESIDE:
-            said = f"the tar holds more than {_MOST_BESIDE} folders and extended headers"
+        if beside > most_beside:
+            said = f"the tar holds more than {most_beside} folders and extended headers"
             raise InputError(said, hint=_TOO_LARGE_HINT, code="too_large")
         if header.type in _EXTENSIONS:
             extended |= _read_extension(source, header)

@@ -178,6 +178,16 @@ def test_ten_thousand_and_one_tiny_files_are_refused_before_one_is_written(tmp_p
     assert list((tmp_path / "to").iterdir()) == []
 
 
+def test_folders_without_end_are_refused(tmp_path: Path) -> None:
+    folders = [member(f"d{number}", b"", type=tarfile.DIRTYPE) for number in range(9)]
+    many = tar_of(tmp_path / "many.tar", *folders, member("f"))
+    with pytest.raises(InputError, match="more than 8 folders and extended headers") as refused:
+        unpack(many, tmp_path / "many", most_files=4)
+    assert refused.value.code == "too_large"
+    unpack(many, tmp_path / "enough", most_files=5)
+    assert [one.name for one in (tmp_path / "enough").iterdir()] == ["f"]
+
+
 def test_too_many_files_and_too_many_bytes_are_refused(tmp_path: Path) -> None:
     many = tar_of(tmp_path / "many.tar", *(member(f"f{number}") for number in range(5)))
     with pytest.raises(InputError) as refused:
