@@ -1,4 +1,4 @@
-"""Programs that run containers, by name."""
+"""Programs that run containers, by name, and how images are named."""
 
 from __future__ import annotations
 
@@ -8,3 +8,10 @@ ENGINES = ("podman", "docker")
 POD = "prony-pod"
 # Those that can run a script.
 WITH_APPTAINER = (*ENGINES, "apptainer", "singularity")
+
+
+def check_image_name(name: str) -> str:
+    """Return the name of an image; one that a container engine would take for an option is refused."""
+    if name.startswith("-"):
+        raise ValueError(f"{name!r} is an option, not the name of an image")
+    return name

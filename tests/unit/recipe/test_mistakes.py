@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from lanes import count_examples
 from prony.errors import InputError, RecipeError
 from prony.model.fact import comparing
+from prony.plugins.services.redis import Redis
 from prony.recipe import loads
 from prony.recipe.formats import Format
 
@@ -216,3 +217,11 @@ def test_a_search_for_what_no_probe_could_show_is_refused(key: str) -> None:
     load = {"search": {"over": "rate", "low": 1, "high": 2}, "slo": {key: 20}}
     with pytest.raises(RecipeError, match=rf"a search cannot use {key}: it uses e2e_ms"):
         loads(json.dumps({"name": "a", "workload": workload, "load": load}), "json")
+
+
+def test_an_option_of_a_container_engine_is_no_image() -> None:
+    workload = {"kind": "script", "command": "python train.py", "image": "--privileged"}
+    with pytest.raises(RecipeError, match=r"workload.image: '--privileged' is an option, not the name of an image"):
+        loads(json.dumps({"name": "x", "workload": workload}), "json", "the test")
+    with pytest.raises(ValueError, match="is an option, not the name of an image"):
+        Redis.Options.model_validate({"image": "--volume=/:/host"})

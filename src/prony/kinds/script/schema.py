@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from prony.model.base import Noun
+from prony.model.container import check_image_name
 from prony.model.metric import publish_name
 from prony.model.quantity import DurationNs, duration_text
 from prony.model.workload import Workload
@@ -82,6 +83,7 @@ Command = Annotated[
     AfterValidator(_command),
 ]
 Words = Annotated[str | list[str], AfterValidator(_words)]
+ImageName = Annotated[str, Field(min_length=1), AfterValidator(check_image_name)]
 Variables = Annotated[dict[str, str], AfterValidator(_environment)]
 
 
@@ -184,9 +186,8 @@ class ScriptServer(Noun):
     )
     environment: Variables = Field(default={}, description="environment variables, in addition to those of Prony")
     readiness: Readiness | None = Field(default=None, description="how to see that it is ready; default: it listens")
-    image: str | None = Field(
+    image: ImageName | None = Field(
         default=None,
-        min_length=1,
         description="container image that it runs in",
         json_schema_extra={"path": "name"},
     )
@@ -237,9 +238,8 @@ class ScriptWorkload(Workload):
         description="false: run in the folder itself, not in a copy; only on this machine; the script may change it",
     )
     environment: Variables = Field(default={}, description="environment variables, in addition to those of Prony")
-    image: str | None = Field(
+    image: ImageName | None = Field(
         default=None,
-        min_length=1,
         description="container image that it runs in; needs a container engine",
         json_schema_extra={"path": "name"},
     )

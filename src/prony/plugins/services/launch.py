@@ -13,12 +13,13 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from prony.errors import CapacityError, NotFoundError
 from prony.model.base import Noun
+from prony.model.container import check_image_name
 from prony.model.workload import Scalar
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
@@ -104,9 +105,8 @@ class ServiceOptions(Noun):
     )
     environment: dict[str, Scalar] = Field(default={}, description="extra environment variables")
     before: list[str] = Field(default=[], description="commands to run before it starts")
-    image: str | None = Field(
+    image: Annotated[str, Field(min_length=1), AfterValidator(check_image_name)] | None = Field(
         default=None,
-        min_length=1,
         description="run this image in a container (podman, docker or apptainer) instead of a program",
         json_schema_extra={"path": "name", "starts": "image"},
     )
