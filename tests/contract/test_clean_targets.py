@@ -115,7 +115,7 @@ def test_cancelled_runs_and_those_of_deleted_experiments_go_and_another_runs_on(
     (tmp_path / "kept" / "gate").touch()
     call_prony("watch", kept, "--json")
     assert list_runs(prefix) == list_files(prefix) == []
-    assert state_of(cancelled) == "cancelled"
+    assert state_of(cancelled) in ("cancelled", "partial")  # partial where it had begun to measure by then
 
 
 def test_a_check_that_was_killed_leaves_nothing(request: pytest.FixtureRequest, tmp_path: Path) -> None:
