@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from prony.model.base import Noun
@@ -29,7 +31,7 @@ class FilledForm(Noun):
     """
 
     form: str = Field(max_length=100)
-    answers: dict[str, str] = Field(default={}, max_length=50)
+    answers: dict[str, Annotated[str, Field(max_length=10_000)]] = Field(default={}, max_length=50)
     text: str = Field(default="", max_length=1_000_000)
     name: str = Field(default="recipe.yaml", max_length=200)
 

@@ -110,6 +110,12 @@ def test_a_duet_that_cannot_be_made_is_refused_with_its_reason(
         client.recipes.draft(FilledForm(form="duet", answers=answers, text=text))
 
 
+def test_an_answer_without_end_is_refused(house: House) -> None:
+    endless = FilledForm.model_construct(form="hardware", answers={"workload.unit": "cpu," * 10_000})
+    with Client(house.url) as client, pytest.raises(InputError, match=r"10,?000"):
+        client.recipes.draft(endless)
+
+
 def test_an_admin_has_the_store_checked(house: House) -> None:
     with Client(house.url) as client:
         found = client.server.check_store()
