@@ -18,25 +18,16 @@ import pytest
 
 from prony.cli.main import COMMANDS
 from servers.needs import lack
+from servers.programs import run_program
 from servers.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
 BUILDER = ROOT / ".venv-build" / "bin" / "python"
-_PATIENCE_S = 600
 RECIPE = """
 name: echo
 workload: {kind: script, command: "echo '{\\"answer\\": 42}'", metrics: [{name: answer}]}
 measure: {repeats: 3, warmup: 0}
 """
-
-
-def run(*words: str | Path, cwd: Path, environment: dict[str, str] | None = None) -> str:
-    done = subprocess.run(
-        [str(word) for word in words], cwd=cwd, env=environment, capture_output=True, text=True, check=False,
-        timeout=_PATIENCE_S,
-    )  # fmt: skip
-    assert done.returncode == 0, f"{words}: {done.stdout[-4000:]}\n{done.stderr[-4000:]}"
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +38,15 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not (ROOT / "src/prony/server/site/index.html").is_file():
         lack("ui", "the web pages are not built: make ui")
     folder = tmp_path_factory.mktemp("checkout")
-    for name in run("git", "ls-files", "-co", "--exclude-standard", cwd=ROOT).splitlines():
+    for name in run_program("git", "ls-files", "-co", "--exclude-standard", cwd=ROOT).splitlines():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
     shutil.copytree(ROOT / "src/prony/server/site", folder / "src/prony/server/site")
-    run("git", "init", "--quiet", cwd=folder)
-    run("git", "add", ".", cwd=folder)
+    run_program("git", "init", "--quiet", cwd=folder)
+    run_program("git", "add", ".", cwd=folder)
     author = ("-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false")
-    run("git", *author, "commit", "--quiet", "--message", "as it is", cwd=folder)
-    run(sys.executable, "-m", "tools.shell_files", "share", cwd=folder)
+    run_program("git", *author, "commit", "--quiet", "--message", "as it is", cwd=folder)
+    run_program(sys.executable, "-m", "tools.shell_files", "share", cwd=folder)
     return folder
 
 
@@ -63,7 +54,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def packages(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the source archive, and the wheel that was built from it."""
     out = tmp_path_factory.mktemp("dist")
-    run(BUILDER, "-m", "build", "--no-isolation", "--outdir", out, checkout, cwd=out)
+    run_program(BUILDER, "-m", "build", "--no-isolation", "--outdir", out, checkout, cwd=out)
     return out
 
 
@@ -71,7 +62,7 @@ def packages(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an environment with the wheel and what it asks for."""
     place = tmp_path_factory.mktemp("clean") / "venv"
-    run(sys.executable, "-m", "venv", place, cwd=packages)
+    run_program(sys.executable, "-m", "venv", place, cwd=packages)
     (wheel,) = packages.glob("*.whl")
     command = [place / "bin/python", "-m", "pip", "install", "--quiet", "--no-compile", f"{wheel}[onnx,server]"]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, cwd=packages)
@@ -118,15 +109,15 @@ def test_a_wheel_and_its_source_archive_hold_what_was_built(packages: Path) -> N
 def test_an_installed_wheel_tells_its_version_and_measures(
     installed: Path, stranger: dict[str, str], tmp_path: Path
 ) -> None:
-    told = run("prony", "--version", cwd=tmp_path, environment=stranger)
+    told = run_program("prony", "--version", cwd=tmp_path, environment=stranger)
     version = ".".join(map(str, sys.version_info[:3]))
     assert re.fullmatch(rf"prony \S+ \(commit [0-9a-f]{{12}}, Python {version}, \w+ \w+\)\n", told)
-    where = run(installed / "bin/python", "-P", "-c", "import prony; print(prony.__file__)", cwd=tmp_path)
+    where = run_program(installed / "bin/python", "-P", "-c", "import prony; print(prony.__file__)", cwd=tmp_path)
     assert Path(where.strip()).is_relative_to(installed)
-    assert "tiny" in run("prony", "bench", "zoo:tiny", "--runs", "2", cwd=tmp_path, environment=stranger)
-    assert "workload" in run("prony", "examples", "quickstart", cwd=tmp_path, environment=stranger)
+    assert "tiny" in run_program("prony", "bench", "zoo:tiny", "--runs", "2", cwd=tmp_path, environment=stranger)
+    assert "workload" in run_program("prony", "examples", "quickstart", cwd=tmp_path, environment=stranger)
     completion = (installed / "share/bash-completion/completions/prony").read_text()
-    assert completion == run("prony", "completion", "bash", cwd=tmp_path, environment=stranger)
+    assert completion == run_program("prony", "completion", "bash", cwd=tmp_path, environment=stranger)
 
 
 @pytest.mark.slow
@@ -140,9 +131,9 @@ def test_an_installed_wheel_serves_pages_runs_jobs_of_agents_and_loads(
         assert (page.status_code, "<script" in page.text) == (200, True)
         assert "Prony" in httpx.get(f"{url}/help/index.html", trust_env=False).text
         with background(stranger, tmp_path / "agent.log", "agent", "start", "--kinds", "script", "--server", url):
-            said = run("prony", "run", "echo.yaml", "--server", url, cwd=tmp_path, environment=stranger)
+            said = run_program("prony", "run", "echo.yaml", "--server", url, cwd=tmp_path, environment=stranger)
             assert "42" in said
-        said = run("prony", "load", f"{url}/help/index.html", "-n", "50", cwd=tmp_path, environment=stranger)
+        said = run_program("prony", "load", f"{url}/help/index.html", "-n", "50", cwd=tmp_path, environment=stranger)
         assert "e2e" in said or "p50" in said
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from servers.needs import lack
+from servers.programs import run_program
 from servers.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
@@ -29,15 +30,6 @@ name: kept
 workload: {kind: model, model: "zoo:tiny", engine: onnxruntime, threads: 1}
 measure: {runs: 5, repeats: 1}
 """
-
-
-def run(*words: str | Path, cwd: Path = ROOT, environment: dict[str, str] | None = None) -> str:
-    done = subprocess.run(
-        [str(word) for word in words], cwd=cwd, env=environment, capture_output=True, text=True, check=False,
-        timeout=_PATIENCE_S,
-    )  # fmt: skip
-    assert done.returncode == 0, f"{words}: {done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-    return done.stdout
 
 
 def ask_git(*words: str) -> str:
@@ -70,12 +62,14 @@ def build_wheel(commit: str, scratch: Path) -> Path:
     if not BUILDER.exists():
         lack("build", f"there is no {BUILDER.relative_to(ROOT)}: make wheel")
     source = scratch / "source"
-    run("git", "archive", "--output", scratch / "source.tar", commit)
+    run_program("git", "archive", "--output", scratch / "source.tar", commit, cwd=ROOT)
     with tarfile.open(scratch / "source.tar") as tar:
         tar.extractall(source, filter="data")
     (source / "mkdocs.yml").unlink(missing_ok=True)
     pip = (BUILDER, "-m", "pip", "--disable-pip-version-check")
-    run(*pip, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", scratch, source)
+    run_program(
+        *pip, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", scratch, source, cwd=scratch
+    )
     (wheel,) = scratch.glob("prony-*.whl")
     return wheel
 
@@ -99,7 +93,7 @@ class Version:
         return set(re.findall(r"(?m)^  ([a-z-]+) ", self.prony("--help")))
 
     def prony(self, *words: str | Path) -> str:
-        return run(sys.executable, "-P", "-m", "prony", *words, cwd=self.scratch, environment=self.environment)
+        return run_program(sys.executable, "-P", "-m", "prony", *words, cwd=self.scratch, environment=self.environment)
 
     def ask(self, *words: str | Path) -> Any:
         return json.loads(self.prony(*words, "--json"))
@@ -149,10 +143,14 @@ def add_token(version: Version, name: str, role: str) -> Path:
 @pytest.mark.slow
 def test_a_home_of_an_older_wheel_is_taken_over_with_its_agent_and_its_backup(tmp_path: Path) -> None:
     wheel = build_wheel(find_previous(), tmp_path)
-    run(BUILDER, "-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path / "old", wheel)
+    run_program(
+        BUILDER, "-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path / "old", wheel, cwd=tmp_path
+    )
     old = Version(tmp_path, tmp_path / "home", tmp_path / "old")
     old_agent, new = Version(tmp_path, tmp_path / "agent", old.folder), Version(tmp_path, old.home)
-    where = run(sys.executable, "-P", "-c", "import prony; print(prony.__file__)", environment=old.environment)
+    where = run_program(
+        sys.executable, "-P", "-c", "import prony; print(prony.__file__)", cwd=tmp_path, environment=old.environment
+    )
     assert Path(where.strip()).is_relative_to(tmp_path)
     (tmp_path / "recipe.yaml").write_text(RECIPE)
 
