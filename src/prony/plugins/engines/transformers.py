@@ -13,6 +13,7 @@ import numpy as np
 from prony.errors import CapacityError, InputError, PronyError
 from prony.plugins.engines.folder_tokenizer import FolderTokenizer
 from prony.plugins.engines.torch import Torch
+from prony.plugins.engines.transformers_cache import MODES, FixedCache, GraphedStep, GrowingCache, KeyValueCache
 from prony.ports.engine import (
     Array,
     CpuIndex,
@@ -39,11 +40,11 @@ _NAMES = {cast: name for name, cast in _CASTS.items()}
 # Above, seeded weights are made on the device by PyTorch, in seconds, and are other ones than elsewhere.
 _SEEDED_ALIKE = 300_000_000
 _STD = 0.02
-_OPTIONS = ("attention", "round_weights")
+_OPTIONS = ("attention", "mode", "round_weights")
 
 
 class TransformersSession:
-    """A causal language model on its device, with a cache that grows."""
+    """A causal language model on its device, with its cache."""
 
     def __init__(
         self, model: Any, tokenizer: FolderTokenizer, device: tuple[str, str | None], options: LlmOptions
@@ -54,10 +55,16 @@ class TransformersSession:
         self._device, self.device_id = device
         self._batch, self._options = options.batch, options.options
         self._weights = sum(one.numel() * one.element_size() for one in model.parameters())
-        self.reset()
+        self._mode = str(options.options.get("mode", MODES[0]))
+        self._graphed: GraphedStep | None = None
+        self._cache: KeyValueCache = GrowingCache(model.config)
         self.prefill(np.zeros((1, 1), np.int32))
-        self._token_bytes = self._cache_bytes()
-        self.reset()
+        self._token_bytes = self.kv_bytes()
+        if self._mode == MODES[0]:
+            self.reset()
+        else:
+            self._cache = FixedCache(model.config, options.context)
+            self._prepare(options.batch)
 
     def effect(self) -> Effect:
         torch, kind = self._torch, str(self._model.dtype).removeprefix("torch.")
@@ -65,8 +72,11 @@ class TransformersSession:
         device = str(torch.cuda.get_device_name(self._device)) if is_cuda else self._device
         details = {
             "torch": str(torch.__version__), "attention": str(self._model.config._attn_implementation),
-            "cache": "dynamic", "tf32": str(torch.backends.cuda.matmul.allow_tf32) if is_cuda else "no",
+            "cache": self._cache.kind,
+            "tf32": str(torch.backends.cuda.matmul.allow_tf32) if is_cuda else "no",
         }  # fmt: skip
+        if self._mode != MODES[0]:
+            details["mode"] = self._mode
         if "round_weights" in self._options:
             details["weights"] = f"rounded to {self._options['round_weights']} bits per row, computed in {kind}"
         return Effect(device, _NAMES.get(kind, kind), torch.get_num_threads(), details=details)
@@ -95,56 +105,65 @@ class TransformersSession:
         return frozenset(int(one) for one in (*ends, self._tokenizer.end_id) if one is not None)
 
     def reset(self) -> None:
-        from transformers import DynamicCache
-
-        self._cache = DynamicCache(config=self._model.config)
+        with self._torch.inference_mode():
+            self._cache.clear()
 
     def prefill(self, ids: Array) -> Array:
-        return np.array(self._step(self._torch.from_numpy(ids.astype(np.int64))).tolist(), np.int32)
+        fed = self._torch.from_numpy(ids.astype(np.int64))
+        self._prepare(len(ids))
+        if self._graphed is not None and fed.shape[1] == 1:
+            return np.array(self._graphed.write(fed, 1, lambda: None)[0], np.int32)
+        with self._torch.inference_mode():
+            chosen = self._read(fed, logits_to_keep=1)[:, -1].argmax(-1)
+        return np.array(chosen.tolist(), np.int32)
 
     def generate(self, tokens: Array, count: int, on_token: Callable[[], object]) -> Array:
-        rows = []
+        self._prepare(len(tokens))
         last = self._torch.from_numpy(np.asarray(tokens).astype(np.int64)).to(self._device)
+        if self._graphed is not None:
+            return np.array(self._graphed.write(last, count, on_token), np.int32).T
+        return np.array(self._write(last, count, on_token), np.int32).T
+
+    def _write(self, last: Any, count: int, on_token: Callable[[], object]) -> list[list[int]]:
+        rows = []
         with self._torch.inference_mode():
             for _ in range(count):
-                out = self._model(last.view(-1, 1), past_key_values=self._cache, use_cache=True, logits_to_keep=1)
-                last = out.logits[:, -1].argmax(-1)
+                last = self._read(last.view(-1, 1), logits_to_keep=1)[:, -1].argmax(-1)
                 rows.append(last.tolist())  # waits for the device, and for nothing else
                 on_token()
-        return np.array(rows, np.int32).T
+        return rows
 
-    def _step(self, ids: Any) -> Any:
-        with self._torch.inference_mode():
-            out = self._model(ids.to(self._device), past_key_values=self._cache, use_cache=True, logits_to_keep=1)
-            return out.logits[:, -1].argmax(-1)
+    def _prepare(self, rows: int) -> None:
+        """Record the step anew where it was recorded for another number of rows; that forgets what was read."""
+        is_recorded = self._graphed is not None and self._graphed.rows == rows
+        if self._mode == "graph" and isinstance(self._cache, FixedCache) and not is_recorded:
+            self._graphed = GraphedStep(self._torch, self._model, self._cache, rows, self._device)
+
+    def _read(self, ids: Any, **options: int) -> Any:
+        cache = self._cache.take(*ids.shape)
+        return self._model(ids.to(self._device), past_key_values=cache, use_cache=True, **options).logits
 
     def verify(self, ids: Array) -> Array:
         with self._torch.inference_mode():
-            fed = self._torch.from_numpy(ids.astype(np.int64)).view(1, -1).to(self._device)
-            out = self._model(fed, past_key_values=self._cache, use_cache=True).logits[0]
-            return np.array(out.argmax(-1).tolist(), np.int32)
+            fed = self._torch.from_numpy(ids.astype(np.int64)).view(1, -1)
+            return np.array(self._read(fed)[0].argmax(-1).tolist(), np.int32)
 
     def rewind(self, length: int) -> None:
-        # Every version of transformers takes how many tokens to remove, as a negative number.
-        if (more := int(self._cache.get_seq_length()) - length) > 0:
-            self._cache.crop(-more)
+        with self._torch.inference_mode():
+            self._cache.crop(length)
 
     def logits(self, ids: Array) -> Array:
         self.reset()
+        # A cache of its own: all answers are read, and none is kept.
+        cache = GrowingCache(self._model.config).take(1, len(ids))
         with self._torch.inference_mode():
             fed = self._torch.from_numpy(np.asarray(ids).astype(np.int64)).view(1, -1).to(self._device)
-            out = self._model(fed, past_key_values=self._cache, use_cache=True).logits[0]
+            out = self._model(fed, past_key_values=cache, use_cache=True).logits[0]
             found: Array = out.float().cpu().numpy()
-        self.reset()
         return found
 
     def kv_bytes(self) -> int:
-        return self._cache_bytes()
-
-    def _cache_bytes(self) -> int:
-        layers = [layer for layer in self._cache.layers if getattr(layer, "keys", None) is not None]
-        kept = [one for layer in layers for one in (layer.keys, layer.values)]
-        return sum(int(one.numel() * one.element_size()) for one in kept)
+        return self._cache.count_bytes()
 
     def reset_memory_peak(self) -> None:
         if self._device.startswith("cuda"):
@@ -224,6 +243,11 @@ def _check_options(options: LlmOptions) -> None:
     wrong = [name for name in options.options if name not in _OPTIONS]
     if wrong:
         raise InputError(f"transformers has no option {wrong[0]!r}", hint=f"it takes {', '.join(_OPTIONS)}")
+    mode = options.options.get("mode", MODES[0])
+    if mode not in MODES:
+        raise InputError(f"option mode has the unknown value {mode!r}", hint=f"use one of {', '.join(MODES)}")
+    if mode == "graph" and not options.unit.startswith("cuda"):
+        raise InputError("mode: graph needs a CUDA device", hint="use mode: static, or unit: cuda")
 
 
 def _load_model(path: Path, device: str, options: LlmOptions) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 from prony.instruments.device.nvidia import ask_library, handles, hash_serial, management, read_uuid, sees_real_pids
@@ -102,11 +103,20 @@ class NvidiaProbe:
         samples = ask_library(library.nvmlDeviceGetProcessUtilization, handle, since_us)
         if samples is None:
             return None
-        shares: dict[str, list[float]] = {}
+        shares: dict[int, list[float]] = {}
         for sample in samples:
             if sample.timeStamp >= since_us and sample.smUtil and not self._is_watched(sample.pid):
-                shares.setdefault(str(sample.pid), []).append(min(100, sample.smUtil) / 100)
-        return {pid: sum(each) / len(each) for pid, each in shares.items()}
+                shares.setdefault(sample.pid, []).append(min(100, sample.smUtil) / 100)
+        means = {pid: sum(each) / len(each) for pid, each in shares.items()}
+        return {user: share for pid, share in means.items() for user in self._name_users(handle, pid)}
+
+    def _name_users(self, handle: Any, pid: int) -> list[str]:
+        """Return who used the card under this process id: under MPS its server works for all its clients, ours too."""
+        if not _is_mps_server(pid):
+            return [str(pid)]
+        clients = ask_library(_library().nvmlDeviceGetMPSComputeRunningProcesses, handle) or ()
+        others = sorted(client.pid for client in clients if not self._is_watched(client.pid))
+        return [f"{other} (by MPS, together with this run)" for other in others]
 
     def _is_watched(self, pid: int) -> bool:
         """Is it one of the run's processes, or did one of them start it?"""
@@ -224,3 +234,11 @@ def _library() -> Any:
 
 def _index(card: str) -> int:
     return int(card.removeprefix(_PREFIX))
+
+
+def _is_mps_server(pid: int) -> bool:
+    try:
+        name = Path(f"/proc/{pid}/comm").read_text()
+    except OSError:  # it has ended, or this system keeps no such files
+        return False
+    return name.startswith("nvidia-cuda-mps")
