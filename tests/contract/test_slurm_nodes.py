@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import psutil
 import pytest
-from executor_runs import PATIENCE_S, has_ended, is_measuring, look_until, make_executor, target_options
+from executor_runs import PATIENCE_S, has_ended, is_measuring, look_until, make_executor, printed, target_options
 
 from prony.model.target import Handle, OptionValue, Payload, PlaceEnding, Target
 from prony.plugins.services.redis import Redis
@@ -98,6 +98,9 @@ def test_ranks_of_two_nodes_make_one_result_without_a_server(
     seen = look_until(executor, handle, has_ended)
     assert (seen.ending, len(seen.nodes)) == (PlaceEnding.DONE, 1)
     assert seen.nodes[0] == "n[1-2]"
+    ranks = {line for text in printed(seen).values() for line in text.splitlines() if line.startswith("rank=")}
+    assert ranks == {f"rank={number}" for number in range(4)}
+    assert any(name.startswith("part-1/") for name in printed(seen))
     result, folder = fetch_result(executor, handle, tmp_path)
     assert (result["state"], result["failure"]) == ("complete", None)
     assert ranks_in(folder) == [0, 1, 2, 3]

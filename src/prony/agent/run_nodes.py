@@ -23,6 +23,8 @@ from prony.agent.node_hub import EVERY_JOB, NodeHub, NodeLink
 from prony.agent.process import RunnerProcess
 from prony.agent.spool import Work
 from prony.agent.stopping import cancel_tasks
+from prony.app.job_log import LOOK_S
+from prony.app.printed_lines import PrintedEvents, PrintedFiles
 from prony.app.runner import read_sent_jobs, take_variables
 from prony.errors import PronyError, exit_code
 from prony.model.event import Event
@@ -150,6 +152,7 @@ class _Node:
         runner = await RunnerProcess.start(work, self._home, None, variables, is_part=own.part is not None)
         messenger = Messenger(link, whole_id, tell=runner.tell, log=self._log)
         hearing = asyncio.create_task(_hear(runner, messenger, link, whole_id))
+        telling = asyncio.create_task(_tell_printed(work, link, whole_id, own.part or Part(index=0, of=1)))
         exiting = asyncio.create_task(runner.wait())
         asking = [
             asyncio.create_task(one.wait()) for one in (self._stopping, self._stops[whole_id], self._stops[EVERY_JOB])
@@ -162,7 +165,7 @@ class _Node:
                 await asyncio.wait_for(hearing, _LINGER_S)
         finally:
             runner.close()
-            await cancel_tasks(hearing, exiting, *asking)
+            await cancel_tasks(hearing, telling, exiting, *asking)
             await messenger.close()
         return Ending(code, cancelled=is_stopped)
 
@@ -212,3 +215,19 @@ async def _hear(runner: RunnerProcess, messenger: Messenger, link: NodeLink, job
             messenger.send(said)
         elif isinstance(said, Event):
             link.tell(said.model_copy(update={"job_id": job_id}))
+
+
+async def _tell_printed(work: Work, link: NodeLink, job_id: str, part: Part) -> None:
+    """Tell what this node's part prints, under the names that its files have in the merged result."""
+    files = PrintedFiles(work.folder / "logs")
+    told = PrintedEvents(job_id, link.tell, share=part.of)
+    below = f"part-{part.index}/" if part.index else ""
+    try:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            for name, lines in files.read(is_over=False):
+                told.tell(f"{below}{name}", lines)
+    finally:
+        for name, lines in files.read(is_over=True):
+            told.tell(f"{below}{name}", lines)
+        told.tell_skipped()

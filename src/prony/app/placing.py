@@ -12,6 +12,7 @@ from typing import Protocol
 from prony.app import experiment_data, results
 from prony.app.bench import draft_experiment
 from prony.app.check_jobs import check_alone, check_target
+from prony.app.placed_logs import PlacedLogs
 from prony.app.targets import ask_target, check_same_cluster, find_target, joins_nodes, open_executor, target_names
 from prony.dispatch.placing import (
     explain_absence,
@@ -87,6 +88,7 @@ class RemoteRuns:
         self._clock = clock or SystemClock()
         self._pause = pause
         self.placements = Placements(store.home)
+        self._logs = PlacedLogs(self.placements)
         self._executors: dict[str, Executor] = {}
 
     def plan(
@@ -276,6 +278,8 @@ class RemoteRuns:
         return self.placements.save(observe(placement, seen))
 
     def _tell(self, placement: Placement, seen: Observation, follower: PlacementFollower) -> None:
+        if (seen.phase, seen.reason) != (placement.phase, placement.reason):
+            self._logs.note(placement, f"{seen.phase} at {placement.target.name} {seen.reason}".strip())
         if seen.reason and seen.reason != placement.reason:
             follower.note(f"  {seen.phase} at {placement.target.name}: {seen.reason}")
         if seen.phase is PlacePhase.RUNNING and placement.phase is not PlacePhase.RUNNING:
@@ -283,6 +287,7 @@ class RemoteRuns:
             for job_id in placement.job_ids:
                 follower.place(job_id, where)
         for event in seen.events:
+            self._logs.note_event(placement, event)
             follower.event(event)
 
     def _mark_running(self, placement: Placement) -> None:
