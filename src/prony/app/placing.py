@@ -12,6 +12,7 @@ from typing import Protocol
 from prony.app import experiment_data, results
 from prony.app.bench import draft_experiment
 from prony.app.check_jobs import check_alone, check_target
+from prony.app.pin_images import pin_images
 from prony.app.placed_logs import PlacedLogs
 from prony.app.targets import ask_target, check_same_cluster, find_target, joins_nodes, open_executor, target_names
 from prony.dispatch.placing import (
@@ -104,6 +105,7 @@ class RemoteRuns:
         check_target(loaded, target_names(place.on, self._store.home))
         target = ask_target(find_target(self._store.home, place.on or ""), place.queue)
         experiment, jobs = draft_experiment(loaded, self._clock, base=base, rerun_of=rerun_of)
+        experiment, jobs = pin_images(self._store, experiment, jobs)
         if joins_nodes(target):
             _find_clients(self._store.home, experiment, jobs, target)
         else:

@@ -4848,6 +4848,13 @@ export interface components {
             /** Id */
             id: string;
             /**
+             * Images
+             * @default {}
+             */
+            images: {
+                [key: string]: string;
+            };
+            /**
              * Labels
              * @default {}
              */
