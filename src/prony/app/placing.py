@@ -397,9 +397,14 @@ def _pack(store: Store, placements: Placements, placement: Placement, folder: Pa
         avoid=placement.avoid,
         expected_s=_longest_before_s(store, placements, placement) or sum_expected_s(list(anchored.values())),
         # As many as the largest of the jobs needs; smaller ones run on the first of them.
-        nodes=max((job.machines for job in anchored.values()), default=1),
+        nodes=max((_count_nodes(job, placement.target) for job in anchored.values()), default=1),
         others=placement.clients,
     )
+
+
+def _count_nodes(job: Job, target: Target) -> int:
+    """Return how many nodes a job gets: where a target has several, also one that a single machine could run."""
+    return job.agents if joins_nodes(target) else job.machines
 
 
 def _longest_before_s(store: Store, placements: Placements, placement: Placement) -> float | None:

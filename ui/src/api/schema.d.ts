@@ -5093,7 +5093,7 @@ export interface components {
             processes: number;
             /**
              * Spread
-             * @description false: without a server, the processes of all nodes start on this machine
+             * @description false: without a server or a Slurm target, the processes of all nodes start on one machine
              * @default true
              */
             spread: boolean;
