@@ -58,3 +58,12 @@ def has_ended(seen: Observation) -> bool:
 
 def is_measuring(seen: Observation) -> bool:
     return any(event.kind == "started" for event in seen.events)
+
+
+def printed(seen: Observation) -> dict[str, str]:
+    """Return what was printed so far, by the file that it was printed to."""
+    found: dict[str, list[str]] = {}
+    for event in seen.events:
+        if event.kind == "printed":
+            found.setdefault(event.phase, []).append(event.message)
+    return {name: "\n".join(texts) for name, texts in found.items()}

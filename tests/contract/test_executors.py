@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from executor_runs import PATIENCE_S, has_ended, is_measuring, look_until, make_executor, target_options
+from executor_runs import PATIENCE_S, has_ended, is_measuring, look_until, make_executor, printed, target_options
 
 from prony.app.maintain_targets import check_target_lines, install_prony, interpreter_here
 from prony.errors import AccessError, CapacityError, InputError, TransportError
@@ -86,6 +86,27 @@ def test_a_payload_runs_once_is_ended_and_comes_back_whole(
     wait_for(lambda: left_there() == [], "nothing is left there")  # a cluster deletes a moment later
     executor.end([handle])  # what is gone already is no fault
     assert counted.read_text() == ran
+
+
+def test_what_a_job_prints_is_seen_while_it_runs(
+    executor: Executor, payload: Callable[..., Payload], tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    command = f"sh -c 'echo half way; while [ ! -e {go} ]; do sleep 0.1; done; echo speed=1'"
+    handle = executor.submit(payload("prony-says-1-00000000", command))
+    seen = look_until(executor, handle, lambda seen: "half way" in printed(seen).values())
+    assert seen.phase is PlacePhase.RUNNING
+    assert printed(seen) == {"run-0000.out": "half way"}
+    go.touch()
+    later = look_until(executor, handle, has_ended)
+    assert [one for one in later.events if one.kind == "printed"][-1].message == "speed=1"
+    executor.fetch(handle, tmp_path / "in")
+    log = (tmp_path / "in" / "result" / "exp-001" / "logs" / "job.log").read_text()
+    assert [line.split(maxsplit=2)[1:] for line in log.splitlines() if "run-0000.out" in line] == [
+        ["run-0000.out", "half way"],
+        ["run-0000.out", "speed=1"],
+    ]
+    executor.end([handle])
 
 
 def _damage(result: Path) -> None:

@@ -12,13 +12,16 @@ from typing import Any
 import polars as pl
 import psutil
 import pytest
-from executor_runs import PATIENCE_S, has_ended, is_measuring, look_until, make_executor, target_options
+from executor_runs import PATIENCE_S, has_ended, is_measuring, look_until, make_executor, printed, target_options
 
+from prony.app.targets import add_target
 from prony.model.target import Handle, OptionValue, Payload, PlaceEnding, Target
 from prony.plugins.services.redis import Redis
 from prony.ports.executor import Executor
 from prony.recipe import loads
 from prony.runner.job_folder import write_job_folder
+from prony.store.home import Home
+from servers.commands import call_prony
 from servers.needs import lack
 from servers.slurm import Slurm
 
@@ -34,12 +37,23 @@ workload:
 measure: {{repeats: {repeats}, warmup: 0}}
 limits: {{timeout: 120s}}
 """
+HOROVOD = Path(__file__).parents[2] / "recipes/benchmark-ai/horovod/descriptor.toml"
 SAYS_RANK = """sh -c 'echo rank=$RANK; echo world=$WORLD_SIZE'"""
 
 APART = """\
 name: apart
 workload: {kind: service, service: redis}
 load: {closed: {concurrency: 2}, duration: 500ms, repeats: 1, clients: {agents: 1, on: cpus}}
+"""
+ONE_NODE = """\
+name: one
+workload:
+  kind: script
+  command: sh -c 'echo rank=$MINE'
+  environment: {MINE: "7"}
+  launch: {kind: mpirun, processes: 2}
+  metrics: [{name: rank, pattern: "rank=([0-9]+)"}]
+measure: {repeats: 1, warmup: 0}
 """
 REDUCES = """
 import torch
@@ -98,6 +112,9 @@ def test_ranks_of_two_nodes_make_one_result_without_a_server(
     seen = look_until(executor, handle, has_ended)
     assert (seen.ending, len(seen.nodes)) == (PlaceEnding.DONE, 1)
     assert seen.nodes[0] == "n[1-2]"
+    ranks = {line for text in printed(seen).values() for line in text.splitlines() if line.startswith("rank=")}
+    assert ranks == {f"rank={number}" for number in range(4)}
+    assert any(name.startswith("part-1/") for name in printed(seen))
     result, folder = fetch_result(executor, handle, tmp_path)
     assert (result["state"], result["failure"]) == ("complete", None)
     assert ranks_in(folder) == [0, 1, 2, 3]
@@ -105,6 +122,39 @@ def test_ranks_of_two_nodes_make_one_result_without_a_server(
     assert (folder / "environment-1.json").exists()
     executor.end([handle])
     assert list((tmp_path / "there" / "runs").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_horovod_descriptor_runs_by_mpirun_on_the_nodes_of_an_allocation(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if shutil.which("mpirun") is None:
+        lack("mpirun", "no mpirun here: apt-get install openmpi-bin")
+    monkeypatch.setenv("PRONY_HOME", str(tmp_path / "home"))
+    options = target_options("slurm", request, tmp_path / "there")
+    add_target(Home(tmp_path / "home").create(), "cluster", {"kind": "slurm", **options})
+    done = call_prony("run", HOROVOD, "--no-container", "--on", "cluster", "--no-report", "--json")
+    (job,) = json.loads(done.stdout)["jobs"]
+    script = job["result"]["script"]
+    assert (job["state"], script["launcher"].partition(" ")[0], len(script["nodes"])) == ("complete", "mpirun", 2)
+    (repetition,) = job["result"]["repetitions"]
+    assert sorted(end["rank"] for end in repetition["ends"]) == [0, 1]
+    assert job["result"]["placement"]["nodes"] == ["n[1-2]"]
+    assert list((tmp_path / "there" / "runs").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_mpirun_on_one_node_starts_its_ranks_itself_with_all_variables(executor: Executor, tmp_path: Path) -> None:
+    if shutil.which("mpirun") is None:
+        lack("mpirun", "no mpirun here: apt-get install openmpi-bin")
+    jobs = loads(ONE_NODE).jobs("exp")
+    write_job_folder(tmp_path / "sent", jobs, jobs)
+    handle = executor.submit(Payload(key="prony-one-1-00000000", folder=str(tmp_path / "sent")))
+    look_until(executor, handle, has_ended)
+    result, folder = fetch_result(executor, handle, tmp_path)
+    assert (result["state"], result["failure"]) == ("complete", None)
+    assert ranks_in(folder) == [7, 7]
+    executor.end([handle])
 
 
 def test_a_service_and_its_clients_have_nodes_of_two_targets_in_one_job(

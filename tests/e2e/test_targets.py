@@ -78,7 +78,10 @@ def test_a_recipe_goes_to_its_target_and_comes_back(tmp_path: Path, recipe: Path
     (tmp_path / "other" / "run.sh").write_text("echo speed=43\n")
     identity = call_prony("run", recipe, "--script", tmp_path / "other", "--detach").stdout.strip()
     assert json.loads(call_prony("targets", "list", "--json").stdout)[0]["placed"] == 1
-    data = json.loads(call_prony("watch", identity, "--json").stdout)
+    watched = call_prony("watch", identity, "--json")
+    assert watched.stderr.count("| speed=43") == 1
+    assert call_prony("logs", identity).stdout.count(" run-0000.out speed=43") == 1
+    data = json.loads(watched.stdout)
     assert data["jobs"][0]["estimates"]["speed.mean"]["value"] == 43
     shown = call_prony("targets", "show", "box").stdout
     assert identity in shown

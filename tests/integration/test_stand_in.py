@@ -220,7 +220,9 @@ def check_what_is_left(client: Client, job_id: str, far: Occupied, tmp_path: Pat
     assert result.result.state == "complete"
     assert result.result.placement is not None
     assert (result.result.placement.target, result.result.placement.kind) == ("far", far.target.kind)
-    assert b"queued at far" in client.jobs.logs(job_id).text
+    log = client.jobs.logs(job_id).text
+    assert b"queued at far" in log
+    assert log.count(b" run-0000.out speed=1\n") == 1
     (note,) = (tmp_path / "server" / "results").rglob("placement.json")
     placement = read_noun(note, Placement)
     assert placement.target.options == {}

@@ -11,7 +11,7 @@ from prony import __version__
 from prony.agent.process import end_runners
 from prony.agent.spool import Spool, Work, lease_of
 from prony.app.execution import RunnerLostError
-from prony.app.job_log import JOB_LOG
+from prony.app.printed_lines import JOB_LOG
 from prony.app.results import mend
 from prony.errors import PronyError
 from prony.model.job import Job

@@ -171,10 +171,12 @@ class NodeHub:
         return sorted(one for one in members if not ended.get(one, False))
 
     def _hear(self, index: int, event: Event) -> None:
-        """Hand on what the first node says, with the counts of all added up."""
+        """Hand on what the first node says, with the counts of all added up, and what any node prints."""
         if event.live is not None:
             self._lives[index] = event.live
-        if index == 0:
+        if event.kind == "printed":
+            self._on_event(event)
+        elif index == 0:
             live = add_lives(list(self._lives.values())) if event.live is not None else None
             self._on_event(event.model_copy(update={"live": live}))
 

@@ -14,6 +14,7 @@ from prony.agent.logs import AgentLog
 from prony.agent.server_client import Refused
 from prony.agent.spool import Work
 from prony.app.job_log import LOOK_S, JobLog
+from prony.app.printed_lines import PrintedFiles
 from prony.client.wire import delays
 from prony.errors import TransportError
 from prony.model.event import Event
@@ -27,7 +28,7 @@ MOST_CHARACTERS = 64 * 1024
 
 def open_log(work: Work) -> JobLog:
     """Return the log of an attempt."""
-    return JobLog(work.log, work.folder / "logs", stderr=work.stderr)
+    return JobLog(work.log, PrintedFiles(work.folder / "logs", work.stderr))
 
 
 BATCH_S = 0.1
@@ -55,7 +56,8 @@ class Reporter:
 
     def event(self, event: Event) -> None:
         self._journal.note_event(event)
-        self._events.append(event)
+        if event.kind != "printed":  # those are lines of the log
+            self._events.append(event)
         self._something.set()
 
     def say(self, text: str) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import signal
 import socket
 from collections import defaultdict
@@ -23,6 +22,8 @@ from prony.agent.node_hub import EVERY_JOB, NodeHub, NodeLink
 from prony.agent.process import RunnerProcess
 from prony.agent.spool import Work
 from prony.agent.stopping import cancel_tasks
+from prony.app.job_log import LOOK_S
+from prony.app.printed_lines import PrintedEvents, PrintedFiles
 from prony.app.runner import read_sent_jobs, take_variables
 from prony.errors import PronyError, exit_code
 from prony.model.event import Event
@@ -35,13 +36,12 @@ from prony.runner.folder import write_noun
 from prony.runner.gang import LostGangError
 from prony.runner.merge_gang import merge, reason_of
 from prony.runner.parts import PartFolder
+from prony.runner.scheduler_variables import drop_scheduler_variables
 from prony.store.folder import read_nouns
 from prony.store.home import home
 
 _MEETING, _PARTS, _NODE = "meeting.json", "parts", "node"
 _LINGER_S = 1.0
-# A launcher inside a part would take these for an order to start its processes by the scheduler, on its tasks.
-_SCHEDULER = re.compile(r"(SLURM_(?!CONF$)|SLURMD_|PMI_|PMIX_)")
 
 
 def run_folder_on_nodes(folder: Path, part: Part) -> int:
@@ -54,7 +54,7 @@ def run_folder_on_nodes(folder: Path, part: Part) -> int:
         return 0
     os.chdir(folder)
     take_variables(folder)
-    for name in [name for name in os.environ if _SCHEDULER.match(name)]:
+    for name in os.environ.keys() - drop_scheduler_variables(os.environ).keys():
         del os.environ[name]
     return asyncio.run(_Node(folder, part).run())
 
@@ -118,9 +118,9 @@ class _Node:
 
     async def _run_job(self, job: Job, link: NodeLink, address: str) -> bool:
         """Run this node's part of a job, where it has one; return whether all of it went well, as far as known."""
-        if self._part.index >= job.machines:
+        if self._part.index >= job.agents:
             return True
-        link.note_job(job.id, job.machines)
+        link.note_job(job.id, job.agents)
         work = self._begin(job)
         own = Job.read_json(work.job_file.read_bytes())
         ending = await self._perform(own, work, link, job.id, address)
@@ -135,8 +135,8 @@ class _Node:
         work = Work(self._work_path(job, self._part.index))
         work.path.mkdir(parents=True)
         own = job
-        if job.machines > 1:
-            part = Part(index=self._part.index, of=job.machines)
+        if job.agents > 1:
+            part = Part(index=self._part.index, of=job.agents)
             own = job.model_copy(update={"id": f"{job.id}.{part.index}", "part": part})
         write_noun(work.job_file, own)
         return work
@@ -150,6 +150,7 @@ class _Node:
         runner = await RunnerProcess.start(work, self._home, None, variables, is_part=own.part is not None)
         messenger = Messenger(link, whole_id, tell=runner.tell, log=self._log)
         hearing = asyncio.create_task(_hear(runner, messenger, link, whole_id))
+        telling = asyncio.create_task(_tell_printed(work, link, whole_id, own.part or Part(index=0, of=1)))
         exiting = asyncio.create_task(runner.wait())
         asking = [
             asyncio.create_task(one.wait()) for one in (self._stopping, self._stops[whole_id], self._stops[EVERY_JOB])
@@ -162,7 +163,7 @@ class _Node:
                 await asyncio.wait_for(hearing, _LINGER_S)
         finally:
             runner.close()
-            await cancel_tasks(hearing, exiting, *asking)
+            await cancel_tasks(hearing, telling, exiting, *asking)
             await messenger.close()
         return Ending(code, cancelled=is_stopped)
 
@@ -170,10 +171,10 @@ class _Node:
         """Write the one result of a job from what its nodes left."""
         into = self._folder / job_folder.RESULT / job.id
         into.parent.mkdir(exist_ok=True)
-        if job.machines == 1:
+        if job.agents == 1:
             Work(self._work_path(job, 0)).folder.rename(into)
             return
-        found = [self._read_part(job, index) for index in range(job.machines)]
+        found = [self._read_part(job, index) for index in range(job.agents)]
         there = [one for one in found if one is not None]
         failure = None if self._stopping.is_set() else self._explain(job, bad, there)
         merge(there, job, into, failure)
@@ -189,7 +190,7 @@ class _Node:
 
     def _has_twin(self, name: str, job: Job) -> bool:
         """Do two nodes have one name, as on a machine that plays several?"""
-        names = [path.read_text(encoding="utf-8") for index in range(job.machines)
+        names = [path.read_text(encoding="utf-8") for index in range(job.agents)
                  if (path := self._folder / _PARTS / str(index) / _NODE).exists()]  # fmt: skip
         return names.count(name) > 1
 
@@ -202,7 +203,7 @@ class _Node:
         if told is not None and told.code != LostGangError.code:
             return told
         nodes = ", ".join(str(index) for index in bad)
-        message = f"node {nodes} of {job.machines} was lost or stopped before its part ended"
+        message = f"node {nodes} of {job.agents} was lost or stopped before its part ended"
         return Failure(code="member_lost", message=message, hint="look at its log in the job's folder", whose="prony")
 
 
@@ -212,3 +213,19 @@ async def _hear(runner: RunnerProcess, messenger: Messenger, link: NodeLink, job
             messenger.send(said)
         elif isinstance(said, Event):
             link.tell(said.model_copy(update={"job_id": job_id}))
+
+
+async def _tell_printed(work: Work, link: NodeLink, job_id: str, part: Part) -> None:
+    """Tell what this node's part prints, under the names that its files have in the merged result."""
+    files = PrintedFiles(work.folder / "logs")
+    told = PrintedEvents(job_id, link.tell, share=part.of)
+    below = f"part-{part.index}/" if part.index else ""
+    try:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            for name, lines in files.read(is_over=False):
+                told.tell(f"{below}{name}", lines)
+    finally:
+        for name, lines in files.read(is_over=True):
+            told.tell(f"{below}{name}", lines)
+        told.tell_skipped()

@@ -17,11 +17,12 @@ from typing import Any, TypeVar
 from prony.agent.attempt import Why
 from prony.agent.finalize_attempt import Ending, decline_work, seal
 from prony.agent.logs import AgentLog
-from prony.agent.reporter import Reporter, open_log
+from prony.agent.reporter import Reporter
 from prony.agent.spool import Meta, Work, lease_of
 from prony.agent.stopping import cancel_tasks
 from prony.agent.worker import AgentContext, note_result, prepare_job, run_facts
 from prony.app import results
+from prony.app.job_log import JobLog
 from prony.app.targets import open_executor
 from prony.client.wire import delays
 from prony.dispatch.placing import explain_ending, next_look_s, observe, placement_key, sum_expected_s
@@ -61,7 +62,7 @@ class PlacedAttempt:
         self.due_s = 0.0
         self.woken: Callable[[], None] = lambda: None
         self._log = log
-        self.reporter = Reporter(link, lease.id, open_log(work), on_cancel=self._lose, log=log)
+        self.reporter = Reporter(link, lease.id, JobLog(work.log), on_cancel=self._lose, log=log)
 
     @property
     def handle(self) -> Handle:

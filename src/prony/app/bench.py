@@ -15,6 +15,7 @@ from prony.app import experiment_data, results
 from prony.app.check_jobs import check_alone, check_names, check_target, new_id
 from prony.app.job_log import RunLogs
 from prony.app.local_experiments import LocalAnalyses, LocalExperiments
+from prony.app.pin_images import pin_images
 from prony.instruments.device import detect
 from prony.instruments.noise import contamination
 from prony.instruments.repository import read_git
@@ -137,6 +138,7 @@ class Bench:
         """
         check_target(loaded)
         experiment, jobs = draft_experiment(loaded, self.clock, base=base, rerun_of=rerun_of)
+        experiment, jobs = pin_images(self.store, experiment, jobs)
         check_alone(jobs)
         kind_of(loaded.recipe.workload).prepare.check_here(jobs)
         if loaded.recipe.place.where:

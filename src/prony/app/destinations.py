@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from prony.app.job_log import JOB_LOG
+from prony.app.printed_lines import JOB_LOG
 from prony.errors import InputError, NotFoundError
 from prony.model.experiment_data import ExperimentData
 from prony.model.log import LogPiece

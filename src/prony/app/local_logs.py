@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.app.experiment_data import resolve_reference
-from prony.app.job_log import JOB_LOG, LOOK_S
+from prony.app.job_log import LOOK_S
+from prony.app.placed_logs import PlacedLogs
+from prony.app.printed_lines import JOB_LOG
 from prony.app.read_log import read_piece
 from prony.errors import NotFoundError
 from prony.model.experiment import ExperimentState
 from prony.model.log import LogFilter
+from prony.store.placements import Placements
 from prony.store.store import Store
 
 
@@ -39,7 +42,7 @@ def local_logs(store: Store, text: str) -> list[LocalLog]:
 
     Returns:
         One log for each job that has printed anything; where a result has no log of its lines, as one that
-        `prony exec` wrote, each file that it printed to.
+        `prony exec` wrote, each file that it printed to. Of a job at a target, what was read of it so far.
 
     Raises:
         NotFoundError: No experiment or no job has this id.
@@ -50,7 +53,8 @@ def local_logs(store: Store, text: str) -> list[LocalLog]:
         raise NotFoundError(f"no job {job_id!r}", hint=f"`prony show {experiment_id}` shows its jobs", code="no_result")
     found: list[LocalLog] = []
     for one in jobs if job_id is None else [job_id]:
-        found += _logs_of(experiment_id, one, store.home.result_folder(experiment_id, one) / "logs")
+        logs = _logs_of(experiment_id, one, store.home.result_folder(experiment_id, one) / "logs")
+        found += logs or _logs_there(store, experiment_id, one)
     return found
 
 
@@ -59,6 +63,11 @@ def _logs_of(experiment_id: str, job_id: str, folder: Path) -> list[LocalLog]:
         return [LocalLog(experiment_id, job_id, folder / JOB_LOG)]
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
     return [LocalLog(experiment_id, job_id, path, path.relative_to(folder).as_posix()) for path in files]
+
+
+def _logs_there(store: Store, experiment_id: str, job_id: str) -> list[LocalLog]:
+    path = PlacedLogs(Placements(store.home)).find(experiment_id, job_id)
+    return [LocalLog(experiment_id, job_id, path)] if path is not None else []
 
 
 def read_local_log(

@@ -12,6 +12,8 @@ from typing import Protocol
 from prony.app import experiment_data, results
 from prony.app.bench import draft_experiment
 from prony.app.check_jobs import check_alone, check_target
+from prony.app.pin_images import pin_images
+from prony.app.placed_logs import PlacedLogs
 from prony.app.targets import ask_target, check_same_cluster, find_target, joins_nodes, open_executor, target_names
 from prony.dispatch.placing import (
     explain_absence,
@@ -87,6 +89,7 @@ class RemoteRuns:
         self._clock = clock or SystemClock()
         self._pause = pause
         self.placements = Placements(store.home)
+        self._logs = PlacedLogs(self.placements)
         self._executors: dict[str, Executor] = {}
 
     def plan(
@@ -102,6 +105,7 @@ class RemoteRuns:
         check_target(loaded, target_names(place.on, self._store.home))
         target = ask_target(find_target(self._store.home, place.on or ""), place.queue)
         experiment, jobs = draft_experiment(loaded, self._clock, base=base, rerun_of=rerun_of)
+        experiment, jobs = pin_images(self._store, experiment, jobs)
         if joins_nodes(target):
             _find_clients(self._store.home, experiment, jobs, target)
         else:
@@ -276,6 +280,8 @@ class RemoteRuns:
         return self.placements.save(observe(placement, seen))
 
     def _tell(self, placement: Placement, seen: Observation, follower: PlacementFollower) -> None:
+        if (seen.phase, seen.reason) != (placement.phase, placement.reason):
+            self._logs.note(placement, f"{seen.phase} at {placement.target.name} {seen.reason}".strip())
         if seen.reason and seen.reason != placement.reason:
             follower.note(f"  {seen.phase} at {placement.target.name}: {seen.reason}")
         if seen.phase is PlacePhase.RUNNING and placement.phase is not PlacePhase.RUNNING:
@@ -283,6 +289,7 @@ class RemoteRuns:
             for job_id in placement.job_ids:
                 follower.place(job_id, where)
         for event in seen.events:
+            self._logs.note_event(placement, event)
             follower.event(event)
 
     def _mark_running(self, placement: Placement) -> None:
@@ -390,9 +397,14 @@ def _pack(store: Store, placements: Placements, placement: Placement, folder: Pa
         avoid=placement.avoid,
         expected_s=_longest_before_s(store, placements, placement) or sum_expected_s(list(anchored.values())),
         # As many as the largest of the jobs needs; smaller ones run on the first of them.
-        nodes=max((job.machines for job in anchored.values()), default=1),
+        nodes=max((_count_nodes(job, placement.target) for job in anchored.values()), default=1),
         others=placement.clients,
     )
+
+
+def _count_nodes(job: Job, target: Target) -> int:
+    """Return how many nodes a job gets: where a target has several, also one that a single machine could run."""
+    return job.agents if joins_nodes(target) else job.machines
 
 
 def _longest_before_s(store: Store, placements: Placements, placement: Placement) -> float | None:

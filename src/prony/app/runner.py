@@ -16,12 +16,13 @@ from typing import BinaryIO
 from pydantic import ValidationError
 
 from prony import __version__
+from prony.app.job_log import RunLogs
 from prony.errors import InputError, NotFoundError, PronyError, exit_code
 from prony.load.processes import ClientProcesses
 from prony.model.agent import Capabilities
 from prony.model.event import Event
 from prony.model.job import Job
-from prony.model.result import ResultState
+from prony.model.result import Result, ResultState
 from prony.model.target import DoneNote
 from prony.model.validation_words import describe_invalid
 from prony.ports.clock import SystemClock
@@ -83,11 +84,27 @@ def _run_sent_jobs(folder: Path, stop: _Stop) -> DoneNote:
         jobs = read_sent_jobs(folder)
         places = [folder / job_folder.RESULT / job.id for job in jobs]
         with (folder / job_folder.EVENTS).open("ab", buffering=0) as events:
-            around = _surroundings(home().create(), None, _writer_of(events), stop, ClientProcesses())
-            results = run_jobs(jobs, places, around) if jobs else []
+            results = _run_logged(jobs, places, _writer_of(events), stop) if jobs else []
     except PronyError as exc:
         return DoneNote(exit_code=exit_code(exc), error=exc.message, hint=exc.hint)
     return DoneNote(exit_code=0 if all(one.state is ResultState.COMPLETE for one in results) else 1)
+
+
+def _run_logged(
+    jobs: Sequence[Job], places: Sequence[Path], write: Callable[[Event], None], stop: _Stop
+) -> list[Result]:
+    """Run jobs, keep the log of each beside its result, and write what they print among the events."""
+    logs = RunLogs({job.id: place for job, place in zip(jobs, places, strict=True)}, emit=write)
+
+    def stop_asked() -> bool:
+        logs.look()
+        return stop.asked
+
+    around = _surroundings(home().create(), None, logs.note_first(write), stop, ClientProcesses())
+    try:
+        return run_jobs(jobs, places, replace(around, stop_asked=stop_asked))
+    finally:
+        logs.close()
 
 
 def read_sent_jobs(folder: Path) -> list[Job]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from prony.model.event import Event, Live
 from prony.model.experiment import Experiment
+from prony.model.shown import plain_log
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -61,6 +62,9 @@ class Bars:
                 self._task(job.id)
 
     def event(self, event: Event) -> None:
+        if event.kind == "printed":
+            self.note(_printed_text(self._titles.get(event.job_id, event.job_id), event))
+            return
         has_ended = event.kind == "finished"
         if self._whole is None or not has_ended:
             self._show(event, self._task(event.job_id))
@@ -134,6 +138,8 @@ class Lines:
             if abs(event.live.elapsed_s - self._told_s) >= _LOAD_LINE_S:  # back to little when the next one begins
                 self._told_s = event.live.elapsed_s
                 self.note(f"  {title}: {_load_text(event.live)}")
+        elif event.kind == "printed":
+            self.note(_printed_text(title, event))
         elif event.kind == "finished":
             reason = f": {event.message}" if event.message else ""
             self.note(f"  {title}: {_MARKS.get(event.state, event.state)}{reason}")
@@ -151,6 +157,11 @@ class Lines:
         except BrokenPipeError:  # whoever listened has gone, as if they had pressed Ctrl-C on their way out
             self._alone = True
             raise KeyboardInterrupt from None
+
+
+def _printed_text(title: str, event: Event) -> str:
+    """Return what a job elsewhere printed, each line with the job's title before it."""
+    return "\n".join(f"  {title} | {line}" for line in plain_log(event.message).split("\n"))
 
 
 def _transfer_text(event: Event) -> str:

@@ -31,9 +31,10 @@ class Live(Noun):
 class Event(Noun):
     """`started` and `finished` speak of a job, `repetition` and `phase` of one fresh process in it, `load` of how a
     load goes just now. `meet` asks for the others of a gang: `phase` names the meeting, `message` is told there; only
-    the runner's own agent hears it."""
+    the runner's own agent hears it. `printed` is lines of a job at a target: `phase` names the file, `message` has the
+    lines."""
 
-    kind: Literal["prepare", "started", "repetition", "phase", "load", "meet", "finished"]
+    kind: Literal["prepare", "started", "repetition", "phase", "load", "meet", "printed", "finished"]
     job_id: str
     done: int = 0
     total: int = 0

@@ -35,6 +35,8 @@ class Job(Noun):
     part: Part | None = None
     # The repository that its recipe lies in, as it was when the recipe was submitted.
     git: Git | None = None
+    # Of a rerun: which image a name meant in the earlier run.
+    images: dict[str, str] = {}
     # The trace that its submission belongs to, as W3C's `traceparent`; empty where nobody traces.
     traceparent: str = ""
 

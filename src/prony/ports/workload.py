@@ -93,6 +93,11 @@ class Prepare:
         del workload
         return {}
 
+    def images(self, job: Job) -> tuple[str, ...]:
+        """Return the container images that a job names and uses."""
+        del job
+        return ()
+
     def service_images(self, job: Job) -> tuple[str, ...]:
         """Return the images of the services that a job starts: a pod must have their containers from its beginning."""
         del job

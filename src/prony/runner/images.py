@@ -31,14 +31,44 @@ class ReadyImage:
 
 
 def prepare_image(
-    engine: ContainerEngine, image: str, cache: Path, environment: Mapping[str, str] = os.environ
+    engine: ContainerEngine,
+    image: str,
+    cache: Path,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    digest: str | None = None,
 ) -> ReadyImage:
     """Return an image that can be run here; one that is not here is pulled, while others that need it wait.
+
+    With a `digest`, it is just that image which the name meant when the digest was written down, and no other.
 
     Raises:
         CapacityError: it is neither here nor can it be had.
         InputError: the map of mirrors is wrong.
     """
+    if digest is None:
+        return _bring(engine, image, cache, environment)
+    if engine.name == POD or not _OWN_DIGEST.fullmatch(digest):  # a registry knows it by this
+        return _bring(engine, digest, cache, environment)
+    found = _find_kept(engine, digest, cache / "images") or _bring(engine, image, cache, environment)
+    if found.digest != digest:
+        raise CapacityError(
+            f"image {image} is now {found.digest or 'another'} here, and the earlier run used {digest}",
+            hint="bring that image here, or measure the new one: prony run RECIPE",
+            code="no_image",
+        )
+    return found
+
+
+def _find_kept(engine: ContainerEngine, digest: str, folder: Path) -> ReadyImage | None:
+    """Return an image that this machine alone knows by a digest, if it has it."""
+    if engine.name in ENGINES:
+        return ReadyImage(digest, digest) if engine.digest_of_image(digest) is not None else None
+    path = folder / f"{digest.removeprefix('sha256:')}.sif"
+    return ReadyImage(str(path), digest) if path.exists() else None
+
+
+def _bring(engine: ContainerEngine, image: str, cache: Path, environment: Mapping[str, str]) -> ReadyImage:
     if engine.name == POD:  # the cluster brought it before the pod began
         return ReadyImage(image, None)
     if is_image_file(image):

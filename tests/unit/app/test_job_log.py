@@ -9,6 +9,7 @@ import pytest
 
 from prony.app import job_log, read_log
 from prony.app.job_log import JobLog, RunLogs
+from prony.app.printed_lines import PrintedEvents, PrintedFiles
 from prony.app.read_log import read_piece
 from prony.model.event import Event, Live
 from prony.model.log import LogFilter
@@ -25,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def log(folder: Path) -> JobLog:
-    return JobLog(folder / "job.log", folder, stderr=folder.parent / "stderr")
+    return JobLog(folder / "job.log", PrintedFiles(folder, folder.parent / "stderr"))
 
 
 def lines(folder: Path) -> list[tuple[str, str]]:
@@ -166,3 +167,27 @@ def test_lines_are_found_by_text_and_source_beyond_the_first_piece(
 )
 def test_nothing_in_a_log_acts_on_a_terminal(printed: str, shown: str) -> None:
     assert plain_log(printed) == shown
+
+
+def test_what_is_told_afar_has_a_limit_and_says_what_it_left_out() -> None:
+    told: list[Event] = []
+    times = iter([0.0, 0.0, 0.0, 2.0])
+    events = PrintedEvents("e-1", told.append, now_s=lambda: next(times))
+    events.tell("run-0000.out", ["first"])
+    events.tell("run-0000.out", ["x" * 1023] * 200)
+    events.tell("run-0000.out", ["last"])  # two seconds later
+    assert max(len(event.message) for event in told) <= 16 * 1024
+    assert sum(len(event.message) + 1 for event in told[:-2]) <= 128 * 1024
+    lines = [line for event in told[1:-2] for line in event.message.split("\n")]
+    assert told[0].message == "first"
+    assert set(lines) == {"x" * 1023}
+    left = 200 - len(lines)
+    assert left > 0
+    assert (told[-2].phase, told[-2].message.partition(" lines")[0]) == ("prony", str(left))
+    assert (told[-1].phase, told[-1].message) == ("run-0000.out", "last")
+
+
+def test_a_line_longer_than_an_event_may_be_is_told_in_several() -> None:
+    told: list[Event] = []
+    PrintedEvents("e-1", told.append, now_s=lambda: 0.0).tell("run-0000.out", ["", "y" * 40_000])
+    assert [event.message for event in told] == ["", "y" * 16_384, "y" * 16_384, "y" * 7_232]

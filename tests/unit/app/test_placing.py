@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from prony.app.local_logs import local_logs, read_local_log
 from prony.app.maintain_targets import clean_target
 from prony.app.placing import RemoteRuns
 from prony.app.targets import add_target, ask_target, find_target, open_executor, read_targets, remove_target
@@ -18,6 +19,7 @@ from prony.model.device import Environment
 from prony.model.event import Event
 from prony.model.experiment import ExperimentState
 from prony.model.job import Job
+from prony.model.log import EVERYTHING
 from prony.model.place import QueueWish
 from prony.model.result import Failure
 from prony.model.target import CheckLine, Handle, Observation, Payload, PlaceEnding, PlacePhase, Target
@@ -47,7 +49,7 @@ class FakeTarget:
     """A target that keeps what was sent to it, whoever asks, and shows a row of observations of each submission."""
 
     def __init__(self, *plans: Sequence[Mapping[str, Any]]) -> None:
-        self.plans = list(plans)
+        self.plans = [list(plan) for plan in plans]
         self.sent: dict[str, list[Mapping[str, Any]]] = {}
         self.payloads: list[Payload] = []
         self.jobs: dict[str, list[bytes]] = {}
@@ -167,6 +169,27 @@ def test_a_run_is_submitted_followed_fetched_and_cleared(store: Store, tmp_path:
     note = store.home.result_folder(experiment.id, jobs[0].id) / "placement.json"
     assert '"native_id": "7"' in note.read_text()
     assert runs.follow(experiment.id, notes) is not None  # what has ended is only shown
+
+
+def test_the_log_of_a_job_at_a_target_can_be_read_while_it_runs(store: Store, tmp_path: Path) -> None:
+    says = {"kind": "printed", "phase": "run-0000.out"}
+    there = FakeTarget([RUNNING, RUNNING, DONE])
+    runs = runs_at(store, there)
+    experiment, (job,) = runs.plan(recipe(), base=tmp_path)
+    events = [says | {"job_id": job.id, "message": "one\ntwo"}, says | {"job_id": "../stranger", "message": "three"}]
+    there.plans[0][1] = RUNNING | {"events": events}
+    read: list[bytes] = []
+
+    class Reader(Notes):
+        def event(self, event: Event) -> None:
+            if event.job_id == job.id:
+                (log,) = local_logs(store, experiment.id)
+                read.extend(read_local_log(store, log, EVERYTHING, follow=False, sleep=lambda _: None))
+
+    runs.follow(experiment.id, Reader())
+    lines = [line.split(" ", 1)[1] for line in b"".join(read).decode().splitlines()]
+    assert lines == ["prony running at box", "run-0000.out one", "run-0000.out two"]
+    assert not list(store.home.root.rglob("stranger*"))
 
 
 def test_a_process_that_dies_after_the_submission_submits_nothing_twice(store: Store, tmp_path: Path) -> None:

@@ -86,6 +86,32 @@ def test_apptainer_keeps_an_image_by_its_checksum_and_runs_it_again_by_that(tmp_
         prepare_image(engine, f"sha256:{'0' * 64}", cache, {})
 
 
+def test_an_image_that_a_registry_knows_by_its_digest_is_pulled_by_it(tmp_path: Path, cache: Path) -> None:
+    engine = make_engine(tmp_path, "podman")
+    prepare_image(engine, "org/image:1", cache, {}, digest="org/image@sha256:5")
+    assert words_of(tmp_path, "pull") == ["pull org/image@sha256:5"]
+
+
+def test_an_image_of_this_machine_alone_is_found_by_its_digest_or_refused(tmp_path: Path, cache: Path) -> None:
+    engine = make_engine(tmp_path, "apptainer")
+    ready = prepare_image(engine, "org/image:1", cache, {})
+    assert prepare_image(engine, "org/image:2", cache, {}, digest=ready.digest) == ready
+    assert len(words_of(tmp_path, "pull")) == 1
+    with pytest.raises(CapacityError, match="the earlier run used sha256:000") as refused:
+        prepare_image(engine, "org/image:1", cache, {}, digest=f"sha256:{'0' * 64}")
+    assert refused.value.code == "no_image"
+
+
+def test_an_image_file_is_run_again_only_while_it_has_the_same_bytes(tmp_path: Path, cache: Path) -> None:
+    engine, file = make_engine(tmp_path, "apptainer"), tmp_path / "x.sif"
+    file.write_bytes(b"one")
+    ready = prepare_image(engine, str(file), cache, {})
+    assert prepare_image(engine, str(file), cache, {}, digest=ready.digest) == ready
+    file.write_bytes(b"two")
+    with pytest.raises(CapacityError, match="the earlier run used"):
+        prepare_image(engine, str(file), cache, {}, digest=ready.digest)
+
+
 def test_an_image_that_cannot_be_pulled_is_told_with_the_engine_s_words(tmp_path: Path, cache: Path) -> None:
     with pytest.raises(CapacityError, match="podman could not get image org/missing: manifest unknown") as refused:
         prepare_image(make_engine(tmp_path, "podman"), "org/missing", cache, {})

@@ -3763,7 +3763,8 @@ export interface components {
          * Event
          * @description `started` and `finished` speak of a job, `repetition` and `phase` of one fresh process in it, `load` of how a
          *     load goes just now. `meet` asks for the others of a gang: `phase` names the meeting, `message` is told there; only
-         *     the runner's own agent hears it.
+         *     the runner's own agent hears it. `printed` is lines of a job at a target: `phase` names the file, `message` has the
+         *     lines.
          */
         Event: {
             /**
@@ -3777,7 +3778,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "prepare" | "started" | "repetition" | "phase" | "load" | "meet" | "finished";
+            kind: "prepare" | "started" | "repetition" | "phase" | "load" | "meet" | "printed" | "finished";
             live?: components["schemas"]["Live"] | null;
             /**
              * Message
@@ -4847,6 +4848,13 @@ export interface components {
             /** Id */
             id: string;
             /**
+             * Images
+             * @default {}
+             */
+            images: {
+                [key: string]: string;
+            };
+            /**
              * Labels
              * @default {}
              */
@@ -5085,7 +5093,7 @@ export interface components {
             processes: number;
             /**
              * Spread
-             * @description false: without a server, the processes of all nodes start on this machine
+             * @description false: without a server or a Slurm target, the processes of all nodes start on one machine
              * @default true
              */
             spread: boolean;

@@ -16,6 +16,7 @@ export function fakeEntry(id = "x1-001", over: Partial<Entry["summary"]> = {}): 
       name: "hashes",
       cell: {},
       watch: [],
+      images: {},
       traceparent: "",
       labels,
       limits,

@@ -81,7 +81,8 @@ class Experiments:
             who=who.name,
             rerun_of=rerun_of,
         )
-        made = made.noted_as(earlier) if earlier is not None else made
+        if earlier is not None:
+            made = await self._context.readers.in_thread(made.noted_as(earlier).pinned, self._context.store)
         await self._context.readers.in_thread(check_scripts, made.jobs, self._context.store.home)
         return made
 

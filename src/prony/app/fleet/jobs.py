@@ -15,7 +15,7 @@ from prony.app.fleet.context import FleetContext
 from prony.app.fleet.state import FleetState
 from prony.app.fleet.transitions import Transitions
 from prony.app.fleet.wait_reasons import show_jobs
-from prony.app.job_log import JOB_LOG
+from prony.app.printed_lines import JOB_LOG
 from prony.app.read_log import read_piece
 from prony.errors import ConflictError, InputError, NotFoundError, PronyError
 from prony.model.access import Principal

@@ -14,6 +14,7 @@ from typing import TypeVar
 from prony.app.check_jobs import new_id
 from prony.app.fleet.read_recipe import ReadOrder, ReadRecipe, check_job_count
 from prony.app.fleet.state import FleetState
+from prony.app.pin_images import pin_images
 from prony.dispatch.matching import demand_of, lacks
 from prony.errors import CapacityError, PronyError
 from prony.model.agent import Fact
@@ -26,6 +27,7 @@ from prony.model.recipe import Recipe
 from prony.model.states import IDLE_ONLY
 from prony.recipe import LoadedRecipe
 from prony.store import experiments, queue
+from prony.store.store import Store
 from prony.store.writer import Transaction
 
 
@@ -73,6 +75,11 @@ class SubmissionPlan:
         """Return it with what was noted when the recipe was first read: what is run again is the recipe alone."""
         noted = {"dialect": earlier.dialect, "notes": earlier.notes}
         return replace(self, experiment=self.experiment.model_copy(update=noted))
+
+    def pinned(self, store: Store) -> SubmissionPlan:
+        """Return it with the images that the earlier run had, where this is a rerun."""
+        experiment, jobs = pin_images(store, self.experiment, self.jobs)
+        return replace(self, experiment=experiment, jobs=tuple(jobs))
 
     @property
     def view(self) -> ExperimentView:

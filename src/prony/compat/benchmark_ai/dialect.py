@@ -160,7 +160,9 @@ def _translate_distribution(draft: Draft, found: Descriptor) -> None:
     draft.set("workload.launch", launch, origin)
     at: Keys = (*origin, "num_instances") if own is not None else ("hardware", "strategy")
     draft.note(
-        at, f"{instances} instances become {instances} agents of a server, or {instances * each} processes without one"
+        at,
+        f"{instances} instances become {instances} agents of a server or nodes of a Slurm target, else "
+        f"{instances * each} processes on one machine",
     )
 
 

@@ -150,6 +150,9 @@ class ScriptPrepare(Prepare):
         _check_program(work)
         return ()
 
+    def images(self, job: Job) -> tuple[str, ...]:
+        return job.work(ScriptWorkload).used_images
+
     def key_behind(self, error: PronyError) -> str:
         return f"workload.{_KEYS[error.code]}" if error.code in _KEYS else "workload"
 

@@ -147,7 +147,8 @@ class Launch(Noun):
         default=1, ge=1, le=4096, description="machines that run it together: this many agents of a server"
     )
     spread: bool = Field(
-        default=True, description="false: without a server, the processes of all nodes start on this machine"
+        default=True,
+        description="false: without a server or a Slurm target, the processes of all nodes start on one machine",
     )
     fallback: Literal["process"] | None = Field(
         default=None, description="launcher to use if this one is missing; default: a missing launcher is an error"

@@ -118,6 +118,9 @@ class ServicePrepare(Prepare):
         image = workload.settings.get("image") if workload.service is not None else None
         return (image,) if isinstance(image, str) and image else ()
 
+    def images(self, job: Job) -> tuple[str, ...]:
+        return self.service_images(job)
+
     def access(self, engines: Sequence[str], abilities: Sequence[AbilityReport]) -> tuple[str, ...]:
         del engines
         has_service = any(one.kind == "service" and (one.state == "ready" or one.means) for one in abilities)

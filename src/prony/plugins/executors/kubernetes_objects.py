@@ -206,7 +206,8 @@ def pack_payload(key: str, folder: Path) -> PackedPayload:
 
 def _find_images(folder: Path) -> tuple[str, ...]:
     jobs = [Job.read_json(path.read_bytes()) for path in read_job_files(folder)]
-    return tuple(dict.fromkeys(one for job in jobs for one in kind_of(job.workload).prepare.service_images(job)))
+    named = [(job, image) for job in jobs for image in kind_of(job.workload).prepare.service_images(job)]
+    return tuple(dict.fromkeys(job.images.get(image, image) for job, image in named))
 
 
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:

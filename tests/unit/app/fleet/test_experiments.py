@@ -119,6 +119,15 @@ async def test_a_rerun_is_a_new_experiment_that_says_of_which(fleet_fixture: Fle
         await fleet_fixture.fleet.experiments.rerun("nothing", who=ME)
 
 
+async def test_a_rerun_says_which_images_it_cannot_take_by_their_digests(fleet_fixture: FleetFixture) -> None:
+    text = "name: boxed\nworkload: {kind: script, image: 'org/image:1', command: train}\n"
+    first = await fleet_fixture.submit(text)
+    view, _ = await fleet_fixture.fleet.experiments.rerun(first.experiment.id, who=ME)
+    again, _ = await fleet_fixture.fleet.experiments.rerun(view.experiment.id, who=ME)
+    assert again.experiment.notes == view.experiment.notes
+    assert view.experiment.notes[-1] == "image org/image:1 runs by its name: the earlier results have no digest of it"
+
+
 # Changed
 
 

@@ -48,6 +48,7 @@ function serveExperiment(view: ExperimentView, jobs: QueuedJob[]) {
         name: "nightly",
         cell: {},
         watch: [],
+        images: {},
         traceparent: "",
         labels,
         limits,

@@ -17,6 +17,7 @@ from prony.kinds.script.runner import mpi
 from prony.kinds.script.runner import rank as rank_program
 from prony.kinds.script.runner.node import ALONE, INTERFACE, ScriptNode
 from prony.kinds.script.schema import Launch
+from prony.runner.scheduler_variables import drop_scheduler_variables
 from prony.runner.services.site import LOOPBACK
 
 StreamName = Literal["stdout", "stderr"]
@@ -83,6 +84,8 @@ def plan_processes(
     environment = {**node.variables, **environment}
     if launch.kind == "process" or not node.launches:
         return _processes(launch.processes, argv, environment, place, node)
+    if launch.kind == "mpirun":
+        environment = drop_scheduler_variables(environment)
     try:
         head, launcher = _LAUNCHERS[launch.kind](launch.processes, argv, environment, node)
     except CapacityError as exc:

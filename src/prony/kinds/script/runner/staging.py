@@ -220,6 +220,7 @@ class ScriptStage:
         self.work: ScriptWorkload = job.work(ScriptWorkload)
         self.digest = ""
         self.notes: list[str] = []
+        self._pins = job.images
         self._timeout_s = job.limits.timeout / 1e9
         self._around, self._scratch, self._shims = around, scratch, shims
         self._root = Path()
@@ -257,7 +258,10 @@ class ScriptStage:
             if engine is None:
                 raise no_engine(images[0], reason)
             self._engines = dict.fromkeys(images, engine)
-            self._images = {image: prepare_image(engine, image, self._around.cache) for image in images}
+            self._images = {
+                image: prepare_image(engine, image, self._around.cache, digest=self._pins.get(image))
+                for image in images
+            }
         for whose, one in (("", self.work), ("the server's ", self.work.server)):
             if one is not None and one.image is not None and not self.work.container:
                 self.notes.append(

@@ -49,7 +49,7 @@ class ServiceStarter:
         """Start the service for the first time; return it with what it tells of itself."""
         # Before the clock: how long a pull takes says nothing of how long the next start will.
         with self._around.interruptible():
-            self._image = _prepare_image_of(self._workload, self._around.cache)
+            self._image = _prepare_image_of(self._job, self._workload, self._around.cache)
         begin_ns = self._around.clock.monotonic_ns()
         running = self.start(log)
         start_s = (self._around.clock.monotonic_ns() - begin_ns) / 1e9
@@ -139,7 +139,9 @@ class Scene:
         return MachineWatch(self.endpoint)
 
 
-def _prepare_image_of(workload: ServiceWorkload, cache: Path) -> ReadyImage | None:
+def _prepare_image_of(job: Job, workload: ServiceWorkload, cache: Path) -> ReadyImage | None:
     """Return the image that the service runs in, brought here; None where it runs in none."""
     image, engine = workload.settings.get("image"), engine_of_services()
-    return prepare_image(engine, image, cache) if isinstance(image, str) and engine is not None else None
+    if not isinstance(image, str) or engine is None:
+        return None
+    return prepare_image(engine, image, cache, digest=job.images.get(image))
