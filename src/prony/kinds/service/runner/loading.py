@@ -111,6 +111,7 @@ class LoadJobRun:
         if self._prepared is not None and self._prepared.command and load.way != "closed":
             raise InputError(
                 f"the driver command needs load.closed, not load.{load.way}: each user runs the command once",
+                hint="write load: {closed: {concurrency: 1}}",
                 code="recipe",
             )
         if self._cache is not None:
