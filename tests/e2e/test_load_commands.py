@@ -143,7 +143,9 @@ def test_a_server_that_is_not_there_is_a_failed_job_and_not_a_fast_one(home: Pat
     done = prony("load", "http://127.0.0.1:1/x", "-c", "2", "-d", "2s", "--json", "--no-report", code=1)
     (job,) = json.loads(done.stdout)["jobs"]
     assert job["result"]["failure"]["code"] == "all_failed"
+    assert "no request succeeded, warm-up included: " in job["result"]["failure"]["message"]
     assert "refused" in job["result"]["failure"]["message"]
+    assert "address and the port" in job["result"]["failure"]["hint"]
     assert (samples(home)["cause"].cast(pl.String) == "refused").all()
 
 

@@ -32,6 +32,10 @@ N = TypeVar("N", bound=Noun)
 T = TypeVar("T")
 
 _CONNECT_S = 5.0
+_TOKEN_HINT = (
+    "on the server, `prony tokens add NAME --role agent --once` makes one; give its file to `prony agent enroll "
+    "--token-file`"
+)
 _ANSWER_S = 15.0
 # Servers close connections that rest for five seconds: rather open a new one than write into a closing one.
 _KEEP_S = 4.0
@@ -217,7 +221,8 @@ class ServerClient:
 
     def _read_refusal(self, response: httpx.Response) -> Refused:
         location = response.headers.get("Location", "")
-        error = wire.error_of(response.status_code, response.content, self.base, location=location)
+        hint = "" if self.token else _TOKEN_HINT
+        error = wire.error_of(response.status_code, response.content, self.base, location=location, token_hint=hint)
         return Refused(response.status_code, error, _seconds(response.headers.get("Retry-After")))
 
 

@@ -32,6 +32,8 @@ def check_contamination(evidence: Evidence) -> Iterator[Reason]:
     whole = len(dirty) == len(evidence.runs) > 1
     which = f"All {len(dirty)} runs" if whole else f"{len(dirty)} of {runs_text(len(evidence.runs))}"
     text = f"{which} were disturbed but kept, because too few were undisturbed"
+    if len(evidence.runs) == 1:
+        text = "The only run was disturbed"
     # Where most runs are clean, the others move their median by little, and a comparison judges ranks.
     if foreign > FOREIGN_CPU_VOIDS and 2 * len(dirty) >= len(evidence.runs):
         named = ", ".join(f"{name} {percent(share)}" for name, share in worst.busiest.items())

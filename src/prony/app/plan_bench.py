@@ -16,6 +16,7 @@ from prony.errors import PronyError
 from prony.model.assumption import Assumption
 from prony.ports.workload import kind_of
 from prony.recipe import LoadedRecipe, loads
+from prony.recipe.problems import OPTIONS
 
 if TYPE_CHECKING:
     from prony.app.bench import Bench
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from prony.model.job import Job
 
 _ENGINE = "workload.engine"
-_NAME = "the options"
 _LONGEST = 160  # of what an engine said, in one line
 
 
@@ -50,7 +50,7 @@ def plan_bench(
             request, cache=bench.home.cache, base=base, inspect=lambda name: bench.engines([name])[0]
         )
         is_open = ALL_ENGINES in request.engines
-    loaded = loads(quick.text, name=_NAME, overrides=overrides)
+    loaded = loads(quick.text, name=OPTIONS, overrides=overrides)
     prepare = kind_of(loaded.recipe.workload).prepare
     jobs = [prepare.make_paths_absolute(job, base) for job in loaded.jobs("trial")]
     check_names(jobs)
@@ -59,7 +59,7 @@ def plan_bench(
     if failures:
         quick = _without(quick, failures, is_open=is_open)
     quick = quick.having(assumed)
-    return quick, loads(quick.text, name=_NAME, overrides=overrides)
+    return quick, loads(quick.text, name=OPTIONS, overrides=overrides)
 
 
 def _without(quick: QuickRecipe, failures: Sequence[tuple[Job, PronyError]], *, is_open: bool) -> QuickRecipe:

@@ -20,7 +20,9 @@ class CommandParser(ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
-        self.exit(2, f"{self.prog}: error: {message}\n hint: {self.prog} --help explains the arguments\n")
+        # `prony agent --server URL`: the address is taken for the action that was left out.
+        first = "write the action first; " if message.startswith("argument ACTION: invalid choice") else ""
+        self.exit(2, f"{self.prog}: error: {message}\n hint: {first}{self.prog} --help explains the arguments\n")
 
 
 def add_json(parser: ArgumentParser, *, inner: bool = False) -> None:

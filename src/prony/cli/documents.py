@@ -104,4 +104,6 @@ def terms_of(options: Namespace) -> Terms:
             | {"across": tuple(vars(options).get("across", ()))}
         )
     except ValidationError as exc:
-        raise InputError(f"--threshold: {describe_invalid_value(exc.errors()[0])}") from None
+        raise InputError(
+            f"--threshold: {describe_invalid_value(exc.errors()[0])}", hint="for example --threshold 3%"
+        ) from None

@@ -20,7 +20,8 @@ def read_written(written: Mapping[str, Any], options: Namespace) -> LoadedRecipe
     """Check a recipe that a command wrote of its options, as one that a user wrote."""
     with pause_garbage_collection():
         from prony.recipe import loads
-    return loads(json.dumps(written), "json", "the options", options.set)
+        from prony.recipe.problems import OPTIONS
+    return loads(json.dumps(written), "json", OPTIONS, options.set)
 
 
 def run_written(written: Mapping[str, Any], options: Namespace, *, is_remote: bool) -> int:

@@ -62,7 +62,10 @@ AGENTS_MACHINE = "the agent's machine"
 def submit(loaded: LoadedRecipe, overrides: Sequence[str], output: RunOutput, options: Namespace) -> int:
     """Submit a recipe that was read here to the server that the options name; follow it, unless --detach is given."""
     if options.priority is not None and not -_MOST <= options.priority <= _MOST:
-        raise InputError(f"--priority {options.priority} is outside -{_MOST} to {_MOST}")
+        raise InputError(
+            f"--priority {options.priority} is outside -{_MOST} to {_MOST}",
+            hint="0 is usual, and a higher one goes first",
+        )
     with connect_server(options) as client:
         every = [*overrides, *upload_scripts(client, loaded)]
         view = client.experiments.submit(submission_of(loaded, every, priority=options.priority))

@@ -27,6 +27,9 @@ Asked = str | int | float | bool | None
 Content = bytes | Iterable[bytes]
 
 _CONNECT_S = 10.0
+_TOKEN_HINT = (
+    "set PRONY_TOKEN, or put the token into a file for --token-file; `prony tokens add` on the server makes one"
+)
 
 
 @dataclass(frozen=True)
@@ -178,8 +181,8 @@ class ApiConnection:
 
     def _read_refusal(self, response: httpx.Response) -> PronyError:
         body, location = response.read(), response.headers.get("Location", "")
-        anonymous = not self._headers
-        return wire.error_of(response.status_code, body, self.base, location=location, anonymous=anonymous)
+        hint = "" if self._headers else _TOKEN_HINT
+        return wire.error_of(response.status_code, body, self.base, location=location, token_hint=hint)
 
     def _lost(self, error: httpx.RequestError) -> TransportError:
         import httpx

@@ -108,14 +108,14 @@ def read_all(noun: type[N], body: str | bytes, where: str) -> tuple[N, ...]:
 
 
 def _unreadable(where: str, error: ValidationError) -> TransportError:
-    hint = "do client and server have the same version?"
+    hint = "is a Prony server of the same version at this address?"
     return TransportError(f"{where} sent an answer that cannot be read: {describe_invalid(error)}", hint=hint)
 
 
-def error_of(status: int, body: bytes, where: str, *, location: str = "", anonymous: bool = False) -> PronyError:
+def error_of(status: int, body: bytes, where: str, *, location: str = "", token_hint: str = "") -> PronyError:
     """Return the error that an answer stands for: the server's own kind and words, or that it is no Prony server.
 
-    `anonymous`: no token was sent, and how one is given here is a better hint than how it travels.
+    `token_hint`: no token was sent, and how one is given here is a better hint than how it travels.
     """
     try:
         problem = Problem.read_json(body)
@@ -124,11 +124,7 @@ def error_of(status: int, body: bytes, where: str, *, location: str = "", anonym
     if problem.code == RecipeError.code:
         return RecipeError(problem.detail, hint=problem.hint, problems=problem.problems)
     kind = _KINDS.get(problem.code) or _BY_STATUS.get(status) or (InputError if status < 500 else PronyError)
-    hint = problem.hint
-    if status == HTTPStatus.UNAUTHORIZED and anonymous:
-        hint = (
-            "set PRONY_TOKEN, or put the token into a file for --token-file; `prony tokens add` on the server makes one"
-        )
+    hint = token_hint if status == HTTPStatus.UNAUTHORIZED and token_hint else problem.hint
     return kind(_describe_problem(problem), hint=hint, code=problem.code)
 
 

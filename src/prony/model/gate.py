@@ -22,6 +22,7 @@ Operator = Literal["<=", "<", ">=", ">", "==", "!="]
 GRADES = ("valid", "suspect", "void")
 # What stands for a metric that is named without a statistic; all others have a median.
 _USUAL = dict.fromkeys(("error_rate", "quality", "cut_share", *QUALITY_METRICS), "mean")
+_METRICS_HINT = "`prony docs metrics` lists them all"
 _SPLIT = re.compile(r"<=|>=|==|!=|<|>|=")
 _BOUND = re.compile(r"<=|>=|==|!=|<|>")
 _NAME = re.compile(r"[A-Za-z0-9_]+")
@@ -114,7 +115,9 @@ def _key(text: str, column: int, own: Mapping[str, str] | None) -> Key:
         )
     if own is None and found.metric not in METRICS:
         near = _nearest(found.metric)
-        raise _wrong(column, f"there is no metric {found.metric or text!r}", f"did you mean {near}?" if near else "")
+        raise _wrong(
+            column, f"there is no metric {found.metric or text!r}", f"did you mean {near}?" if near else _METRICS_HINT
+        )
     head = text.partition("/")[0] if "/" in text else text
     tail = "" if "/" in text else head.removeprefix(found.metric)
     if tail not in ("", f".{found.statistic}"):
@@ -129,6 +132,8 @@ def _nearest(name: str) -> str:
     """Return the metric that was likely meant: `latency` is nobody's name and many people's word."""
     spoken = {"latency_ms": "e2e_ms or inference_ms", "latency": "e2e_ms or inference_ms", "rps": "throughput_per_s",
               "throughput": "throughput_per_s", "errors": "error_rate", "ttft": "ttft_ms"}  # fmt: skip
+    if name in STATISTICS:
+        return f"inference_ms.{name} or e2e_ms.{name}"
     near = get_close_matches(name, [*METRICS], n=1, cutoff=0.5)
     return spoken.get(name) or (near[0] if near else "")
 

@@ -54,8 +54,9 @@ def _make_parser(pattern: str, factors: dict[str, int], noun: str, usual: str) -
         return round(exact)
 
     def _advice(value: Any) -> str:
-        bare = not isinstance(value, bool) and re.fullmatch(_NUMBER, _show_value(value))
-        example = f"{_show_value(value)}{usual}" if bare else f"60{usual}"
+        # 10 sec is ten of something; 10:00 and true are not.
+        bare = not isinstance(value, bool) and re.fullmatch(rf"({_NUMBER}) ?[A-Za-z]*", _show_value(value))
+        example = f"{bare[1] if bare else 60}{usual}"
         return f"a {noun} needs a unit ({', '.join(factors)}): write {example}, not {_show_value(value)}"
 
     return parse

@@ -55,8 +55,8 @@ def target(group: str, name: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that was most likely meant."""
-    found = difflib.get_close_matches(name, list(known), n=1)
+    """Return the known name that was most likely meant, or None: a wild guess helps less than the list of names."""
+    found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.7)
     return found[0] if found else None
 
 

@@ -21,8 +21,8 @@ def format_of(path: Path) -> Format:
     known = SUFFIXES.get(path.suffix.lower())
     if known is None:
         raise InputError(
-            f"{path}: unknown format",
-            hint=f"use a recipe whose name ends in {', '.join(SUFFIXES)}",
+            f"{path} is not a recipe: unknown format",
+            hint=f"a recipe's name ends in {', '.join(SUFFIXES)}; without a recipe: prony bench {path}",
             code="recipe",
         )
     return known

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from prony.errors import RecipeError
 
 _SHOWN = 40
+# What a recipe is called that a command made of its options: nobody saw its lines.
+OPTIONS = "the options"
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class DocumentProblem:
 
     @property
     def where(self) -> str:
-        return self.source if self.line is None else f"{self.source}:{self.line}"
+        return self.source if self.line is None or self.source == OPTIONS else f"{self.source}:{self.line}"
 
     @property
     def text(self) -> str:

@@ -122,12 +122,17 @@ def _hint(keys: Keys, key: str, rest: str) -> str:
 
 def meant(keys: Keys, key: str) -> str | None:
     """Return the key of this map that was meant; one that exists in another map was meant for that one."""
-    return nearest_key(key, known_keys(keys), at_least=0.8 if _homes(key) else 0.5)
+    is_short = len(key) < 3  # a wrong letter of two leaves a likeness of a half
+    # batch and watch are alike by 0.8, but batch is short for batch_size.
+    least = 0.85 if _longer_names(key) else 0.8 if _homes(key) else 0.5 if is_short else 0.6
+    return nearest_key(key, known_keys(keys), at_least=least)
 
 
 def elsewhere(keys: Keys, key: str) -> str:
     """Return a hint where a key belongs that was not meant for this map, or what this map has."""
-    homes = _homes(key)
+    homes, longer = _homes(key), _longer_names(key)
+    if longer:
+        return f"did you mean {' or '.join([*homes[:1], longer[0]])}?"
     if homes:
         return f"it belongs in {homes[0].rpartition('.')[0]}: {homes[0]}"
     known = known_keys(keys)
@@ -136,6 +141,11 @@ def elsewhere(keys: Keys, key: str) -> str:
 
 def _homes(key: str) -> list[str]:
     return [format_path(path) for path in _every_named() if path[-1] == key and len(path) > 1]
+
+
+def _longer_names(key: str) -> list[str]:
+    """Return the paths whose last key begins with this word: `batch` is short for workload.batch_size."""
+    return [format_path(path) for path in _every_named() if key and str(path[-1]).startswith(f"{key}_")]
 
 
 def axis_trouble(path: str) -> tuple[str, str] | None:
@@ -189,6 +199,8 @@ def _plain(node: Node) -> str:
     }[node["type"]]
     if "maximum" in node:
         return f"{said} from {node['minimum']} to {node['maximum']}"
+    if "exclusiveMinimum" in node:
+        return f"{said}, more than {node['exclusiveMinimum']:g}"
     return said + (f", {node['minimum']} or more" if "minimum" in node else "")
 
 

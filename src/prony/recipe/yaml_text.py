@@ -19,6 +19,7 @@ from prony.recipe.problems import DocumentProblem, syntax_error
 
 # libyaml where PyYAML was built with it: the same events, many times faster.
 LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_NO_TABS = "indent with spaces, never with tabs"
 _TAG = "tag:yaml.org,2002:"
 _NULL = re.compile(r"null|Null|NULL|~|")
 _TRUE = re.compile(r"true|True|TRUE")
@@ -63,10 +64,12 @@ def _place_error(exc: yaml.MarkedYAMLError, text: str, name: str) -> Exception:
     mark = exc.problem_mark or exc.context_mark
     place = (mark.line + 1, mark.column + 1) if mark else None
     message = ", ".join(part for part in (exc.context, exc.problem) if part)
-    hint = ""
-    if "cannot start any token" in message and mark:
+    hint = "check the brackets, the quotes and the indentation of this line and of those before it"
+    if "tab character" in message:
+        hint = _NO_TABS
+    elif "cannot start any token" in message and mark:
         is_tab = text.split("\n")[mark.line][mark.column : mark.column + 1] == "\t"
-        hint = "indent with spaces, never with tabs" if is_tab else "put text with special characters in quotes"
+        hint = _NO_TABS if is_tab else "put text with special characters in quotes"
     elif "mapping values are not allowed" in message:
         hint = "put text with ': ' in quotes, or check the indentation of the line"
     elif "block scalar" in message:

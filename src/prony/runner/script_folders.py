@@ -134,7 +134,11 @@ def unpack_archive(archive: Path, to: Path) -> Path:
             to.mkdir(parents=True)
             tar.extractall(to, members=members, filter="data")
     except tarfile.FilterError as exc:
-        raise InputError(f"{archive} has entries outside its folder: {exc}", code="bad_archive") from exc
+        raise InputError(
+            f"{archive} has entries outside its folder: {exc}",
+            hint="pack it again with relative paths",
+            code="bad_archive",
+        ) from exc
     except (tarfile.TarError, OSError, EOFError) as exc:
         raise InputError(
             f"{archive} cannot be unpacked: {exc}",
@@ -154,7 +158,11 @@ def check_archive(archive: Path) -> None:
             for member in _small(tar, archive):
                 _check_member(member)
     except tarfile.FilterError as exc:
-        raise InputError(f"the archive has entries outside its folder: {exc}", code="bad_archive") from exc
+        raise InputError(
+            f"the archive has entries outside its folder: {exc}",
+            hint="pack it again with relative paths",
+            code="bad_archive",
+        ) from exc
     except (tarfile.TarError, OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as exc:
         raise InputError(f"the archive cannot be read: {exc}", hint=_HINT, code="bad_archive") from exc
 

@@ -152,6 +152,13 @@ def test_of_one_planned_run_the_clean_one_stands_alone() -> None:
     assert "contaminated" not in codes(summary)
 
 
+def test_the_only_run_is_called_so_where_it_was_disturbed() -> None:
+    summary = summarise(
+        job(repeats=1), result([repetition(0, contamination=("steal: 3% taken",))]), samples(steady_runs(1))
+    )
+    assert any(reason.text.startswith("The only run was disturbed") for reason in summary.verdict.reasons)
+
+
 def test_disturbed_repetitions_count_when_too_few_clean_ones_remain() -> None:
     runs = steady_runs(5)
     document = result([repetition(i, contamination=("steal: 3% taken",) if i > 1 else ()) for i in runs])

@@ -61,3 +61,23 @@ def test_a_missing_argument_is_told_with_the_place_that_explains_it(capsys: pyte
         "prony llm: error: the following arguments are required: MODEL",
         " hint: prony llm --help explains the arguments",
     ]
+
+
+def test_an_action_that_was_left_out_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main.main(["agent", "--server", "http://127.0.0.1:1"])
+    assert "hint: write the action first; prony agent --help" in capsys.readouterr().err
+
+
+def test_models_are_compared_by_bench_and_not_by_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = tmp_path / "model.onnx"
+    model.touch()
+    assert main.main(["compare", str(model), "last"]) == 2
+    assert "prony bench A B" in capsys.readouterr().err
+
+
+def test_a_wild_guess_is_not_offered_where_the_names_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["bench", "zoo:mlp", "--engine", "tensorrt"]) == 2
+    said = capsys.readouterr().err
+    assert "did you mean" not in said
+    assert "onnxruntime" in said

@@ -103,7 +103,7 @@ def test_the_part_of_the_request_that_is_wrong_is_named() -> None:
 
 def test_who_gave_no_token_is_told_how() -> None:
     body = problem("unauthorized", 401, hint="send it as a header")
-    assert "PRONY_TOKEN" in wire.error_of(401, body, WHERE, anonymous=True).hint
+    assert wire.error_of(401, body, WHERE, token_hint="enrol first").hint == "enrol first"
     assert wire.error_of(401, body, WHERE).hint == "send it as a header"
 
 
@@ -136,3 +136,9 @@ def test_pauses_grow_to_a_limit_and_are_scattered() -> None:
     assert all(0.5 <= pause <= 8.0 for pause in pauses)
     assert all(pause >= 4.0 for pause in pauses[5:])
     assert len(set(pauses)) > 40
+
+
+def test_a_web_page_in_place_of_an_answer_asks_whether_a_server_is_there() -> None:
+    with pytest.raises(TransportError) as caught:
+        wire.read_all(Queue, b"<html></html>", WHERE)
+    assert "is a Prony server" in caught.value.hint

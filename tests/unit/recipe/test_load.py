@@ -11,6 +11,8 @@ import pytest
 from prony.errors import InputError, NotFoundError, RecipeError, exit_code
 from prony.kinds.model.schema import ModelWorkload
 from prony.recipe import load, loads
+from prony.recipe.formats import format_of
+from prony.recipe.problems import OPTIONS
 
 GOOD = """\
 name: a
@@ -84,6 +86,7 @@ def test_a_mistake_in_the_workload_is_told_with_its_line_and_what_to_do(line: st
         ("limits: {memory: 512}", "limits.memory: a size needs a unit (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB): write 512MiB, not 512"),
         ("measure: {until: {ci: 0.02}}", "measure.until.ci: a share is a percentage: write 2%, not 0.02"),
         ("measure: {until: {ci: 100%}}", "measure.until.ci: a share lies between 0% and 100%, both excluded: not 100%"),
+        ("measure: {max_time: 10 sec}", "measure.max_time: a duration needs a unit (ns, us, ms, s, m, h, d): write 10s, not 10 sec"),
         ("measure: {max_time: 10:00:00}", "measure.max_time: a duration needs a unit (ns, us, ms, s, m, h, d): write 60s, not 10:00:00"),
         ("measure: {repeats: 8, until: {ci: 2%, max_repeats: 6}}", "measure: until.max_repeats (6) is less than repeats (8)"),
         ("measure: {warmup: -1}", "measure.warmup: must be auto or a whole number, 0 or more, not -1"),
@@ -97,6 +100,34 @@ def test_a_mistake_in_the_workload_is_told_with_its_line_and_what_to_do(line: st
 )  # fmt: skip
 def test_a_mistake_elsewhere_is_told_in_a_sentence(section: str, message: str) -> None:
     assert refusal(GOOD + section).message == f"r.yaml:6: {message}"
+
+
+@pytest.mark.parametrize(
+    ("section", "hint"),
+    [
+        ("matrix: {batch: [1, 2]}", "did you mean workload.batch or workload.batch_size?"),
+        ("load: {closed: {users: 4}}", "known here: concurrency,"),
+        ("gates: [p50 <= 20]", "did you mean inference_ms.p50 or e2e_ms.p50?"),
+        ("\tmeasure: {repeats: 1}", "indent with spaces, never with tabs"),
+        ("gates: [inference_ms.p50 <= 20", "check the brackets"),
+    ],
+)
+def test_a_common_mistake_is_told_with_what_to_write(section: str, hint: str) -> None:
+    error = refusal(GOOD + section)
+    assert hint in error.message + error.hint
+
+
+def test_a_number_that_must_be_positive_says_so_and_options_have_no_lines() -> None:
+    text = '{"name": "a", "workload": {"kind": "service", "endpoint": "http://h/"}, "load": {"open": {"rate": -3}}}'
+    with pytest.raises(RecipeError) as caught:
+        loads(text, "json", OPTIONS)
+    assert "the options: load.open.rate: must be a number, more than 0, not -3" in caught.value.message
+
+
+def test_a_model_in_place_of_a_recipe_names_the_command_that_takes_it() -> None:
+    with pytest.raises(InputError) as caught:
+        format_of(Path("model.onnx"))
+    assert "prony bench model.onnx" in caught.value.hint
 
 
 def test_a_missing_kind_says_what_to_write() -> None:

@@ -91,3 +91,15 @@ def test_a_client_that_nobody_took_ends_with_the_block() -> None:
         taken.end()
         ClientProcesses(ahead=2).__exit__()
     assert not clients()
+
+
+def test_a_service_that_says_no_to_everything_is_named_with_its_status(tmp_path: Path) -> None:
+    out = tmp_path / "result"
+    with serve_mock(MockOptions(errors=1.0)) as mock, ClientProcesses(ahead=1) as ahead:
+        run_here(
+            [job(mock.url, requests=20)], out, Home(tmp_path / "home").create(), on_event=lambda _: None, clients=ahead
+        )
+    failure = read_nouns(out).result.repetitions[0].failure
+    assert failure is not None
+    assert failure.message == "no request succeeded, warm-up included: 20 status 500"
+    assert "the path, the method" in failure.hint

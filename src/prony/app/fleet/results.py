@@ -212,7 +212,11 @@ class Results:
     async def _file(self, job_id: str, name: str) -> Path:
         path = (await self.get(job_id)).folder / name
         if not path.is_file():
-            raise NotFoundError(f"the result of job {job_id} has no {name}", code="no_result")
+            raise NotFoundError(
+                f"the result of job {job_id} has no {name}",
+                hint=f"`prony files {job_id}` lists what it has",
+                code="no_result",
+            )
         return path
 
     async def export(self, experiment_id: str, export_format: str = "folder") -> Path:

@@ -304,7 +304,7 @@ def _target(options: Namespace) -> tuple[Target | None, int]:
     if _chosen_link(options) is not None:
         raise InputError("--on works only with a Prony server", hint="remove --on, or use --server URL")
     if slots is not None and not 1 <= slots <= MOST_SLOTS:
-        raise InputError(f"--slots {slots} is outside 1 to {MOST_SLOTS}")
+        raise InputError(f"--slots {slots} is outside 1 to {MOST_SLOTS}", hint="one slot measures one job at a time")
     return find_target(home(), name), slots or DEFAULT_SLOTS
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
 
 from prony.cli.arguments import add_json, add_server
@@ -47,6 +48,7 @@ def command(options: Namespace) -> int:
     from prony.report.html import comparison
 
     terms = terms_of(options)
+    _refuse_files(options.names)
     with open_bench(options) as bench:
         found = bench.analyses.compare(options.names, terms)
     if options.html is not None:
@@ -59,3 +61,15 @@ def command(options: Namespace) -> int:
     if words == ["suspect"]:
         failing = [Conclusion.REGRESSION]
     return 1 if found.fails(*failing, doubtful="suspect" in words) else 0
+
+
+def _refuse_files(names: Sequence[str]) -> None:
+    """Say how two models are compared to one who names their files: results are compared here."""
+    from prony.errors import InputError
+
+    for name in names:
+        if Path(name).is_file():
+            raise InputError(
+                f"{name} is a file, and compare takes experiments or jobs",
+                hint="`prony bench A B` measures two models and compares them; `prony list` shows the experiments",
+            )

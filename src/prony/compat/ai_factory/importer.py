@@ -107,7 +107,7 @@ def _document(path: Path) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as exc:
         raise InputError(f"{path} is not JSON: {exc}", hint="was it written completely?") from exc
     if not isinstance(found, dict):
-        raise InputError(f"{path} is not a JSON object")
+        raise InputError(f"{path} is not a JSON object", hint="name the file that AI Factory wrote")
     return found
 
 

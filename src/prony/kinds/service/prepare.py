@@ -54,7 +54,7 @@ def chosen(workload: ServiceWorkload) -> Chosen:
     options = read_plugin_options(driver, workload.options, "workload.options")
     if not driver.asks:
         if workload.task is not None or workload.prompts:
-            raise InputError(f"the driver {name} does not use LLM prompts: remove workload.task", code="recipe")
+            raise InputError(f"the driver {name} does not use LLM prompts", hint="remove workload.task", code="recipe")
         return Chosen(driver, options, service, settings)
     task, prompts = find_task(workload.task, workload.prompts)
     if isinstance(task, PredictsTexts) and not isinstance(driver, PredictsTexts):

@@ -94,7 +94,7 @@ def _check(path: str, options: LoadOptions) -> None:
     if options.options:
         raise InputError(f"coreml has no option {next(iter(options.options))!r}", hint="it takes none")
     if not Path(path).exists():
-        raise NotFoundError(f"model not found: {path}")
+        raise NotFoundError(f"model not found: {path}", hint="check workload.model")
 
 
 class CoreMlSession:

@@ -45,7 +45,7 @@ class LiteRt:
             )
         resolver = getattr(OpResolverType, _RESOLVERS[_delegate(options)])
         if not Path(path).exists():
-            raise NotFoundError(f"model not found: {path}")
+            raise NotFoundError(f"model not found: {path}", hint="check workload.model")
         try:
             interpreter = Interpreter(path, num_threads=options.threads, experimental_op_resolver_type=resolver)
         except ValueError as exc:

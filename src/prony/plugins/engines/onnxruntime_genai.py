@@ -110,7 +110,11 @@ class OnnxGenaiLlm:
         try:
             return self._genai.Tokenizer(self._model)
         except RuntimeError as exc:
-            raise InputError(f"onnxruntime-genai cannot read the tokenizer: {exc}", code="no_tokenizer") from exc
+            raise InputError(
+                f"onnxruntime-genai cannot read the tokenizer: {exc}",
+                hint="check the tokenizer files in the folder of the model",
+                code="no_tokenizer",
+            ) from exc
 
     def tokenize(self, text: str) -> list[int]:
         return [int(one) for one in self._tokenizer.encode(text)]

@@ -60,7 +60,9 @@ def _set_plain(session_options: Any, key: str, value: Scalar) -> None:
             f"onnxruntime has no option {key!r}", hint=f"did you mean {near[0]}?" if near else f"known: {known}"
         )
     if not isinstance(value, _PLAIN[key]):
-        raise InputError(f"option {key} takes {_PLAIN[key].__name__}, not {value!r}")
+        raise InputError(
+            f"option {key} takes {_PLAIN[key].__name__}, not {value!r}", hint=f"correct workload.options.{key}"
+        )
     setattr(session_options, key, value)
 
 

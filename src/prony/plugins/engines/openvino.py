@@ -122,7 +122,7 @@ def compile_settings(core: Any, device: str, options: LoadOptions | LlmOptions) 
 
 def _read(core: Any, path: str) -> Any:
     if not Path(path).exists():
-        raise NotFoundError(f"model not found: {path}")
+        raise NotFoundError(f"model not found: {path}", hint="check workload.model")
     try:
         return core.read_model(path)
     except RuntimeError as exc:

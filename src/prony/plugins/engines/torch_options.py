@@ -65,7 +65,10 @@ def _choose(name: str, asked: Mapping[str, Any], choices: tuple[str, ...]) -> st
 def _read_switch(name: str, asked: Mapping[str, Any]) -> bool:
     value = asked.get(name, False)
     if not isinstance(value, bool):
-        raise InputError(f"option {name} takes true or false, not {value!r}")
+        raise InputError(
+            f"option {name} takes true or false, not {value!r}",
+            hint=f"write workload.options.{name}: true or false, without quotes",
+        )
     return value
 
 

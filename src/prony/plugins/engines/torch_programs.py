@@ -35,7 +35,7 @@ class Program(Protocol):
 def read_program(torch: Any, path: str, device: str) -> Program:
     """Read a file by its ending; nothing is ever unpickled that the format itself does not need."""
     if not Path(path).exists():
-        raise NotFoundError(f"model not found: {path}")
+        raise NotFoundError(f"model not found: {path}", hint="check workload.model")
     try:
         if path.endswith(".pt2"):
             return _load_exported(torch, path, device)

@@ -51,7 +51,7 @@ def _object(text: str, where: str) -> Row:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as exc:
-        raise InputError(f"{where} is not JSON: {exc}") from exc
+        raise InputError(f"{where} is not JSON: {exc}", hint="write one JSON object in each line") from exc
     if not isinstance(value, dict):
         raise InputError(f"{where} is not a JSON object", hint="each row must be an object with named fields")
     return value
@@ -65,7 +65,10 @@ def _list(path: Path) -> Iterator[Row]:
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as exc:
-        raise InputError(f"{path} is not JSON: {exc}") from exc
+        raise InputError(
+            f"{path} is not JSON: {exc}",
+            hint="write a list of JSON objects, or name the file .jsonl where each line is one",
+        ) from exc
     for number, value in enumerate(values):
         if not isinstance(value, dict):
             raise InputError(
@@ -85,7 +88,9 @@ def _parquet(path: Path) -> Iterator[Row]:
     try:
         frame = polars.read_parquet(path)
     except (polars.exceptions.PolarsError, OSError) as exc:
-        raise InputError(f"{path} is not a Parquet file: {exc}") from exc
+        raise InputError(
+            f"{path} is not a Parquet file: {exc}", hint="fetch it again: it may be cut short, or a Git LFS pointer"
+        ) from exc
     yield from frame.iter_rows(named=True)
 
 

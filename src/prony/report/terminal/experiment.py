@@ -188,7 +188,8 @@ def _remarks(data: ExperimentData, console: Console) -> Grid:
         grid.add_row(Text(mark, style=style), _note(note, len(data.entries)))
     if seen := sensitivity(data):
         grid.add_row("·", Text(f"Sensitivity: {seen}", style="dim"))
-    grid.add_row("·", Text(f"Instrument: {instrument(data.calibration)}", style="dim"))
+    if data.entries:  # nothing measured, nothing to doubt
+        grid.add_row("·", Text(f"Instrument: {instrument(data.calibration)}", style="dim"))
     return grid
 
 

@@ -266,7 +266,10 @@ def _contents(blank: Blank, given: Mapping[str, Any], file: Array | None) -> Fil
 def _constant(blank: Blank, value: Any) -> Array:
     name, dtype = blank.spec.name, blank.spec.dtype
     if isinstance(value, str) != (blank.kind == "U"):
-        raise InputError(f"inputs.values.{name}.constant is {value!r}, but the input is of type {dtype}")
+        raise InputError(
+            f"inputs.values.{name}.constant is {value!r}, but the input is of type {dtype}",
+            hint="give a value of that type",
+        )
     if blank.kind == "U":
         return np.full(blank.shape, value, dtype=object)
     _check_range(blank, value, value)
@@ -276,7 +279,10 @@ def _constant(blank: Blank, value: Any) -> Array:
 def _between(blank: Blank, low: float, high: float) -> Array:
     name, dtype = blank.spec.name, blank.spec.dtype
     if blank.kind in "Ub" or high <= low:
-        raise InputError(f"inputs.values.{name}: low {low} and high {high} are not a range of the type {dtype}")
+        raise InputError(
+            f"inputs.values.{name}: low {low} and high {high} are not a range of the type {dtype}",
+            hint="it needs an input of numbers, and low less than high",
+        )
     if blank.kind in "iu":
         _check_range(blank, low, high - 1)
         return _convert_type(blank.random.integers(int(low), int(high), blank.shape), dtype)
@@ -299,7 +305,9 @@ def _read(name: str, file: str) -> Array:
     try:
         return np.asarray(np.load(path, allow_pickle=False))
     except FileNotFoundError as exc:
-        raise NotFoundError(f"inputs.values.{name}.file: file not found: {path}") from exc
+        raise NotFoundError(
+            f"inputs.values.{name}.file: file not found: {path}", hint="correct the path, or create the file"
+        ) from exc
     except (ValueError, OSError, EOFError) as exc:
         raise InputError(
             f"inputs.values.{name}.file: {path} cannot be read as .npy: {exc}", hint="write it with numpy.save"

@@ -151,7 +151,9 @@ def refuse_unknown(where: str, given: Iterable[str], known: Sequence[str], what:
 def _take_shape(work: _Open, spec: TensorSpec, shape: tuple[int, ...]) -> None:
     """Check a whole shape against the declared one, and let it decide the named axes."""
     if any(size < 0 for size in shape):
-        raise InputError(f"inputs.shapes.{spec.name} has a negative size: {list(shape)}")
+        raise InputError(
+            f"inputs.shapes.{spec.name} has a negative size: {list(shape)}", hint="write sizes of 1 or more"
+        )
     if spec.shape == UNKNOWN_RANK:
         return
     fits = len(shape) == len(spec.shape) and all(

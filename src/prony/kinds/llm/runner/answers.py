@@ -79,7 +79,11 @@ def encode_prompts(mine: Predictor, job: Job, scratch: Path) -> AskedPrompts:
         options = _shorten(options, longest, work.prompts, _name_excess(prompts[place], sizes[place], encoded))
         notes["longest"] = f"{longest} words per text, so that all prompts fit into {encoded.context} tokens"
     else:
-        raise InputError(_name_excess(prompts[place], sizes[place], encoded), code="context_exceeded")
+        raise InputError(
+            _name_excess(prompts[place], sizes[place], encoded),
+            hint="shorten the prompt or its answer, or take a model with a longer context",
+            code="context_exceeded",
+        )
     file = scratch / f"prompts-{job.id}.json"
     given = [
         {"ids": ids, "most": most, "goes_on": prompt.exact_tokens, "window": prompt.window}

@@ -7,13 +7,15 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Literal
+
+import numpy as np
 
 from prony.errors import InputError, MeasurementError, PronyError, SutError
 from prony.instruments.kept_answers import append_answers
@@ -53,6 +55,14 @@ class SeenLoad:
     stop_asked: Callable[[], bool]
 
 
+# By the cause that most requests have.
+_ALL_FAILED_HINTS = {
+    "refused": "start the service, or correct the address and the port",
+    "status": "check the path, the method, the body and the token that the endpoint needs",
+    "timeout": "raise load.timeout, or lower the load",
+}
+
+
 class LoadJobRun:
     """A job on its way."""
 
@@ -74,6 +84,7 @@ class LoadJobRun:
         self._cache = PromptCache(job.load, chosen.driver, gang) if chosen.task is not None else None
         self._is_cache_filled = False
         self.schedule: LoadSchedule | None = None
+        self.error_statuses: tuple[int, ...] = ()  # of the last load
         self.prepare_s = 0.0
 
     @property
@@ -100,6 +111,7 @@ class LoadJobRun:
         if self._prepared is not None and self._prepared.command and load.way != "closed":
             raise InputError(
                 f"the driver command needs load.closed, not load.{load.way}: each user runs the command once",
+                hint="write load: {closed: {concurrency: 1}}",
                 code="recipe",
             )
         if self._cache is not None:
@@ -167,6 +179,7 @@ class LoadJobRun:
         try:
             outcome, failure = _send_load(ground, beside, seen, start_at)
             outcome = _while_all_sent(outcome, load)
+            self.error_statuses = _error_statuses(outcome)
             cache = self._cache.end_run() if self._cache is not None else None
             timing = gang.timing(index) if gang is not None else None
             side = client_side(outcome, schedule).model_copy(update={"timing": timing})
@@ -386,13 +399,22 @@ def _keep_no_arrays() -> None:
             ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE)
 
 
-def check_answers(repetition: Repetition) -> None:
+def _error_statuses(outcome: LoadOutcome) -> tuple[int, ...]:
+    """Return the statuses with which the service said no, each once."""
+    records = outcome.records
+    return tuple(int(one) for one in np.unique(records["status"][records["cause"] == Cause.STATUS]))
+
+
+def check_answers(repetition: Repetition, statuses: Sequence[int] = ()) -> None:
     """Refuse a run in which nothing at all was answered well: there is no latency of it, and another would say the
-    same."""
+    same. `statuses` are those with which the service said no."""
     causes = repetition.client.causes if repetition.client is not None else {}
     if causes and not causes.get("ok") and repetition.state == "ok":
-        told = ", ".join(f"{count:,} {name}" for name, count in causes.items())
-        raise SutError(f"no request succeeded: {told}", hint="check that the endpoint answers", code="all_failed")
+        words = {"status": " ".join(["status", " or ".join(map(str, statuses[:3]))]).strip()}
+        told = ", ".join(f"{count:,} {words.get(name, name)}" for name, count in causes.items())
+        hint = _ALL_FAILED_HINTS.get(max(causes, key=lambda name: causes[name]), "check that the endpoint answers")
+        # The table counts what is measured, so it has fewer.
+        raise SutError(f"no request succeeded, warm-up included: {told}", hint=hint, code="all_failed")
 
 
 def _ticking(beside: LoadTelemetry, seen: SeenLoad) -> Callable[[LiveFigures], None]:

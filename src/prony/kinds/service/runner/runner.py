@@ -238,7 +238,7 @@ class ServiceRunner:
             client = repetition.client
             if running is not None:
                 running.check()  # one that died under the load failed, however many answers it gave before
-            check_answers(repetition)
+            check_answers(repetition, course.error_statuses)
         except PronyError as exc:
             failure = failure_of(exc, phase="load")
             repetition = Repetition(

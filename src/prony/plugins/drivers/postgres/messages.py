@@ -170,7 +170,10 @@ class Login:
         told = dict(part.split("=", 1) for part in challenge.split(",") if "=" in part)
         nonce, salt, rounds = told.get("r", ""), told.get("s", ""), int(told.get("i", "0") or 0)
         if not nonce.startswith(self._nonce) or rounds < 1:
-            raise InputError("PostgreSQL did not answer with a SCRAM challenge")
+            raise InputError(
+                "PostgreSQL did not answer with a SCRAM challenge",
+                hint="check that PostgreSQL 10 or newer listens at the endpoint",
+            )
         salted = _salt_password(_prepare_password(self._password), base64.b64decode(salt), rounds)
         last = f"c={base64.b64encode(_HEADER.encode()).decode()},r={nonce}"
         talk = f"{self._first},{challenge},{last}".encode()
@@ -183,7 +186,10 @@ class Login:
     def _check(self, demand: bytes) -> None:
         said = demand.partition(b"v=")[2].split(b",", 1)[0]
         if not hmac.compare_digest(said, base64.b64encode(self._proof_of_server)):
-            raise InputError("the server could not prove that it knows the password")
+            raise InputError(
+                "the server could not prove that it knows the password",
+                hint="check the address: another server may answer there",
+            )
 
 
 def _md5_password(user: str, password: str, salt: bytes) -> bytes:

@@ -1,0 +1,41 @@
+"""An error that a wrong input causes says what to do: each raise of it gives a hint."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "src" / "prony"
+KINDS = {"InputError", "NotFoundError"}
+# What no input of a user reaches, what another program's protocol words, and what has its advice in the message.
+WITHOUT = (
+    "app/fleet/scripts.py", "app/gates.py", "compat/sark/", "kinds/hardware/summary.py", "kinds/llm/child/",
+    "kinds/llm/summary.py", "kinds/model/summary.py", "kinds/script/summary.py", "load/schedule.py", "load/search.py",
+    "analyse/load/summary.py", "model/workload.py", "store/campaigns.py", "store/codecs.py",
+)  # fmt: skip
+
+
+def raised_without_hint(tree: ast.Module) -> list[int]:
+    """Return the lines that raise an error of input with no hint."""
+    calls = [node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)]
+    return [
+        call.lineno
+        for call in calls
+        if isinstance(call.func, ast.Name)
+        and call.func.id in KINDS
+        and not any(keyword.arg in ("hint", None) for keyword in call.keywords)
+    ]
+
+
+def test_every_error_of_input_says_what_to_do() -> None:
+    found = [
+        f"{name}:{line}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        if not (name := path.relative_to(SOURCE).as_posix()).startswith(WITHOUT)
+        for line in raised_without_hint(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert found == []
+
+
+def test_a_raise_without_a_hint_is_found() -> None:
+    assert raised_without_hint(ast.parse("raise InputError('x')\nraise InputError('x', hint='y')")) == [1]
