@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prony.errors import CapacityError, InputError, PronyError
-from prony.plugins.engines.folder_tokenizer import FolderTokenizer
+from prony.plugins.engines.folder_tokenizer import FolderTexts, FolderTokenizer
 from prony.plugins.engines.torch import Torch
 from prony.ports.engine import (
     Array,
@@ -25,7 +25,6 @@ from prony.ports.engine import (
 )  # fmt: skip
 from prony.ports.llm import (
     SEEDED,
-    EncodedPrompt,
     LlmFacts,
     LlmOptions,
     describe_load_failure,
@@ -42,7 +41,7 @@ _STD = 0.02
 _OPTIONS = ("attention", "round_weights")
 
 
-class TransformersSession:
+class TransformersSession(FolderTexts):
     """A causal language model on its device, with a cache that grows."""
 
     def __init__(
@@ -80,19 +79,8 @@ class TransformersSession:
             tokenizer_sha256=self._tokenizer.words_sha256, template_sha256=self._tokenizer.template_sha256,
         )  # fmt: skip
 
-    def tokenize(self, text: str) -> list[int]:
-        return self._tokenizer.tokenize(text)
-
-    def encode_prompt(self, messages: Sequence[Mapping[str, str]]) -> EncodedPrompt:
-        return self._tokenizer.encode_prompt(messages)
-
-    def detokenize(self, ids: Sequence[int]) -> str:
-        return self._tokenizer.detokenize(ids)
-
     def end_ids(self) -> frozenset[int]:
-        told = self._model.generation_config.eos_token_id
-        ends = told if isinstance(told, list) else [told]
-        return frozenset(int(one) for one in (*ends, self._tokenizer.end_id) if one is not None)
+        return self._join_ends(self._model.generation_config.eos_token_id)
 
     def reset(self) -> None:
         from transformers import DynamicCache
