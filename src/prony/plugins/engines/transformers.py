@@ -195,7 +195,8 @@ class Transformers:
             tokenizer = FolderTokenizer.load(Path(path))
         except PronyError:
             raise
-        except (OSError, ValueError, KeyError, ImportError) as exc:
+        # PyTorch raises RuntimeError where memory runs out, and where weights have other shapes than the model.
+        except (OSError, ValueError, KeyError, ImportError, RuntimeError) as exc:
             raise describe_load_failure(self.name, Path(path).name, str(exc) or type(exc).__name__) from exc
         if bits := options.options.get("round_weights"):
             _round_weights(torch, model, int(bits))
