@@ -58,3 +58,23 @@ def test_the_shipped_recipe_finds_the_highest_rate_of_a_real_vllm(
     assert any(name.startswith("vllm:generation_tokens_total") for name in counters)
     left = [process for process in psutil.process_iter(["cmdline"]) if str(model) in (process.info["cmdline"] or [])]
     assert left == []
+
+
+@pytest.mark.slow
+def test_vllm_in_the_process_writes_tokens_and_predicts_as_transformers_does(python: Path, prony_home: Path) -> None:
+    base = [sys.executable, "-m", "prony"]
+    for name in ("vllm", "transformers"):
+        subprocess.run([*base, "engines", "add", name, "--python", python], check=True, capture_output=True)
+    asked = ["--engine", "vllm", "--precision", "fp32", "--threads", "1", "--prompt", "64", "--generate", "16"]
+    asked += ["--passes", "1", "--runs", "1", "--option", "eager=true"]
+    asked += ["--quality", "--reference", "zoo:llm-1m", "--reference-engine", "transformers"]
+    done = subprocess.run(
+        [*base, "llm", "zoo:llm-1m", *asked, "--json"], capture_output=True, text=True, check=False, timeout=900
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (job,) = json.loads(done.stdout)["jobs"]
+    assert job["estimates"]["decode_tok_s.p50"]["value"] > 0
+    assert job["estimates"]["kl_nat.mean"]["value"] < 0.002
+    (samples,) = prony_home.glob("results/**/samples.parquet")
+    stamps = pl.read_parquet(samples).filter(pl.col("name").str.starts_with("token_ms"))
+    assert set(stamps.group_by("repetition").len()["len"]) == {16}

@@ -242,6 +242,8 @@ class GpuBuild(NamedTuple):
 
     `systems` are names of `sys.platform`, `machines` of processors. `cuda` is the least version that the NVIDIA driver
     must be for, and empty where none is needed. `windows_index` is where the packages for Windows are, if elsewhere.
+    `otherwise` says what to do where the build cannot work. A build with the name of its engine is the engine's usual
+    one; it is not asked for where the user names other packages or an interpreter.
     """
 
     name: str
@@ -251,6 +253,7 @@ class GpuBuild(NamedTuple):
     machines: tuple[str, ...] = ("x86_64",)
     cuda: str = ""
     windows_index: str = ""
+    otherwise: str = ""
 
 
 @runtime_checkable

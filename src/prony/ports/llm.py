@@ -7,6 +7,7 @@ An engine that hosts such models is found like any other (`ports/engine.py`), in
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
@@ -15,6 +16,9 @@ import numpy as np
 
 from prony.errors import InputError, PronyError, SutError
 from prony.ports.engine import MEMORY_HINT, Array, Effect, is_memory_shortage
+
+# Where in PyTorch's source a check failed, which says nothing to who reads it.
+_PLACE = re.compile(r"^\[enforce fail at [^]]*\] (\w+\. )?")
 
 
 @dataclass(frozen=True)
@@ -166,8 +170,8 @@ def refuse_as_model(engine: str) -> InputError:
 
 def describe_load_failure(engine: str, model: str, said: str) -> PronyError:
     """Return the error for a model that an engine did not load, by what the engine said: its first line tells why."""
-    reason = (said.strip().splitlines() or ["no reason given"])[0].rstrip(". ")
-    message = f"{engine} cannot load {model}: {reason}"
+    reason = _PLACE.sub("", (said.strip().splitlines() or ["no reason given"])[0]).rstrip(". ")
+    message = f"{engine} cannot load {model}: {reason.replace('std::bad_alloc', 'out of memory (std::bad_alloc)')}"
     if is_memory_shortage(said):
         return SutError(message, hint=MEMORY_HINT, code="out_of_memory")
     hint = "check that the model is complete, and that this version supports it"

@@ -153,6 +153,8 @@ def add_engine(
     With a version it stands beside the usual one, for the jobs that ask for that version.
     """
     engine_name, build = find_build(name)
+    if build is not None and build.name == engine_name and (python is not None or requirements):
+        build = None
     if build is not None:
         check_build(build, driver_cuda())
         requirements = requirements or _pin_version(build.requirements, version)
@@ -210,8 +212,9 @@ def check_build(build: GpuBuild, cuda: str | None, system: str = sys.platform, m
         lacks = f"needs an NVIDIA driver for CUDA {build.cuda} or newer, but the installed one is for CUDA {cuda}"
     if lacks:
         raise CapacityError(
-            f"{build.name} {lacks}", hint="prony info shows the GPUs that Prony sees", code="engine_unsupported"
-        )
+            f"{build.name} {lacks}", hint=build.otherwise or "prony info shows the GPUs that Prony sees",
+            code="engine_unsupported",
+        )  # fmt: skip
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -183,7 +183,10 @@ def _job_families(state: FleetState, jobs: Iterable[HeldLease]) -> Iterator[Metr
 
 
 class LoadFamilies:
-    """The figures of loads that run, of the last second where they are rates or quantiles."""
+    """The figures of loads that run, of the last second where they are rates or quantiles.
+
+    A language model on an engine has passes or answers, which are no requests: they have a family of their own.
+    """
 
     def __init__(self) -> None:
         self._requests = CounterMetricFamily(
@@ -197,24 +200,31 @@ class LoadFamilies:
         self._tokens = _gauge(
             "prony_job_tokens_per_second", "tokens of a language model on an engine, while it is timed", _OF_JOB
         )
+        self._passes = CounterMetricFamily(
+            "prony_job_passes_total", "passes, or answers of a task, of a language model on an engine", labels=_OF_JOB
+        )
         self._elapsed = _gauge("prony_job_load_elapsed_seconds", "how long the load has run", _OF_JOB)
         self._left = _gauge("prony_job_load_left_seconds", "how long the load will still run", _OF_JOB)
 
     @property
     def families(self) -> tuple[Metric, ...]:
         return (
-            self._requests, self._in_flight, self._rate, self._latency, self._tokens, self._elapsed, self._left
+            self._requests, self._in_flight, self._rate, self._latency, self._tokens, self._passes, self._elapsed,
+            self._left,
         )  # fmt: skip
 
     def add(self, own: tuple[str, ...], progress: JobProgress) -> None:
         live = progress.live
         if live is None:
             return
+        if live.tokens_per_s is not None:
+            self._passes.add_metric(own, live.done)
+            self._tokens.add_metric(own, live.tokens_per_s)
+            return
         self._requests.add_metric((*own, "answered"), live.done)
         self._requests.add_metric((*own, "failed"), live.failed)
         values = (
             (self._in_flight, own, live.in_flight), (self._rate, own, live.rate_per_s),
-            (self._tokens, own, live.tokens_per_s),
             (self._elapsed, own, live.elapsed_s), (self._left, own, live.left_s),
             (self._latency, (*own, "0.5"), None if live.p50_ms is None else live.p50_ms / 1e3),
             (self._latency, (*own, "0.99"), None if live.p99_ms is None else live.p99_ms / 1e3),

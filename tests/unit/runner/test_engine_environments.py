@@ -90,6 +90,18 @@ def test_what_a_build_needs_is_checked_before(
     assert caught.value.code == "engine_unsupported"
 
 
+def test_vllm_without_a_gpu_is_added_from_named_packages_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made = calls(monkeypatch)
+    monkeypatch.setattr(engines, "driver_cuda", lambda: None)
+    with pytest.raises(CapacityError, match=r"vllm (needs|runs on|is built for)") as caught:
+        engines.add_engine("vllm", tmp_path)
+    assert "wheel for CPUs" in str(caught.value.hint)
+    assert made == []
+    python = engines.add_engine("vllm", tmp_path, requirements=["vllm-of-the-user"])
+    assert made[1][-2:] == ["numpy", "vllm-of-the-user"]
+    assert engines.interpreter("vllm", tmp_path) == python
+
+
 @pytest.mark.parametrize(
     ("engine", "unit", "command"),
     [

@@ -85,7 +85,7 @@ def test_devices_of_lost_and_silent_agents_are_left_out() -> None:
 def test_a_running_load_has_its_figures_until_its_lease_ends() -> None:
     state = known(agent("a"))
     state.hold(HeldLease("l", "j", "e", "a", "key of a", 1))
-    live = Live(elapsed_s=3, sent=12, done=10, failed=1, in_flight=2, rate_per_s=4.0, p50_ms=20.0, tokens_per_s=250.0)
+    live = Live(elapsed_s=3, sent=12, done=10, failed=1, in_flight=2, rate_per_s=4.0, p50_ms=20.0)
     state.live.note_event("l", Event(kind="repetition", job_id="j", done=1, total=3))
     state.live.note_event("l", Event(kind="load", job_id="j", live=live))
     found = page(state)
@@ -98,11 +98,22 @@ def test_a_running_load_has_its_figures_until_its_lease_ends() -> None:
         (own | {"outcome": "failed"}, 1.0),
     ]
     assert found["prony_job_latency_seconds"] == [(own | {"quantile": "0.5"}, 0.02)]
-    assert found["prony_job_tokens_per_second"] == [(own, 250.0)]
-    assert "prony_job_load_left_seconds" not in found
+    assert not {"prony_job_load_left_seconds", "prony_job_passes_total", "prony_job_tokens_per_second"} & set(found)
     state.release("l")
     assert "prony_job_running" not in page(state)
     assert state.live.progress == {}
+
+
+def test_a_language_model_on_an_engine_has_passes_and_no_requests() -> None:
+    state = known(agent("a"))
+    state.hold(HeldLease("l", "j", "e", "a", "key of a", 1))
+    live = Live(elapsed_s=3, sent=11, done=10, failed=0, in_flight=1, rate_per_s=4.0, tokens_per_s=250.0)
+    state.live.note_event("l", Event(kind="load", job_id="j", live=live))
+    found = page(state)
+    own = {"agent": "name of a", "agent_id": "a", "experiment_id": "e", "job_id": "j"}
+    assert found["prony_job_passes_total"] == [(own, 10.0)]
+    assert found["prony_job_tokens_per_second"] == [(own, 250.0)]
+    assert not [name for name in found if "request" in name or "load" in name]
 
 
 def test_what_a_reconciled_server_no_longer_holds_is_forgotten() -> None:

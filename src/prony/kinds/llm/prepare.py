@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from prony.errors import CapacityError, InputError, NotFoundError, PronyError
+from prony.errors import CapacityError, InputError, PronyError
 from prony.kinds.llm.schema import LlmWorkload
 from prony.model.device import AbilityReport
 from prony.model.job import Job
@@ -26,10 +26,6 @@ _KEYS = {
     "kv_type_unavailable": "kv_type", "context_exceeded": "prompt", "no_reference": "reference", "unknown_task": "task",
     "draft_unavailable": "draft", "draft_mismatch": "draft",
 }  # fmt: skip
-# Engines that people ask for and that are not here: what to do instead.
-_ELSEWHERE = {
-    "vllm": "start it as a service: prony run recipes/vllm.yaml",
-}
 
 
 class LlmPrepare(Prepare):
@@ -39,10 +35,6 @@ class LlmPrepare(Prepare):
         work = job.work(LlmWorkload)
         plugins.target(plugins.MODELS, scheme_of(work.model))
         for name in (work.engine, *filter(None, [work.reference_engine])):
-            if name in _ELSEWHERE and name not in plugins.find_plugins(plugins.ENGINES):
-                raise NotFoundError(
-                    f"{name} cannot be run as an engine yet", hint=_ELSEWHERE[name], code="unknown_engine"
-                )
             engine = plugins.load_plugin(plugins.ENGINES, name)
             if not issubclass(engine, LlmEngine):
                 raise InputError(

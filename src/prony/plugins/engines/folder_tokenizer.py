@@ -78,3 +78,23 @@ class FolderTokenizer:
 
     def detokenize(self, ids: Sequence[int]) -> str:
         return str(self._tokenizer.decode(list(ids), skip_special_tokens=True))
+
+
+class FolderTexts:
+    """The methods of an `LlmSession` about texts, for sessions whose model has a `FolderTokenizer`."""
+
+    _tokenizer: FolderTokenizer
+
+    def tokenize(self, text: str) -> list[int]:
+        return self._tokenizer.tokenize(text)
+
+    def encode_prompt(self, messages: Sequence[Mapping[str, str]]) -> EncodedPrompt:
+        return self._tokenizer.encode_prompt(messages)
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        return self._tokenizer.detokenize(ids)
+
+    def _join_ends(self, told: int | Sequence[int] | None) -> frozenset[int]:
+        """Return the end marks that the model's configuration tells, with that of the tokenizer."""
+        ends = told if isinstance(told, Sequence) else [told]
+        return frozenset(int(one) for one in (*ends, self._tokenizer.end_id) if one is not None)

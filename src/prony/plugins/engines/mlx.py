@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from prony.errors import CapacityError, InputError
-from prony.plugins.engines.folder_tokenizer import FolderTokenizer
+from prony.plugins.engines.folder_tokenizer import FolderTexts, FolderTokenizer
 from prony.ports.engine import Array, Effect, EngineInfo, LoadOptions, Session, Unit
 from prony.ports.llm import (
     SEEDED,
-    EncodedPrompt,
     LlmFacts,
     LlmOptions,
     describe_load_failure,
@@ -28,7 +27,7 @@ _CASTS = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 _MOST_SEEDED = 300_000_000
 
 
-class MlxLlm:
+class MlxLlm(FolderTexts):
     """A model, and a cache that grows. MLX computes lazily: every step ends by bringing its ids to the host."""
 
     device_id: str | None = None
@@ -69,19 +68,8 @@ class MlxLlm:
             tokenizer_sha256=self._tokenizer.words_sha256, template_sha256=self._tokenizer.template_sha256,
         )  # fmt: skip
 
-    def tokenize(self, text: str) -> list[int]:
-        return self._tokenizer.tokenize(text)
-
-    def encode_prompt(self, messages: Sequence[Mapping[str, str]]) -> EncodedPrompt:
-        return self._tokenizer.encode_prompt(messages)
-
-    def detokenize(self, ids: Sequence[int]) -> str:
-        return self._tokenizer.detokenize(ids)
-
     def end_ids(self) -> frozenset[int]:
-        said = self._config.get("eos_token_id")
-        ends = said if isinstance(said, list) else [said]
-        return frozenset(int(one) for one in (*ends, self._tokenizer.end_id) if one is not None)
+        return self._join_ends(self._config.get("eos_token_id"))
 
     def reset(self) -> None:
         from mlx_lm.models.cache import make_prompt_cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prony.errors import CapacityError, InputError, PronyError
-from prony.plugins.engines.folder_tokenizer import FolderTokenizer
+from prony.plugins.engines.folder_tokenizer import FolderTexts, FolderTokenizer
 from prony.plugins.engines.torch import Torch
 from prony.plugins.engines.transformers_cache import MODES, FixedCache, GraphedStep, GrowingCache, KeyValueCache
 from prony.ports.engine import (
@@ -26,7 +26,6 @@ from prony.ports.engine import (
 )  # fmt: skip
 from prony.ports.llm import (
     SEEDED,
-    EncodedPrompt,
     LlmFacts,
     LlmOptions,
     describe_load_failure,
@@ -43,7 +42,7 @@ _STD = 0.02
 _OPTIONS = ("attention", "mode", "round_weights")
 
 
-class TransformersSession:
+class TransformersSession(FolderTexts):
     """A causal language model on its device, with its cache."""
 
     def __init__(
@@ -90,19 +89,8 @@ class TransformersSession:
             tokenizer_sha256=self._tokenizer.words_sha256, template_sha256=self._tokenizer.template_sha256,
         )  # fmt: skip
 
-    def tokenize(self, text: str) -> list[int]:
-        return self._tokenizer.tokenize(text)
-
-    def encode_prompt(self, messages: Sequence[Mapping[str, str]]) -> EncodedPrompt:
-        return self._tokenizer.encode_prompt(messages)
-
-    def detokenize(self, ids: Sequence[int]) -> str:
-        return self._tokenizer.detokenize(ids)
-
     def end_ids(self) -> frozenset[int]:
-        told = self._model.generation_config.eos_token_id
-        ends = told if isinstance(told, list) else [told]
-        return frozenset(int(one) for one in (*ends, self._tokenizer.end_id) if one is not None)
+        return self._join_ends(self._model.generation_config.eos_token_id)
 
     def reset(self) -> None:
         with self._torch.inference_mode():
@@ -226,7 +214,8 @@ class Transformers:
             tokenizer = FolderTokenizer.load(Path(path))
         except PronyError:
             raise
-        except (OSError, ValueError, KeyError, ImportError) as exc:
+        # PyTorch raises RuntimeError where memory runs out, and where weights have other shapes than the model.
+        except (OSError, ValueError, KeyError, ImportError, RuntimeError) as exc:
             raise describe_load_failure(self.name, Path(path).name, str(exc) or type(exc).__name__) from exc
         if bits := options.options.get("round_weights"):
             _round_weights(torch, model, int(bits))

@@ -40,10 +40,11 @@ def test_listing_the_zoo_imports_neither_onnx_nor_numpy() -> None:
     assert done.stdout == "[]\n"
 
 
-def test_an_unknown_name_comes_with_the_nearest() -> None:
-    with pytest.raises(NotFoundError, match="unknown zoo model 'resnet50'") as caught:
-        built("resnet50", Path("/nowhere"))
-    assert caught.value.hint == "did you mean zoo:resnet-50?"
+@pytest.mark.parametrize(("name", "nearest"), [("resnet50", "resnet-50"), ("llm1b", "llm-1b")])
+def test_an_unknown_name_comes_with_the_nearest(name: str, nearest: str) -> None:
+    with pytest.raises(NotFoundError, match=f"unknown zoo model '{name}'") as caught:
+        built(name, Path("/nowhere"))
+    assert caught.value.hint == f"did you mean zoo:{nearest}?"
 
 
 def test_a_model_is_built_once(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from prony.errors import NotFoundError
+from prony.plugins.models.zoo.llm_cards import LLM_ZOO
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ def card_of(name: str) -> ModelCard:
     """Return the card of this name, or say which are near."""
     if name in ZOO:
         return ZOO[name]
-    near = difflib.get_close_matches(name, ZOO, n=1)
-    hint = f"did you mean zoo:{near[0]}?" if near else f"the zoo has {', '.join(ZOO)}"
+    known = (*ZOO, *LLM_ZOO)
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean zoo:{near[0]}?" if near else f"the zoo has {', '.join(known)}"
     raise NotFoundError(f"unknown zoo model {name!r}", hint=hint, code="unknown_model")
