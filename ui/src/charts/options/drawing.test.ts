@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { FAKE_CHART_THEME } from "../../../tests/fakes/theme";
-import { spreadNames } from "./drawing";
+import { legendOption, spreadNames } from "./drawing";
 import { drawTelemetry } from "./telemetry";
 
 describe("an axis", () => {
@@ -24,6 +24,16 @@ const name = (dataIndex: number, x: number, y: number, width = 100) => ({
   seriesIndex: 0,
   rect: { x: x - 14, y: y - 4, width: 8, height: 8 },
   labelRect: { x, y: y - 6, width, height: 9 },
+});
+
+describe("a legend", () => {
+  it("has lines that hold tall letters, and arrows that are seen on any ground", () => {
+    expect(legendOption(FAKE_CHART_THEME, ["a"])).toMatchObject({
+      textStyle: { lineHeight: 18 },
+      pageIconColor: FAKE_CHART_THEME.accent,
+      pageIconInactiveColor: FAKE_CHART_THEME.grid,
+    });
+  });
 });
 
 describe("names beside dots", () => {

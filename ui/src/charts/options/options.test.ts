@@ -36,8 +36,8 @@ function findSeries(drawing: Drawing, name: string): SeriesOption {
 
 describe("every drawing", () => {
   const drawings = [
-    drawDistribution([{ name: "a", distribution: fakeDistribution() }], "histogram", FAKE_CHART_THEME),
-    drawHistory(fakeHistory(), FAKE_CHART_THEME),
+    drawDistribution([{ name: "a", distribution: fakeDistribution() }], "Inference", "histogram", FAKE_CHART_THEME),
+    drawHistory(fakeHistory(), "Inference p50", FAKE_CHART_THEME),
     drawPareto(fakeMatrix(), "Inference p50", FAKE_CHART_THEME),
     drawSweep(fakeCurve(), FAKE_CHART_THEME),
     drawJobPlot(fakeJobPlot(), FAKE_CHART_THEME),
@@ -87,8 +87,10 @@ describe("an axis", () => {
     const points = [25_000_000, 26_000_000].map((value, index) =>
       fakePoint(index, { value, values: { "inference_ms.p50": value } }),
     );
-    const axis = readAxis(drawHistory(fakeHistory({ points, segments: [], changes: [] }), FAKE_CHART_THEME));
-    expect(axis.name).toBe("inference_ms.p50, s");
+    const axis = readAxis(
+      drawHistory(fakeHistory({ points, segments: [], changes: [] }), "Inference p50", FAKE_CHART_THEME),
+    );
+    expect(axis.name).toBe("Inference p50, s");
     expect(axis.marks(26_000_000)).toEqual(["26\u202f000"]);
   });
 });
@@ -100,7 +102,10 @@ describe("a distribution", () => {
   ];
 
   it("shows shares, so that jobs with unlike numbers of samples can be laid over each other", () => {
-    const line = findSeries(drawDistribution(shown, "histogram", FAKE_CHART_THEME), "before") as LineSeriesOption;
+    const line = findSeries(
+      drawDistribution(shown, "Inference", "histogram", FAKE_CHART_THEME),
+      "before",
+    ) as LineSeriesOption;
     expect(line.data).toEqual([
       [1, 0.4],
       [2, 0.6],
@@ -136,21 +141,24 @@ describe("a distribution", () => {
       [1, 400],
     ].map(([share = 0, value = 0]) => ({ share, value, low: 0, high: 0 }));
     const far = fakeDistribution({ edges: [10, 15, 400], counts: [95, 5], count: 100, ecdf, unit: "ms" });
-    const { xAxis } = drawDistribution([{ name: "far", distribution: far }], "histogram", FAKE_CHART_THEME).option as {
-      xAxis: { name: string; max: number };
-    };
+    const drawing = drawDistribution([{ name: "far", distribution: far }], "Inference", "histogram", FAKE_CHART_THEME);
+    const { xAxis } = drawing.option as { xAxis: { name: string; max: number } };
     expect(xAxis.max).toBe(18);
-    expect(xAxis.name).toContain("5 % of the samples lie farther, to 400 ms");
+    expect(xAxis.name).toBe("Inference, ms");
+    expect(drawing.note).toBe("5 % of the samples lie farther right, up to 400 ms.");
   });
 
   it("marks the median with its interval", () => {
-    const line = findSeries(drawDistribution(shown, "ecdf", FAKE_CHART_THEME), "after") as LineSeriesOption;
+    const line = findSeries(
+      drawDistribution(shown, "Inference", "ecdf", FAKE_CHART_THEME),
+      "after",
+    ) as LineSeriesOption;
     expect(line.markLine?.data).toEqual([{ xAxis: 2 }]);
     expect(line.markArea?.data).toEqual([[{ xAxis: 1.8 }, { xAxis: 2.2 }]]);
   });
 
   it("tells two lines apart by more than their colour", () => {
-    const drawing = drawDistribution(shown, "ecdf", FAKE_CHART_THEME);
+    const drawing = drawDistribution(shown, "Inference", "ecdf", FAKE_CHART_THEME);
     const dashes = listSeries(drawing)
       .filter((one) => one.name)
       .map((one) => JSON.stringify((one as LineSeriesOption).lineStyle?.type));
@@ -160,7 +168,10 @@ describe("a distribution", () => {
 
 describe("a history", () => {
   it("puts a change between the last result before it and the first after it", () => {
-    const dots = findSeries(drawHistory(fakeHistory(), FAKE_CHART_THEME), "valid") as ScatterSeriesOption;
+    const dots = findSeries(
+      drawHistory(fakeHistory(), "Inference p50", FAKE_CHART_THEME),
+      "valid",
+    ) as ScatterSeriesOption;
     expect(dots.markLine?.data).toMatchObject([
       { xAxis: 20.5, name: "c1", lineStyle: { color: FAKE_CHART_THEME.bad, type: "solid" } },
     ]);
@@ -170,8 +181,12 @@ describe("a history", () => {
     const state = (name: "suspect" | "acknowledged" | "rejected") => {
       const [change] = fakeHistory().changes;
       const changes = change === undefined ? [] : [{ ...change, state: name }];
-      return (findSeries(drawHistory(fakeHistory({ changes }), FAKE_CHART_THEME), "valid") as ScatterSeriesOption)
-        .markLine?.data;
+      return (
+        findSeries(
+          drawHistory(fakeHistory({ changes }), "Inference p50", FAKE_CHART_THEME),
+          "valid",
+        ) as ScatterSeriesOption
+      ).markLine?.data;
     };
     expect(state("suspect")).toMatchObject([{ lineStyle: { type: "dotted" } }]);
     expect(state("acknowledged")).toMatchObject([{ lineStyle: { color: FAKE_CHART_THEME.muted } }]);
@@ -179,20 +194,26 @@ describe("a history", () => {
   });
 
   it("names the experiment behind each dot, so that a click can lead there", () => {
-    const dots = findSeries(drawHistory(fakeHistory(), FAKE_CHART_THEME), "valid") as ScatterSeriesOption;
+    const dots = findSeries(
+      drawHistory(fakeHistory(), "Inference p50", FAKE_CHART_THEME),
+      "valid",
+    ) as ScatterSeriesOption;
     expect(dots.data?.[3]).toMatchObject({ experimentId: "e3", jobId: "e3-001" });
   });
 
   it("shows a void result apart and one without the number only in the table", () => {
     const points = [fakePoint(0), fakePoint(1, { grade: "void" }), fakePoint(2, { values: {} })];
-    const drawing = drawHistory(fakeHistory({ points, segments: [], changes: [] }), FAKE_CHART_THEME);
+    const drawing = drawHistory(fakeHistory({ points, segments: [], changes: [] }), "Inference p50", FAKE_CHART_THEME);
     expect((findSeries(drawing, "void, not judged") as ScatterSeriesOption).data).toHaveLength(1);
     expect((findSeries(drawing, "valid") as ScatterSeriesOption).data).toHaveLength(1);
     expect(drawing.table.rows).toHaveLength(3);
   });
 
   it("draws each level from its first result to its last", () => {
-    const levels = findSeries(drawHistory(fakeHistory(), FAKE_CHART_THEME), "level") as CustomSeriesOption;
+    const levels = findSeries(
+      drawHistory(fakeHistory(), "Inference p50", FAKE_CHART_THEME),
+      "level",
+    ) as CustomSeriesOption;
     expect(levels.data).toEqual([
       [0.6, 20.4, 10.1, 10, 10.2],
       [20.6, 25.4, 12, 11.8, 12.2],
@@ -202,33 +223,6 @@ describe("a history", () => {
   it("tells what changed around it, and leaves out the commit, which nearly always does", () => {
     const points = [fakePoint(0), fakePoint(1, { facts: { commit: "x", kernel: "6.5" } }), fakePoint(2, { facts: {} })];
     expect(findChangedFacts(points)).toEqual([{ index: 1, facts: ["kernel: 6.1 → 6.5"] }]);
-  });
-});
-
-describe("a sweep", () => {
-  it("draws an interval for each level that has one", () => {
-    const bars = listSeries(drawSweep(fakeCurve(), FAKE_CHART_THEME)).find(
-      (one) => one.type === "custom",
-    ) as CustomSeriesOption;
-    expect(bars.data).toHaveLength(5);
-    expect((bars.data as number[][])[0]).toEqual([1, 95, 105]);
-  });
-
-  it("draws a level that takes no part in the claims hollow", () => {
-    const line = findSeries(drawSweep(fakeCurve(), FAKE_CHART_THEME), "throughput") as LineSeriesOption;
-    expect(line.data?.map((one) => (one as { symbol: string }).symbol)).toEqual([
-      "circle",
-      "circle",
-      "circle",
-      "circle",
-      "emptyCircle",
-    ]);
-  });
-
-  it("marks no knee where none could be claimed", () => {
-    const curve = fakeCurve({ knee: { state: "not found", text: "no saturation found" }, slo: null });
-    const marks = listSeries(drawSweep(curve, FAKE_CHART_THEME)).slice(-2) as LineSeriesOption[];
-    expect(marks.map((one) => one.markLine?.data)).toEqual([[], []]);
   });
 });
 
@@ -264,6 +258,7 @@ describe("what a job did over time", () => {
     ];
     const drawing = drawTimeline(
       { job_id: "j", title: "t", metric: "e2e_ms", unit: "ms", width_s: 1, runs },
+      "Inference",
       FAKE_CHART_THEME,
     );
     const line = findSeries(drawing, "run 0") as LineSeriesOption;
@@ -312,7 +307,11 @@ describe("jobs together", () => {
   it("draws measured points with their intervals, and void ones hollow", () => {
     const drawing = drawJobPlot(fakeJobPlot(), FAKE_CHART_THEME);
     const line = findSeries(drawing, "depth 0") as LineSeriesOption;
-    expect(line.data).toMatchObject([{ symbol: "emptyCircle" }, { symbol: "circle" }]);
+    const { surface, series } = FAKE_CHART_THEME;
+    expect(line.data).toMatchObject([
+      { itemStyle: { color: surface, borderColor: series[0] } },
+      { itemStyle: { color: series[0] } },
+    ]);
     const bars = listSeries(drawing).filter((one) => one.type === "custom") as CustomSeriesOption[];
     expect(bars.map((one) => one.data)).toEqual([[[1, 38, 42]]]);
   });

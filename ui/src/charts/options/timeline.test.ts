@@ -17,6 +17,7 @@ describe("samples over time", () => {
     }));
     const drawing = drawTimeline(
       { job_id: "j", title: "t", metric: "e2e_ms", unit: "ms", width_s: 1, runs },
+      "Inference",
       FAKE_CHART_THEME,
     );
     const [bands, medians] = [false, true].map((named) =>
