@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from prony.analyse.clean_runs import CleanWorsening
 from prony.analyse.doubt import WHAT_TO_DO, explains, machine_doubt
-from prony.analyse.wording import plain_number
+from prony.analyse.wording import plain_number, plain_quantity
 from prony.model.estimate import Estimate, Grade, Missing, Summary, Verdict, verdict_on
 from prony.model.gate import Gate, GateOutcome, GateState, parse_gate
 from prony.model.metric import key_of
@@ -110,7 +110,7 @@ def _why(verdict: Verdict) -> str:
 
 def _judge_bound(gate: Gate, found: Estimate, begin: str) -> Judged:
     number = f"{begin} {_format_estimate(found)}"
-    bound = f"{_WORDS[gate.operator]} {_number(gate.limit, found.unit)}"
+    bound = f"{_WORDS[gate.operator]} {plain_quantity(gate.limit, found.unit)}"
     if not math.isfinite(found.value):
         return GateState.CANNOT_TELL, f"{number}, which is not a finite number."
     if found.low is None or found.high is None:
@@ -170,17 +170,11 @@ def _too_few(gate: Gate, missing: Missing) -> Judged:
 
 def _format_estimate(one: Estimate) -> str:
     if one.low is None or one.high is None:
-        return _number(one.value, one.unit)
-    ends = f"[{_number(one.low, one.unit, bare=True)}, {_number(one.high, one.unit, bare=True)}]"
+        return plain_quantity(one.value, one.unit)
+    ends = f"[{plain_quantity(one.low, one.unit, bare=True)}, {plain_quantity(one.high, one.unit, bare=True)}]"
     noun = f"{one.count} {one.level}{'' if one.count == 1 else 's'}"
     sure = f"{one.confidence * 100:.3g} %, " if one.confidence is not None else ""
-    return f"{_number(one.value, one.unit)} {ends} ({sure}{noun})"
-
-
-def _number(value: float, unit: str, *, bare: bool = False) -> str:
-    if unit == "1":
-        return f"{value * 100:.4g} %"
-    return plain_number(value) if bare else f"{plain_number(value)} {unit.replace('1/s', '/s')}".rstrip()
+    return f"{plain_quantity(one.value, one.unit)} {ends} ({sure}{noun})"
 
 
 _WORDS = {"<=": "at most", "<": "less than", ">=": "at least", ">": "more than"}

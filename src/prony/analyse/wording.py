@@ -18,6 +18,13 @@ def plain_number(value: float) -> str:
     return f"{value:.4g}" if not size or size >= _LEAST_PLAIN else f"{value:.3g}"
 
 
+def plain_quantity(value: float, unit: str, *, bare: bool = False) -> str:
+    """Return `12.35 ms`, `5,400 /s` or, of a share, `1.2 %`; `bare`: without the unit, as an end of an interval."""
+    if unit == "1":
+        return f"{value * 100:.4g} %"
+    return plain_number(value) if bare else f"{plain_number(value)} {unit.replace('1/s', '/s')}".rstrip()
+
+
 def ends(one: Estimate) -> str:
     """Return ` [12.1, 12.6]` with a space before it, rounded outwards; empty where there is no interval."""
     if one.low is None or one.high is None:

@@ -10,7 +10,7 @@ import { useChartTheme } from "./theme";
 export function DistributionChart(props: { shown: readonly NamedDistribution[]; view: DistributionView }) {
   const { shown, view } = props;
   const theme = useChartTheme();
-  const drawing = useMemo(() => drawDistribution(shown, view, theme), [shown, view, theme]);
-  const metric = useMetricTitle()(shown[0]?.distribution.metric ?? "");
-  return <Chart {...drawing} label={`Distribution of ${metric}: ${shown.map((one) => one.name).join(", ")}`} />;
+  const title = useMetricTitle()(shown[0]?.distribution.metric ?? "");
+  const drawing = useMemo(() => drawDistribution(shown, title, view, theme), [shown, title, view, theme]);
+  return <Chart {...drawing} label={`Distribution of ${title}: ${shown.map((one) => one.name).join(", ")}`} />;
 }

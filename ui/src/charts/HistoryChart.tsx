@@ -3,6 +3,8 @@ import { useCallback, useMemo } from "react";
 
 import type { History } from "@/api/schema";
 
+import { useMetricTitle } from "@/components/MetricName";
+
 import { Chart } from "./Chart";
 import { drawHistory, type PickedResult } from "./options/history";
 import { useChartTheme } from "./theme";
@@ -16,7 +18,8 @@ interface Props {
 
 export function HistoryChart({ history, highlighted, onPick }: Props) {
   const theme = useChartTheme();
-  const drawing = useMemo(() => drawHistory(history, theme, highlighted), [history, theme, highlighted]);
+  const title = useMetricTitle()(history.metric);
+  const drawing = useMemo(() => drawHistory(history, title, theme, highlighted), [history, title, theme, highlighted]);
   const pick = useCallback(
     (data: unknown) => {
       if (isResult(data)) onPick?.(data);

@@ -11,6 +11,7 @@ import { useChartTheme } from "./theme";
 
 export function TimelineChart({ timeline }: { timeline: Timeline }) {
   const theme = useChartTheme();
-  const drawing = useMemo(() => drawTimeline(timeline, theme), [timeline, theme]);
-  return <Chart {...drawing} label={`${useMetricTitle()(timeline.metric)} of ${timeline.title} over time`} />;
+  const title = useMetricTitle()(timeline.metric);
+  const drawing = useMemo(() => drawTimeline(timeline, title, theme), [timeline, title, theme]);
+  return <Chart {...drawing} label={`${title} of ${timeline.title} over time`} />;
 }

@@ -47,9 +47,12 @@ const SHAPES: Record<Tone, ReactNode> = {
   quiet: <circle cx="5" cy="5" r="3.2" fill="none" stroke="currentColor" strokeWidth="1.6" />,
 };
 
-/** Say a state in words: the API's `cannot tell` is an undecided gate, limit or claim. */
+// The API's `cannot tell` is an undecided gate, limit or claim; a job that an agent has leased runs there.
+const WORDS: Record<string, string> = { "cannot tell": "undecided", leased: "running" };
+
+/** Say a state in words. */
 export function describeState(state: string): string {
-  return state === "cannot tell" ? "undecided" : state.replaceAll("_", " ");
+  return WORDS[state] ?? state.replaceAll("_", " ");
 }
 
 export function stateTone(state: string): Tone {

@@ -12,6 +12,7 @@ import numpy as np
 from prony.analyse.load.evidence import LoadEvidence
 from prony.analyse.load.rates import request_limits
 from prony.analyse.verdict import note, percent, runs_text, suspect, void
+from prony.analyse.wording import plain_quantity
 from prony.instruments.columns import UNKNOWN, Requests
 from prony.instruments.requests import CAUSES
 from prony.instruments.window import is_open
@@ -274,7 +275,7 @@ def limits_of_runs(evidence: LoadEvidence) -> Iterator[Reason]:
             yield suspect("slo_unjudged", f"The limit on {metric_title(key)} was not checked: the metric is missing.")
             continue
         held = found >= limit if metric.better == "higher" else found <= limit
-        text = f"{found:.4g} against {limit:g}"
+        text = f"{plain_quantity(found, metric.unit)} against {plain_quantity(limit, metric.unit)}"
         if held:
             yield note("slo_held", f"The limit on {metric_title(key)} was held: {text}.")
         else:

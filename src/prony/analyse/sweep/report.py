@@ -18,7 +18,7 @@ from prony.analyse.load.rates import rates
 from prony.analyse.percentiles import PercentileOfRuns, RunSamples
 from prony.analyse.runs import PERCENTILES
 from prony.analyse.sweep.curves import Group, LoadedJob, group_by_level
-from prony.analyse.wording import ends, plain_number
+from prony.analyse.wording import ends, plain_number, plain_quantity
 from prony.instruments.columns import Requests
 from prony.model.estimate import Estimate
 from prony.model.metric import METRICS, key_of
@@ -60,14 +60,18 @@ def _check(group: Group, key: str, limit: float) -> LimitCheck:
 def _judge_limit(key: str, limit: float, estimate: Estimate, *, better_high: bool) -> LimitCheck:
     low, high = estimate.low, estimate.high
     if low is None or high is None:
-        value = plain_number(estimate.value)
+        value = plain_quantity(estimate.value, estimate.unit)
         text = f"{metric_title(key)} is {value} without an interval: one run does not show the spread between runs"
         return LimitCheck(key=key, limit=limit, state=LimitState.CANNOT_TELL, estimate=estimate, text=text)
     inside = [end >= limit if better_high else end <= limit for end in (low, high)]
     state = LimitState.HELD if all(inside) else LimitState.CANNOT_TELL if any(inside) else LimitState.VIOLATED
     word = "at least" if better_high else "at most"
-    ends = f"[{plain_number(low)}, {'never ended' if math.isinf(high) else plain_number(high)}]"
-    text = f"{metric_title(key)} is {plain_number(estimate.value)} {ends} against {word} {limit:g}"
+    unit = estimate.unit
+    top = "never ended" if math.isinf(high) else plain_quantity(high, unit, bare=True)
+    text = (
+        f"{metric_title(key)} is {plain_quantity(estimate.value, unit)} [{plain_quantity(low, unit, bare=True)}, {top}]"
+        f" against {word} {plain_quantity(limit, unit)}"
+    )
     return LimitCheck(key=key, limit=limit, state=state, estimate=estimate, text=text)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -196,6 +197,8 @@ class TestLimits:
         assert [reason.code for reason in held.verdict.reasons].count("slo_held") == 2
         missed = self.goodput(**{"e2e_ms.p99": 1.0})
         assert reasons(missed)["slo_missed"] is Grade.VALID
+        (text,) = (reason.text for reason in missed.verdict.reasons if reason.code == "slo_missed")
+        assert re.fullmatch(r"The limit on End to end p99 was missed: [\d.]+ ms against 1 ms\.", text)
 
 
 def test_operations_have_numbers_of_their_own() -> None:

@@ -32,6 +32,7 @@ export interface NamedDistribution {
 
 export function drawDistribution(
   shown: readonly NamedDistribution[],
+  title: string,
   view: DistributionView,
   theme: ChartTheme,
 ): Drawing {
@@ -41,7 +42,7 @@ export function drawDistribution(
   const [low, high] = roundEnds(Math.min(...edges), end ?? Math.max(...edges));
   const isLog = low > 0 && high / low > WIDE;
   const grid = buildGrid(shown, low, high, isLog);
-  const axis = buildBottomAxis(theme, first?.metric ?? "", high, first?.unit);
+  const axis = buildBottomAxis(theme, title, high, first?.unit);
   const option: EChartsOption = {
     ...baseOption(theme),
     tooltip: { ...tooltipOption(theme), trigger: "axis", valueFormatter: (value) => percent(Number(value)) },
@@ -56,7 +57,6 @@ export function drawDistribution(
       : {}),
     xAxis: {
       ...axis,
-      name: `${axis.name}${describeFarSamples(shown, end)}`,
       type: isLog ? "log" : "value",
       ...(edges.length > 0 ? { min: low, max: high } : {}),
     },
@@ -68,7 +68,8 @@ export function drawDistribution(
       view === "ecdf" ? drawEcdf(one, index, theme) : [drawHistogram(one, index, grid, theme)],
     ),
   };
-  return { option, table: buildQuantileTable(shown), height: 280 };
+  const note = describeFarSamples(shown, end);
+  return { option, table: buildQuantileTable(shown), height: 280, ...(note && { note }) };
 }
 
 function drawHistogram(
@@ -193,7 +194,7 @@ function describeFarSamples(shown: readonly NamedDistribution[], end: number | n
       ({ distribution }) => 1 - computeShare(countSamples(distribution, [-Infinity, end])[0] ?? 0, distribution.count),
     ),
   );
-  return ` (${percent(beyond)} of the samples lie farther, to ${formatValue(most, shown[0]?.distribution.unit)})`;
+  return `${percent(beyond)} of the samples lie farther right, up to ${formatValue(most, shown[0]?.distribution.unit)}.`;
 }
 
 /** Return where to cut the axis, so that a handful of far samples does not press all others together; null: nowhere. */

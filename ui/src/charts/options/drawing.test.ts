@@ -1,27 +1,14 @@
 import { describe, expect, it } from "vitest";
 
-import type { ChartTheme } from "../theme";
-import { spreadNames } from "./drawing";
+import { FAKE_CHART_THEME } from "../../../tests/fakes/theme";
+import { legendOption, spreadNames } from "./drawing";
 import { drawTelemetry } from "./telemetry";
-
-const THEME: ChartTheme = {
-  text: "#111",
-  muted: "#666",
-  grid: "#ddd",
-  surface: "#fff",
-  series: ["#0072b2", "#d55e00", "#009e73", "#cc79a7"],
-  good: "#008",
-  bad: "#a00",
-  warn: "#960",
-  accent: "#05a",
-  font: "sans-serif",
-};
 
 describe("an axis", () => {
   it("has its marks at round numbers of the unit that is written", () => {
     const MIB = 2 ** 20;
     const counter = { probe: "host", counter: "memory", unit: "B", at_s: [0, 600], value: [30 * MIB, 210 * MIB] };
-    const { option } = drawTelemetry({ job_id: "j", title: "t", series: [counter], measured: [] }, THEME);
+    const { option } = drawTelemetry({ job_id: "j", title: "t", series: [counter], measured: [] }, FAKE_CHART_THEME);
     const [memory] = option.yAxis as { name: string; interval: number; max: (extent: { max: number }) => number }[];
     expect(memory?.name).toBe("host memory, MiB");
     expect((memory?.interval ?? 0) / MIB).toBe(50);
@@ -37,6 +24,16 @@ const name = (dataIndex: number, x: number, y: number, width = 100) => ({
   seriesIndex: 0,
   rect: { x: x - 14, y: y - 4, width: 8, height: 8 },
   labelRect: { x, y: y - 6, width, height: 9 },
+});
+
+describe("a legend", () => {
+  it("has lines that hold tall letters, and arrows that are seen on any ground", () => {
+    expect(legendOption(FAKE_CHART_THEME, ["a"])).toMatchObject({
+      textStyle: { lineHeight: 18 },
+      pageIconColor: FAKE_CHART_THEME.accent,
+      pageIconInactiveColor: FAKE_CHART_THEME.grid,
+    });
+  });
 });
 
 describe("names beside dots", () => {

@@ -42,6 +42,13 @@ export function tooltipOption(theme: ChartTheme): TooltipComponentOption {
   };
 }
 
+/** Return the style of a dot, hollow or filled: an empty symbol of the library is white inside, also in the dark. */
+export function dotStyle(theme: ChartTheme, color: string, isHollow: boolean) {
+  return isHollow ? { color: theme.surface, borderColor: color, borderWidth: 1.5 } : { color };
+}
+
+const LEGEND_LINE = 18;
+
 export function legendOption(theme: ChartTheme, names: string[]): EChartsOption["legend"] {
   return {
     data: names,
@@ -50,8 +57,11 @@ export function legendOption(theme: ChartTheme, names: string[]): EChartsOption[
     type: "scroll",
     itemWidth: 18,
     itemHeight: 8,
-    textStyle: { color: theme.text },
+    // A legend in pages is clipped to its lines, which are as high as the font says and cut the tall letters.
+    textStyle: { color: theme.text, lineHeight: LEGEND_LINE },
     pageTextStyle: { color: theme.muted },
+    pageIconColor: theme.accent,
+    pageIconInactiveColor: theme.grid,
   };
 }
 

@@ -23,7 +23,7 @@ export interface PickedResult {
   jobId: string;
 }
 
-export function drawHistory(history: History, theme: ChartTheme, highlighted?: string): Drawing {
+export function drawHistory(history: History, title: string, theme: ChartTheme, highlighted?: string): Drawing {
   const values = history.points.map((point) => valueOf(point, history.metric)).filter((value) => value !== null);
   const grades = (Object.keys(SYMBOLS) as Point["grade"][]).filter((grade) =>
     history.points.some((point) => point.grade === grade && valueOf(point, history.metric) !== null),
@@ -41,7 +41,7 @@ export function drawHistory(history: History, theme: ChartTheme, highlighted?: s
       { ...buildOrderAxis(history, "results, ordered by commit, else by time", theme), gridIndex: 1 },
     ],
     yAxis: [
-      { ...buildValueAxis(theme, values, history.metric, history.unit), gridIndex: 0 },
+      { ...buildValueAxis(theme, values, title, history.unit), gridIndex: 0 },
       { type: "value", gridIndex: 1, min: 0, max: 1, show: false },
     ],
     ...(many ? { dataZoom: [buildZoom(history.points.length, theme)] } : {}),
@@ -52,7 +52,7 @@ export function drawHistory(history: History, theme: ChartTheme, highlighted?: s
       drawEnvironmentChanges(history, theme),
     ],
   };
-  return { option, table: buildTable(history), height: many ? 384 : 350 };
+  return { option, table: buildTable(history, title), height: many ? 384 : 350 };
 }
 
 function buildOrderAxis(history: History, name: string, theme: ChartTheme) {
@@ -228,10 +228,11 @@ function drawHighlights(history: History, highlighted: string | undefined, theme
   return [
     {
       type: "scatter",
-      symbol: "emptyCircle",
+      symbol: "circle",
       symbolSize: 16,
       silent: true,
-      itemStyle: { color: theme.text },
+      // A ring: the result itself is seen inside.
+      itemStyle: { color: "transparent", borderColor: theme.text, borderWidth: 1.5 },
       data,
     },
   ];
@@ -262,11 +263,11 @@ function valueOf(point: Point, metric: string): number | null {
   return point.values[metric] ?? null;
 }
 
-function buildTable(history: History): Drawing["table"] {
+function buildTable(history: History, title: string): Drawing["table"] {
   const changed = new Map(history.changes.map((change) => [change.job_id, `${change.kind}, ${change.state}`]));
   const facts = new Map(findChangedFacts(history.points).map((one) => [one.index, one.facts.join("; ")]));
   return {
-    columns: ["measured", "job", history.metric, "verdict", "change", "environment"],
+    columns: ["measured", "job", title, "verdict", "change", "environment"],
     rows: history.points.map((point, index) => {
       const value = valueOf(point, history.metric);
       return [

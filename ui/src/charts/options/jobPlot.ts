@@ -5,6 +5,7 @@ import type { JobPlot } from "@/api/schema";
 import { DASH, formatValue } from "@/components/number";
 import type { ChartTheme } from "../theme";
 import {
+  dotStyle,
   baseOption,
   buildBottomAxis,
   buildValueAxis,
@@ -70,7 +71,8 @@ function drawLine(line: Line, tint: number, theme: ChartTheme, layout: NameLayou
   const data = line.points.map((one) => ({
     name: one.label,
     value: [one.x, one.y],
-    symbol: one.is_void ? "emptyCircle" : "circle",
+    symbol: "circle",
+    itemStyle: dotStyle(theme, color, one.is_void),
   }));
   const tooltip = {
     formatter: (one: unknown) => formatPoint(line, line.points[(one as { dataIndex: number }).dataIndex]),

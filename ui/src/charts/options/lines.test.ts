@@ -1,21 +1,8 @@
 import type { SeriesOption } from "echarts";
 import { expect, it } from "vitest";
 
-import type { ChartTheme } from "../theme";
+import { FAKE_CHART_THEME } from "../../../tests/fakes/theme";
 import { drawLines } from "./lines";
-
-const THEME: ChartTheme = {
-  text: "#111",
-  muted: "#666",
-  grid: "#ddd",
-  surface: "#fff",
-  series: ["#0072b2", "#d55e00"],
-  good: "#008",
-  bad: "#a00",
-  warn: "#960",
-  accent: "#05a",
-  font: "sans-serif",
-};
 
 it("gives each metric a panel and each set of labels a line of its own, runs alike", () => {
   const line = (metric: string, split: string, repetition: number) => ({
@@ -29,7 +16,7 @@ it("gives each metric a panel and each set of labels a line of its own, runs ali
     total: 2,
   });
   const lines = [line("loss", "train", 0), line("loss", "train", 1), line("loss", "test", 0), line("f1", "test", 0)];
-  const drawing = drawLines({ job_id: "j", title: "t", lines }, THEME);
+  const drawing = drawLines({ job_id: "j", title: "t", lines }, FAKE_CHART_THEME);
   expect(drawing.option.grid).toHaveLength(2);
   expect((drawing.option.series as SeriesOption[]).map((one) => one.name)).toEqual([
     "split=train",

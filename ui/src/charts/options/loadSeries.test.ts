@@ -1,21 +1,8 @@
 import type { SeriesOption, YAXisComponentOption } from "echarts";
 import { expect, it } from "vitest";
 
-import type { ChartTheme } from "../theme";
+import { FAKE_CHART_THEME } from "../../../tests/fakes/theme";
 import { drawLoadRun } from "./loadSeries";
-
-const THEME: ChartTheme = {
-  text: "#111",
-  muted: "#666",
-  grid: "#ddd",
-  surface: "#fff",
-  series: ["#0072b2", "#d55e00"],
-  good: "#008",
-  bad: "#a00",
-  warn: "#960",
-  accent: "#05a",
-  font: "sans-serif",
-};
 
 it("gives requests in flight an axis of their own, and leaves a gap where nothing was answered", () => {
   const drawing = drawLoadRun(
@@ -30,7 +17,7 @@ it("gives requests in flight an axis of their own, and leaves a gap where nothin
       p50_ms: [2, null, 2.5],
       p99_ms: [9, null, 8],
     },
-    THEME,
+    FAKE_CHART_THEME,
   );
   const series = drawing.option.series as (SeriesOption & { yAxisIndex: number; data: unknown })[];
   expect(series.map((one) => [one.name, one.yAxisIndex])).toEqual([

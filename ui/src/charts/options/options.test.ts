@@ -10,7 +10,7 @@ import {
   fakePoint,
 } from "../../../tests/fakes/analysis";
 import { fakeJobPlot } from "../../../tests/fakes/results";
-import type { ChartTheme } from "../theme";
+import { FAKE_CHART_THEME } from "../../../tests/fakes/theme";
 import { buildGrid, countSamples, drawDistribution } from "./distribution";
 import type { Drawing } from "./drawing";
 import { findChangedFacts } from "./facts";
@@ -24,19 +24,6 @@ import { drawSweep } from "./sweep";
 import { drawTelemetry } from "./telemetry";
 import { drawTimeline } from "./timeline";
 
-const THEME: ChartTheme = {
-  text: "#111",
-  muted: "#666",
-  grid: "#ddd",
-  surface: "#fff",
-  series: ["#0072b2", "#d55e00", "#009e73", "#cc79a7"],
-  good: "#008",
-  bad: "#a00",
-  warn: "#960",
-  accent: "#05a",
-  font: "sans-serif",
-};
-
 function listSeries(drawing: Drawing): SeriesOption[] {
   return drawing.option.series as SeriesOption[];
 }
@@ -49,11 +36,11 @@ function findSeries(drawing: Drawing, name: string): SeriesOption {
 
 describe("every drawing", () => {
   const drawings = [
-    drawDistribution([{ name: "a", distribution: fakeDistribution() }], "histogram", THEME),
-    drawHistory(fakeHistory(), THEME),
-    drawPareto(fakeMatrix(), "Inference p50", THEME),
-    drawSweep(fakeCurve(), THEME),
-    drawJobPlot(fakeJobPlot(), THEME),
+    drawDistribution([{ name: "a", distribution: fakeDistribution() }], "Inference", "histogram", FAKE_CHART_THEME),
+    drawHistory(fakeHistory(), "Inference p50", FAKE_CHART_THEME),
+    drawPareto(fakeMatrix(), "Inference p50", FAKE_CHART_THEME),
+    drawSweep(fakeCurve(), FAKE_CHART_THEME),
+    drawJobPlot(fakeJobPlot(), FAKE_CHART_THEME),
   ];
 
   it("draws its tooltips and never parses them as HTML", () => {
@@ -89,7 +76,7 @@ describe("an axis", () => {
       load: index + 1,
       throughput: fakeEstimate({ value, unit: "1/s", low: null, high: null }),
     }));
-    const drawing = drawSweep(fakeCurve({ levels }), THEME);
+    const drawing = drawSweep(fakeCurve({ levels }), FAKE_CHART_THEME);
     const axis = readAxis(drawing);
     expect(axis.name).toBe("throughput, M/s");
     expect(axis.marks(0, 20e6, 62.5e6)).toEqual(["0", "20", "62.5"]);
@@ -100,8 +87,10 @@ describe("an axis", () => {
     const points = [25_000_000, 26_000_000].map((value, index) =>
       fakePoint(index, { value, values: { "inference_ms.p50": value } }),
     );
-    const axis = readAxis(drawHistory(fakeHistory({ points, segments: [], changes: [] }), THEME));
-    expect(axis.name).toBe("inference_ms.p50, s");
+    const axis = readAxis(
+      drawHistory(fakeHistory({ points, segments: [], changes: [] }), "Inference p50", FAKE_CHART_THEME),
+    );
+    expect(axis.name).toBe("Inference p50, s");
     expect(axis.marks(26_000_000)).toEqual(["26\u202f000"]);
   });
 });
@@ -113,7 +102,10 @@ describe("a distribution", () => {
   ];
 
   it("shows shares, so that jobs with unlike numbers of samples can be laid over each other", () => {
-    const line = findSeries(drawDistribution(shown, "histogram", THEME), "before") as LineSeriesOption;
+    const line = findSeries(
+      drawDistribution(shown, "Inference", "histogram", FAKE_CHART_THEME),
+      "before",
+    ) as LineSeriesOption;
     expect(line.data).toEqual([
       [1, 0.4],
       [2, 0.6],
@@ -149,21 +141,24 @@ describe("a distribution", () => {
       [1, 400],
     ].map(([share = 0, value = 0]) => ({ share, value, low: 0, high: 0 }));
     const far = fakeDistribution({ edges: [10, 15, 400], counts: [95, 5], count: 100, ecdf, unit: "ms" });
-    const { xAxis } = drawDistribution([{ name: "far", distribution: far }], "histogram", THEME).option as {
-      xAxis: { name: string; max: number };
-    };
+    const drawing = drawDistribution([{ name: "far", distribution: far }], "Inference", "histogram", FAKE_CHART_THEME);
+    const { xAxis } = drawing.option as { xAxis: { name: string; max: number } };
     expect(xAxis.max).toBe(18);
-    expect(xAxis.name).toContain("5 % of the samples lie farther, to 400 ms");
+    expect(xAxis.name).toBe("Inference, ms");
+    expect(drawing.note).toBe("5 % of the samples lie farther right, up to 400 ms.");
   });
 
   it("marks the median with its interval", () => {
-    const line = findSeries(drawDistribution(shown, "ecdf", THEME), "after") as LineSeriesOption;
+    const line = findSeries(
+      drawDistribution(shown, "Inference", "ecdf", FAKE_CHART_THEME),
+      "after",
+    ) as LineSeriesOption;
     expect(line.markLine?.data).toEqual([{ xAxis: 2 }]);
     expect(line.markArea?.data).toEqual([[{ xAxis: 1.8 }, { xAxis: 2.2 }]]);
   });
 
   it("tells two lines apart by more than their colour", () => {
-    const drawing = drawDistribution(shown, "ecdf", THEME);
+    const drawing = drawDistribution(shown, "Inference", "ecdf", FAKE_CHART_THEME);
     const dashes = listSeries(drawing)
       .filter((one) => one.name)
       .map((one) => JSON.stringify((one as LineSeriesOption).lineStyle?.type));
@@ -173,9 +168,12 @@ describe("a distribution", () => {
 
 describe("a history", () => {
   it("puts a change between the last result before it and the first after it", () => {
-    const dots = findSeries(drawHistory(fakeHistory(), THEME), "valid") as ScatterSeriesOption;
+    const dots = findSeries(
+      drawHistory(fakeHistory(), "Inference p50", FAKE_CHART_THEME),
+      "valid",
+    ) as ScatterSeriesOption;
     expect(dots.markLine?.data).toMatchObject([
-      { xAxis: 20.5, name: "c1", lineStyle: { color: THEME.bad, type: "solid" } },
+      { xAxis: 20.5, name: "c1", lineStyle: { color: FAKE_CHART_THEME.bad, type: "solid" } },
     ]);
   });
 
@@ -183,28 +181,39 @@ describe("a history", () => {
     const state = (name: "suspect" | "acknowledged" | "rejected") => {
       const [change] = fakeHistory().changes;
       const changes = change === undefined ? [] : [{ ...change, state: name }];
-      return (findSeries(drawHistory(fakeHistory({ changes }), THEME), "valid") as ScatterSeriesOption).markLine?.data;
+      return (
+        findSeries(
+          drawHistory(fakeHistory({ changes }), "Inference p50", FAKE_CHART_THEME),
+          "valid",
+        ) as ScatterSeriesOption
+      ).markLine?.data;
     };
     expect(state("suspect")).toMatchObject([{ lineStyle: { type: "dotted" } }]);
-    expect(state("acknowledged")).toMatchObject([{ lineStyle: { color: THEME.muted } }]);
+    expect(state("acknowledged")).toMatchObject([{ lineStyle: { color: FAKE_CHART_THEME.muted } }]);
     expect(state("rejected")).toEqual([]);
   });
 
   it("names the experiment behind each dot, so that a click can lead there", () => {
-    const dots = findSeries(drawHistory(fakeHistory(), THEME), "valid") as ScatterSeriesOption;
+    const dots = findSeries(
+      drawHistory(fakeHistory(), "Inference p50", FAKE_CHART_THEME),
+      "valid",
+    ) as ScatterSeriesOption;
     expect(dots.data?.[3]).toMatchObject({ experimentId: "e3", jobId: "e3-001" });
   });
 
   it("shows a void result apart and one without the number only in the table", () => {
     const points = [fakePoint(0), fakePoint(1, { grade: "void" }), fakePoint(2, { values: {} })];
-    const drawing = drawHistory(fakeHistory({ points, segments: [], changes: [] }), THEME);
+    const drawing = drawHistory(fakeHistory({ points, segments: [], changes: [] }), "Inference p50", FAKE_CHART_THEME);
     expect((findSeries(drawing, "void, not judged") as ScatterSeriesOption).data).toHaveLength(1);
     expect((findSeries(drawing, "valid") as ScatterSeriesOption).data).toHaveLength(1);
     expect(drawing.table.rows).toHaveLength(3);
   });
 
   it("draws each level from its first result to its last", () => {
-    const levels = findSeries(drawHistory(fakeHistory(), THEME), "level") as CustomSeriesOption;
+    const levels = findSeries(
+      drawHistory(fakeHistory(), "Inference p50", FAKE_CHART_THEME),
+      "level",
+    ) as CustomSeriesOption;
     expect(levels.data).toEqual([
       [0.6, 20.4, 10.1, 10, 10.2],
       [20.6, 25.4, 12, 11.8, 12.2],
@@ -214,31 +223,6 @@ describe("a history", () => {
   it("tells what changed around it, and leaves out the commit, which nearly always does", () => {
     const points = [fakePoint(0), fakePoint(1, { facts: { commit: "x", kernel: "6.5" } }), fakePoint(2, { facts: {} })];
     expect(findChangedFacts(points)).toEqual([{ index: 1, facts: ["kernel: 6.1 → 6.5"] }]);
-  });
-});
-
-describe("a sweep", () => {
-  it("draws an interval for each level that has one", () => {
-    const bars = listSeries(drawSweep(fakeCurve(), THEME)).find((one) => one.type === "custom") as CustomSeriesOption;
-    expect(bars.data).toHaveLength(5);
-    expect((bars.data as number[][])[0]).toEqual([1, 95, 105]);
-  });
-
-  it("draws a level that takes no part in the claims hollow", () => {
-    const line = findSeries(drawSweep(fakeCurve(), THEME), "throughput") as LineSeriesOption;
-    expect(line.data?.map((one) => (one as { symbol: string }).symbol)).toEqual([
-      "circle",
-      "circle",
-      "circle",
-      "circle",
-      "emptyCircle",
-    ]);
-  });
-
-  it("marks no knee where none could be claimed", () => {
-    const curve = fakeCurve({ knee: { state: "not found", text: "no saturation found" }, slo: null });
-    const marks = listSeries(drawSweep(curve, THEME)).slice(-2) as LineSeriesOption[];
-    expect(marks.map((one) => one.markLine?.data)).toEqual([[], []]);
   });
 });
 
@@ -261,7 +245,7 @@ describe("a matrix", () => {
   });
 
   it("joins the front and nothing behind it", () => {
-    const line = listSeries(drawPareto(fakeMatrix(), "Inference p50", THEME)).at(-1) as LineSeriesOption;
+    const line = listSeries(drawPareto(fakeMatrix(), "Inference p50", FAKE_CHART_THEME)).at(-1) as LineSeriesOption;
     expect(line.data).toEqual([[2, 10]]);
   });
 });
@@ -272,7 +256,11 @@ describe("what a job did over time", () => {
     const runs = [
       { repetition: 0, is_used: true, excluded: "", begin_s: 0, end_s: 2, buckets: [bucket(0, 0), bucket(1, 2)] },
     ];
-    const drawing = drawTimeline({ job_id: "j", title: "t", metric: "e2e_ms", unit: "ms", width_s: 1, runs }, THEME);
+    const drawing = drawTimeline(
+      { job_id: "j", title: "t", metric: "e2e_ms", unit: "ms", width_s: 1, runs },
+      "Inference",
+      FAKE_CHART_THEME,
+    );
     const line = findSeries(drawing, "run 0") as LineSeriesOption;
     expect(line.data).toEqual([
       [0, 2],
@@ -285,7 +273,7 @@ describe("what a job did over time", () => {
   it("gives each counter a panel of its own and keeps the gaps between runs", () => {
     const counter = { probe: "cpu", counter: "busy", unit: "1", at_s: [0, 1, 2], value: [0.5, null, 0.7] };
     const measured = [{ repetition: 0, begin_s: 0, end_s: 1 }];
-    const drawing = drawTelemetry({ job_id: "j", title: "t", series: [counter, counter], measured }, THEME);
+    const drawing = drawTelemetry({ job_id: "j", title: "t", series: [counter, counter], measured }, FAKE_CHART_THEME);
     expect(drawing.option.grid).toHaveLength(2);
     expect((listSeries(drawing)[0] as LineSeriesOption).data).toEqual([
       [0, 0.5],
@@ -296,7 +284,7 @@ describe("what a job did over time", () => {
 
   it("sets cold beside warm and leaves out what was not measured", () => {
     const run = { repetition: 0, kind: "load" as const, is_used: true, excluded: "", load: 100, first: 20, warm: null };
-    const drawing = drawStarts({ job_id: "j", title: "t", unit: "ms", runs: [run], estimates: {} }, THEME);
+    const drawing = drawStarts({ job_id: "j", title: "t", unit: "ms", runs: [run], estimates: {} }, FAKE_CHART_THEME);
     expect((findSeries(drawing, "load (cold)") as ScatterSeriesOption).data).toHaveLength(1);
     expect((findSeries(drawing, "warm, median of a run") as ScatterSeriesOption).data).toEqual([]);
   });
@@ -317,15 +305,22 @@ describe("a sparkline", () => {
 
 describe("jobs together", () => {
   it("draws measured points with their intervals, and void ones hollow", () => {
-    const drawing = drawJobPlot(fakeJobPlot(), THEME);
+    const drawing = drawJobPlot(fakeJobPlot(), FAKE_CHART_THEME);
     const line = findSeries(drawing, "depth 0") as LineSeriesOption;
-    expect(line.data).toMatchObject([{ symbol: "emptyCircle" }, { symbol: "circle" }]);
+    const { surface, series } = FAKE_CHART_THEME;
+    expect(line.data).toMatchObject([
+      { itemStyle: { color: surface, borderColor: series[0] } },
+      { itemStyle: { color: series[0] } },
+    ]);
     const bars = listSeries(drawing).filter((one) => one.type === "custom") as CustomSeriesOption[];
     expect(bars.map((one) => one.data)).toEqual([[[1, 38, 42]]]);
   });
 
   it("dashes a bound in the colour of its line", () => {
-    const bound = findSeries(drawJobPlot(fakeJobPlot(), THEME), "memory allows, depth 0") as LineSeriesOption;
-    expect(bound.lineStyle).toMatchObject({ type: "dashed", color: THEME.series[0] });
+    const bound = findSeries(
+      drawJobPlot(fakeJobPlot(), FAKE_CHART_THEME),
+      "memory allows, depth 0",
+    ) as LineSeriesOption;
+    expect(bound.lineStyle).toMatchObject({ type: "dashed", color: FAKE_CHART_THEME.series[0] });
   });
 });

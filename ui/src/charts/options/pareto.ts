@@ -5,6 +5,7 @@ import type { MatrixReport, ParetoPoint } from "@/api/schema";
 import { formatEstimate } from "@/components/number";
 import type { ChartTheme } from "../theme";
 import {
+  dotStyle,
   baseOption,
   buildValueAxis,
   type Drawing,
@@ -63,9 +64,9 @@ function drawGroup(
   const dots: ScatterSeriesOption = {
     name: isFront ? FRONT : BEHIND,
     type: "scatter",
-    symbol: isFront ? "circle" : "emptyCircle",
+    symbol: "circle",
     symbolSize: 10,
-    itemStyle: { color },
+    itemStyle: dotStyle(theme, color, !isFront),
     ...nameLabel(theme, layout),
     data: mine.map((one) => ({
       name: pointName(one),

@@ -8,6 +8,7 @@ import {
   baseOption,
   buildBottomAxis,
   buildValueAxis,
+  dotStyle,
   type Drawing,
   legendOption,
   lineStyle,
@@ -88,6 +89,7 @@ function buildSeries(
     ...axes,
     lineStyle: { ...lineStyle(theme, tint), width: 1.5 },
     itemStyle: { color: seriesColour(theme, tint) },
+    symbol: "circle",
     symbolSize: 7,
     tooltip: {
       valueFormatter: (value) => (isNumber(value) ? formatValue(value, found[0]?.estimate.unit ?? "1") : DASH),
@@ -95,7 +97,7 @@ function buildSeries(
     data: found.map(({ level, estimate }) => ({
       value: [level.load, estimate.value],
       // Hollow: shown, and no part of any claim.
-      symbol: level.excluded ? "emptyCircle" : "circle",
+      itemStyle: dotStyle(theme, seriesColour(theme, tint), level.excluded !== ""),
     })),
   };
   return [drawIntervalBars(bars, { color: seriesColour(theme, tint), axes }), line];

@@ -1,21 +1,8 @@
 import type { SeriesOption } from "echarts";
 import { describe, expect, it } from "vitest";
 
-import type { ChartTheme } from "../theme";
+import { FAKE_CHART_THEME } from "../../../tests/fakes/theme";
 import { drawTimeline } from "./timeline";
-
-const THEME: ChartTheme = {
-  text: "#111",
-  muted: "#666",
-  grid: "#ddd",
-  surface: "#fff",
-  series: ["#0072b2", "#d55e00", "#009e73", "#cc79a7"],
-  good: "#008",
-  bad: "#a00",
-  warn: "#960",
-  accent: "#05a",
-  font: "sans-serif",
-};
 
 describe("samples over time", () => {
   it("draws medians above the bands of all runs, and says how many runs are left out", () => {
@@ -28,7 +15,11 @@ describe("samples over time", () => {
       end_s: 1,
       buckets: [bucket],
     }));
-    const drawing = drawTimeline({ job_id: "j", title: "t", metric: "e2e_ms", unit: "ms", width_s: 1, runs }, THEME);
+    const drawing = drawTimeline(
+      { job_id: "j", title: "t", metric: "e2e_ms", unit: "ms", width_s: 1, runs },
+      "Inference",
+      FAKE_CHART_THEME,
+    );
     const [bands, medians] = [false, true].map((named) =>
       (drawing.option.series as SeriesOption[]).filter((one) => (one.name !== undefined) === named),
     );

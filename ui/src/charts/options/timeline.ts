@@ -24,7 +24,7 @@ const MOST_DOTS = 60;
 
 type Run = Timeline["runs"][number];
 
-export function drawTimeline(timeline: Timeline, theme: ChartTheme): Drawing {
+export function drawTimeline(timeline: Timeline, title: string, theme: ChartTheme): Drawing {
   const runs = timeline.runs.slice(0, MOST_RUNS);
   const values = runs.flatMap((run) => run.buckets.flatMap((one) => [one.low, one.high])).filter(isNumber);
   const option: EChartsOption = {
@@ -33,7 +33,7 @@ export function drawTimeline(timeline: Timeline, theme: ChartTheme): Drawing {
     legend: legendOption(theme, runs.map(runName)),
     grid: { left: 64, right: 16, top: 44, bottom: 44 },
     xAxis: { ...buildElapsedAxis(theme, "since the run began", findEnd(runs)), min: 0 },
-    yAxis: buildValueAxis(theme, values, timeline.metric, timeline.unit),
+    yAxis: buildValueAxis(theme, values, title, timeline.unit),
     series: runs.flatMap((run, index) => buildSeries(run, index, theme)),
   };
   const omitted = timeline.runs.length - runs.length;

@@ -2,6 +2,7 @@ import { screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
 import { fakeCurve } from "../../../tests/fakes/analysis";
+import { fakeExperiment } from "../../../tests/fakes/resources";
 import { fakeEntry, fakeJobPlot, fakeResults } from "../../../tests/fakes/results";
 import { showPart } from "../../../tests/visit";
 
@@ -44,6 +45,13 @@ describe("the answer", () => {
     await showPart(<Answer data={fakeResults({ answers: [], entries })} />);
     expect(screen.getByText("No answer: every result is void.")).toBeDefined();
     expect(screen.getAllByRole("listitem")).toHaveLength(2);
+  });
+
+  it("says so of what there is so far while the experiment runs", async () => {
+    const experiment = fakeExperiment({ ended_at: null });
+    const entries = ["x1-001", "x1-002"].map((id) => fakeEntry(id, { verdict: { grade: "void", reasons: [] } }));
+    await showPart(<Answer data={fakeResults({ answers: [], entries, experiment })} />);
+    expect(screen.getByText("No answer yet: every result so far is void.")).toBeDefined();
   });
 
   it("writes the headline of each job large where no two jobs have the same", async () => {

@@ -1,7 +1,7 @@
 // What the experiment found, in a few sentences and one picture.
 import { Link } from "@tanstack/react-router";
 
-import type { Curve, Entry, JobPlot, ShownResults } from "@/api/schema";
+import type { Curve, JobPlot, ShownResults } from "@/api/schema";
 import { JobPlotChart } from "@/charts/JobPlotChart";
 import { SweepChart } from "@/charts/SweepChart";
 import { Card } from "@/components/layout";
@@ -42,7 +42,7 @@ export function Answer({ data }: { data: ShownResults }) {
             {sentence}
           </p>
         ))}
-        {data.answers.length === 0 && <p className="answer">{describeNoAnswer(data.entries)}</p>}
+        {data.answers.length === 0 && <p className="answer">{describeNoAnswer(data)}</p>}
         {curve && <CurvePicture curve={curve} experimentId={data.experiment.id} />}
         {plots.length > 0 && (
           <div className="answer-plots">
@@ -58,8 +58,11 @@ export function Answer({ data }: { data: ShownResults }) {
   );
 }
 
-function describeNoAnswer(entries: readonly Entry[]): string {
+/** While jobs still run, what is missing may come. */
+function describeNoAnswer({ experiment, entries }: ShownResults): string {
   const isVoid = entries.every(({ summary }) => summary.verdict.grade === "void");
+  if (experiment.ended_at == null)
+    return isVoid ? "No answer yet: every result so far is void." : "No job can be called the fastest yet.";
   return isVoid ? "No answer: every result is void." : "No job can be called the fastest.";
 }
 

@@ -77,7 +77,7 @@ describe("the jobs of an experiment", () => {
     await stream.begin();
     const grid = within(await screen.findByRole("list", { name: "Jobs" }));
     expect(grid.getAllByRole("button").map((one) => one.textContent)).toEqual([
-      "tiny, batch 1: leased",
+      "tiny, batch 1: running",
       "tiny, batch 8: failed",
     ]);
     await user.click(grid.getByRole("button", { name: /batch 8/ }));
@@ -94,6 +94,23 @@ describe("the jobs of an experiment", () => {
     stream.send("job", fakeJob({ state: "complete" }));
     expect(await screen.findByRole("button", { name: /^tiny, batch 1\s*: complete$/ })).toBeDefined();
     expect(server.current.requestsTo("GET", "/api/v1/experiments/{experiment_id}")).toHaveLength(1);
+  });
+
+  it("run until the agent has sent the result, also when the measurement is over", async () => {
+    const job = fakeJob({ state: "leased" });
+    const stream = serveExperiment(fakeView(), [job]);
+    await visit("/experiments/x1?part=jobs");
+    await stream.begin();
+    stream.send("progress", {
+      kind: "finished",
+      job_id: job.id,
+      done: 0,
+      total: 0,
+      state: "complete",
+      message: "",
+      phase: "",
+    });
+    expect(await screen.findByText("measured, the agent sends the result")).toBeDefined();
   });
 
   it("can be tried again one by one where they failed", async () => {

@@ -151,7 +151,7 @@ function TabContent({ part, view, live }: { part: Part; view: ExperimentView; li
     case "results":
       return <Results view={view} />;
     case "jobs":
-      return <JobGrid live={live} />;
+      return <JobGrid jobs={live.jobs} />;
     case "load":
       return <LoadOverTime live={live} />;
     case "samples":

@@ -1,10 +1,11 @@
 // All jobs as a grid of small squares that holds a thousand, with details of the chosen one.
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { memo } from "react";
 
 import type { QueuedJob } from "@/api/schema";
 import { api, readBody } from "@/api/client";
-import { StateBadge, stateTone, ToneShape } from "@/components/Badge";
+import { describeState, StateBadge, stateTone, ToneShape } from "@/components/Badge";
 import { Card, Facts } from "@/components/layout";
 import { Loading, QueryContent } from "@/components/states";
 import { Duration, formatInstant, RelativeTime } from "@/components/time";
@@ -15,13 +16,14 @@ import type { LiveExperiment } from "./liveExperiment";
 
 const route = getRouteApi("/experiments/$experimentId");
 
-export function JobGrid({ live }: { live: LiveExperiment }) {
+/** Drawn again when a job changes its state, and not at every report of those that run. */
+export const JobGrid = memo(function JobGrid({ jobs: jobsById }: Pick<LiveExperiment, "jobs">) {
   const { job: chosen } = route.useSearch();
   const navigate = route.useNavigate();
-  const jobs = [...live.jobs.values()];
+  const jobs = [...jobsById.values()];
   if (jobs.length === 0) return <Loading what="Loading the jobs" />;
   const choose = (id: string): void => void navigate({ search: (before) => ({ ...before, job: id }), replace: true });
-  const shown = live.jobs.get(chosen ?? "") ?? jobs[0];
+  const shown = jobsById.get(chosen ?? "") ?? jobs[0];
   return (
     <div className="stack wide">
       <Card title={`${jobs.length} ${jobs.length === 1 ? "job" : "jobs"}`}>
@@ -32,13 +34,13 @@ export function JobGrid({ live }: { live: LiveExperiment }) {
                 type="button"
                 className={`cell tone-${stateTone(job.state)}`}
                 aria-pressed={job.id === shown?.id}
-                title={`${job.title}: ${job.state}`}
+                title={`${job.title}: ${describeState(job.state)}`}
                 onClick={() => choose(job.id)}
               >
                 <ToneShape tone={stateTone(job.state)} />
                 <span className={jobs.length > 60 ? "unseen" : "title"}>
                   {job.title}
-                  <span className="unseen">: {job.state}</span>
+                  <span className="unseen">: {describeState(job.state)}</span>
                 </span>
               </button>
             </li>
@@ -48,7 +50,7 @@ export function JobGrid({ live }: { live: LiveExperiment }) {
       {shown && <JobDetails job={shown} />}
     </div>
   );
-}
+});
 
 function JobDetails({ job }: { job: QueuedJob }) {
   const detail = useQuery(jobQuery(job.experiment_id, job.id));

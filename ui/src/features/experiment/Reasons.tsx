@@ -1,6 +1,6 @@
 // The reasons why numbers are void or suspect, grouped over the jobs that share them.
 import type { Entry, Grade } from "@/api/schema";
-import { VerdictBadge } from "@/components/Badge";
+import { Badge, VerdictBadge } from "@/components/Badge";
 import { Card } from "@/components/layout";
 
 interface ReasonGroup {
@@ -19,7 +19,7 @@ export function Reasons({ entries }: { entries: readonly Entry[] }) {
       <ul className="stack">
         {kinds.map((kind) => (
           <li key={[...kind.texts.keys()][0]} className="reason">
-            <VerdictBadge grade={kind.grade} />
+            {kind.grade === "valid" ? <Badge tone="quiet">note</Badge> : <VerdictBadge grade={kind.grade} />}
             <ReasonTexts kind={kind} isOne={entries.length === 1} />
           </li>
         ))}

@@ -13,8 +13,8 @@ export interface LiveExperiment {
 }
 
 const NOTHING: LiveExperiment = { view: null, jobs: new Map(), progress: new Map() };
-// Many jobs change at once: the page is drawn a few times a second at most.
-const DRAW_MS = 120;
+// Many jobs report at once: the page is drawn twice a second at most.
+const DRAW_MS = 500;
 
 interface Snapshot {
   experiment: ExperimentView;
@@ -79,11 +79,16 @@ export function useLiveExperiment(experimentId: string, isEnded: boolean): LiveE
     const stop = new AbortController();
     let held = NOTHING;
     let timer: ReturnType<typeof setTimeout> | null = null;
+    let drawnAt = 0;
     const scheduleDraw = (): void => {
-      timer ??= setTimeout(() => {
-        timer = null;
-        setLive(held);
-      }, DRAW_MS);
+      timer ??= setTimeout(
+        () => {
+          timer = null;
+          drawnAt = Date.now();
+          setLive(held);
+        },
+        Math.max(0, DRAW_MS - (Date.now() - drawnAt)),
+      );
     };
     const followStream = async (): Promise<void> => {
       for (let failures = 0; !stop.signal.aborted; failures++) {

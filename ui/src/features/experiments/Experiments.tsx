@@ -185,7 +185,7 @@ function SearchBox({ value, onChange }: { value: string; onChange: (text: string
       placeholder="Search by name, id, label or person"
       value={text}
       onChange={(event) => setText(event.target.value)}
-      style={{ flex: "1 1 240px", maxWidth: 420 }}
+      style={{ flex: "1 1 260px", maxWidth: 420 }}
     />
   );
 }

@@ -4,7 +4,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 
 import { api, readBody } from "@/api/client";
 import type { JobState, QueuedJob } from "@/api/schema";
-import { StateBadge } from "@/components/Badge";
+import { describeState, StateBadge } from "@/components/Badge";
 import { SelectField } from "@/components/Field";
 import { EmptyState, Failure, Loading } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
@@ -59,7 +59,7 @@ export function Jobs() {
   const navigate = route.useNavigate();
   const jobs = useInfiniteQuery(jobsQuery(state));
   const rows = jobs.data?.pages.flatMap((page) => page.items) ?? [];
-  const options = [{ value: "", label: "any" }, ...JOB_STATES.map((one) => ({ value: one, label: one }))];
+  const options = [{ value: "", label: "any" }, ...JOB_STATES.map((one) => ({ value: one, label: describeState(one) }))];
   return (
     <>
       <div className="body">

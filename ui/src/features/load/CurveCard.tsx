@@ -3,6 +3,7 @@ import type { Bottleneck, Claim, Curve } from "@/api/schema";
 import { SweepChart } from "@/charts/SweepChart";
 import { Badge, describeState, type Tone, VerdictBadge } from "@/components/Badge";
 import { Card } from "@/components/layout";
+import { useMetricTitle } from "@/components/MetricName";
 import { formatShare, formatValue } from "@/components/number";
 import { Quantity } from "@/components/Quantity";
 import { type Column, Table } from "@/components/Table";
@@ -57,11 +58,16 @@ function ClaimCard({ name, claim }: { name: string; claim: Claim }) {
 
 function buildColumns({ noun, levels }: Curve): readonly Column<Level>[] {
   const all: readonly Column<Level>[] = [
-    { key: "load", heading: noun || "load", cell: (one) => <b>{one.load}</b>, end: true },
-    { key: "throughput", heading: "Throughput", cell: (one) => <Quantity of={one.throughput} />, end: true },
-    { key: "goodput", heading: "Goodput", cell: (one) => <Quantity of={one.goodput} />, end: true },
-    { key: "p50", heading: "p50", cell: (one) => <Quantity of={one.p50} />, end: true },
-    { key: "p99", heading: "p99", cell: (one) => <Quantity of={one.p99} />, end: true },
+    { key: "load", heading: capitalize(noun || "load"), cell: (one) => <b>{one.load}</b>, end: true },
+    {
+      key: "throughput",
+      heading: "Throughput",
+      cell: (one) => <Quantity of={one.throughput} grade={one.grade} />,
+      end: true,
+    },
+    { key: "goodput", heading: "Goodput", cell: (one) => <Quantity of={one.goodput} grade={one.grade} />, end: true },
+    { key: "p50", heading: "p50", cell: (one) => <Quantity of={one.p50} grade={one.grade} />, end: true },
+    { key: "p99", heading: "p99", cell: (one) => <Quantity of={one.p99} grade={one.grade} />, end: true },
     { key: "errors", heading: "Failed", cell: (one) => (one.errors ? formatShare(one.errors.value) : "–"), end: true },
     {
       key: "grade",
@@ -78,7 +84,12 @@ function buildColumns({ noun, levels }: Curve): readonly Column<Level>[] {
   return all.filter(({ key }) => !isEmpty[key]);
 }
 
+function capitalize(noun: string): string {
+  return noun.charAt(0).toUpperCase() + noun.slice(1);
+}
+
 function Limits({ of: level }: { of: Level }) {
+  const titleOf = useMetricTitle();
   if (level.checks.length === 0) return <span className="muted">–</span>;
   return (
     <span className="row">
@@ -88,7 +99,7 @@ function Limits({ of: level }: { of: Level }) {
           tone={check.state === "held" ? "good" : check.state === "violated" ? "bad" : "warn"}
           title={check.text}
         >
-          {check.key}
+          {titleOf(check.key)} {describeState(check.state)}
         </Badge>
       ))}
     </span>

@@ -6,6 +6,7 @@ import { api, readBody } from "@/api/client";
 import { loadSeriesQuery } from "@/api/loadSeries";
 import type { QueuedJob } from "@/api/schema";
 import { LoadSeriesChart } from "@/charts/LoadSeriesChart";
+import { describeState } from "@/components/Badge";
 import { Card } from "@/components/layout";
 
 /** The first part of the key is invalidated when a job of any experiment moves on. */
@@ -26,13 +27,13 @@ export function LoadRuns({ experimentId }: { experimentId: string }) {
   if (!shown) return null;
   return (
     <Card
-      title={shown.state === "leased" ? `Now: ${shown.id}` : `Second by second: ${shown.id}`}
+      title={shown.state === "leased" ? `Now: ${shown.title}` : `Second by second: ${shown.title}`}
       actions={
         begun.length > 1 && (
           <select aria-label="Job" value={shown.id} onChange={(event) => setChosen(event.target.value)}>
             {begun.map((job) => (
               <option key={job.id} value={job.id}>
-                {job.title} ({job.state})
+                {job.title} ({describeState(job.state)})
               </option>
             ))}
           </select>

@@ -74,6 +74,9 @@ export function Monitoring() {
   );
 }
 
+// What the server calls its parts.
+const PARTS: Record<string, string> = { database: "Database", writer: "Writes", disk: "Disk", round: "Maintenance" };
+
 function HealthParts({ of: found }: { of: Health }) {
   return (
     <div className="stack">
@@ -86,7 +89,7 @@ function HealthParts({ of: found }: { of: Health }) {
           ...found.parts.map(
             (part) =>
               [
-                part.name,
+                PARTS[part.name] ?? part.name,
                 <span key={part.name} className="row">
                   <StateBadge of={part.ok ? "ok" : "failed"} /> <span className="muted">{part.detail}</span>
                 </span>,
