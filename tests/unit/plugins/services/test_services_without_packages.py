@@ -99,8 +99,17 @@ class TestMinio:
     def test_it_is_not_ready_while_it_refuses_objects(self) -> None:
         with canned() as server:
             server.at("GET /minio/health/ready", Answer())
+            server.at("GET /", Answer(b"<Buckets/>"))
             server.at("PUT /prony-ready", Answer(b"<Code>XMinioServerNotInitialized</Code>", 503))
             assert "XMinioServerNotInitialized" in (Minio().ready(at(server), Minio.Options()) or "")
+
+    def test_it_is_asked_to_write_when_it_answers_and_not_before(self) -> None:
+        """A question to write that was given up may be carried out later, when a load has begun."""
+        with canned() as server:
+            server.at("GET /minio/health/ready", Answer())
+            server.at("GET /", Answer(b"<Code>SlowDown</Code>", 503))
+            assert "SlowDown" in (Minio().ready(at(server), Minio.Options()) or "")
+            assert {one.method for one in server.requests} == {"GET"}
 
     def test_it_is_not_ready_while_the_bucket_of_the_check_is_there(self) -> None:
         with canned() as server:
@@ -110,7 +119,8 @@ class TestMinio:
             server.at("GET /prony-ready/ready", Answer(b"prony"))
             server.at("DELETE /prony-ready/ready", Answer(b"", 204))
             server.at("DELETE /prony-ready", Answer(b"", 404))
-            server.at("GET /", Answer(b"<Name>prony-ready</Name>"), Answer(b"<Buckets/>"))
+            none = Answer(b"<Buckets/>")
+            server.at("GET /", none, Answer(b"<Name>prony-ready</Name>"), none)
             assert Minio().ready(at(server), Minio.Options()) == "the bucket of this check is still there"
             assert Minio().ready(at(server), Minio.Options()) is None
 
