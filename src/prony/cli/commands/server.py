@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -69,7 +71,16 @@ def command(options: Namespace) -> int:
         return _link(options)
     if options.demo_home and not options.demo:
         raise InputError("--demo-home needs --demo", hint="add --demo, or leave it out")
-    return _serve_demo(options) if options.demo else _serve(options, _say)
+    ending: list[int] = []
+    atexit.register(_leave, ending)  # the first to be registered is the last to be called
+    ending.append(_serve_demo(options) if options.demo else _serve(options, _say))
+    return ending[0]
+
+
+def _leave(ending: list[int]) -> None:
+    """End a process that has closed everything: freeing its objects one by one can outlast the time for its end."""
+    if ending:
+        os._exit(ending[0])
 
 
 def _serve_demo(options: Namespace) -> int:
@@ -149,8 +160,6 @@ def _faces() -> list[Face]:
 
 def _runs_per_day() -> int:
     """Return how many runs a day may confirm what histories suspect."""
-    import os
-
     text = os.environ.get("PRONY_CONFIRM_RUNS_PER_DAY", "100")
     if not text.isascii() or not text.isdigit():
         hint = "set a whole number of runs, for example 100; 0 means none"
@@ -160,8 +169,6 @@ def _runs_per_day() -> int:
 
 def _scripts_quota() -> int:
     """Return how many bytes the folders of scripts may take together."""
-    import os
-
     from pydantic import TypeAdapter, ValidationError
 
     from prony.model.quantity import SizeBytes
@@ -175,8 +182,6 @@ def _scripts_quota() -> int:
 
 def _destinations() -> tuple[str, ...]:
     """Return where ended experiments are sent."""
-    import os
-
     from prony.app.destinations import EXPORT_TO, read_addresses
 
     return read_addresses(os.environ.get(EXPORT_TO, ""))
@@ -184,8 +189,6 @@ def _destinations() -> tuple[str, ...]:
 
 def _page(name: str) -> str:
     """Return an address that a setting holds; empty where it is not set."""
-    import os
-
     text = os.environ.get(name, "")
     if text and not text.startswith(("http://", "https://")):
         raise InputError(f"{name} is {text[:80]!r}", hint="must begin with http:// or https://")
