@@ -59,7 +59,10 @@ export function Jobs() {
   const navigate = route.useNavigate();
   const jobs = useInfiniteQuery(jobsQuery(state));
   const rows = jobs.data?.pages.flatMap((page) => page.items) ?? [];
-  const options = [{ value: "", label: "any" }, ...JOB_STATES.map((one) => ({ value: one, label: describeState(one) }))];
+  const options = [
+    { value: "", label: "any" },
+    ...JOB_STATES.map((one) => ({ value: one, label: describeState(one) })),
+  ];
   return (
     <>
       <div className="body">
