@@ -93,6 +93,14 @@ def test_scripts_targets_and_recipes_for_several_machines_are_looked_at_too(tmp_
         f"{recipe}:4: workload.command: program nosuchprogram not found on PATH"
         in prony("check", recipe, code=2).stderr
     )
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "train.py").write_text("")
+    recipe.write_text("name: r\nworkload:\n  kind: script\n  command: python3 -u trian.py\n  directory: scripts\n")
+    said = prony("check", recipe, code=2).stderr
+    assert f"{recipe}:4: workload.command: trian.py not found in {tmp_path / 'scripts'}" in said
+    assert "did you mean train.py?" in said
+    recipe.write_text("name: r\nworkload:\n  kind: script\n  command: python3 train.py\n")
+    assert "train.py not found: the command runs in an empty folder" in prony("check", recipe, code=2).stderr
     recipe.write_text("name: r\nworkload:\n  kind: script\n  command: python3 x.py\n  directory: gone\n")
     assert f"{recipe}:5: workload.directory: folder or file not found:" in prony("check", recipe, code=2).stderr
     recipe.write_text("name: r\nworkload:\n  kind: script\n  command: 'true'\n  launch: {nodes: 2}\n")

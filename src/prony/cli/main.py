@@ -191,9 +191,26 @@ def _brought_commands() -> dict[str, EntryPoint]:
 
 
 def list_brought() -> dict[str, str]:
-    """Return the commands that other packages bring, with where each is from."""
-    sources = {name: entry.dist.name if entry.dist else entry.value for name, entry in _brought_commands().items()}
-    return {name: f"a command of {source}; see its --help" for name, source in sources.items()}
+    """Return the commands that plug-ins bring, with what each does, or where it is from."""
+    return {name: _describe_brought(name, entry) for name, entry in _brought_commands().items()}
+
+
+def _describe_brought(name: str, entry: EntryPoint) -> str:
+    """Return what the module of a command says of itself as `prony NAME`: read, because to import it takes time."""
+    import ast
+    from importlib.util import find_spec
+
+    try:
+        found = find_spec(entry.module)
+    except ModuleNotFoundError:  # a package that is only half there
+        found = None
+    if found is not None and found.origin is not None and found.origin.endswith(".py"):
+        with open(found.origin, encoding="utf-8") as file:  # noqa: PTH123 - pathlib would cost every help its import
+            told = ast.get_docstring(ast.parse(file.read())) or ""
+        opening = f"`prony {name}`: "
+        if told.startswith(opening):
+            return told.removeprefix(opening).splitlines()[0].rstrip(".")
+    return f"a command of {entry.dist.name if entry.dist else entry.value}; see its --help"
 
 
 def _help() -> str:

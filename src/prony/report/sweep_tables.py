@@ -62,8 +62,12 @@ def limits_of_levels(curve: Curve) -> list[str]:
             found[-1] = ([*found[-1][0], f"{level.load:g}"], level)
         else:
             found.append(([f"{level.load:g}"], level))
-    return [f"Limit at {', '.join(loads)} {curve.noun}: {last.bottleneck.text}"
-            for loads, last in found if last.bottleneck is not None]  # fmt: skip
+    return [
+        f"Limit at {', '.join(loads)} {curve.noun.removesuffix('s') if loads == ['1'] else curve.noun}: "
+        f"{last.bottleneck.text}"
+        for loads, last in found
+        if last.bottleneck is not None
+    ]
 
 
 def _describe_limit(level: Level) -> str:

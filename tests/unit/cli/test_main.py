@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,18 @@ def test_a_wild_guess_is_not_offered_where_the_names_are_known(capsys: pytest.Ca
     said = capsys.readouterr().err
     assert "did you mean" not in said
     assert "onnxruntime" in said
+
+
+def test_a_command_of_a_plugin_says_what_it_does_or_where_it_is_from(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "told_command.py").write_text('"""`prony told`: say what was told.\n\nAnd more."""\n')
+    (tmp_path / "mute_command.py").write_text("raise RuntimeError\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    entries = {name: EntryPoint(name, f"{name}_command", "prony.commands") for name in ("told", "mute", "absent.inner")}
+    monkeypatch.setattr(main, "_brought_commands", lambda: entries)
+    assert main.list_brought() == {
+        "told": "say what was told",
+        "mute": "a command of mute_command; see its --help",
+        "absent.inner": "a command of absent.inner_command; see its --help",
+    }

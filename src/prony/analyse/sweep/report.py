@@ -277,7 +277,7 @@ def _rate(one: Estimate) -> str:
 
 
 def _at(level: float, noun: str) -> str:
-    return f"{level:g} {noun.removesuffix('s') if level == 1 and noun == 'users' else noun}"
+    return f"{level:g} {noun.removesuffix('s') if level == 1 else noun}"
 
 
 def _levels(count: int) -> str:

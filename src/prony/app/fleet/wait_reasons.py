@@ -57,7 +57,7 @@ def _reason(state: FleetState, lot: Lot, known_agents: list[KnownAgent]) -> str:
     demand_id = lot.demand.id
     fitting = [known_agent for known_agent in known_agents if state.could(known_agent, PendingLot(lot, demand_id))]
     if not known_agents:
-        return "no agent is enrolled: `prony agent start`"
+        return "no agent is enrolled: `prony agent start --server URL`"
     if not fitting:
         return f"no agent fits: {_lacking(lot.demand, known_agents)}"
     working = [known_agent for known_agent in fitting if known_agent.state in (AgentState.ACTIVE, AgentState.BUSY)]

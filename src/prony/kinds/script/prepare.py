@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,10 @@ from prony.runner.script_folders import REFERENCE, directory_of, files_of
 
 if TYPE_CHECKING:
     from prony.runner.context import RunContext
+
+# Programs whose first plain argument is a file to run, and their arguments that stand alone before it.
+_INTERPRETERS = re.compile(r"python[0-9.]*|bash|sh")
+_SWITCHES = ("-u", "-B", "-O", "-E", "-I", "-s", "-S", "-e", "-x", "-ex")
 
 
 def _check(job: Job) -> None:
@@ -110,6 +115,28 @@ def _check_program(workload: ScriptWorkload) -> None:
             hint=f"did you mean {near}?" if near else "commands run without a shell; for shell syntax, use sh -c '...'",
             code="no_script_program",
         )
+    _check_script_file(workload)
+
+
+def _check_script_file(workload: ScriptWorkload) -> None:
+    """Refuse `python train.py` where there is no such file; what a source brings comes later."""
+    program, *rest = workload.words
+    if not _INTERPRETERS.fullmatch(Path(program).name) or workload.sources or workload.directory_name:
+        return
+    script = next((word for word in rest if word not in _SWITCHES), "")
+    if not script or script.startswith("-") or "{" in script or Path(script).is_absolute():
+        return
+    if workload.directory is None:
+        raise InputError(
+            f"{script} not found: the command runs in an empty folder",
+            hint=f"set workload.directory to the folder of {script}, for example directory: .",
+            code="no_script_program",
+        )
+    folder = Path(workload.directory)
+    if folder.is_dir() and not (folder / script).exists():
+        near = nearest(script, (item.name for item in folder.iterdir()))
+        hint = f"did you mean {near}?" if near else "name a file of workload.directory, or an absolute path"
+        raise InputError(f"{script} not found in {folder.absolute()}", hint=hint, code="no_script_program")
 
 
 def _programs(path: str) -> set[str]:
