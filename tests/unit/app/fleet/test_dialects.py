@@ -40,7 +40,9 @@ async def test_what_was_noted_stays_with_an_experiment_that_is_made_again(fleet_
     second, _ = await fleet_fixture.fleet.experiments.rerun(first.experiment.id, who=ME)
     kept = (await fleet_fixture.fleet.experiments.get(second.experiment.id)).experiment
     assert (kept.rerun_of, kept.dialect) == (first.experiment.id, "benchmark-ai")
-    assert kept.notes == first.experiment.notes != ()
+    assert first.experiment.notes
+    assert kept.notes[:-1] == first.experiment.notes
+    assert kept.notes[-1] == "image python:3 runs by its name: the earlier results have no digest of it"
 
 
 async def test_a_wrong_descriptor_is_refused_with_its_lines(fleet_fixture: FleetFixture) -> None:
