@@ -21,6 +21,10 @@ from servers.process import DieWithParent
 HERE = Path(__file__).resolve().parent
 LOGS = HERE.parent / "build" / "test-busy"
 _FAILED = re.compile(r"^(?:FAILED|ERROR) .*$", re.MULTILINE)
+# How pytest, asked for few words, prints a file and how many of its tests it would run.
+_COLLECTED = re.compile(r"^(\S+\.py): \d+$", re.MULTILINE)
+_PYTEST = (sys.executable, "-m", "pytest")
+_CHOICE = ("-p", "no:cacheprovider", "-p", "select_waiting")
 _NO_TESTS = 5
 
 
@@ -38,11 +42,19 @@ def keep_busy(count: int) -> Iterator[None]:
             process.wait()
 
 
+def find_waiting_files(files: Sequence[Path]) -> list[Path]:
+    """Return the files that have a test that waits, so that no worker of a round reads all the others."""
+    command = [*_PYTEST, "-n", "0", "--collect-only", "--verbosity=-2", *_CHOICE, *map(str, files)]
+    done = subprocess.run(command, cwd=HERE.parent, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode not in (0, _NO_TESTS):
+        sys.exit(f"pytest could not collect the tests:\n{done.stdout[-3000:]}")
+    return [HERE.parent / name for name in dict.fromkeys(_COLLECTED.findall(done.stdout))]
+
+
 def run_round(files: Sequence[Path], workers: int, log: Path) -> tuple[bool, str]:
     """Run the files once, and let pytest write into a log; return whether all passed, and what it said."""
-    spread = ["-n", str(workers), "--dist", "loadfile"] if workers else ["-n", "0"]
-    chosen = ["-p", "no:cacheprovider", "-p", "select_waiting", *map(str, files)]
-    command = [sys.executable, "-m", "pytest", "--verbosity=0", *spread, *chosen]
+    spread = ["-n", str(workers), "--dist", "loadfile", "--no-loadscope-reorder"] if workers else ["-n", "0"]
+    command = [*_PYTEST, "--verbosity=0", *spread, *_CHOICE, *map(str, files)]
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as file:
         done = subprocess.run(command, cwd=HERE.parent, stdout=file, stderr=file, check=False)
@@ -56,7 +68,8 @@ def main() -> int:
     parser.add_argument("--busy", type=int, default=2, help="how many processes spin beside them (2)")
     parser.add_argument("--workers", type=int, default=4, help="how many tests run at once (4)")
     options = parser.parse_args()
-    files = options.files or [HERE]
+    files = find_waiting_files(options.files or [HERE])
+    _say(f"{len(files)} files have tests that wait")
     failed = 0
     with keep_busy(options.busy):
         for number in range(1, options.rounds + 1):
