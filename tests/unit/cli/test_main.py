@@ -89,11 +89,14 @@ def test_a_command_of_a_plugin_says_what_it_does_or_where_it_is_from(
 ) -> None:
     (tmp_path / "told_command.py").write_text('"""`prony told`: say what was told.\n\nAnd more."""\n')
     (tmp_path / "mute_command.py").write_text("raise RuntimeError\n")
+    (tmp_path / "broken_command.py").write_text("def (\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    entries = {name: EntryPoint(name, f"{name}_command", "prony.commands") for name in ("told", "mute", "absent.inner")}
+    names = ("told", "mute", "broken", "absent.inner")
+    entries = {name: EntryPoint(name, f"{name}_command", "prony.commands") for name in names}
     monkeypatch.setattr(main, "_brought_commands", lambda: entries)
     assert main.list_brought() == {
         "told": "say what was told",
         "mute": "a command of mute_command; see its --help",
+        "broken": "a command of broken_command; see its --help",
         "absent.inner": "a command of absent.inner_command; see its --help",
     }
