@@ -67,7 +67,7 @@ def test_a_missing_argument_is_told_with_the_place_that_explains_it(capsys: pyte
 def test_an_action_that_was_left_out_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main.main(["agent", "--server", "http://127.0.0.1:1"])
-    assert "hint: write the action first; prony agent --help" in capsys.readouterr().err
+    assert "hint: write one of these actions first; prony agent --help" in capsys.readouterr().err
 
 
 def test_models_are_compared_by_bench_and_not_by_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
