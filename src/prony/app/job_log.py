@@ -134,9 +134,11 @@ class RunLogs:
             self._current.gather()
 
     def close(self) -> None:
-        """Take over what is left of every job."""
+        """Take over what is left of every job, and say how much of it was left out."""
         for log in self._logs.values():
             log.gather(is_over=True)
+        for told in self._told.values():
+            told.tell_skipped()
 
 
 def _format_event(event: Event) -> str:

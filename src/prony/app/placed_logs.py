@@ -40,4 +40,4 @@ class PlacedLogs:
         return self._logs[path]
 
     def _path(self, placement: Placement, job_id: str) -> Path:
-        return self._placements.folder(placement.experiment_id) / f"{placement.key}.logs" / f"{job_id}.log"
+        return self._placements.logs_folder(placement) / f"{job_id}.log"

@@ -20,8 +20,8 @@ class CommandParser(ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
-        # `prony agent --server URL`: the address is taken for the action that was left out.
-        first = "write the action first; " if message.startswith("argument ACTION: invalid choice") else ""
+        # Misspelled, or left out: of `prony agent --server URL`, the address is taken for the action.
+        first = "write one of these actions first; " if message.startswith("argument ACTION: invalid choice") else ""
         self.exit(2, f"{self.prog}: error: {message}\n hint: {first}{self.prog} --help explains the arguments\n")
 
 

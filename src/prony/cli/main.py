@@ -198,18 +198,19 @@ def list_brought() -> dict[str, str]:
 def _describe_brought(name: str, entry: EntryPoint) -> str:
     """Return what the module of a command says of itself as `prony NAME`: read, because to import it takes time."""
     import ast
+    from contextlib import suppress
     from importlib.util import find_spec
 
-    try:
+    told = ""
+    # A package that is half there, or a file that is no Python: the help is of all other commands too.
+    with suppress(ImportError, OSError, SyntaxError, ValueError):
         found = find_spec(entry.module)
-    except ModuleNotFoundError:  # a package that is only half there
-        found = None
-    if found is not None and found.origin is not None and found.origin.endswith(".py"):
-        with open(found.origin, encoding="utf-8") as file:  # noqa: PTH123 - pathlib would cost every help its import
-            told = ast.get_docstring(ast.parse(file.read())) or ""
-        opening = f"`prony {name}`: "
-        if told.startswith(opening):
-            return told.removeprefix(opening).splitlines()[0].rstrip(".")
+        if found is not None and found.origin is not None and found.origin.endswith(".py"):
+            with open(found.origin, encoding="utf-8") as file:  # noqa: PTH123 - pathlib would cost every help its import
+                told = ast.get_docstring(ast.parse(file.read())) or ""
+    opening = f"`prony {name}`: "
+    if told.startswith(opening):
+        return told.removeprefix(opening).splitlines()[0].rstrip(".")
     return f"a command of {entry.dist.name if entry.dist else entry.value}; see its --help"
 
 

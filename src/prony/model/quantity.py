@@ -54,10 +54,11 @@ def _make_parser(pattern: str, factors: dict[str, int], noun: str, usual: str) -
         return round(exact)
 
     def _advice(value: Any) -> str:
-        # 10 sec is ten of something; 10:00 and true are not.
-        bare = not isinstance(value, bool) and re.fullmatch(rf"({_NUMBER}) ?[A-Za-z]*", _show_value(value))
+        # 10 and 10 sec are ten of the usual unit; 10 min, 10:00 and true are not.
+        shown = _show_value(value)
+        bare = not isinstance(value, bool) and re.fullmatch(rf"{_NUMBER}(?: ?{usual}[a-z]*)?", shown, re.IGNORECASE)
         example = f"{bare[1] if bare else 60}{usual}"
-        return f"a {noun} needs a unit ({', '.join(factors)}): write {example}, not {_show_value(value)}"
+        return f"a {noun} needs a unit ({', '.join(factors)}): write {example}, not {shown}"
 
     return parse
 

@@ -16,6 +16,7 @@ from prony.store.home import Home, safe_id
 from prony.store.lock import hold_file_lock, try_file_lock
 
 _CANCELLED = "cancelled"
+_LOGS = ".logs"
 
 
 class Placements:
@@ -60,6 +61,15 @@ class Placements:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with try_file_lock(folder / "lock") as taken:
             yield taken
+
+    def logs_folder(self, placement: Placement) -> Path:
+        """Return where the logs of a placement's jobs lie while they run there."""
+        return self.folder(placement.experiment_id) / f"{placement.key}{_LOGS}"
+
+    def remove_logs(self, experiment_id: str) -> None:
+        """Remove the logs of an experiment; its placements stay, because something may still be at a target."""
+        for folder in self.folder(experiment_id).glob(f"*{_LOGS}"):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def forget(self, experiment_id: str) -> None:
         """Remove the record of an experiment's placements, of which nothing is at a target."""

@@ -25,6 +25,7 @@ from prony.store.folder import ENVIRONMENT, FolderContents, read_folder, read_no
 from prony.store.home import Home
 from prony.store.home import home as default_home
 from prony.store.lock import hold_file_lock, try_file_lock
+from prony.store.placements import Placements
 from prony.store.schema import upgrade
 
 
@@ -256,6 +257,7 @@ class Store:
 
     def _finish_deletion(self, experiment_id: str) -> None:
         delete_tree.remove(self.home, self.home.experiment_folder(experiment_id))
+        Placements(self.home).remove_logs(experiment_id)
         with writing(self._engine) as connection:
             connection.execute(delete(tables.deletion).where(tables.deletion.c.experiment_id == experiment_id))
 

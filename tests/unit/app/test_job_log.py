@@ -191,3 +191,13 @@ def test_a_line_longer_than_an_event_may_be_is_told_in_several() -> None:
     told: list[Event] = []
     PrintedEvents("e-1", told.append, now_s=lambda: 0.0).tell("run-0000.out", ["", "y" * 40_000])
     assert [event.message for event in told] == ["", "y" * 16_384, "y" * 16_384, "y" * 7_232]
+
+
+def test_lines_that_are_left_out_at_the_end_are_counted_too(folder: Path) -> None:
+    told: list[Event] = []
+    logs = RunLogs({"e-1": folder.parent}, emit=told.append)
+    (folder / "run-0000.out").write_text("x\n" * 70_000)
+    logs.close()
+    assert told[-1].phase == "prony"
+    shown = sum(len(event.message.split("\n")) for event in told[:-1])
+    assert told[-1].message == f"{70_000 - shown} lines are not shown here; the files of the result have them"

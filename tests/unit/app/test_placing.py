@@ -190,6 +190,8 @@ def test_the_log_of_a_job_at_a_target_can_be_read_while_it_runs(store: Store, tm
     lines = [line.split(" ", 1)[1] for line in b"".join(read).decode().splitlines()]
     assert lines == ["prony running at box", "run-0000.out one", "run-0000.out two"]
     assert not list(store.home.root.rglob("stranger*"))
+    store.delete_experiment(experiment.id)
+    assert not list(store.home.root.rglob(f"{job.id}*"))
 
 
 def test_a_process_that_dies_after_the_submission_submits_nothing_twice(store: Store, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_a_missing_argument_is_told_with_the_place_that_explains_it(capsys: pyte
 def test_an_action_that_was_left_out_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main.main(["agent", "--server", "http://127.0.0.1:1"])
-    assert "hint: write the action first; prony agent --help" in capsys.readouterr().err
+    assert "hint: write one of these actions first; prony agent --help" in capsys.readouterr().err
 
 
 def test_models_are_compared_by_bench_and_not_by_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,11 +89,14 @@ def test_a_command_of_a_plugin_says_what_it_does_or_where_it_is_from(
 ) -> None:
     (tmp_path / "told_command.py").write_text('"""`prony told`: say what was told.\n\nAnd more."""\n')
     (tmp_path / "mute_command.py").write_text("raise RuntimeError\n")
+    (tmp_path / "broken_command.py").write_text("def (\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    entries = {name: EntryPoint(name, f"{name}_command", "prony.commands") for name in ("told", "mute", "absent.inner")}
+    names = ("told", "mute", "broken", "absent.inner")
+    entries = {name: EntryPoint(name, f"{name}_command", "prony.commands") for name in names}
     monkeypatch.setattr(main, "_brought_commands", lambda: entries)
     assert main.list_brought() == {
         "told": "say what was told",
         "mute": "a command of mute_command; see its --help",
+        "broken": "a command of broken_command; see its --help",
         "absent.inner": "a command of absent.inner_command; see its --help",
     }

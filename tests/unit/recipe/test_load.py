@@ -87,6 +87,8 @@ def test_a_mistake_in_the_workload_is_told_with_its_line_and_what_to_do(line: st
         ("measure: {until: {ci: 0.02}}", "measure.until.ci: a share is a percentage: write 2%, not 0.02"),
         ("measure: {until: {ci: 100%}}", "measure.until.ci: a share lies between 0% and 100%, both excluded: not 100%"),
         ("measure: {max_time: 10 sec}", "measure.max_time: a duration needs a unit (ns, us, ms, s, m, h, d): write 10s, not 10 sec"),
+        ("measure: {max_time: 10 min}", "measure.max_time: a duration needs a unit (ns, us, ms, s, m, h, d): write 60s, not 10 min"),
+        ("limits: {memory: 8 gb}", "limits.memory: a size needs a unit (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB): write 60MiB, not 8 gb"),
         ("measure: {max_time: 10:00:00}", "measure.max_time: a duration needs a unit (ns, us, ms, s, m, h, d): write 60s, not 10:00:00"),
         ("measure: {repeats: 8, until: {ci: 2%, max_repeats: 6}}", "measure: until.max_repeats (6) is less than repeats (8)"),
         ("measure: {warmup: -1}", "measure.warmup: must be auto or a whole number, 0 or more, not -1"),

@@ -48,8 +48,8 @@ def read_options(options: LoadOptions, device: str) -> TorchOptions:
     found = TorchOptions(
         mode=_choose("mode", asked, MODES),
         attention=_choose("attention", asked, ("auto", *_ATTENTION)),
-        channels_last=_read_switch("channels_last", asked),
-        deterministic=_read_switch("deterministic", asked),
+        channels_last=read_switch("channels_last", asked),
+        deterministic=read_switch("deterministic", asked),
     )
     _check_device(found, device)
     return found
@@ -62,7 +62,8 @@ def _choose(name: str, asked: Mapping[str, Any], choices: tuple[str, ...]) -> st
     return str(value)
 
 
-def _read_switch(name: str, asked: Mapping[str, Any]) -> bool:
+def read_switch(name: str, asked: Mapping[str, Any]) -> bool:
+    """Return an option that is on or off; off where it is not given."""
     value = asked.get(name, False)
     if not isinstance(value, bool):
         raise InputError(

@@ -84,6 +84,13 @@ class FixedCache:
                 f"a cache of fixed size does not fit this model: it has a {type(other).__name__}",
                 hint="use mode: eager",
             )
+        # Older versions take the length from what is written in the cache, which a recorded step does not see.
+        if not all(hasattr(one, "cumulative_length") for one in made.layers):
+            raise CapacityError(
+                "a cache of fixed size needs a newer version of transformers",
+                hint="use mode: eager, or prony engines add transformers",
+                code="engine_limit",
+            )
         return made
 
     def clear(self) -> None:

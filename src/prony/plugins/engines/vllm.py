@@ -20,6 +20,7 @@ import numpy as np
 from prony.errors import CapacityError, InputError, PronyError, SutError
 from prony.plugins.engines.folder_tokenizer import FolderTexts, FolderTokenizer
 from prony.plugins.engines.torch import Torch
+from prony.plugins.engines.torch_options import read_switch
 from prony.ports.engine import Array, DeviceMemory, Effect, EngineInfo, GpuBuild, LoadOptions, Session
 from prony.ports.llm import SEEDED, LlmFacts, LlmOptions, describe_load_failure, refuse_as_model, seeded_values
 from prony.ports.models import FOLDER
@@ -267,6 +268,7 @@ def _check_options(options: LlmOptions) -> None:
     wrong = [name for name in options.options if name not in _OPTIONS]
     if wrong:
         raise InputError(f"vllm has no option {wrong[0]!r}", hint=f"it takes {', '.join(_OPTIONS)}")
+    read_switch("eager", options.options)
     if options.batch * (options.context + _MARGIN) > _MOST_STEP_TOKENS:
         raise CapacityError(
             f"{options.batch} sequences of {options.context} tokens are more than vLLM reads in one step here "
@@ -289,7 +291,7 @@ def _load_engine(path: Path, options: LlmOptions) -> Any:
         model=str(path), skip_tokenizer_init=True, load_format=_load_format(path),
         dtype=_CASTS.get(options.precision, "auto"), max_model_len=length, max_num_seqs=options.batch,
         max_num_batched_tokens=options.batch * length, enable_prefix_caching=False,
-        enforce_eager=bool(chosen.get("eager", False)), max_logprobs=-1, logprobs_mode="raw_logits",
+        enforce_eager=read_switch("eager", chosen), max_logprobs=-1, logprobs_mode="raw_logits",
         **more,
     ).create_engine_config()  # fmt: skip
     block = int(config.cache_config.block_size)

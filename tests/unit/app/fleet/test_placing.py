@@ -169,9 +169,7 @@ async def test_a_job_that_is_for_one_device_waits_for_it_and_says_so(fleet_fixtu
 
 async def test_a_job_says_at_once_why_it_waits(fleet_fixture: FleetFixture) -> None:
     view = await fleet_fixture.submit(recipe(2))
-    assert await reasons(fleet_fixture, view.experiment.id) == {
-        "no agent is enrolled: `prony agent start --server URL`"
-    }
+    assert await reasons(fleet_fixture, view.experiment.id) == {NO_AGENT}
     windows = await fleet_fixture.agent("windows", facts={"os": "windows"})
     (told,) = await reasons(fleet_fixture, view.experiment.id)
     assert told.startswith("no agent fits: windows lacks ")
@@ -207,10 +205,7 @@ async def test_a_job_in_a_pause_says_what_happened_and_its_lot_when_it_goes_on(f
     await fleet_fixture.fleet.agents.remove(fake_agent.id, who=ME)
     await fleet_fixture.pass_time(10)
     (job,) = await fleet_fixture.jobs(view.experiment.id)
-    assert (
-        job.reason
-        == f"agent {fake_agent.id} sent nothing for 30 s; no agent is enrolled: `prony agent start --server URL`"
-    )
+    assert job.reason == f"agent {fake_agent.id} sent nothing for 30 s; {NO_AGENT}"
 
 
 async def test_the_queue_counts_what_has_not_ended(fleet_fixture: FleetFixture) -> None:

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from prony.errors import CapacityError, SutError
+from prony.errors import CapacityError, InputError, SutError
+from prony.plugins.engines import vllm
 from prony.plugins.engines.folder_tokenizer import FolderTokenizer
 from prony.plugins.engines.vllm import VllmSession
+from prony.ports.llm import LlmOptions
 
 PROMPT = np.array([[7, 30, 99]], np.int32)
 
@@ -122,3 +124,9 @@ def test_a_sequence_that_ends_early_fails_instead_of_waiting_for_ever() -> None:
     with pytest.raises(SutError, match="before all its tokens") as caught:
         session.generate(first, 4, int)
     assert caught.value.code == "token_count"
+
+
+def test_an_option_that_is_on_or_off_takes_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vllm, "_device_kind", lambda: "cpu")
+    with pytest.raises(InputError, match="option eager takes true or false, not 'no'"):
+        vllm._check_options(LlmOptions(unit="cpu", options={"eager": "no"}))

@@ -111,6 +111,16 @@ describe("the jobs of an experiment", () => {
       phase: "",
     });
     expect(await screen.findByText("measured, the agent sends the result")).toBeDefined();
+    stream.send("progress", {
+      kind: "finished",
+      job_id: job.id,
+      done: 0,
+      total: 0,
+      state: "failed",
+      message: "",
+      phase: "",
+    });
+    expect(await screen.findByText("ended, the agent sends the result")).toBeDefined();
   });
 
   it("can be tried again one by one where they failed", async () => {

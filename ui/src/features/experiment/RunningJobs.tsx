@@ -91,7 +91,7 @@ function describeEvent(event: Partial<Event>): string {
   if (event.live) return describeLive(event.live);
   const { kind = "", phase = "", message = "", done = 0, total = 0 } = event;
   // The runner is done; until the result is with the server the job still counts as running.
-  if (kind === "finished") return "measured, the agent sends the result";
+  if (kind === "finished") return `${event.state === "complete" ? "measured" : "ended"}, the agent sends the result`;
   // While something is fetched the count is one of bytes.
   if (kind === "prepare")
     return `${message || "preparing"}${total > 0 ? ` · ${formatValue(done, "B")} of ${formatValue(total, "B")}` : ""}`;
