@@ -14,7 +14,7 @@ from .house import PACKAGE, tree
 
 INTERFACES = sorted(
     path
-    for pattern in ("ports/*.py", "client/*.py", "app/bench.py", "app/local_*.py")
+    for pattern in ("api/*.py", "ports/*.py", "client/*.py", "app/bench.py", "app/local_*.py")
     for path in PACKAGE.glob(pattern)
 )
 ERRORS = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, errors.PronyError)}

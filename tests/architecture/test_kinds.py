@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 
 import pytest
 
@@ -20,7 +21,14 @@ OF_OTHER_PROGRAMS = ("sark", "ai_factory", "benchmark_ai", "compat")
 # What a module that names a kind holds in any case; to read the others' syntax would take seconds.
 MENTIONED = re.compile(rf"prony\.kinds|Workload\b|\bworkload_kind\b|\.kind\b|\bkind=|[\"'](?:{'|'.join(KINDS)})[\"']")
 EXCEPTIONS = {
+    # What a person types writes a recipe of one kind; whoever runs, reports or stores it does not ask which.
     "prony.cli.commands.load": "prony load makes a recipe of a load from its options",
+    "prony.app.command_recipe": "prony bench --command makes a recipe of a command",
+    "prony.app.hardware_recipe": "prony hardware makes a recipe of its options",
+    "prony.app.llm_recipe": "prony llm makes a recipe of its options",
+    "prony.app.model_recipe": "prony bench makes a recipe of a model",
+    "prony.api.function_recipe": "prony.bench makes a recipe of a function",
+    "prony.api.pytest_recipe": "the pytest plug-in makes a recipe of a session's tests",
     "prony.model.place": "a demand that was stored without a kind is of the kind that was there first",
 }
 
@@ -59,8 +67,8 @@ def named_kinds(text: str) -> list[str]:
             told += [f"{node.lineno}: {ast.unparse(node)}"] if constants & set(KINDS) else []
         elif isinstance(node, ast.Subscript | ast.Call) and any(map(is_kind, ast.iter_child_nodes(node))):
             told += [f"{node.lineno}: {ast.unparse(node)}"] if isinstance(node, ast.Subscript) else []
-        elif isinstance(node, ast.Dict) and len(_texts(node.keys) & set(KINDS)) == len(node.keys) > 1:
-            told.append(f"{node.lineno}: a table by kind")
+        elif isinstance(node, ast.Dict):
+            told += [f"{node.lineno}: {what}" for what in _kinds_in_dict(node)]
         elif isinstance(node, ast.Tuple | ast.List | ast.Set) and set(KINDS) <= _texts(node.elts):
             told.append(f"{node.lineno}: {ast.unparse(node)}")
         elif (
@@ -70,7 +78,14 @@ def named_kinds(text: str) -> list[str]:
     return told
 
 
-def _texts(found: list[ast.expr] | list[ast.expr | None]) -> set[object]:
+def _kinds_in_dict(node: ast.Dict) -> list[str]:
+    """Return what a dict says of kinds: a table by kind, or the recipe of one: `{"kind": "llm", ...}`."""
+    found = ["a table by kind"] if len(_texts(node.keys) & set(KINDS)) == len(node.keys) > 1 else []
+    kinds = [value for key, value in zip(node.keys, node.values, strict=True) if _texts([key]) == {"kind"}]
+    return found + [f"a recipe of the kind {kind}" for kind in _texts(kinds) & set(KINDS)]
+
+
+def _texts(found: Sequence[ast.expr | None]) -> set[object]:
     return {one.value for one in found if isinstance(one, ast.Constant)}
 
 
@@ -90,6 +105,7 @@ def test_nothing_outside_its_folder_names_a_kind() -> None:
         "KINDS = ('model', 'service', 'script', 'hardware', 'llm')",
         'TABLE = {"model": 1, "script": 2}',
         "make(kind='model')",
+        'document = {"kind": "llm", "model": model}',
     ],
 )
 def test_the_test_sees_a_kind_that_is_named(text: str) -> None:

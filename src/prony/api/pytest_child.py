@@ -34,7 +34,11 @@ def metrics_by_test(nodeids: Sequence[str]) -> Mapping[str, str]:
 
 
 def name_metrics(nodeids: Sequence[str]) -> dict[str, str]:
-    """Return each test by the name of its metric: that of the function, with the file before it where two are alike."""
+    """Return each test by the name of its metric: that of the function, with the file before it where two are alike.
+
+    Raises:
+        InputError: Two tests have the same name without its punctuation.
+    """
     short = {nodeid: _metric_of(nodeid.rpartition("::")[2]) for nodeid in nodeids}
     alike = {name for name in short.values() if list(short.values()).count(name) > 1}
     found = {(_metric_of(nodeid) if name in alike else name): nodeid for nodeid, name in short.items()}
