@@ -6,6 +6,7 @@ called `SCHEMA`: the part of the recipe that is its own. The other modules of a 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeVar, get_arg
 
 from pydantic import ConfigDict, Field
 
-from prony.errors import InputError, NotFoundError
+from prony.errors import CapacityError, InputError, NotFoundError
 from prony.model.base import Noun
 
 if TYPE_CHECKING:
@@ -136,8 +137,19 @@ def work_of(workload: Workload, kind: type[W], whose: str) -> W:
 
 @cache
 def kind_packages() -> dict[str, str]:
-    """Return the package of every installed kind by its name."""
-    return {entry.name: entry.value for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
+    """Return the package of every installed kind by its name.
+
+    Raises:
+        CapacityError: There is none: Prony's sources are here, and Prony is not installed.
+    """
+    found = {entry.name: entry.value for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
+    if not found:
+        raise CapacityError(
+            "Prony is not installed for this Python: none of its plug-ins is found, as when a copy of its sources runs",
+            hint=f"{sys.executable} -m pip install FOLDER_WITH_PYPROJECT",
+            code="not_installed",
+        )
+    return found
 
 
 def kind_package(name: str) -> str:
