@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import venv
 from pathlib import Path
 
 import pytest
@@ -178,6 +179,41 @@ def test_a_language_model_is_tried_without_its_weights(tmp_path: Path) -> None:
     assert f"{recipe}:7: workload.prompts: data set not found:" in prony("check", recipe, code=2).stderr
     recipe.write_text(LLM.format(model="https://127.0.0.1:9/x.gguf", engine="llamacpp"))
     assert "x.gguf was not looked for: prony run fetches it" in prony("check", recipe).stderr
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ("test: gpu-memory", "4: workload.test: torch is broken"),
+        ("test: gpu-memory\n  unit: cuda-1", "5: workload.unit: torch is broken"),
+        ("test: cpu-gemm\n  library: torch", "5: workload.library: torch is broken"),
+        ("test: cpu-gemm\n  library: troch", "5: workload.library: must be one of numpy, torch"),
+        ("test: cpu-gem", "4: workload.test: must be one of cpu-memory"),
+        ("test: disk\n  path: nowhere", "5: workload.path: folder not found:"),
+        ("test: disk\n  size: 900TiB", "5: workload.size: "),
+    ],
+)
+def test_what_a_hardware_test_lacks_is_told_with_its_line(tmp_path: Path, keys: str, told: str) -> None:
+    if "torch is broken" in told:
+        venv.create(tmp_path / "bare", with_pip=False)  # an interpreter with nothing, whatever this one has
+        prony("engines", "add", "torch", "--python", tmp_path / "bare" / "bin" / "python", code=None)
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text(f"name: r\nworkload:\n  kind: hardware\n  {keys}\n")
+    said = prony("check", recipe, code=2).stderr
+    assert said.startswith(f"error: {recipe}:{told}")
+    assert "hint:" in said
+
+
+def test_a_gpu_that_is_not_here_is_told_with_the_units_that_are(tmp_path: Path, torch_python: str) -> None:
+    prony("engines", "add", "torch", "--python", torch_python)
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text("name: r\nworkload:\n  kind: hardware\n  test: gpu-memory\n  unit: cuda-77\n")
+    said = prony("check", recipe, code=2).stderr
+    assert f"{recipe}:5: workload.unit: torch has no unit 'cuda-77' on this machine" in said
+    assert "hint: available: cpu" in said
+    for keys in ("test: cpu-gemm\n  library: torch", "test: cpu-gemm", "test: disk"):
+        recipe.write_text(f"name: r\nworkload:\n  kind: hardware\n  {keys}\n")
+        assert prony("check", recipe).stdout == "r: 1 hardware job\n"
 
 
 def test_of_a_recipe_for_a_target_only_the_files_that_travel_are_looked_for(tmp_path: Path) -> None:

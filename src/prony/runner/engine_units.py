@@ -14,8 +14,8 @@ from prony.runner.host import EngineHost, Watch
 _TIMEOUT_NS = 120 * 10**9
 
 
-def require_unit(name: str, unit: str, engines: Path) -> None:
-    """Refuse an engine that is not installed here, or that has no such unit.
+def require_unit(name: str, unit: str, engines: Path) -> tuple[str, ...]:
+    """Return the units of an engine that is installed here and has this one.
 
     Raises:
         CapacityError: It says what is missing, and how to get it.
@@ -28,6 +28,7 @@ def require_unit(name: str, unit: str, engines: Path) -> None:
             f"{name} has no unit {unit!r} on this machine", hint=f"available: {', '.join(known)}",
             code="unit_unavailable",
         )  # fmt: skip
+    return known
 
 
 # Jobs of one recipe mostly differ in other things, and an engine takes seconds to import. A failure is not kept.
