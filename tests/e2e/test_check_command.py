@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import venv
 from pathlib import Path
@@ -202,6 +203,39 @@ def test_what_a_hardware_test_lacks_is_told_with_its_line(tmp_path: Path, keys: 
     said = prony("check", recipe, code=2).stderr
     assert said.startswith(f"error: {recipe}:{told}")
     assert "hint:" in said
+
+
+@pytest.mark.parametrize(
+    ("keys", "told", "hint"),
+    [
+        ("service: redis\n  settings:\n    program: /nowhere/redis",
+         "6: workload.settings.program: redis cannot be started on this machine: program not found: /nowhere/redis",
+         "to fix this: "),
+        ("service: redis\n  settings:\n    program: ./redis", "6: workload.settings.program: redis cannot be started",
+         "to fix this: "),
+        ("service: ollama\n  settings: {model: x}", "4: workload.service: ollama cannot be started", "to get it: "),
+        ("service: redis\n  settings:\n    image: redis", "6: workload.settings.image: redis cannot be started", ""),
+        ("service: llamacpp\n  settings:\n    model: gone.gguf\n    program: /bin/sh",
+         "6: workload.settings.model: model not found:", "settings.model is a GGUF file"),
+        ("service: llamacpp\n  settings:\n    model: page.gguf\n    program: /bin/sh",
+         "6: workload.settings.model:", "a GGUF file starts with the letters GGUF"),
+        ("service: transformers\n  settings:\n    model: gone\n    program: /bin/sh",
+         "6: workload.settings.model: model not found:", "settings.model is a folder or a GGUF file"),
+        ("service: command\n  settings:\n    command: ./serve --port {port}",
+         "6: workload.settings.command: program not found: ./serve", "start settings.command with"),
+    ],
+)  # fmt: skip
+def test_what_a_service_lacks_is_told_with_its_line(tmp_path: Path, keys: str, told: str, hint: str) -> None:
+    (tmp_path / "page.gguf").write_text("<html>not found</html>")
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text(f"name: r\nworkload:\n  kind: service\n  {keys}\n")
+    nothing = os.environ | {"PATH": "/nowhere"}
+    said = prony("check", recipe, code=2, environment=nothing).stderr
+    assert said.startswith(f"error: {recipe}:{told}")
+    assert f"hint: {hint}" in said or not hint
+    assert said.count("cannot be started") <= 1
+    assert "note:" not in said
+    prony("check", recipe, "--no-trial", environment=nothing)
 
 
 def test_a_gpu_that_is_not_here_is_told_with_the_units_that_are(tmp_path: Path, torch_python: str) -> None:
