@@ -21,7 +21,8 @@ This module is imported by the engine's child and must need nothing but the stan
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -29,6 +30,7 @@ class PronyError(Exception):
     """The root: a code for programs, a message and a hint for people."""
 
     code = "error"
+    key = ""  # of the recipe, such as `workload.draft`, where it is known which one the error is about
 
     def __init__(self, message: str, *, hint: str = "", code: str | None = None) -> None:
         super().__init__(message)
@@ -39,6 +41,16 @@ class PronyError(Exception):
 
     def to_dict(self) -> dict[str, Any]:
         return {"code": self.code, "message": self.message, "hint": self.hint}
+
+
+@contextmanager
+def about_key(key: str) -> Iterator[None]:
+    """Say of the errors in the block which key of the recipe they are about."""
+    try:
+        yield
+    except PronyError as exc:
+        exc.key = key
+        raise
 
 
 class InputError(PronyError):

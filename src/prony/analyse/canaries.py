@@ -40,19 +40,27 @@ def canary_medians(repetitions: Iterable[Repetition]) -> dict[str, float]:
 
 def check_canary(evidence: Evidence) -> Iterator[Reason]:
     """A repetition during which the machine itself was slower than beside the others says less of the program."""
-    used = evidence.selection.used
-    for name in NAMES:
-        values = canary_values(used, name)
-        if len(values) < _FEWEST:
-            continue
-        worst = max(values) / median(values) - 1
-        if worst > _TOLD:
-            text = (
-                f"The machine itself was up to {percent(worst)} slower during one of these runs than during most: a "
-                f"fixed piece of work for the {_WORDS[name]} took {max(values):.3g} ms instead of "
-                f"{median(values):.3g} ms. Measure again on a quiet machine."
-            )
-            yield suspect("machine_slower", text) if worst > _SUSPECT else note("machine_slower", text)
+    read = {name: canary_values(evidence.selection.used, name) for name in NAMES}
+    slower = {
+        name: worst
+        for name, values in read.items()
+        if len(values) >= _FEWEST and (worst := max(values) / median(values) - 1) > _TOLD
+    }
+    if not slower:
+        return
+    worst = max(slower.values())
+    first, *others = [
+        (_WORDS[name], f"{max(read[name]):.3g} ms instead of {median(read[name]):.3g} ms")
+        for name in sorted(slower, key=lambda name: -slower[name])
+    ]
+    works = ", and ".join(
+        [f"for the {first[0]} took {first[1]}", *(f"one for the {part} {took}" for part, took in others)]
+    )
+    text = (
+        f"The machine itself was up to {percent(worst)} slower during one of these runs than during most: a fixed "
+        f"piece of work {works}. Measure again on a quiet machine."
+    )
+    yield suspect("machine_slower", text) if worst > _SUSPECT else note("machine_slower", text)
 
 
 def machine_change(baseline: Entry, candidate: Entry) -> MachineChange | None:

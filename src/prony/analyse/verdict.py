@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from prony.analyse.runs import MeasuredRun
 from prony.analyse.selection import Selection
 from prony.model.device import Environment
-from prony.model.estimate import Estimate, Grade, Reason, Verdict
+from prony.model.estimate import DETECTABLE_CHANGE, Estimate, Grade, Reason, Verdict
 from prony.model.job import Job
 from prony.model.result import Result
 
@@ -19,8 +19,13 @@ _WORST_FIRST = (Grade.VOID, Grade.SUSPECT, Grade.VALID)
 
 
 def verdict_of(reasons: Iterable[Reason]) -> Verdict:
-    """Return the verdict that these reasons make: the worst decides."""
+    """Return the verdict that these reasons make: the worst decides.
+
+    What a comparison could show is not said of void numbers, which are not compared.
+    """
     ordered = sorted(reasons, key=lambda reason: _WORST_FIRST.index(reason.grade))
+    if ordered and ordered[0].grade is Grade.VOID:
+        ordered = [reason for reason in ordered if reason.code != DETECTABLE_CHANGE]
     return Verdict(grade=ordered[0].grade if ordered else Grade.VALID, reasons=tuple(ordered))
 
 

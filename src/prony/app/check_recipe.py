@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.app.check_jobs import check_alone, check_target
+from prony.app.check_jobs import TARGETS, check_alone, check_target
 from prony.app.targets import target_names
-from prony.errors import PronyError
+from prony.errors import NotFoundError, PronyError
+from prony.model.recipe import Matrix
 from prony.ports.workload import kind_of
 from prony.recipe.positions import Keys, format_path, mark_of
 from prony.recipe.problems import DocumentProblem, recipe_error
@@ -36,19 +37,23 @@ def check_names_with_lines(loaded: LoadedRecipe, jobs: Sequence[Job]) -> None:
 def check_by_trial(bench: Bench, loaded: LoadedRecipe, jobs: Sequence[Job]) -> tuple[str, ...]:
     """Do what a run does before its first measurement, and run each job once; return what should be known of it.
 
-    Jobs that differ in their threads alone are run once together, and 20 at most.
+    Jobs that differ in their threads alone are run once together, and 20 at most. Of jobs for a target only the files
+    that travel there are looked for.
 
     Raises:
         InputError: Something that the recipe names is missing, cannot be read or does not fit together, with its line.
     """
     from prony.app.try_jobs import try_jobs
 
+    base = (loaded.path.parent if loaded.path else Path()).resolve()
+    if not runs_here(loaded):
+        _refuse(loaded, _find_missing_files(loaded, jobs, base))
+        return (f"the jobs were not tried, because they run on {loaded.recipe.place.on}",)
     check_alone(jobs)
     if loaded.recipe.place.where:
         from prony.app.local_device import check_place
 
         check_place(loaded.recipe.place, bench.home.cache, bench.engines)
-    base = (loaded.path.parent if loaded.path else Path()).resolve()
     ready = [kind_of(job.workload).prepare.make_paths_absolute(job, base) for job in jobs]
     unlike = list({job.workload.model_dump_json(exclude={"threads"}): job for job in reversed(ready)}.values())[::-1]
     assumed, failures = try_jobs(bench, unlike[:_MOST_TRIED], base)
@@ -57,6 +62,21 @@ def check_by_trial(bench: Bench, loaded: LoadedRecipe, jobs: Sequence[Job]) -> t
     if len(unlike) > _MOST_TRIED:
         notes.append(f"only {_MOST_TRIED} of {len(unlike)} jobs were tried")
     return tuple(notes)
+
+
+def runs_here(loaded: LoadedRecipe) -> bool:
+    """Say whether a recipe runs on this machine, and not on a target."""
+    return loaded.recipe.place.on in (None, *TARGETS)
+
+
+def _find_missing_files(loaded: LoadedRecipe, jobs: Iterable[Job], base: Path) -> Iterator[tuple[Job, PronyError]]:
+    """Return the jobs whose files are missing; an absolute path is one of the target."""
+    for job in jobs:
+        alone = loaded.recipe.model_copy(update={"workload": job.workload, "matrix": Matrix()})
+        for name in kind_of(job.workload).prepare.local_files(alone):
+            path = Path(name.removeprefix("file:")).expanduser()
+            if not path.is_absolute() and not (base / path).exists():
+                yield job, NotFoundError(f"file not found: {base / path}", code="unknown_model")
 
 
 def _check_each(jobs: Iterable[Job]) -> Iterator[tuple[Job, PronyError]]:
@@ -75,7 +95,7 @@ def _refuse(loaded: LoadedRecipe, failures: Iterable[tuple[Job, PronyError]]) ->
 
 def _locate(loaded: LoadedRecipe, job: Job, error: PronyError) -> DocumentProblem:
     """Return an error of a job at the key that it is about."""
-    keys = _find_key(loaded, job, kind_of(job.workload).prepare.key_behind(error))
+    keys = _find_key(loaded, job, error.key or kind_of(job.workload).prepare.key_behind(error))
     mark = mark_of(loaded.marks, keys)
     return DocumentProblem(
         format_path(keys), error.message, error.hint, source=mark.source, line=mark.line, column=mark.column

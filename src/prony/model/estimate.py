@@ -130,6 +130,8 @@ def metric_in(summary: Summary, key: str) -> Metric:
     return metric_of(key, summary.metrics)
 
 
+# How small a change runs that vary so much would show.
+DETECTABLE_CHANGE = "detectable_change"
 # What these say is that the machine was busy or slow: nothing of what was computed on it.
 OF_THE_MACHINE = frozenset(("contaminated", "unwatched", "machine_slower", "thermal", "swap", "quota"))
 # What makes a number partly that of the load generator.

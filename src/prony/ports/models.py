@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from prony.errors import InputError
 
@@ -194,6 +194,20 @@ class ModelSource(Protocol):
         Raises:
             InputError: The reference is wrong, or the policy refuses it.
             NotFoundError: There is no such model.
+        """
+
+
+@runtime_checkable
+class LooksUpModels(Protocol):
+    """A source that can tell whether it has a model without fetching or building it."""
+
+    def look_up(self, reference: str, options: FetchOptions) -> None:
+        """Refuse what `fetch` would refuse before it fetches anything.
+
+        Raises:
+            InputError: The reference is wrong.
+            NotFoundError: There is no such model.
+            CapacityError: It is not there in a format that the engine loads.
         """
 
 

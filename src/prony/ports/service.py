@@ -6,7 +6,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from prony.ports.driver import Endpoint
 
@@ -101,3 +101,19 @@ class Service(Protocol):
 
     def facts(self, endpoint: Endpoint, options: Any) -> Mapping[str, str]:
         """Return version and settings as the server itself tells them, for the result: configuration read back."""
+
+
+@runtime_checkable
+class ReadsFiles(Protocol):
+    """A service that reads files of the user."""
+
+    def check_files(self, options: Any, base: Path) -> None:
+        """Refuse files that are missing or damaged. It starts nothing, and reads only the head of large files.
+
+        Args:
+            options: An instance of the service's Options.
+            base: What relative paths in the recipe are relative to.
+
+        Raises:
+            InputError: It says which, with the key of the recipe.
+        """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from prony.model.calibration import Calibration, describe_disturbance
-from prony.model.estimate import Grade
+from prony.model.estimate import DETECTABLE_CHANGE, Grade
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.ports.metric_titles import metric_title
 from prony.report import entry_fields, number
@@ -182,9 +182,14 @@ def _reference(entry: Entry) -> str:
 
 
 def sensitivity(data: ExperimentData) -> str:
-    """Return one line on how small a change such runs would show, from the best to the worst job; empty of none."""
-    seen = [one for entry in data.entries if (one := entry.summary.sensitivity.get(entry_fields.headline(entry)))]
-    if not seen:
+    """Return one line on how small a change such runs would show, from the best to the worst job that is not void.
+
+    Empty where nothing is known, or where a note says it of a job already.
+    """
+    entries = [entry for entry in data.entries if entry.summary.verdict.grade is not Grade.VOID]
+    is_noted = any(one.code == DETECTABLE_CHANGE for entry in entries for one in entry.summary.verdict.reasons)
+    seen = [one for entry in entries if (one := entry.summary.sensitivity.get(entry_fields.headline(entry)))]
+    if is_noted or not seen:
         return ""
     runs = _range([str(end(one.runs for one in seen)) for end in (min, max)])
     changes = _range([number.format_share(end(one.detectable for one in seen)) for end in (min, max)])

@@ -69,6 +69,20 @@ def test_a_run_beside_which_the_machine_was_slower_is_told(worst: float, grades:
     assert canary_medians(used) == {"compute_ms": 1.0, "memory_ms": 2.0}
 
 
+def test_a_machine_that_was_slower_in_several_ways_is_told_once() -> None:
+    *usual, last = repetitions([1.0] * 5)
+    slow = CanaryReading(compute_ms=1.2, memory_ms=3.0)
+    used = (*usual, last.model_copy(update={"canary_before": slow, "canary_after": slow}))
+    one = entry({P50: noisy(10, 5)})
+    (reason,) = check_canary(Evidence(one.job, one.result, Selection(used, (), {}, ()), (), None))
+    assert reason.grade.value == "suspect"
+    assert reason.text == (
+        "The machine itself was up to 50 % slower during one of these runs than during most: a fixed piece of work for "
+        "the memory took 3 ms instead of 2 ms, and one for the processor 1.2 ms instead of 1 ms. Measure again on a "
+        "quiet machine."
+    )
+
+
 def test_a_comparison_says_that_the_machine_changed_and_does_not_blame_the_program() -> None:
     before, after = pair(11, 1.1)
     found = compare_entries([side("A", before), side("B", after)], Terms(metrics=(P50,)))

@@ -124,6 +124,14 @@ def test_a_wide_interval_is_suspect_and_states_its_width() -> None:
     assert found.reasons[0].grade is Grade.SUSPECT
 
 
+def test_what_a_comparison_could_show_is_not_said_of_void_numbers() -> None:
+    durations = {i: np.full(50, 1_000_000 + 100_000 * i) for i in range(5)}
+    found = verdict(runs=durations, document=result(CLEAN, check=check(finite=False)))
+    assert found.grade is Grade.VOID
+    assert "detectable_change" not in {one.code for one in found.reasons}
+    assert "wide_interval" in {one.code for one in found.reasons}
+
+
 def test_outputs_that_are_not_finite_void_the_number() -> None:
     assert verdict(document=result(CLEAN, check=check(finite=False))).grade is Grade.VOID
 

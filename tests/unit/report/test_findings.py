@@ -9,12 +9,12 @@ import pytest
 from prony.kinds.llm.schema import LlmWorkload
 from prony.kinds.llm.tokens import LLM_METRICS
 from prony.kinds.script.schema import ScriptWorkload
-from prony.model.estimate import Grade, Missing, Verdict
+from prony.model.estimate import Grade, Missing, Reason, Sensitivity, Verdict
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.result import Failure, OutputCheck
 from prony.report import compare, entry_fields
 from prony.report.findings import answers, findings
-from prony.report.notes import instrument, merge_texts, notes
+from prony.report.notes import instrument, merge_texts, notes, sensitivity
 from prony.report.table import table
 from report import experiments
 
@@ -187,6 +187,22 @@ def test_a_failure_is_told_once_and_ends_with_one_mark(partial: ExperimentData) 
     ]
     assert texts == ["The job failed in load: the engine's process was killed (SIGKILL); did you mean cpu?"]
     assert "cpu?." not in told(good, failed)
+
+
+def test_how_small_a_change_is_seen_is_said_once_and_not_of_void_results(pair: tuple[Entry, Entry]) -> None:
+    def judged(entry: Entry, grade: Grade, *codes: str) -> Entry:
+        verdict = Verdict(grade=grade, reasons=tuple(Reason(code=one, text=one, grade=grade) for one in codes))
+        seen = {"inference_ms.p50": Sensitivity(runs=5, noise=0.01, detectable=0.03)}
+        changes = {"sensitivity": seen, "verdict": verdict}
+        return entry.model_copy(update={"summary": entry.summary.model_copy(update=changes)})
+
+    def line(*entries: Entry) -> str:
+        return sensitivity(ExperimentData(experiment=experiments.experiment(len(entries)), entries=entries))
+
+    good, void = judged(pair[0], Grade.VALID), judged(pair[1], Grade.VOID)
+    assert line(good, void) == "with 5 runs on each side that run alternately, a change of 3 % can be detected here"
+    assert line(void) == ""
+    assert line(good, judged(pair[1], Grade.VALID, "detectable_change")) == ""
 
 
 def test_a_job_that_was_stopped_did_not_fail(partial: ExperimentData) -> None:

@@ -50,7 +50,7 @@ def command(options: Namespace) -> int:
 
 def _here(options: Namespace) -> RecipeCheck:
     from prony.app.bench import Bench
-    from prony.app.check_recipe import check_by_trial, check_names_with_lines
+    from prony.app.check_recipe import check_by_trial, check_names_with_lines, runs_here
     from prony.cli.run_here import tell_notes
     from prony.model.check import Planned, RecipeCheck
     from prony.ports.workload import kind_of
@@ -62,13 +62,16 @@ def _here(options: Namespace) -> RecipeCheck:
     recipe = loaded.recipe
     kind = kind_of(recipe.workload).prepare
     planned = tuple(Planned(title=job.title, cell=job.cell) for job in jobs)
-    notes: tuple[str, ...] = (*loaded.notes, *kind.notes(jobs, "this machine"), *kind.refusals_here(jobs))
+    notes: tuple[str, ...] = (*loaded.notes, *kind.notes(jobs, "this machine"))
     tell_notes(() if options.json else notes)
+    found: tuple[str, ...] = ()
     if not options.no_trial:
         with Bench.open() as bench:
             found = check_by_trial(bench, loaded, jobs)
-        tell_notes(() if options.json else found)
-        notes = (*notes, *found)
+    if runs_here(loaded):
+        found = (*found, *kind.refusals_here(jobs))
+    tell_notes(() if options.json else found)
+    notes = (*notes, *found)
     return RecipeCheck(
         name=recipe.name, kind=recipe.workload.kind, dialect=loaded.dialect, jobs=len(jobs), planned=planned,
         notes=notes,

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prony.errors import PronyError
 from prony.kinds.hardware.schema import HardwareWorkload
+from prony.model.assumption import Assumption
 from prony.model.job import Job
 from prony.ports.workload import Needs, Prepare
+
+if TYPE_CHECKING:
+    from prony.runner.context import RunContext
+
+
+# Which key an error is about, by its code; the others are about the test itself.
+_KEYS = {
+    "no_directory": "path", "disk_full": "path", "unit_unavailable": "unit", "engine_missing": "library",
+    "engine_broken": "library", "engine_unsupported": "library",
+}  # fmt: skip
 
 
 class HardwarePrepare(Prepare):
@@ -25,9 +37,15 @@ class HardwarePrepare(Prepare):
         path = str((base / Path(work.path).expanduser()).absolute())
         return job.model_copy(update={"workload": work.model_copy(update={"path": path})})
 
+    def try_once(self, job: Job, context: RunContext) -> tuple[Assumption, ...]:
+        """Look for the library, the unit and the folder. Nothing is measured."""
+        from prony.kinds.hardware.runner.trial import try_hardware
+
+        try_hardware(job.work(HardwareWorkload), context)
+        return ()
+
     def key_behind(self, error: PronyError) -> str:
-        keys = {"no_directory": "path", "disk_full": "path", "unit_unavailable": "unit", "engine_missing": "library"}
-        return f"workload.{keys.get(error.code, 'test')}"
+        return f"workload.{_KEYS.get(error.code, 'test')}"
 
 
 PART = HardwarePrepare()

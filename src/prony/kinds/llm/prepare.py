@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prony.errors import CapacityError, InputError, PronyError
 from prony.kinds.llm.schema import LlmWorkload
+from prony.model.assumption import Assumption
 from prony.model.device import AbilityReport
 from prony.model.job import Job
 from prony.model.recipe import Recipe
@@ -18,6 +19,9 @@ from prony.ports.find_task import find_task, make_options_absolute
 from prony.ports.llm import LlmEngine
 from prony.ports.models import scheme_of
 from prony.ports.workload import Needs, Prepare
+
+if TYPE_CHECKING:
+    from prony.runner.context import RunContext
 
 # Which key an error is about, by its code; the others are about the model itself.
 _KEYS = {
@@ -89,6 +93,21 @@ class LlmPrepare(Prepare):
         work = job.work(LlmWorkload)
         if work.task is not None:
             yield "workload.prompts", find_task(work.task, work.prompts)[1]
+
+    def try_once(self, job: Job, context: RunContext) -> tuple[Assumption, ...]:
+        """Look for models, data and engines. No weights are loaded."""
+        from prony.kinds.llm.runner.trial import try_llm
+
+        try_llm(job, context)
+        return ()
+
+    def refusals_here(self, jobs: Sequence[Job]) -> tuple[str, ...]:
+        """Say which models a check does not look for."""
+        from prony.kinds.llm.runner.trial import is_looked_up
+
+        works = [job.work(LlmWorkload) for job in jobs]
+        named = dict.fromkeys(one for work in works for one in (work.model, work.draft_model, work.reference) if one)
+        return tuple(f"{one} was not looked for: prony run fetches it" for one in named if not is_looked_up(one))
 
     def key_behind(self, error: PronyError) -> str:
         return f"workload.{_KEYS.get(error.code, 'model')}"

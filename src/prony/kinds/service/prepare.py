@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prony.errors import InputError, PronyError
+from prony.errors import InputError, PronyError, about_key
 from prony.kinds.service.schema import ServiceWorkload
 from prony.load.arrivals import read_trace
 from prony.load.endpoint import make_certificate_absolute, parse_endpoint
@@ -19,7 +19,7 @@ from prony.model.recipe import Recipe
 from prony.ports import plugins
 from prony.ports.driver import Driver, PredictsTexts, Task
 from prony.ports.find_task import find_task, make_options_absolute, read_plugin_options
-from prony.ports.service import Service, starting_option
+from prony.ports.service import ReadsFiles, Service, starting_option
 from prony.ports.workload import Needs, Prepare
 from prony.runner.context import RunContext
 
@@ -159,8 +159,9 @@ class ServicePrepare(Prepare):
         return tuple(dict.fromkeys(filter(None, found)))
 
     def try_once(self, job: Job, context: RunContext) -> tuple[Assumption, ...]:
-        """Read what a run reads before it sends anything: the address and the trace. No service is started."""
+        """Look for what starts the service, and read its files, the address and the trace. No service is started."""
         workload = job.work(ServiceWorkload)
+        _check_service(workload, context.base)
         if workload.endpoint is not None:
             parse_endpoint(workload.endpoint, context.base)
         if job.load.replay is not None:
@@ -174,6 +175,20 @@ class ServicePrepare(Prepare):
         picked = chosen(job.work(ServiceWorkload))
         for name in ("settings", "options", "prompts"):
             yield f"workload.{name}", getattr(picked, name)
+
+
+def _check_service(workload: ServiceWorkload, base: Path) -> None:
+    """Refuse a service that cannot be started here, at the key that says how it is started."""
+    from prony.runner.services.host import check_startable
+
+    picked = chosen(workload)
+    if picked.service is None:
+        return
+    said = next((name for name in ("image", "program", "command") if workload.settings.get(name)), "")
+    with about_key(f"workload.settings.{said}" if said else "workload.service"):
+        check_startable(picked.service, picked.settings)
+    if isinstance(picked.service, ReadsFiles):
+        picked.service.check_files(picked.settings, base)
 
 
 def _unavailable(workload: ServiceWorkload) -> str:

@@ -20,7 +20,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prony.errors import CapacityError, InputError, SutError
-from prony.plugins.engines.gguf_header import read_gguf_facts
 from prony.plugins.engines.openvino import (
     OpenVino,
     check_openvino_precision,
@@ -43,6 +42,7 @@ from prony.ports.llm import (
     refuse_as_model,
 )
 from prony.ports.models import OPENVINO_FOLDER
+from prony.runner.gguf_header import read_gguf_facts
 
 _MODEL, _WEIGHTS, _TOKENIZER = "openvino_model.xml", "openvino_model.bin", "openvino_tokenizer.xml"
 _INPUTS = ("input_ids", "attention_mask", "position_ids", "beam_idx")

@@ -46,7 +46,7 @@ def _find_version(path: Path, files: tuple[Path, ...], options: FetchOptions) ->
     if wanted is not None and path.is_file() and (kept := copies.find(wanted)) and not is_right(files, wanted):
         return kept
     verify(files, wanted, source=str(path))
-    if path.is_file() and sum(item.stat().st_size for item in files) <= options.policy.keep_bytes:
+    if path.is_file() and 0 < sum(item.stat().st_size for item in files) <= options.policy.keep_bytes:
         copies.add(files)
     return files
 

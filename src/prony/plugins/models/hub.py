@@ -200,10 +200,21 @@ class HubFetch:
                 place, chosen = snapshot.choose(wanted, options.formats)
                 files = tuple(self._bring_all(root / snapshot.commit, snapshot, chosen))
             except OSError as exc:
-                raise StoreError(f"cannot store {wanted} in {root}: {exc}", hint="check the free disk space") from exc
+                raise self._cannot_store(exc) from exc
         verify(files, options.checksum, source=str(wanted))
         resolved = replace(wanted, path=place).at(snapshot.commit)
         return ModelFiles(path=root / snapshot.commit / place, files=files, source=resolved)
+
+    def look_up(self) -> None:
+        """Ask the hub for the list of files, and choose among them."""
+        with hold_lock(self.root.with_name(f"{self.root.name}.lock")):
+            try:
+                self._resolve().choose(self.wanted, self.fetching.options.formats)
+            except OSError as exc:
+                raise self._cannot_store(exc) from exc
+
+    def _cannot_store(self, exc: OSError) -> StoreError:
+        return StoreError(f"cannot store {self.wanted} in {self.root}: {exc}", hint="check the free disk space")
 
     def _resolve(self) -> RepoSnapshot:
         """Return the commit that the revision means now; a commit that is known already is not asked for again."""
@@ -301,6 +312,10 @@ class HubSource(NetworkSource):
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
         fetching = self.begin(download, options, progress)
         return HubFetch(HubReference.parse(reference), Hub.of(os.environ), fetching).files()
+
+    def look_up(self, reference: str, options: FetchOptions) -> None:
+        fetching = self.begin(download, options, lambda *_: None)
+        HubFetch(HubReference.parse(reference), Hub.of(os.environ), fetching).look_up()
 
 
 def _read_sibling(entry: Mapping[str, Any]) -> HubFile:

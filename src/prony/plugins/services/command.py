@@ -6,11 +6,13 @@ import os
 import shlex
 import socket
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import ClassVar
 from urllib.parse import urlsplit
 
 from pydantic import Field
 
+from prony.errors import NotFoundError, about_key
 from prony.load.endpoint import parse_endpoint
 from prony.model.base import Noun
 from prony.model.workload import Scalar
@@ -62,6 +64,13 @@ class Command:
 
     def installation(self) -> Installation | None:
         """Only a recipe says what it is."""
+
+    def check_files(self, options: CommandOptions, base: Path) -> None:
+        """Look for a program beside the recipe; where it is elsewhere, `available` has looked for it."""
+        program = _split(options.command)[0] if "command" in options.model_fields_set else ""
+        if "/" in program and "{" not in program and launch.find_program((), program, base) is None:
+            with about_key("workload.settings.command"):
+                raise NotFoundError(f"program not found: {program}", hint=HOW, code="no_program")
 
     def start(self, site: ServiceSite) -> Start:
         options: CommandOptions = site.options

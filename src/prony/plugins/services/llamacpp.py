@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from prony.errors import NotFoundError
+from prony.errors import NotFoundError, about_key
 from prony.plugins.services import llamacpp_server
 from prony.plugins.services.asking import SilentError, ask, ask_json, pick_values
 from prony.plugins.services.launch import (
@@ -24,6 +24,7 @@ from prony.plugins.services.launch import (
 )
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
+from prony.runner.gguf_header import read_gguf_facts
 from prony.runner.services.site import LOOPBACK
 
 PROGRAMS = ("llama-server",)
@@ -51,6 +52,13 @@ class LlamacppOptions(ServiceOptions):
     gpu_layers: int | None = Field(default=None, ge=0, description="layers on the GPU; default: its own")
 
 
+def _find_model(options: LlamacppOptions, base: Path) -> Path:
+    model = (base / Path(options.model).expanduser()).absolute()
+    if not model.is_file():
+        raise NotFoundError(f"model not found: {model}", hint="settings.model is a GGUF file", code="unknown_model")
+    return model
+
+
 class Llamacpp:
     """llama.cpp's `llama-server`, with a GGUF file."""
 
@@ -68,11 +76,13 @@ class Llamacpp:
         library = find_library() if found is None else None
         return Installation(library.python, "package", library.version) if library is not None else found
 
+    def check_files(self, options: LlamacppOptions, base: Path) -> None:
+        with about_key("workload.settings.model"):
+            read_gguf_facts(_find_model(options, base))
+
     def start(self, site: ServiceSite) -> Start:
         options: LlamacppOptions = site.options
-        model = (site.base / Path(options.model).expanduser()).absolute()
-        if not model.is_file():
-            raise NotFoundError(f"model not found: {model}", hint="settings.model is a GGUF file", code="unknown_model")
+        model = _find_model(options, site.base)
         chosen = {
             "--alias": options.model_name,
             "--ctx-size": options.context,

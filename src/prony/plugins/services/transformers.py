@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 import prony
-from prony.errors import NotFoundError
+from prony.errors import NotFoundError, about_key
 from prony.plugins.services.asking import ask_json, failure_at, pick_values
 from prony.plugins.services.launch import (
     LaunchedServer,
@@ -24,6 +24,7 @@ from prony.plugins.services.launch import (
 from prony.ports import plugins
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
+from prony.runner.gguf_header import read_gguf_facts
 from prony.runner.services.site import LOOPBACK
 
 PROGRAMS = ("python3",)
@@ -46,6 +47,14 @@ class TransformersOptions(ServiceOptions):
     threads: int | None = Field(default=None, ge=1, description="threads; default: all CPUs that this process may use")
 
 
+def _find_model(options: TransformersOptions, base: Path) -> Path:
+    model = (base / Path(options.model).expanduser()).absolute()
+    if not model.exists():
+        hint = "settings.model is a folder or a GGUF file"
+        raise NotFoundError(f"model not found: {model}", hint=hint, code="unknown_model")
+    return model
+
+
 class Transformers:
     """A small server for one model of Hugging Face's library, which answers one request after the other."""
 
@@ -63,12 +72,15 @@ class Transformers:
         found = find_engine_package("transformers", "transformers")
         return None if found is None else Installation(found.python, "package", found.version)
 
+    def check_files(self, options: TransformersOptions, base: Path) -> None:
+        with about_key("workload.settings.model"):
+            model = _find_model(options, base)
+            if model.suffix.lower() == ".gguf":
+                read_gguf_facts(model)
+
     def start(self, site: ServiceSite) -> Start:
         options: TransformersOptions = site.options
-        model = (site.base / Path(options.model).expanduser()).absolute()
-        if not model.exists():
-            raise NotFoundError(f"model not found: {model}", hint="settings.model is a folder or a GGUF file",
-                                code="unknown_model")  # fmt: skip
+        model = _find_model(options, site.base)
         words = [
             str(_ENTRY), "--call", _SERVER, plugins.target(plugins.ENGINES, "transformers"), "--model", str(model),
             "--name", options.model_name or model.stem, "--host", bind(site), "--port", str(site.port), "--unit",

@@ -89,14 +89,27 @@ def start_service(service: Service, options: Any, wish: Wish) -> Iterator[Runnin
     """Start a service as it is wished and give it when it is ready, on any port or on the one that it must have.
 
     Leaving the block ends it, whatever became of it."""
+    check_startable(service, options)
+    with ExitStack() as block:
+        yield _first_that_serves(service, options, wish, block)
+
+
+def check_startable(service: Service, options: Any) -> None:
+    """Refuse a service that this machine has no program, package or container engine for. It starts nothing.
+
+    Raises:
+        CapacityError: It says what is missing, and how to get it.
+    """
     if sys.platform == "win32":
         hint = "start the server yourself and set workload.endpoint"
         raise CapacityError("Prony can start services only on Linux and macOS", hint=hint, code="service_missing")
     reason = service.available(options)
     if reason is not None:
-        raise CapacityError(f"{service.name} cannot be started on this machine: {reason}", code="service_missing")
-    with ExitStack() as block:
-        yield _first_that_serves(service, options, wish, block)
+        what, joint, how = reason.partition("; to ")
+        raise CapacityError(
+            f"{service.name} cannot be started on this machine: {what}", hint=f"to {how}" if joint else "",
+            code="service_missing",
+        )  # fmt: skip
 
 
 def _first_that_serves(service: Service, options: Any, wish: Wish, block: ExitStack) -> Running:

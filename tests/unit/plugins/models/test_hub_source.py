@@ -111,6 +111,16 @@ def test_the_only_file_that_the_engine_loads_needs_no_name(web: WebServer, optio
     assert "a-Q4.gguf, a-Q8.gguf" in error.hint
 
 
+def test_a_model_is_looked_up_without_its_bytes(web: WebServer, options: FetchOptions) -> None:
+    add_repo(web, LLM)
+    HubSource().look_up("hf:org/name", options)
+    assert not list(options.cache.rglob("*.safetensors"))
+    with pytest.raises(NotFoundError, match="does not exist"):
+        HubSource().look_up("hf:org/name@main/gone.gguf", options)
+    with pytest.raises(NotFoundError, match="has no hf:org/other"):
+        HubSource().look_up("hf:org/other", options)
+
+
 def test_a_split_gguf_comes_with_all_its_parts(web: WebServer, options: FetchOptions) -> None:
     parts = {f"q/m-0000{n}-of-00002.gguf": bytes([n]) for n in (1, 2)}
     add_repo(web, parts | {"q/other-00001-of-00002.gguf": b"x"})

@@ -19,6 +19,16 @@ _SMALL = 2**16
 _ITEM = 4
 
 
+def check_gpu_count(count: int) -> None:
+    """Refuse fewer GPUs than can exchange anything."""
+    if count < 2:
+        raise CapacityError(
+            f"gpu-collective needs two GPUs, but PyTorch sees {count}",
+            hint="skip this test, or check whether CUDA_VISIBLE_DEVICES hides GPUs",
+            code="unit_unavailable",
+        )
+
+
 class GpuCollectiveSuite:
     """All-reduce over every GPU that PyTorch sees, in one process."""
 
@@ -29,12 +39,7 @@ class GpuCollectiveSuite:
         self.device_id = self._device.card
         self._size = int(options.get("size") or _LARGE) // 256 * 256
         self._count = int(self._device.cuda.device_count())
-        if self._count < 2:
-            raise CapacityError(
-                f"gpu-collective needs two GPUs, but PyTorch sees {self._count}",
-                hint="skip this test, or check whether CUDA_VISIBLE_DEVICES hides GPUs",
-                code="unit_unavailable",
-            )
+        check_gpu_count(self._count)
 
     def tests(self) -> Iterator[SuiteTest]:
         self._check_sum()

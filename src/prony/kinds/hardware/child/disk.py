@@ -35,16 +35,7 @@ class DiskSuite:
 
     def __init__(self, options: Mapping[str, Any], engine: object) -> None:
         del engine
-        folder = Path(str(options.get("path") or tempfile.gettempdir()))
-        if not folder.is_dir():
-            raise CapacityError(
-                f"folder not found: {folder}", hint="set workload.path to an existing folder", code="no_directory"
-            )
-        free = _free_bytes(folder)
-        self._size = max(_PIECE, int(options.get("size") or min(_USUAL_BYTES, _FREE_SHARE * free)) // _PIECE * _PIECE)
-        if self._size > free:
-            hint = "set workload.path to another folder, or lower workload.size"
-            raise CapacityError(f"{folder} has only {free / 1e6:.0f} MB free", hint=hint, code="disk_full")
+        folder, self._size = choose_file(options)
         handle, name = tempfile.mkstemp(prefix="prony-disk-", dir=folder)
         os.close(handle)
         self._folder, self._path = folder, Path(name)
@@ -140,6 +131,25 @@ class DiskSuite:
     def _read_page(self, place: int) -> None:
         # Threads may read into one buffer: nobody looks at what was read.
         os.preadv(self._descriptor, [self._buffers["page_in"]], place)
+
+
+def choose_file(options: Mapping[str, Any]) -> tuple[Path, int]:
+    """Return the folder of the file and its size in bytes.
+
+    Raises:
+        CapacityError: There is no such folder, or too little is free.
+    """
+    folder = Path(str(options.get("path") or tempfile.gettempdir()))
+    if not folder.is_dir():
+        raise CapacityError(
+            f"folder not found: {folder}", hint="set workload.path to an existing folder", code="no_directory"
+        )
+    free = _free_bytes(folder)
+    size = max(_PIECE, int(options.get("size") or min(_USUAL_BYTES, _FREE_SHARE * free)) // _PIECE * _PIECE)
+    if size > free:
+        hint = "set workload.path to another folder, or lower workload.size"
+        raise CapacityError(f"{folder} has only {free / 1e6:.0f} MB free", hint=hint, code="disk_full")
+    return folder, size
 
 
 def _megabytes_per_second(ns: float) -> float:

@@ -61,10 +61,14 @@ class HardwareJob(SuiteJob):
         )  # fmt: skip
 
 
+def suite_of(work: HardwareWorkload) -> tuple[str, str]:
+    """Return the engine whose process runs a test, and the suite."""
+    return _SUITES.get((work.test, work.library)) or _SUITES[work.test, ""]
+
+
 def make_hardware_job(folder: ResultFolder, runner: SuiteRunner) -> HardwareJob:
     """Choose the suite of a test, and see that its engine starts."""
-    work = folder.job.work(HardwareWorkload)
-    engine, suite = _SUITES.get((work.test, work.library)) or _SUITES[work.test, ""]
+    engine, suite = suite_of(folder.job.work(HardwareWorkload))
     runner.host(engine)
     return HardwareJob(folder, engine, suite)
 

@@ -40,12 +40,7 @@ class LlmSuite:
         self.settles = self.device_id is not None and bool(options.get("settles", True))
         self.drafter = load_drafter(options, engine, self.session)
         about = self.session.facts()
-        if about.context and options["context"] > about.context:
-            raise InputError(
-                f"the recipe needs {options['context']} tokens of context, but the model has {about.context}",
-                hint="lower workload.prompt, workload.generate or workload.depth",
-                code="context_exceeded",
-            )
+        check_context(options["context"], about.context)
         self.kv_peak = self.tokens = 0
         self.progress = ProgressNote(options.get("progress", ""))
         self.steps: list[tuple[int, int, int]] = []
@@ -152,13 +147,28 @@ def load_session(options: Mapping[str, Any], engine: Engine) -> LlmSession:
         context=options["context"], kv_type=options.get("kv_type", "default"), options=options["options"],
         cache=options.get("cache", ""),
     )  # fmt: skip
+    check_kv_type(engine, asked.kv_type)
+    return engine.load_llm(options["model"], asked)
+
+
+def check_context(wanted: int, most: int) -> None:
+    """Refuse more tokens than the model was made for; 0: any."""
+    if most and wanted > most:
+        raise InputError(
+            f"the recipe needs {wanted} tokens of context, but the model has {most}",
+            hint="lower workload.prompt, workload.generate or workload.depth",
+            code="context_exceeded",
+        )
+
+
+def check_kv_type(engine: Any, kv_type: str) -> None:
+    """Refuse a type of the cache that an engine does not have."""
     known: tuple[str, ...] = getattr(engine, "kv_types", ())
-    if asked.kv_type not in ("default", *known):
+    if kv_type not in ("default", *known):
         hint = f"supported: {', '.join(known)}" if known else "llamacpp supports f16, q8_0, q4_0 and others"
         raise CapacityError(
-            f"{engine.name} does not support a cache of type {asked.kv_type}", hint=hint, code="kv_type_unavailable"
+            f"{engine.name} does not support a cache of type {kv_type}", hint=hint, code="kv_type_unavailable"
         )
-    return engine.load_llm(options["model"], asked)
 
 
 def load_drafter(options: Mapping[str, Any], engine: Engine, session: LlmSession) -> Drafter | None:

@@ -60,14 +60,10 @@ def encode_prompts(mine: Predictor, job: Job, scratch: Path) -> AskedPrompts:
         SutError: The engine could not encode them.
     """
     work = job.work(LlmWorkload)
-    task, options = find_task(work.task, work.prompts)
-    count = _MOST_PROMPTS if isinstance(task, ScoresAnswers) else work.passes
-    seeds = {"prompts": work.seed, "lengths": work.seed}
+    _, options = find_task(work.task, work.prompts)
     notes: dict[str, str] = {}
     for _ in range(_TRIES):
-        prompts = tuple(task.prompts(options, count=count, seeds=seeds, base=Path(), lengths=None))
-        if not prompts:
-            raise InputError("the task has no prompts", hint="check whether its file is empty")
+        prompts = make_prompts(job, options)
         encoded = _encode(mine, prompts, job, scratch)
         limits = [0 if prompt.window else prompt.max_tokens or work.generate for prompt in prompts]
         read = [min(len(ids), prompt.window or len(ids)) for ids, prompt in zip(encoded.ids, prompts, strict=True)]
@@ -92,6 +88,23 @@ def encode_prompts(mine: Predictor, job: Job, scratch: Path) -> AskedPrompts:
     file.write_text(json.dumps(given))
     notes |= {"prompt form": encoded.form, **describe_cuts(prompts)}
     return AskedPrompts(prompts, options, file, max(sizes), notes)
+
+
+def make_prompts(job: Job, options: Any = None) -> tuple[Prompt, ...]:
+    """Return what a job's task asks with these options, by default those of the recipe.
+
+    Raises:
+        InputError: Its data cannot be read, or there is none.
+    """
+    work = job.work(LlmWorkload)
+    task, written = find_task(work.task, work.prompts)
+    count = _MOST_PROMPTS if isinstance(task, ScoresAnswers) else work.passes
+    seeds = {"prompts": work.seed, "lengths": work.seed}
+    given = written if options is None else options
+    prompts = tuple(task.prompts(given, count=count, seeds=seeds, base=Path(), lengths=None))
+    if not prompts:
+        raise InputError("the task has no prompts", hint="check whether its file is empty")
+    return prompts
 
 
 def _encode(mine: Predictor, prompts: Sequence[Prompt], job: Job, scratch: Path) -> _Encoded:

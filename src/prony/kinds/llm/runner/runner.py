@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prony.errors import InputError
@@ -148,15 +148,25 @@ class LlmMaker:
         return self._predictions.compare(mine, reference_of(mine, work, runner.host, model))
 
     def _fetching(self, job: Job, model: str, host: EngineHost) -> FetchOptions:
-        work = job.work(LlmWorkload)
-        formats: tuple[str, ...] = plugins.load_plugin(plugins.ENGINES, host.name).formats
-        if scheme_of(model) == "file" and (self.around.base / Path(model.removeprefix("file:"))).is_dir():
-            check_folder(self.around.base / Path(model.removeprefix("file:")), host.name, formats)
-            formats = ()
-        return FetchOptions(
-            cache=self.around.cache, formats=formats, checksum=work.checksum if model == work.model else None,
-            base=self.around.base, python=host.python, policy=self.around.policy,
-        )  # fmt: skip
+        return replace(find_fetch_options(job, model, host.name, self.around), python=host.python)
+
+
+def find_fetch_options(job: Job, model: str, engine: str, context: RunContext) -> FetchOptions:
+    """Return how a model of a job is fetched for an engine.
+
+    Raises:
+        InputError: It is a folder that the engine does not load.
+    """
+    work = job.work(LlmWorkload)
+    formats: tuple[str, ...] = plugins.load_plugin(plugins.ENGINES, engine).formats
+    folder = context.base / Path(model.removeprefix("file:"))
+    if scheme_of(model) == "file" and folder.is_dir():
+        check_folder(folder, engine, formats)
+        formats = ()
+    return FetchOptions(
+        cache=context.cache, formats=formats, checksum=work.checksum if model == work.model else None,
+        base=context.base, policy=context.policy,
+    )  # fmt: skip
 
 
 def check_folder(folder: Path, engine: str, formats: Sequence[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -28,27 +29,38 @@ _TEMPLATE = "{% for message in messages %}{{ message.content }}\n{% endfor %}"
 def fetch_llm(card: LlmCard, options: FetchOptions) -> ModelFiles:
     """Return the model as a folder or as a GGUF file, whichever the engine loads; a folder has no weights."""
     base = options.cache / "zoo" / f"{card.name}-{card.version}"
-    if not options.formats or FOLDER in options.formats:
+    chosen = choose_llm_format(card, options.formats)
+    if chosen == FOLDER:
         found = tuple(made_once(base / name, _writer(text)) for name, text in _documents(card).items())
         return ModelFiles(path=base, files=found)
-    if ".gguf" in options.formats:
-        path = made_once(base.with_suffix(".gguf"), lambda part: write_gguf(card, part))
-        return ModelFiles(path=path, files=(path,))
-    if GENAI_FOLDER in options.formats:
+    if chosen == GENAI_FOLDER:
         return _fetch_graph(card, base.with_name(f"{base.name}-onnx"))
-    raise CapacityError(
-        f"zoo:{card.name} cannot be built as {' or '.join(options.formats)}",
-        hint="use prony llm with an engine for language models", code="format_unavailable",
-    )  # fmt: skip
+    path = made_once(base.with_suffix(".gguf"), lambda part: write_gguf(card, part))
+    return ModelFiles(path=path, files=(path,))
 
 
-def _fetch_graph(card: LlmCard, folder: Path) -> ModelFiles:
-    """Return the model as a folder of onnxruntime-genai, with its weights in the graph."""
-    if card.parameters > _MOST_IN_GRAPH:
+def choose_llm_format(card: LlmCard, formats: Sequence[str]) -> str:
+    """Return the format in which a model is made for an engine that loads these.
+
+    Raises:
+        CapacityError: It cannot be made in any of them, with the code `format_unavailable`.
+    """
+    found = next((one for one in card.formats if one in formats), "") if formats else FOLDER
+    if not found:
+        raise CapacityError(
+            f"zoo:{card.name} cannot be built as {' or '.join(formats)}",
+            hint="use prony llm with an engine for language models", code="format_unavailable",
+        )  # fmt: skip
+    if found == GENAI_FOLDER and card.parameters > _MOST_IN_GRAPH:
         raise CapacityError(
             f"zoo:{card.name} is too large for one ONNX file", hint="the largest in this format is zoo:llm-135m",
             code="format_unavailable",
         )  # fmt: skip
+    return found
+
+
+def _fetch_graph(card: LlmCard, folder: Path) -> ModelFiles:
+    """Return the model as a folder of onnxruntime-genai, with its weights in the graph."""
     texts = {name: text for name, text in _documents(card).items() if name != SEEDED}
     texts["genai_config.json"] = json.dumps(genai_settings(card), indent=1)
     found = [made_once(folder / name, _writer(text)) for name, text in texts.items()]

@@ -42,6 +42,15 @@ class ZooSource:
         progress(size, size)
         return ModelFiles(path=path, files=(path,))
 
+    def look_up(self, reference: str, options: FetchOptions) -> None:
+        name = reference.removeprefix("zoo:")
+        if name in LLM_ZOO:
+            from prony.plugins.models.zoo.llm import choose_llm_format
+
+            choose_llm_format(LLM_ZOO[name], options.formats)
+        else:
+            _chosen_format(card_of(name), options.formats)
+
     def _onnx(self, card: ModelCard, options: FetchOptions) -> Path:
         def write(part: Path) -> None:
             from prony.plugins.models.zoo.architectures import write_onnx
