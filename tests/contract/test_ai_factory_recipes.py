@@ -230,12 +230,12 @@ def test_its_folders_have_62_recipes() -> None:
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_every_recipe_that_it_ships_is_understood(
+def test_every_recipe_that_it_ships_is_accepted_for_this_machine(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_text(SHIPPED[name])
-    code = main(["check", str(path), "--on", "local", "--no-trial"])  # their servers need not be here
+    code = main(["check", str(path), "--on", "local"])
     said = capsys.readouterr()
     assert code == 0, said.err
     assert said.out.endswith(": 1 service job\n")

@@ -57,7 +57,8 @@ def check_by_trial(bench: Bench, loaded: LoadedRecipe, jobs: Sequence[Job]) -> t
     ready = [kind_of(job.workload).prepare.make_paths_absolute(job, base) for job in jobs]
     unlike = list({job.workload.model_dump_json(exclude={"threads"}): job for job in reversed(ready)}.values())[::-1]
     assumed, failures = try_jobs(bench, unlike[:_MOST_TRIED], base)
-    _refuse(loaded, failures)
+    # A recipe of another program is mostly checked where its services are not: what is missing of them is a note.
+    _refuse(loaded, (one for one in failures if not (loaded.dialect and one[1].code == "service_missing")))
     notes = [f"{'guess: ' if one.is_guess else ''}{one.what}; to change it: {one.key}" for one in assumed]
     if len(unlike) > _MOST_TRIED:
         notes.append(f"only {_MOST_TRIED} of {len(unlike)} jobs were tried")
