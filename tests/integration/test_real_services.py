@@ -5,13 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import re
-import secrets
-import shutil
 import signal
 import socket
-import subprocess
-import tarfile
 from contextlib import AbstractContextManager, closing
 from functools import partial
 from pathlib import Path
@@ -35,7 +30,6 @@ from prony.ports.service import Service
 from prony.runner.services.host import Running, Wish, start_service
 from servers.needs import lack
 from servers.packaged import llama_server, program
-from servers.redis import find_redis
 from servers.waiting import wait_for
 
 
@@ -210,38 +204,6 @@ class TestLlamacpp:
         model.write_bytes(b"GGUF and nothing more")
         with pytest.raises(SutError, match="llamacpp failed"), serving(Llamacpp(), log, program=path, model=model.name):
             pass
-
-
-class TestContainer:
-    def test_a_server_in_a_container_serves_and_is_gone_with_it(self, log: Path, tmp_path: Path) -> None:
-        image = redis_image(tmp_path)
-        with serving(Redis(), log, image=image, config={"maxmemory": "64mb"}) as running:
-            name = next(word for word in running.command if word.startswith("--name=")).removeprefix("--name=")
-            assert running.facts["maxmemory"] == str(64 * 2**20)
-            assert name in containers()
-        assert name not in containers()
-        assert not running.folder.exists()
-        subprocess.run(["podman", "image", "rm", image], capture_output=True, check=True)
-
-
-def containers() -> str:
-    return subprocess.run(["podman", "ps", "--all"], capture_output=True, text=True, check=True).stdout
-
-
-def redis_image(folder: Path) -> str:
-    """Return an image of the Redis of this machine, with the libraries that it needs and nothing else."""
-    if shutil.which("podman") is None or shutil.which("ldd") is None:
-        lack("podman", "no podman here: apt-get install podman")
-    server = find_redis().resolve()
-    libraries = subprocess.run(["ldd", server], capture_output=True, text=True, check=True).stdout
-    archive = folder / "redis.tar"
-    with tarfile.open(archive, "w") as tar:
-        tar.add(server, "usr/bin/redis-server")
-        for path in re.findall(r"(/\S+)", libraries):
-            tar.add(Path(path).resolve(), path)
-    image = f"localhost/prony-redis:{secrets.token_hex(4)}"
-    subprocess.run(["podman", "import", "--quiet", archive, image], capture_output=True, check=True)
-    return image
 
 
 def outgoing(endpoint: Endpoint, path: str, document: Any) -> Any:

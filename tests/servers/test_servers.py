@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from servers.binaries import AbsentError
-from servers.needs import count_missing, lack
+from servers.needs import HOW, count_missing, lack
 from servers.ports import refusing_port
 from servers.postgres import Postgres
 from servers.process import is_alive, wait_gone
@@ -147,7 +147,7 @@ def test_what_is_missing_is_told_in_a_line_with_the_way_to_bring_it(monkeypatch:
         lack("podman", "none is on the PATH")
     reasons = [f"Skipped: {skipped.value}", "Skipped: torch is missing (no)", "Skipped: torch is missing (no)", "other"]
     assert count_missing(reasons) == [
-        "podman is missing: 1 test was skipped; to bring it: apt-get install podman",
+        f"podman is missing: 1 test was skipped; to bring it: {HOW['podman']}",
         "torch is missing: 2 tests were skipped; to bring it: make torch",
     ]
 

@@ -10,10 +10,10 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from prony.errors import CapacityError
 from prony.model.container import ENGINES, POD, WITH_APPTAINER
@@ -26,6 +26,9 @@ NO_ENGINE = "an image needs podman, docker or apptainer, but none is on PATH; to
 DAEMONS = frozenset(("docker", POD))
 _LABEL = "prony.runner"
 _ASK_S = 60.0
+# Static programs that reap what a command leaves and hand signals on. podman brings none; docker does.
+_INITS = ("catatonit", "tini-static")
+_INIT_FOLDERS = "/usr/libexec/podman:/usr/local/libexec/podman:/usr/lib/podman:/usr/local/lib/podman:/usr/bin"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Apptainer takes a variable into a clean container by a name with a prefix; the older name is Singularity's.
 _HAND_ON = """names=$1; shift
@@ -33,6 +36,10 @@ for name in $names; do
   eval "[ -n \\"\\${$name+x}\\" ] && export APPTAINERENV_$name=\\"\\$$name\\" SINGULARITYENV_$name=\\"\\$$name\\""
 done
 exec "$@"
+"""
+# What a killed client of the engine leaves behind is still in its list.
+_REMOVE_LABELLED = """found=$("$1" ps --all --quiet --filter "$2") || exit
+[ -z "$found" ] || exec "$1" rm --force --volumes $found
 """
 
 
@@ -77,12 +84,19 @@ class ContainerEngine:
         """Return the words that run the box to its end, in the foreground, under a name of its own if one is given."""
         if self.name in ENGINES:
             named = [f"--name={name}"] if name else []
-            return [self.path, "run", "--rm", "--init", *named, *self._options(box), *_words(box)]
+            return [self.path, "run", "--rm", *self._init(), *named, *self._options(box), *_words(box)]
         # All that it would hand on of its own environment is left out; named values go by variables, and not by words.
         handed = [name for name in box.names if _VARIABLE.fullmatch(name)]
         return ["sh", "-c", _HAND_ON, "sh", " ".join(handed), self.path, "run" if box.command is None else "exec",
                 "--containall", "--cleanenv", "--no-home", *self._binds(box), image_uri(box.image),
                 *(box.command or ()), *box.arguments]  # fmt: skip
+
+    def _init(self) -> list[str]:
+        """Return the words that put an init before the command; podman refuses to run one that is not installed."""
+        if self.name != "podman":
+            return ["--init"]
+        found = next((path for name in _INITS if (path := shutil.which(name, path=_INIT_FOLDERS))), None)
+        return [] if found is None else ["--init", f"--init-path={found}"]
 
     def _options(self, box: Box) -> list[str]:
         mounts = [f"--volume={path}:{inside}{'' if writes else ':ro'}" for path, inside, writes in box.shared]
@@ -112,27 +126,37 @@ class ContainerEngine:
         """Return the commands that remove the container of a name."""
         return [[self.path, "rm", "--force", "--volumes", name]] if self.name in ENGINES else []
 
-    def remove_containers(self, label: str) -> None:
-        """Remove every container of this label, whoever left it behind."""
+    def clearing_of_label(self, label: str) -> list[list[str]]:
+        """Return the commands that remove every container of this label, whoever left it behind."""
         if self.name not in ENGINES:
-            return  # a process like any other, which has ended with its parent
-        with suppress(OSError, subprocess.SubprocessError):
-            listed = _ask([self.path, "ps", "--all", "--quiet", "--filter", f"label={_LABEL}={label}"])
-            if names := listed.split():
-                _ask([self.path, "rm", "--force", "--volumes", *names])
+            return []  # a process like any other, which has ended with its parent
+        return [["sh", "-c", _REMOVE_LABELLED, "sh", self.path, f"label={_LABEL}={label}"]]
 
     def digest_of_image(self, image: str) -> str | None:
         """Return the name by which just this image can be run again, whatever its tag comes to mean; None where the
         engine does not tell, as of one that was never pulled."""
         if self.name not in ENGINES:
             return f"sha256:{sha256_of(Path(image))}" if Path(image).is_file() else None
+        found = self._inspect(image)
+        named = found.get("RepoDigests") or []
+        # One that was built here has no name in a registry.
+        return str(named[0]) if named else _own_digest(found)
+
+    def id_of_image(self, image: str) -> str | None:
+        """Return the digest by which this machine alone knows an image, of podman or docker; None where it has none."""
+        return _own_digest(self._inspect(image))
+
+    def _inspect(self, image: str) -> dict[str, Any]:
         try:
             (found,) = json.loads(_ask([self.path, "image", "inspect", image]))
-            named, own = found.get("RepoDigests") or [], found.get("Id")
-        except (OSError, subprocess.SubprocessError, ValueError, AttributeError):
-            return None
-        # One that was built here has no name in a registry.
-        return str(named[0]) if named else f"sha256:{str(own).removeprefix('sha256:')}" if own else None
+        except (OSError, subprocess.SubprocessError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+
+def _own_digest(found: Mapping[str, Any]) -> str | None:
+    own = found.get("Id")
+    return f"sha256:{str(own).removeprefix('sha256:')}" if own else None
 
 
 def _ask(words: Sequence[str]) -> str:

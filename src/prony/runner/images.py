@@ -19,6 +19,7 @@ from prony.runner.containers import ContainerEngine, image_uri, is_image_file
 
 MIRRORS_VARIABLE = "PRONY_CONTAINER_MIRRORS"
 _HUB = "docker.io"
+_LOADED = re.compile(r"^Loaded image[^:]*:\s*(\S+)\s*$", re.MULTILINE)
 _OWN_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 
 
@@ -71,6 +72,8 @@ def _find_kept(engine: ContainerEngine, digest: str, folder: Path) -> ReadyImage
 def _bring(engine: ContainerEngine, image: str, cache: Path, environment: Mapping[str, str]) -> ReadyImage:
     if engine.name == POD:  # the cluster brought it before the pod began
         return ReadyImage(image, None)
+    if engine.name in ENGINES and image.endswith(".tar") and Path(image).is_file():
+        return _load_file(engine, Path(image), cache / "images")
     if is_image_file(image):
         return ReadyImage(image, engine.digest_of_image(image))
     if engine.name in ENGINES:
@@ -90,6 +93,23 @@ def _bring_to_engine(engine: ContainerEngine, image: str, source: str, folder: P
                 _run_engine(engine, words, image)
                 digest = engine.digest_of_image(name)
     return ReadyImage(digest or name, digest)
+
+
+def _load_file(engine: ContainerEngine, path: Path, folder: Path) -> ReadyImage:
+    """Have podman or docker read a file, and run the image by its own digest: its name inside may come to mean another.
+    A note says which image a file was, as long as nobody has written to it."""
+    state = path.stat()
+    note = folder / f"{image_file_name(str(path.resolve()))}-{state.st_size}-{state.st_mtime_ns}.{engine.name}"
+    with _hold_lock(folder, str(path.resolve())):
+        kept = note.read_text() if note.exists() else ""
+        if not kept or engine.digest_of_image(kept) is None:
+            said = _run_engine(engine, ["load", "--input", str(path)], str(path))
+            names = _LOADED.findall(said)
+            kept = engine.id_of_image(names[-1]) or "" if names else ""
+            if not kept:
+                raise CapacityError(f"{engine.name} loaded no image from {path}: {said[:300]}", code="no_image")
+            note.write_text(kept)
+    return ReadyImage(kept, kept)
 
 
 def _bring_to_file(engine: ContainerEngine, image: str, source: str, folder: Path) -> ReadyImage:
@@ -170,7 +190,8 @@ def _read_mirrors(text: str) -> dict[str, str]:
     return {name.strip(): mirror.strip() for name, _, mirror in pairs}
 
 
-def _run_engine(engine: ContainerEngine, words: Sequence[str], image: str) -> None:
+def _run_engine(engine: ContainerEngine, words: Sequence[str], image: str) -> str:
+    """Return what the engine says, where it does as it is told."""
     done = subprocess.run(
         [engine.path, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
     )
@@ -181,6 +202,7 @@ def _run_engine(engine: ContainerEngine, words: Sequence[str], image: str) -> No
             hint=f"try: {engine.name} {' '.join(words)}; without a network, set containers.mirrors",
             code="no_image",
         )
+    return done.stdout
 
 
 @contextmanager

@@ -85,7 +85,9 @@ def engines(runs: Runs, programs: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return folder
 
 
-def test_the_words_for_podman_and_docker(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_words_for_podman_and_docker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "catatonit").touch(0o755)
+    monkeypatch.setattr(containers, "_INIT_FOLDERS", str(tmp_path))
     monkeypatch.setattr(containers, "_half_of_memory", lambda: 1024)
     monkeypatch.setattr(containers, "_has_gpus", lambda: True)
     shared = [
@@ -97,9 +99,14 @@ def test_the_words_for_podman_and_docker(monkeypatch: pytest.MonkeyPatch) -> Non
         "/usr/bin/docker", "run", "--rm", "--init", *shared, "--gpus=all", *inner
     ]  # fmt: skip
     assert ContainerEngine("/usr/bin/podman").argv(BOX, "mine") == [
-        "/usr/bin/podman", "run", "--rm", "--init", "--name=mine", *shared, "--security-opt=label=disable",
-        "--device=nvidia.com/gpu=all", *inner,
+        "/usr/bin/podman", "run", "--rm", "--init", f"--init-path={tmp_path}/catatonit", "--name=mine", *shared,
+        "--security-opt=label=disable", "--device=nvidia.com/gpu=all", *inner,
     ]  # fmt: skip
+
+
+def test_podman_without_an_init_is_not_asked_for_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(containers, "_INIT_FOLDERS", str(tmp_path))
+    assert not [word for word in ContainerEngine("/usr/bin/podman").argv(BOX) if word.startswith("--init")]
 
 
 CLEAN = ["--containall", "--cleanenv", "--no-home"]

@@ -173,7 +173,7 @@ class Execution:
         starved_before = oom_kills()
         try:
             self._supervisor.wait_ready()
-            self._supervisor.order(self._plan.processes)
+            self._supervisor.order(self._plan.processes, self._plan.clear)
             self._attend()
         finally:
             if self._limit is not None or "ended" not in self._events:

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -75,6 +75,7 @@ class ScriptPlan:
     world: int = 1  # ranks on all nodes
     launcher: str = ""
     note: str = ""  # what of the launch is not as it was asked for
+    clear: Sequence[Sequence[str]] = ()  # the commands that remove what its processes leave to others
 
 
 def plan_processes(

@@ -205,6 +205,7 @@ class ScriptJobRun:
         variables = self._stage.variables(place)
         node, hand_over = self._by_mpirun(place)
         plan = plan_processes(self._launch, self._stage.argv(place, variables), variables, place, node)
+        plan = replace(plan, clear=self._stage.clearing)
         tails = [reading.follow_emitted(place.emit_folder), *(reading.follow_stream(stream) for stream in plan.streams)]
         glance = self._glance(reading, place)
 

@@ -15,9 +15,10 @@ import gc
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ from prony.runner.supervisor import TICK_S, Supervisor, tell
 
 _GRACE_S = 5.0  # for a process that is asked to end
 _KILL_S = 30.0
+_CLEAR_S = 60.0
 # A short execution is over before the runner, woken by what it is told, would compete with it for a CPU.
 _UNTOLD_S = 0.02
 _EMPTY_STARTS = 3
@@ -52,7 +54,8 @@ class PreparedProcess:
 
 
 class ScriptSupervisor(Supervisor):
-    """Executes one order after another. An order has `processes`: argv, environment, folder, out and err of each."""
+    """Executes one order after another. An order has `processes`: argv, environment, folder, out and err of each; and
+    `clear`, commands that remove what they leave to a container engine when they are killed."""
 
     def __init__(self, order: dict[str, Any], runner_fd: int | None) -> None:
         super().__init__(order, runner_fd)
@@ -66,6 +69,7 @@ class ScriptSupervisor(Supervisor):
         tell("ready", pid=os.getpid())
         while (order := self.next_order()) is not None:
             if self._execute(order["processes"]):
+                self._clear(order["clear"])
                 return
 
     def _execute(self, processes: list[dict[str, Any]]) -> bool:
@@ -85,6 +89,14 @@ class ScriptSupervisor(Supervisor):
             self._end(begin_ns, empty_ns)
             self.forget_children()
         return is_unwanted
+
+    def _clear(self, commands: list[list[str]]) -> None:
+        """Remove what nobody else will: the runner may have been killed."""
+        for command in commands:
+            with suppress(OSError, subprocess.SubprocessError):
+                subprocess.run(
+                    command, stdin=self._null, stdout=self._null, stderr=self._null, timeout=_CLEAR_S, check=False
+                )
 
     def _prepare(self, processes: list[dict[str, Any]], block: ExitStack) -> list[PreparedProcess] | None:
         """Open the files of all processes; None, and the reason is told, where one cannot be started."""

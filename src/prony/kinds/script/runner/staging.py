@@ -12,10 +12,11 @@ import re
 import secrets
 import socket
 import ssl
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -91,6 +92,7 @@ def _environment_of(
 
 _CONNECT_S = 0.9
 _GRACE_S = 10.0
+_CLEAR_S = 60.0
 
 
 @dataclass
@@ -312,11 +314,17 @@ class ScriptStage:
         shared += [(self._shims, str(self._shims), False), *_list_mounts(self._sources)]
         return engine.argv(self._box(self.work, variables, place.folder, shared, given))
 
+    @property
+    def clearing(self) -> list[list[str]]:
+        """The commands that remove what an execution may leave outside of its own processes."""
+        engine = self._engine_of(self.work)
+        return [] if engine is None else engine.clearing_of_label(self._label)
+
     def clear(self) -> None:
         """Remove what an execution may have left outside of its own processes."""
-        engine = self._engine_of(self.work)
-        if engine is not None:
-            engine.remove_containers(self._label)
+        for command in self.clearing:
+            with suppress(OSError, subprocess.SubprocessError):
+                subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_CLEAR_S)
 
     def finish(self) -> None:
         """Look at what the script did to its sources."""

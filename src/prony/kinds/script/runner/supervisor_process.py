@@ -67,12 +67,13 @@ class SupervisorProcess:
             self.close()
             raise MeasurementError("the process that supervises scripts did not start", hint="run prony doctor")
 
-    def order(self, processes: Sequence[dict[str, Any]]) -> None:
-        """Have it execute these processes, together."""
+    def order(self, processes: Sequence[dict[str, Any]], clear: Sequence[Sequence[str]] = ()) -> None:
+        """Have it execute these processes, together; `clear` are run where it has to end them."""
         assert self._process is not None
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # then it was killed, and that is heard
-            self._process.stdin.write(json.dumps({"processes": list(processes)}).encode() + b"\n")
+            order = {"processes": list(processes), "clear": [list(command) for command in clear]}
+            self._process.stdin.write(json.dumps(order).encode() + b"\n")
             self._process.stdin.flush()
 
     def listen(self, within_s: float) -> list[dict[str, Any]] | None:
