@@ -9,6 +9,7 @@ import tarfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
@@ -96,6 +97,7 @@ def test_what_a_job_prints_is_seen_while_it_runs(
     handle = executor.submit(payload("prony-says-1-00000000", command))
     seen = look_until(executor, handle, lambda seen: "half way" in printed(seen).values())
     assert seen.phase is PlacePhase.RUNNING
+    assert seen.started_at is None or abs((datetime.now(UTC) - seen.started_at).total_seconds()) < PATIENCE_S
     assert printed(seen) == {"run-0000.out": "half way"}
     go.touch()
     later = look_until(executor, handle, has_ended)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -192,6 +192,20 @@ def test_the_log_of_a_job_at_a_target_can_be_read_while_it_runs(store: Store, tm
     assert not list(store.home.root.rglob("stranger*"))
     store.delete_experiment(experiment.id)
     assert not list(store.home.root.rglob(f"{job.id}*"))
+
+
+@pytest.mark.parametrize(("ahead_s", "is_known"), [(-600, True), (3600, False)])
+def test_an_earlier_run_is_an_estimate_only_where_it_ended_after_its_start(
+    store: Store, tmp_path: Path, ahead_s: int, *, is_known: bool
+) -> None:
+    began = RUNNING | {"started_at": datetime.now(UTC) + timedelta(seconds=ahead_s)}
+    there = FakeTarget([began, DONE], [DONE])
+    runs = runs_at(store, there)
+    for _ in range(2):
+        experiment, _jobs = runs.plan(recipe(), base=tmp_path)
+        runs.follow(experiment.id, Notes())
+    first, second = (payload.expected_s for payload in there.payloads)
+    assert (second == pytest.approx(600, abs=60)) if is_known else (second == first)
 
 
 def test_a_process_that_dies_after_the_submission_submits_nothing_twice(store: Store, tmp_path: Path) -> None:

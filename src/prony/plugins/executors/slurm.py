@@ -82,13 +82,16 @@ echo "$id" > jobid.new && mv jobid.new jobid
 echo "$id"
 """
 )
+# Times come as UTC and as ISO 8601, whatever the zone of the cluster and the settings of its user.
 _QUEUE = (
-    r"""timeout 15 squeue --user="$(id -un)" --noheader --states=all --format='"""
+    r"""TZ=UTC SLURM_TIME_FORMAT=standard timeout 15 squeue --user="$(id -un)" --noheader --states=all --format='"""
     + QUEUE_FORMAT
     + """' 2>&1; echo "exit $?" """
 )
 _ACCOUNTS = (
-    r"""timeout 15 sacct -X -P -n -D -S "$since" --name="$names" -o """ + ACCOUNT_FIELDS + """ 2>&1; echo "exit $?" """
+    r"""TZ=UTC SLURM_TIME_FORMAT=standard timeout 15 sacct -X -P -n -D -S "$since" --name="$names" -o """
+    + ACCOUNT_FIELDS
+    + """ 2>&1; echo "exit $?" """
 )
 _CANCEL = r"""
 for key in $keys; do timeout 15 scancel --quiet --user="$(id -un)" --name="$key" 2>/dev/null; done
