@@ -415,6 +415,19 @@ def test_a_release_is_installed_once_and_a_half_of_it_is_never_used(
     assert Path(folder, "bin", "python").exists()
 
 
+def test_a_check_of_a_cluster_whose_queue_is_long_warns_and_leaves_nothing(
+    request: pytest.FixtureRequest, slurm: Slurm, tmp_path: Path, prony_home: Path
+) -> None:
+    options = target_options("slurm", request, tmp_path / "there") | {"native": ("--begin=now+1hour",)}
+    target = Target(name="busy", kind="slurm", options=options)
+    *others, line = check_target_lines(target, Home(prony_home), patience_s=3)
+    assert "failed" not in {one.status for one in others}
+    assert line.status == "warn"
+    assert line.value.startswith("still queued after 3 s: its start time has not come yet (BeginTime), expected to")
+    assert slurm.run("squeue", "--noheader") == ""
+    assert list((tmp_path / "there" / "runs").iterdir()) == []
+
+
 @pytest.mark.slow
 def test_prony_itself_is_installed_and_proves_its_target(
     request: pytest.FixtureRequest, place: Path, tmp_path: Path, prony_home: Path

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from prony.app.local_logs import local_logs, read_local_log
-from prony.app.maintain_targets import clean_target
+from prony.app.maintain_targets import check_target_lines, clean_target
 from prony.app.placing import RemoteRuns
 from prony.app.targets import add_target, ask_target, find_target, open_executor, read_targets, remove_target
 from prony.errors import CapacityError, ConflictError, InputError, NotFoundError, TransportError
@@ -358,6 +358,34 @@ def test_a_clean_removes_what_a_deleted_experiment_left(store: Store, tmp_path: 
     assert clean_target(target, store, open_target=there.open).removed == (key,)
     assert key in there.ended
     assert runs.placements.open() == []
+
+
+@pytest.mark.parametrize(
+    ("seen", "status", "words"),
+    [
+        (
+            {"phase": PlacePhase.QUEUED, "reason": "no suitable node is free yet (Resources)"},
+            "warn",
+            "still queued after 0 s: no suitable node is free yet (Resources)",
+        ),
+        ({"phase": PlacePhase.STARTING}, "warn", "still starting after 0 s: no reason given"),
+        (
+            {"phase": PlacePhase.HELD, "reason": "its owner holds it (JobHeldUser)"},
+            "failed",
+            "held after 0 s: its owner holds it (JobHeldUser)",
+        ),
+        (RUNNING, "failed", "running after 0 s: no reason given"),
+        ({"phase": PlacePhase.LOST}, "failed", "lost"),
+    ],
+)
+def test_a_check_warns_where_its_job_only_waits_for_its_turn(
+    store: Store, seen: Mapping[str, Any], status: str, words: str
+) -> None:
+    there = FakeTarget([seen])
+    (line,) = check_target_lines(find_target(store.home, "box"), store.home, patience_s=0, open_target=there.open)
+    assert (line.title, line.status, line.value) == ("job", status, words)
+    assert len(there.ended) == 1
+    assert runs_at(store, there).placements.open() == []
 
 
 # targets.toml
