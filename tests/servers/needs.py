@@ -46,6 +46,7 @@ HOW = {
     "seaweedfs": "make servers",
     "slurm": "apt-get install slurmctld slurmd slurm-client munge, as root",
     "sshd": "apt-get install openssh-server",
+    "terraform": "install Terraform or OpenTofu; PRONY_TEST_TF_PLUGINS names a folder with the provider hashicorp/aws",
     "torch": "make torch",
     "ui": "make ui",
     "unshare": "allow user namespaces, or run as root",
