@@ -25,7 +25,7 @@ HOW = {
     "history": "clone the repository with its history",
     "kubectl": "apt-get install kubernetes-client",
     "kubernetes": "make test-clusters builds it, on Debian 12 as root",
-    "kubernetes_validate": "pip install kubernetes-validate",
+    "kubernetes_validate": "make setup",
     "llama-server": "make servers",
     "llamacpp": "make servers",
     "mlflow": "make servers",
