@@ -193,7 +193,7 @@ def _is_of_the_client(level: Level) -> bool:
 
 def _remains(found: Knee) -> str:
     if found.remains is None:
-        return "too little to be told"
+        return "an unknown share"
     if found.remains_low is None or found.remains_high is None:
         return f"{found.remains:.1%}"
     return f"{found.remains:.1%} [{found.remains_low:.1%}, {found.remains_high:.1%}]"

@@ -311,7 +311,10 @@ class SlurmExecutor:
     def _take_queue(self, told: str) -> None:
         if not told.rstrip().endswith("exit 0"):
             lines = told.strip().splitlines() or ["no answer"]
-            raise TransportError(f"squeue at {self._name}: {lines[-2] if len(lines) > 1 else lines[0]}")
+            raise TransportError(
+                f"squeue at {self._name}: {lines[-2] if len(lines) > 1 else lines[0]}",
+                hint=f"Prony tries again; prony targets check {self._name} says more",
+            )
         self._jobs = read_queue(told)
 
     def _ask_accounts(self, handles: Sequence[Handle]) -> None:

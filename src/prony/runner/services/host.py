@@ -94,7 +94,11 @@ def start_service(service: Service, options: Any, wish: Wish) -> Iterator[Runnin
         raise CapacityError("Prony can start services only on Linux and macOS", hint=hint, code="service_missing")
     reason = service.available(options)
     if reason is not None:
-        raise CapacityError(f"{service.name} cannot be started on this machine: {reason}", code="service_missing")
+        raise CapacityError(
+            f"{service.name} cannot be started on this machine: {reason}",
+            code="service_missing",
+            hint="install what is missing, or set workload.settings.image, or workload.endpoint to a server that runs",
+        )
     with ExitStack() as block:
         yield _first_that_serves(service, options, wish, block)
 
