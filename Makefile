@@ -149,11 +149,10 @@ test-slow: setup extras
 	PRONY_TEST_THOROUGH=1 $(PYTEST) -m "slow or hypothesis or scaled"
 
 # The executors against a real Kubernetes, which is built here once from Debian's source: Debian 12, as root, and about
-# 15 minutes of CPU time the first time. Schemas of other releases come with a package. Then Apptainer, and what takes long of
-# Slurm and ssh: several nodes, and submitters that are killed over 40 jobs a target.
+# 15 minutes of CPU time the first time. Then Apptainer, and what takes long of Slurm and ssh: several nodes,
+# and submitters that are killed over 40 jobs a target.
 test-clusters: setup
 	sh tests/clusters/build_kubernetes.sh
-	-$(BIN)/python -m pip install --quiet --disable-pip-version-check kubernetes-validate
 	PRONY_TEST_REQUIRES=kubernetes $(BIN)/python -m pytest -n 0 -m clusters tests/contract/test_executors.py tests/contract/test_kubernetes.py
 	sh tests/clusters/build_apptainer.sh
 	PRONY_TEST_REQUIRES=apptainer $(BIN)/python -m pytest -n 0 -m clusters tests/integration/test_apptainer.py

@@ -1,4 +1,4 @@
-# One machine with the server and some with agents, on AWS. Rendered and untried: docs/deploy.md.
+# One machine with the server and some with agents, on AWS. Validated, never applied: docs/deploy.md.
 #     tofu init
 #     tofu apply -var image_id=ami-... -var subnet_id=subnet-... -var key_name=...
 terraform {

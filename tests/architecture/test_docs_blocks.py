@@ -100,6 +100,13 @@ def test_a_shell_can_read_what_a_page_shows(block: Block) -> None:
     assert (found.returncode, found.stderr) == (0, "")
 
 
+def test_commands_on_a_page_are_not_marked_as_output() -> None:
+    programs = re.compile(
+        r"(?:sudo |\$ )?(?:\./\S+|sh|tar|pip|python3?|helm|kubectl|docker|podman|git|make|curl|ssh) \S"
+    )
+    assert [(one.page, one.text) for one in blocks_of("text") if programs.match(one.text)] == []
+
+
 @pytest.mark.parametrize("block", blocks_of("python"), ids=lambda one: one.page)
 def test_python_on_a_page_compiles_and_uses_names_that_are_there(block: Block) -> None:
     for node in ast.walk(ast.parse(block.text)):

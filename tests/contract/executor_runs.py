@@ -29,7 +29,9 @@ def target_options(kind: str, request: pytest.FixtureRequest, folder: Path) -> d
     if kind == "ssh":
         options |= {"ssh": "there", "ssh_options": tuple(request.getfixturevalue("sshd").options)}
     if kind == "slurm":
-        options |= {"setup": tuple(request.getfixturevalue("slurm").setup), "files_late_s": 2, "exclusive": False}
+        # In another time zone than this machine.
+        setup = (*request.getfixturevalue("slurm").setup, "export TZ=JST-9")
+        options |= {"setup": setup, "files_late_s": 2, "exclusive": False}
     return options
 
 

@@ -271,7 +271,7 @@ BAD: list[tuple[dict[str, Any], str, Any, str, str]] = [
     (INFERENCE, "server.env.readiness_probe", "/ping", "server.env.readiness_probe", "must be a map"),
     (INFERENCE, "server.env.readiness_probe", {}, "server.env.readiness_probe.path", "is missing"),
     (INFERENCE, "server.env.readiness_probe", {"path": "/", "port": 9}, "server.env.readiness_probe.port",
-     "none of the server's ports"),
+     "not one of server.env.ports"),
     (INFERENCE, "server.env.readiness_probe", {"path": "/", "timout_seconds": 1},
      "server.env.readiness_probe.timout_seconds", "did you mean timeout_seconds?"),
     (INFERENCE, "server.env.readiness_probe", {"path": "/", "scheme": "tcp"}, "server.env.readiness_probe.scheme",

@@ -34,11 +34,20 @@ benchmarkai.emit({"accuracy": 0.75})
 
 
 def find_python(version: str) -> str:
-    found = shutil.which(f"python{version}")
-    # The launcher of pyenv is on the PATH for versions that it is not told to start.
-    if found is None or subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode:
-        lack(f"python{version}", f"no python{version} on the PATH")
+    """Return an interpreter from the PATH, or one that pyenv keeps."""
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    kept = (str(path) for path in sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}")))
+    # The launcher of pyenv is on the PATH also for versions that it is not told to start.
+    found = next(
+        (one for one in (shutil.which(f"python{version}"), *kept) if one is not None and does_start(one)), None
+    )
+    if found is None:
+        lack(f"python{version}", f"no python{version} on the PATH or in the folder of pyenv")
     return found
+
+
+def does_start(python: str) -> bool:
+    return subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0
 
 
 def run_script(python: str, path: Path, folder: Path, **variables: str) -> str:

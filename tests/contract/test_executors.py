@@ -9,6 +9,7 @@ import tarfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
@@ -96,6 +97,7 @@ def test_what_a_job_prints_is_seen_while_it_runs(
     handle = executor.submit(payload("prony-says-1-00000000", command))
     seen = look_until(executor, handle, lambda seen: "half way" in printed(seen).values())
     assert seen.phase is PlacePhase.RUNNING
+    assert seen.started_at is None or abs((datetime.now(UTC) - seen.started_at).total_seconds()) < PATIENCE_S
     assert printed(seen) == {"run-0000.out": "half way"}
     go.touch()
     later = look_until(executor, handle, has_ended)
@@ -411,6 +413,19 @@ def test_a_release_is_installed_once_and_a_half_of_it_is_never_used(
     assert executor.install("9", build) == folder
     assert built == [interpreter_here()]
     assert Path(folder, "bin", "python").exists()
+
+
+def test_a_check_of_a_cluster_whose_queue_is_long_warns_and_leaves_nothing(
+    request: pytest.FixtureRequest, slurm: Slurm, tmp_path: Path, prony_home: Path
+) -> None:
+    options = target_options("slurm", request, tmp_path / "there") | {"native": ("--begin=now+1hour",)}
+    target = Target(name="busy", kind="slurm", options=options)
+    *others, line = check_target_lines(target, Home(prony_home), patience_s=3)
+    assert "failed" not in {one.status for one in others}
+    assert line.status == "warn"
+    assert line.value.startswith("still queued after 3 s: its start time has not come yet (BeginTime), expected to")
+    assert slurm.run("squeue", "--noheader") == ""
+    assert list((tmp_path / "there" / "runs").iterdir()) == []
 
 
 @pytest.mark.slow

@@ -286,7 +286,7 @@ def test_the_service_leads_to_the_server() -> None:
 
 def test_the_published_schemas_know_every_field_of_the_manifests() -> None:
     try:
-        import kubernetes_validate  # type: ignore[import-not-found,unused-ignore]
+        import kubernetes_validate  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError:
         lack("kubernetes_validate", "the package with the published schemas is not installed")
     for minor in range(25, 38):

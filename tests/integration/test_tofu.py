@@ -1,8 +1,11 @@
-"""The files for OpenTofu: they parse where a parser is at hand, and what they start is what Prony takes."""
+"""The files for OpenTofu and Terraform: they are valid where a program can check them, and start what Prony takes."""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +17,7 @@ import yaml
 from prony.cli.main import COMMANDS
 from prony.cli.option_settings import list_settings
 from prony.cli.parsers import build_parser
+from servers.needs import lack
 
 TOFU = Path(__file__).parents[2] / "deploy" / "tofu"
 TEMPLATES = ("server", "agent")
@@ -38,6 +42,24 @@ def test_a_parser_takes_every_file() -> None:
     assert {"main", "variables", "outputs"} == set(parsed)
     assert len(parsed["main"]["resource"]) == 4
     assert len(parsed["outputs"]["output"]) == 2
+
+
+def test_the_program_itself_finds_every_file_valid_and_formatted(tmp_path: Path) -> None:
+    program = shutil.which("terraform") or shutil.which("tofu")
+    if program is None:
+        lack("terraform", "neither terraform nor tofu is on the PATH")
+    plugins = os.environ.get("PRONY_TEST_TF_PLUGINS", "")
+    if not plugins and not os.environ.get("TF_CLI_ARGS_init"):  # noqa: SIM112 - Terraform's own name
+        lack("terraform", "no folder has the provider: set PRONY_TEST_TF_PLUGINS or TF_CLI_ARGS_init")
+    folder = tmp_path / "tofu"
+    shutil.copytree(TOFU, folder)
+    init = ["init", "-backend=false", "-input=false", "-no-color", *([f"-plugin-dir={plugins}"] if plugins else [])]
+    for words in (init, ["validate", "-no-color"], ["fmt", "-check", "-diff"]):
+        done = subprocess.run(
+            [program, *words],
+            cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{' '.join(words)}: {done.stdout}{done.stderr}"
 
 
 def test_every_variable_is_declared_and_used() -> None:

@@ -203,7 +203,13 @@ class Uploader:
         try:
             answer = await self._handed_in(work, meta, ask_next=ask_next)
         except OSError as exc:
-            await self._refuse(work, meta, StoreError(f"cannot read {work.tar}: {exc.strerror}"))
+            await self._refuse(
+                work,
+                meta,
+                StoreError(
+                    f"cannot read {work.tar}: {exc.strerror}", hint="check the disk of the agent, and run the job again"
+                ),
+            )
             return None
         except Refused as exc:
             if not exc.is_final and not await asyncio.to_thread(_is_rotten, work, meta, exc):

@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
+from prony.errors import InputError
+from prony.model.job import Job
 from prony.model.recipe import Measure
-from prony.model.result import Repetition
+from prony.model.result import Repetition, Result
 from prony.stats.spread import FEWEST_RUNS
 
 
@@ -19,6 +21,17 @@ class Selection:
     cold: tuple[Repetition, ...]
     excluded: dict[int, str]
     contaminated: tuple[Repetition, ...]
+
+
+def check_result_of_job(job: Job, result: Result) -> None:
+    """Refuse a result of another job.
+
+    Raises:
+        InputError: it is of another one.
+    """
+    if job.id != result.job_id:
+        hint = "the files of a result folder belong together: fetch or import it again"
+        raise InputError(f"the result is of job {result.job_id}, not of job {job.id}", hint=hint)
 
 
 def select(

@@ -29,6 +29,7 @@ from prony.store.store import Store
 
 # How far back an earlier experiment of the same name is looked for, those of all branches together.
 _MOST_EARLIER = 500
+_HINT = "write METRIC.STATISTIC, a comparison and a number: e2e_ms.p99 <= 20"
 
 
 def gate_outcomes(store: Store, data: ExperimentData, more: Sequence[str] = ()) -> tuple[GateOutcome, ...]:
@@ -63,9 +64,9 @@ def _check(text: str, workload: Workload) -> None:
         parse_gate(text, workload.metric_units)
         trouble = trouble_of_kind(text, workload)
     except ValueError as exc:
-        raise InputError(f"gate {text!r}: {exc}", code="gate") from exc
+        raise InputError(f"gate {text!r}: {exc}", code="gate", hint=_HINT) from exc
     if trouble is not None:
-        raise InputError(f"gate {trouble}", code="gate")
+        raise InputError(f"gate {trouble}", code="gate", hint=_HINT)
 
 
 def _without_gates(data: ExperimentData) -> ExperimentData:

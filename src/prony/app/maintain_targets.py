@@ -20,7 +20,17 @@ from prony.app.targets import open_executor
 from prony.dispatch.placing import next_look_s, placement_key
 from prony.errors import CapacityError, NotFoundError, PronyError
 from prony.model.states import OVER
-from prony.model.target import CheckLine, CleanedTarget, Handle, Payload, PlaceEnding, Placement, PlacePhase, Target
+from prony.model.target import (
+    CheckLine,
+    CleanedTarget,
+    Handle,
+    Observation,
+    Payload,
+    PlaceEnding,
+    Placement,
+    PlacePhase,
+    Target,
+)
 from prony.ports.clock import Clock, SystemClock
 from prony.ports.executor import Executor, Interpreter
 from prony.runner.job_folder import write_job_folder
@@ -30,30 +40,41 @@ from prony.store.store import Store
 
 _PROOF_S = 60.0
 _OVER = (PlacePhase.ENDED, PlacePhase.LOST)
+# It waits for others, and nobody needs to do anything.
+_WAITS = (PlacePhase.SUBMITTED, PlacePhase.QUEUED, PlacePhase.STARTING)
 
 
-def check_target_lines(target: Target, home: Home, *, submits: bool = True) -> list[CheckLine]:
-    """Say what a target offers and lacks; where it lacks nothing, prove it by a payload without jobs."""
-    executor = open_executor(target, home)
+def check_target_lines(
+    target: Target,
+    home: Home,
+    *,
+    submits: bool = True,
+    patience_s: float = _PROOF_S,
+    open_target: Callable[[Target, Home, Clock], Executor] = open_executor,
+) -> list[CheckLine]:
+    """Say what a target offers and lacks; where it lacks nothing, prove it by a payload without jobs.
+
+    It may wait `patience_s` for its start, which is no fault of the target where it takes longer, and run as long."""
+    executor = open_target(target, home, SystemClock())
     lines = executor.check()
     if submits and all(line.status != "failed" for line in lines):
-        lines.append(_prove(target, executor, home))
+        lines.append(_prove(target, executor, home, patience_s))
     return lines
 
 
-def _prove(target: Target, executor: Executor, home: Home) -> CheckLine:
+def _prove(target: Target, executor: Executor, home: Home, patience_s: float) -> CheckLine:
     """Run an empty payload at the target. It is written down first, so that `clean` finds it after a kill."""
     placements, name = Placements(home), f"check-{time.time_ns():x}"
     key = placement_key(name, 1, placements.home_id())
     with placements.own(name):
         made_at = SystemClock().now()
         placements.save(Placement(key=key, experiment_id=name, job_ids=(), target=target, made_at=made_at))
-        line = _run_proof(executor, key)
+        line = _run_proof(executor, key, patience_s)
         placements.forget(name)
     return line
 
 
-def _run_proof(executor: Executor, key: str) -> CheckLine:
+def _run_proof(executor: Executor, key: str, patience_s: float) -> CheckLine:
     """Send an empty payload, and see it come back: the way there, the folder, the interpreter and the way back."""
     began_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="prony-check-") as scratch:
@@ -62,8 +83,8 @@ def _run_proof(executor: Executor, key: str) -> CheckLine:
         handle = Handle(key=key)
         try:
             handle = executor.submit(Payload(key=key, folder=str(folder)))
-            reason = _wait_for_proof(executor, handle)
-            is_whole = not reason and executor.fetch(handle, Path(scratch, "in"))
+            unproven = _wait_for_proof(executor, handle, patience_s)
+            is_whole = unproven is None and executor.fetch(handle, Path(scratch, "in"))
         except PronyError as exc:
             return CheckLine(title="job", status="failed", value=exc.message, hint=exc.hint)
         finally:
@@ -73,19 +94,38 @@ def _run_proof(executor: Executor, key: str) -> CheckLine:
         return CheckLine(
             title="job", status="ok", value=f"an empty job was submitted, ran and came back in {took_s:.1f} s"
         )
-    return CheckLine(title="job", status="failed", value=reason or "it returned no list of files")
+    return unproven or CheckLine(title="job", status="failed", value="it returned no list of files")
 
 
-def _wait_for_proof(executor: Executor, handle: Handle) -> str:
-    """Return why it did not come to its end, or nothing."""
-    deadline, looks = time.monotonic() + _PROOF_S, 0
-    while time.monotonic() < deadline:
+def _wait_for_proof(executor: Executor, handle: Handle, patience_s: float) -> CheckLine | None:
+    """Return why it did not come to its end, or nothing; from its start on the wait begins anew."""
+    began_s, looks, waits = time.monotonic(), 0, True
+    while True:
         seen = executor.look([handle], {})[0]
         if seen.phase in _OVER:
-            return "" if seen.ending is PlaceEnding.DONE else seen.reason or str(seen.ending)
+            if seen.ending is PlaceEnding.DONE:
+                return None
+            return CheckLine(title="job", status="failed", value=seen.reason or str(seen.ending or seen.phase))
+        if waits and seen.phase in (PlacePhase.RUNNING, PlacePhase.ENDING):
+            began_s, waits = time.monotonic(), False
+        if time.monotonic() - began_s >= patience_s:
+            return _describe_unended(seen, patience_s)
         time.sleep(next_look_s(PlacePhase.STARTING, looks))
         looks += 1
-    return f"after {_PROOF_S:g} s it is {seen.phase}: {seen.reason or 'no reason given'}"
+
+
+def _describe_unended(seen: Observation, patience_s: float) -> CheckLine:
+    """Say how the proof stood when the wait for it was over; a busy queue is a warning."""
+    reason = seen.reason or "no reason given"
+    if seen.phase in _WAITS:
+        return CheckLine(
+            title="job",
+            status="warn",
+            value=f"still {seen.phase} after {patience_s:g} s: {reason}",
+            hint="the test job was cancelled. A run waits in the queue without a limit; check again when the queue is "
+            "shorter",
+        )
+    return CheckLine(title="job", status="failed", value=f"{seen.phase} after {patience_s:g} s: {reason}")
 
 
 def install_prony(target: Target, home: Home, *, extras: Sequence[str] = (), say: Callable[[str], None]) -> str:

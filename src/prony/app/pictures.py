@@ -164,7 +164,11 @@ def _chosen(entry: Entry, asked: str | None, known: Sequence[str]) -> str:
 
 
 def _nothing(entry: Entry, what: str) -> NotFoundError:
-    return NotFoundError(f"the result of job {entry.job.id} has no {what}", code="no_result")
+    return NotFoundError(
+        f"the result of job {entry.job.id} has no {what}",
+        code="no_result",
+        hint="a job that failed has none, nor one whose samples were deleted",
+    )
 
 
 def _estimates(entry: Entry, metrics: Sequence[str]) -> dict[str, Estimate]:

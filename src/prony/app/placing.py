@@ -408,16 +408,18 @@ def _count_nodes(job: Job, target: Target) -> int:
 
 
 def _longest_before_s(store: Store, placements: Placements, placement: Placement) -> float | None:
-    """Return how long the same recipe ran at this target at most; None where it never did."""
+    """Return how long the same recipe ran at this target at most; None where it never did.
+
+    Start and end are from two clocks, so that a duration that is not positive says nothing."""
     recipe = store.experiment(placement.experiment_id).recipe
-    earlier = [
+    earlier = (
         (one.ended_at - one.started_at).total_seconds()
         for one in placements.all()
         if one.target.name == placement.target.name and one.ending is PlaceEnding.DONE
         and one.started_at is not None and one.ended_at is not None and len(one.job_ids) >= len(placement.job_ids)
         and _is_recipe_of(store, one.experiment_id, recipe)
-    ]  # fmt: skip
-    return max(earlier, default=None)
+    )  # fmt: skip
+    return max((seconds for seconds in earlier if seconds > 0), default=None)
 
 
 def _is_recipe_of(store: Store, experiment_id: str, recipe: Recipe) -> bool:

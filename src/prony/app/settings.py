@@ -392,4 +392,4 @@ def _syntax_error(path: Path, text: str) -> InputError:
         parse(text, str(path))
     except RecipeError as exc:
         return InputError(exc.message, hint=exc.hint, code="settings")
-    return InputError(f"{path} is not TOML", code="settings")
+    return InputError(f"{path} is not TOML", code="settings", hint="write KEY = VALUE lines; texts need quotes")

@@ -173,5 +173,8 @@ def fetch_piece(connection: ApiConnection, call: ApiCall) -> LogPiece:
     response = connection.send(call)
     next_offset = response.headers.get(wire.NEXT_OFFSET, "")
     if not next_offset.isdecimal():
-        raise TransportError(f"{connection.base} does not say where the text goes on")
+        raise TransportError(
+            f"{connection.base} does not say where the text goes on",
+            hint="check that this is the address of a Prony server of this version",
+        )
     return LogPiece(response.content, int(next_offset), response.headers.get(wire.ENDED, "").lower() == "true")

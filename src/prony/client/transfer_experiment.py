@@ -91,7 +91,10 @@ def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, to: Path) -> Non
     name = PurePosixPath(member.name)
     source = archive.extractfile(member) if member.isreg() else None
     if source is None or name.is_absolute() or ".." in name.parts or any(letter in member.name for letter in "\\:\0"):
-        raise TransportError(f"the export that arrived holds {member.name[:100]!r}, which is refused")
+        raise TransportError(
+            f"the export that arrived holds {member.name[:100]!r}, which is refused",
+            hint="check that this is the address of your server",
+        )
     target = to / name
     target.parent.mkdir(parents=True, exist_ok=True)
     with source, target.open("xb") as file:

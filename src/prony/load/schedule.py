@@ -74,7 +74,7 @@ def plan(load: Load, *, base: Path) -> LoadSchedule:
     if load.mlperf is not None:
         return _mlperf(load, load.mlperf)
     if load.search is not None:
-        raise InputError("a search has no schedule; only its probes have one")
+        raise InputError("a search has no schedule; only its probes have one", hint="use a load without search")
     users = load.users
     return LoadSchedule(
         steps=_start_users(users.concurrency, users.stagger or 0),

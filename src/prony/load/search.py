@@ -205,7 +205,7 @@ def plan_search(load: Load) -> LoadSearch:
     """Return the search that a load asks for."""
     way = load.search
     if way is None:
-        raise InputError("this load is not a search")
+        raise InputError("this load is not a search", hint="set load.search")
     return LoadSearch(way.low, way.high, precision=way.precision, integral=way.over == "concurrency")
 
 
@@ -215,7 +215,7 @@ def probe_load(load: Load, level: float, attempt: int = 1) -> Load:
 
     way = load.search
     if way is None:
-        raise InputError("this load is not a search")
+        raise InputError("this load is not a search", hint="set load.search")
     lasting = {"search": None, "duration": way.probe * 2 ** (attempt - 1), "requests": None}
     if way.over == "concurrency":
         return load.model_copy(update=lasting | {"closed": Closed(concurrency=round(level))})

@@ -50,7 +50,7 @@ class Worth(Noun):
 
 
 class MatrixCell(Noun):
-    """One row and column. `mark`: best, or not to be told from the best; empty where nothing may be said."""
+    """One row and column. `mark`: best, or not distinguishable from the best; empty where nothing may be said."""
 
     row: str
     column: str

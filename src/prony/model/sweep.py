@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal
 
@@ -103,3 +104,10 @@ class SweepReport(Noun):
     slo: dict[str, float] = {}
     gain_share: float
     curves: tuple[Curve, ...]
+
+
+def format_levels(loads: Sequence[float], noun: str) -> str:
+    """Return levels of load with their noun, which is in the singular after a single 1: `1 request a second`."""
+    things, space, rest = noun.partition(" ")
+    named = things.removesuffix("s") if list(loads) == [1] else things
+    return f"{', '.join(f'{load:g}' for load in loads)} {named}{space}{rest}"

@@ -131,7 +131,9 @@ W = TypeVar("W", bound=Workload)
 def work_of(workload: Workload, kind: type[W], whose: str) -> W:
     """Return a workload that must be of one kind."""
     if not isinstance(workload, kind):
-        raise InputError(f"{whose} is a {workload.kind}, not a {kind.name()}")
+        raise InputError(
+            f"{whose} is a {workload.kind}, not a {kind.name()}", hint=f"choose one whose workload is a {kind.name()}"
+        )
     return workload
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prony.model.estimate import Estimate
-from prony.model.sweep import Claim, Curve, Level, LimitState, SweepReport
+from prony.model.sweep import Claim, Curve, Level, LimitState, SweepReport, format_levels
 from prony.ports.metric_titles import metric_title
 from prony.report import entry_fields, number
 from prony.report.load_tables import FigureLine
@@ -56,15 +56,14 @@ def method(report: SweepReport) -> str:
 
 def limits_of_levels(curve: Curve) -> list[str]:
     """Return what limited the levels, in words: a run of levels with the same limit is told once, by its highest."""
-    found: list[tuple[list[str], Level]] = []
+    found: list[tuple[list[float], Level]] = []
     for level in curve.levels:
         if found and _describe_limit(found[-1][1]) == _describe_limit(level):
-            found[-1] = ([*found[-1][0], f"{level.load:g}"], level)
+            found[-1] = ([*found[-1][0], level.load], level)
         else:
-            found.append(([f"{level.load:g}"], level))
+            found.append(([level.load], level))
     return [
-        f"Limit at {', '.join(loads)} {curve.noun.removesuffix('s') if loads == ['1'] else curve.noun}: "
-        f"{last.bottleneck.text}"
+        f"Limit at {format_levels(loads, curve.noun)}: {last.bottleneck.text}"
         for loads, last in found
         if last.bottleneck is not None
     ]

@@ -162,7 +162,11 @@ def add_engine(
     engine = plugins.load_plugin(plugins.ENGINES, name)()
     reason = find_unsupported_reason(engine)
     if reason is not None:
-        raise CapacityError(f"{name} cannot run on this machine: {reason}", code="engine_unsupported")
+        raise CapacityError(
+            f"{name} cannot run on this machine: {reason}",
+            code="engine_unsupported",
+            hint="prony engines lists the engines for this machine",
+        )
     if python is not None and not Path(python).is_file():
         raise InputError(f"interpreter not found: {python}", hint="use the path of a python executable")
     folder = engines / _place(name, version)

@@ -106,7 +106,11 @@ class EngineHost:
         )
         stdin, stdout = self._process.stdin, self._process.stdout
         if stdin is None or stdout is None:
-            raise CapacityError(f"{self.python} could not be started", code="engine_broken")
+            raise CapacityError(
+                f"{self.python} could not be started",
+                code="engine_broken",
+                hint=f"prony engines add {self.name} installs its interpreter anew",
+            )
         self._wire = MessageWire(stdout.fileno(), stdin.fileno())
 
     def __enter__(self) -> Self:

@@ -103,7 +103,9 @@ def _send_load(mock: Mock, scratch: Path, load: Load, *, streams: bool = False) 
     outcome = generate(LoadPlan(prepared, endpoint, plan(load, base=scratch), load, scratch, processes=1))
     bad = int(np.count_nonzero(outcome.records["cause"] != Cause.OK))
     if bad or not len(outcome):
-        raise MeasurementError(f"{bad} of {len(outcome)} requests of the calibration failed")
+        raise MeasurementError(
+            f"{bad} of {len(outcome)} requests of the calibration failed", hint="run it again on a quiet machine"
+        )
     return outcome
 
 

@@ -147,7 +147,9 @@ def _read_experiment(path: Path) -> Experiment:
     try:
         return experiment_from(json.loads(path.read_bytes()))
     except ValidationError as exc:
-        raise StoreError(f"{path} is damaged: the matrix of its recipe cannot be read") from exc
+        raise StoreError(
+            f"{path} is damaged: the matrix of its recipe cannot be read", hint="export the experiment again"
+        ) from exc
 
 
 def _rebuilt(folders: Sequence[Path]) -> Bundle:

@@ -90,7 +90,10 @@ def result_row(contents: FolderContents, summary: Summary) -> Values:
     Under `history` come the rows of its series and its point, or None: made here, where the result is opened anyway.
     """
     if summary.job_id != contents.result.job_id:
-        raise InputError(f"the summary is of job {summary.job_id}, the folder of {contents.result.job_id}")
+        raise InputError(
+            f"the summary is of job {summary.job_id}, the folder of {contents.result.job_id}",
+            hint="import the result again",
+        )
     result, device = contents.result, contents.environment.device
     metric = headline_of(summary, contents.job.workload.kind)
     headline = summary.estimates.get(metric or "")

@@ -257,7 +257,10 @@ def _claim_job(connection: Connection, job_id: str, experiment_id: str) -> None:
     found = connection.execute(_KEEP_JOB, {"of": job_id}).scalar()
     if found != experiment_id:
         require_job(connection, job_id)
-        raise ConflictError(f"job {job_id} is stored under another experiment than {experiment_id}")
+        raise ConflictError(
+            f"job {job_id} is stored under another experiment than {experiment_id}",
+            hint="check that the result was sent to the right server",
+        )
 
 
 def _left_behind(connection: Connection, experiment_id: str) -> tuple[ExperimentState, datetime | None]:

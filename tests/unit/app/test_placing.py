@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from prony.app.local_logs import local_logs, read_local_log
-from prony.app.maintain_targets import clean_target
+from prony.app.maintain_targets import check_target_lines, clean_target
 from prony.app.placing import RemoteRuns
 from prony.app.targets import add_target, ask_target, find_target, open_executor, read_targets, remove_target
 from prony.errors import CapacityError, ConflictError, InputError, NotFoundError, TransportError
@@ -194,6 +194,20 @@ def test_the_log_of_a_job_at_a_target_can_be_read_while_it_runs(store: Store, tm
     assert not list(store.home.root.rglob(f"{job.id}*"))
 
 
+@pytest.mark.parametrize(("ahead_s", "is_known"), [(-600, True), (3600, False)])
+def test_an_earlier_run_is_an_estimate_only_where_it_ended_after_its_start(
+    store: Store, tmp_path: Path, ahead_s: int, *, is_known: bool
+) -> None:
+    began = RUNNING | {"started_at": datetime.now(UTC) + timedelta(seconds=ahead_s)}
+    there = FakeTarget([began, DONE], [DONE])
+    runs = runs_at(store, there)
+    for _ in range(2):
+        experiment, _jobs = runs.plan(recipe(), base=tmp_path)
+        runs.follow(experiment.id, Notes())
+    first, second = (payload.expected_s for payload in there.payloads)
+    assert (second == pytest.approx(600, abs=60)) if is_known else (second == first)
+
+
 def test_a_process_that_dies_after_the_submission_submits_nothing_twice(store: Store, tmp_path: Path) -> None:
     there = FakeTarget([DONE])
     there.cut_after_submission = True
@@ -344,6 +358,34 @@ def test_a_clean_removes_what_a_deleted_experiment_left(store: Store, tmp_path: 
     assert clean_target(target, store, open_target=there.open).removed == (key,)
     assert key in there.ended
     assert runs.placements.open() == []
+
+
+@pytest.mark.parametrize(
+    ("seen", "status", "words"),
+    [
+        (
+            {"phase": PlacePhase.QUEUED, "reason": "no suitable node is free yet (Resources)"},
+            "warn",
+            "still queued after 0 s: no suitable node is free yet (Resources)",
+        ),
+        ({"phase": PlacePhase.STARTING}, "warn", "still starting after 0 s: no reason given"),
+        (
+            {"phase": PlacePhase.HELD, "reason": "its owner holds it (JobHeldUser)"},
+            "failed",
+            "held after 0 s: its owner holds it (JobHeldUser)",
+        ),
+        (RUNNING, "failed", "running after 0 s: no reason given"),
+        ({"phase": PlacePhase.LOST}, "failed", "lost"),
+    ],
+)
+def test_a_check_warns_where_its_job_only_waits_for_its_turn(
+    store: Store, seen: Mapping[str, Any], status: str, words: str
+) -> None:
+    there = FakeTarget([seen])
+    (line,) = check_target_lines(find_target(store.home, "box"), store.home, patience_s=0, open_target=there.open)
+    assert (line.title, line.status, line.value) == ("job", status, words)
+    assert len(there.ended) == 1
+    assert runs_at(store, there).placements.open() == []
 
 
 # targets.toml

@@ -72,8 +72,20 @@ def test_the_workflow_runs_tools_and_targets_that_exist_and_may_do_little() -> N
     for path in re.findall(r"(?:cp|sh) (deploy/\S+)", text):
         assert (ROOT / path).is_file(), path
     assert workflow["permissions"] == {"contents": "read"}
-    assert [name for name, job in workflow["jobs"].items() if "permissions" in job] == ["publish"]
+    assert [name for name, job in workflow["jobs"].items() if "permissions" in job] == ["publish", "pypi"]
     assert set(workflow["jobs"]["publish"]["needs"]) == {"build", "upgrade"}
+
+
+def test_a_release_is_uploaded_to_pypi_last_without_a_stored_token_and_as_packages_alone() -> None:
+    text = WORKFLOW.read_text()
+    job = yaml.safe_load(text)["jobs"]["pypi"]
+    assert (job["needs"], job["permissions"]) == ("publish", {"id-token": "write"})
+    fetch, take, upload = job["steps"]
+    assert fetch["with"]["name"] == "release"
+    assert re.findall(r"release/(\S+)", take["run"]) == ["prony*.whl", "prony*.tar.gz"]
+    assert upload["uses"].startswith("pypa/gh-action-pypi-publish@")
+    assert upload["with"]["packages-dir"].rstrip("/") in take["run"]
+    assert "password" not in text
 
 
 def test_an_experiment_that_an_upgrade_loses_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

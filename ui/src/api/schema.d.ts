@@ -5777,7 +5777,7 @@ export interface components {
         };
         /**
          * MatrixCell
-         * @description One row and column. `mark`: best, or not to be told from the best; empty where nothing may be said.
+         * @description One row and column. `mark`: best, or not distinguishable from the best; empty where nothing may be said.
          */
         MatrixCell: {
             /** Column */

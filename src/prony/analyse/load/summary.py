@@ -33,8 +33,7 @@ from prony.analyse.machine_use import service_cores, use_estimates
 from prony.analyse.outliers import outliers
 from prony.analyse.percentiles import PercentileOfRuns, RunSamples
 from prony.analyse.runs import PERCENTILES, MeasuredRun
-from prony.analyse.selection import Selection, select
-from prony.errors import InputError
+from prony.analyse.selection import Selection, check_result_of_job, select
 from prony.instruments.columns import Requests
 from prony.model.device import Environment
 from prony.model.estimate import QUANTILES, Estimate, Missing, Summary
@@ -200,8 +199,7 @@ def summarise_runs(
     job: Job, result: Result, runs: Mapping[int, Requests], *, environment: Environment | None = None
 ) -> Summary:
     """The same of runs that were taken out of their samples: whoever has many need not keep both."""
-    if job.id != result.job_id:
-        raise InputError(f"the result is of job {result.job_id}, not of job {job.id}")
+    check_result_of_job(job, result)
     repetitions = _with_stopped(result.repetitions, runs) if job.load.search is None else result.repetitions
     known = {repetition.index: repetition for repetition in repetitions}
     good = {index: run for index, run in runs.items() if index in known and known[index].state == "ok"}

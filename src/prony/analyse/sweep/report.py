@@ -22,7 +22,7 @@ from prony.analyse.wording import ends, plain_number, plain_quantity
 from prony.instruments.columns import Requests
 from prony.model.estimate import Estimate
 from prony.model.metric import METRICS, key_of
-from prony.model.sweep import Claim, Curve, Level, LimitCheck, LimitState, SweepReport
+from prony.model.sweep import Claim, Curve, Level, LimitCheck, LimitState, SweepReport, format_levels
 from prony.ports.metric_titles import metric_title
 from prony.stats.knee import FEWEST_LEVELS, Knee, find_knee
 from prony.stats.quantiles import Array, interval_ranks, least_count, nearest_rank
@@ -159,8 +159,8 @@ def _knee_text(found: Knee, counted: Sequence[Group], noun: str) -> Claim:
         return Claim(state="found", estimate=estimate, text=text)
     if found.state == "flat":
         text = (
-            f"Throughput does not grow from {lowest:g} to {highest:g} {noun}: the knee lies at {_at(lowest, noun)} or "
-            "below. Lower levels would show it."
+            f"Throughput does not grow from {lowest:g} to {highest:g} {noun}: the knee lies at "
+            f"{format_levels([lowest], noun)} or below. Lower levels would show it."
         )
         return Claim(state="found", text=text)
     if found.state == "grows":
@@ -183,8 +183,8 @@ def _of_the_client(knee: Claim, levels: Sequence[Level], noun: str) -> str:
     beyond = [level for level in levels if level.load >= begin and not level.excluded]
     if knee.state != "found" or not beyond or not all(_is_of_the_client(level) for level in beyond):
         return ""
-    at = ", ".join(f"{level.load:g}" for level in beyond)
-    return f" This is the limit of the client, not of the server: at {at} {noun} the client could not send more."
+    at = format_levels([level.load for level in beyond], noun)
+    return f" This is the limit of the client, not of the server: at {at} the client could not send more."
 
 
 def _is_of_the_client(level: Level) -> bool:
@@ -193,7 +193,7 @@ def _is_of_the_client(level: Level) -> bool:
 
 def _remains(found: Knee) -> str:
     if found.remains is None:
-        return "too little to be told"
+        return "an unknown share"
     if found.remains_low is None or found.remains_high is None:
         return f"{found.remains:.1%}"
     return f"{found.remains:.1%} [{found.remains_low:.1%}, {found.remains_high:.1%}]"
@@ -207,16 +207,17 @@ def _limit_claim(groups: Sequence[Group], knee: Claim, noun: str) -> Claim:
         return Claim(state="refused", text="No level has a valid throughput.")
     best, at = max(shown, key=lambda pair: pair[0].value)
     if knee.state != "found":
-        text = f"The highest throughput is {_rate(best)}, at {_at(at.level, noun)}; without a knee it is no limit."
+        where = format_levels([at.level], noun)
+        text = f"The highest throughput is {_rate(best)}, at {where}; without a knee it is no limit."
         return Claim(state="not found", estimate=best, text=text)
     begin = 0.0 if knee.estimate is None or knee.estimate.low is None else knee.estimate.low
     alike = [(one, group) for one, group in shown if group.level >= begin and _meets(one, best)]
     plateau = across_runs(np.array([value for _, group in alike for value in group.values(THROUGHPUT)]), "1/s", "runs")
-    levels = ", ".join(f"{group.level:g}" for _, group in alike)
-    text = f"At most {_rate(plateau)} goes through: {plateau.method} at {levels} {noun}."
+    levels = format_levels([group.level for _, group in alike], noun)
+    text = f"At most {_rate(plateau)} goes through: {plateau.method} at {levels}."
     last, highest = shown[-1]
     if last.high is not None and plateau.low is not None and last.high < plateau.low:
-        text += f" At {highest.level:g} {noun} it falls to {_rate(last)}."
+        text += f" At {format_levels([highest.level], noun)} it falls to {_rate(last)}."
     return Claim(state="found", estimate=plateau, text=text)
 
 
@@ -239,7 +240,9 @@ def _slo_claim(levels: Sequence[Level], slo: Mapping[str, float], noun: str) -> 
         held = level
     if held is None:
         return Claim(state="refused", text="No levels to check.")
-    text = f"Every level meets the SLO, up to {held.load:g} {noun}: {_checks(held)}. The limit lies higher."
+    text = (
+        f"Every level meets the SLO, up to {format_levels([held.load], noun)}: {_checks(held)}. The limit lies higher."
+    )
     return Claim(state="found", estimate=_load(held, None), text=text)
 
 
@@ -247,12 +250,13 @@ def _slo_text(held: Level | None, broken: Level, noun: str) -> Claim:
     is_violated = any(check.state is LimitState.VIOLATED for check in broken.checks) and not broken.excluded
     bad = [check for check in broken.checks if check.state is not LimitState.HELD]
     why = broken.excluded or "; ".join(check.text for check in bad)
-    beyond = f"{_at(broken.load, noun)} {'is too much' if is_violated else 'cannot be judged'}: {why.rstrip('.')}."
+    judged = "is too much" if is_violated else "cannot be judged"
+    beyond = f"{format_levels([broken.load], noun)} {judged}: {why.rstrip('.')}."
     if held is None:
         if is_violated:
             return Claim(state="not found", text=f"No level meets the SLO: already {beyond}")
         return Claim(state="cannot tell", text=f"It is unknown whether the lowest level meets the SLO. {beyond}")
-    text = f"{_at(held.load, noun)} is the highest load that meets the SLO ({_checks(held)}); {beyond}"
+    text = f"{format_levels([held.load], noun)} is the highest load that meets the SLO ({_checks(held)}); {beyond}"
     return Claim(state="found", estimate=_load(held, broken if is_violated else None), text=text)
 
 
@@ -274,10 +278,6 @@ def _why_not(groups: Sequence[Group]) -> str:
 
 def _rate(one: Estimate) -> str:
     return f"{plain_number(one.value)}{ends(one)} a second"
-
-
-def _at(level: float, noun: str) -> str:
-    return f"{level:g} {noun.removesuffix('s') if level == 1 else noun}"
 
 
 def _levels(count: int) -> str:

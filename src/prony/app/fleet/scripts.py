@@ -138,7 +138,10 @@ def check_scripts(jobs: Iterable[Job], home: Home) -> None:
 
 def _place(home: Home, sha256: str) -> Path:
     if _SHA256.fullmatch(sha256) is None:
-        raise InputError("scripts are named by their SHA-256, 64 hexadecimal digits")
+        raise InputError(
+            "scripts are named by their SHA-256, 64 hexadecimal digits",
+            hint="PUT /scripts/{sha256} takes a tar under the SHA-256 of its bytes",
+        )
     return home.root / "scripts" / f"{sha256}.tar"
 
 

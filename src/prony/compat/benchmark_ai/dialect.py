@@ -305,7 +305,7 @@ def _readiness(draft: Draft, probe: Probe, server: Server) -> dict[str, Any]:
     if "success_threshold" in written:
         made["success_threshold"] = probe.success_threshold
     if probe.port is not None and probe.port not in server.env.ports:
-        draft.refuse(("server", "env", "readiness_probe", "port"), f"{probe.port} is none of the server's ports")
+        draft.refuse(("server", "env", "readiness_probe", "port"), f"{probe.port} is not one of server.env.ports")
     return made
 
 

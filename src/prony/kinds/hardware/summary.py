@@ -9,8 +9,7 @@ from prony.analyse.canaries import canary_medians
 from prony.analyse.estimates import EstimateSet, sensitivity_of, single_estimates
 from prony.analyse.peaks import Peak, find_peak
 from prony.analyse.runs import MeasuredRun
-from prony.analyse.selection import select
-from prony.errors import InputError
+from prony.analyse.selection import check_result_of_job, select
 from prony.kinds.hardware.readings import (
     HARDWARE_METRICS,
     OF_PEAK,
@@ -37,8 +36,7 @@ def summarise_hardware(
     job: Job, result: Result, samples: pl.DataFrame, *, environment: Environment | None = None
 ) -> Summary:
     """Summarise one job; the same input always gives the same."""
-    if job.id != result.job_id:
-        raise InputError(f"the result is of job {result.job_id}, not of job {job.id}")
+    check_result_of_job(job, result)
     good = {one.index for one in result.repetitions if one.state == "ok"}
     selection = select(result.repetitions, job.measure, measured=good, loaded=())
     used = [one.index for one in selection.used]

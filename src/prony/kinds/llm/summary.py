@@ -15,8 +15,7 @@ from prony.analyse.peaks import find_peak
 from prony.analyse.per_run_metrics import energy_j, on_cpu, on_own_card, power_w
 from prony.analyse.quality import add_task_scores
 from prony.analyse.runs import MeasuredRun
-from prony.analyse.selection import select
-from prony.errors import InputError
+from prony.analyse.selection import check_result_of_job, select
 from prony.kinds.llm.rules import LlmEvidence, judge_llm
 from prony.kinds.llm.schema import LlmWorkload
 from prony.kinds.llm.tokens import LLM_METRICS, TokenTimes, quality_values, times_by_run
@@ -43,8 +42,7 @@ def summarise_llm(
     job: Job, result: Result, samples: pl.DataFrame, *, environment: Environment | None = None
 ) -> Summary:
     """Summarise one job; the same input always gives the same."""
-    if job.id != result.job_id:
-        raise InputError(f"the result is of job {result.job_id}, not of job {job.id}")
+    check_result_of_job(job, result)
     work = job.work(LlmWorkload)
     times = times_by_run(samples)
     good = {one.index for one in result.repetitions if one.state == "ok" and one.index in times}

@@ -15,9 +15,8 @@ from prony.analyse.outliers import outliers
 from prony.analyse.per_run_metrics import cold_estimates, run_estimates
 from prony.analyse.pictures import Track, sampled_metrics
 from prony.analyse.runs import NS_PER_MS, Columns, cold_durations_ms, measured_run
-from prony.analyse.selection import select
+from prony.analyse.selection import check_result_of_job, select
 from prony.analyse.verdict import Evidence
-from prony.errors import InputError
 from prony.kinds.model.rules import judge_model
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.device import Environment
@@ -38,8 +37,7 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
 
     The same input always gives the same summary, and the order of rows and repetitions does not matter.
     """
-    if job.id != result.job_id:
-        raise InputError(f"the result is of job {result.job_id}, not of job {job.id}")
+    check_result_of_job(job, result)
     succeeded = sorted(repetition.index for repetition in result.repetitions if repetition.state == "ok")
     columns = Columns.of(samples)
     measured = {index: run for index in succeeded if (run := measured_run(columns, index)) is not None}

@@ -15,9 +15,8 @@ from prony.analyse.machine_use import own_cores, use_estimates
 from prony.analyse.per_run_metrics import energy_j
 from prony.analyse.pictures import Track
 from prony.analyse.runs import MeasuredRun
-from prony.analyse.selection import Selection, select
+from prony.analyse.selection import Selection, check_result_of_job, select
 from prony.analyse.verdict import Rule, verdict_of
-from prony.errors import InputError
 from prony.kinds.script import rules
 from prony.kinds.script.rules import ScriptEvidence
 from prony.kinds.script.samples import ScriptSeries, series_of
@@ -63,8 +62,7 @@ def summarise_script(
     job: Job, result: Result, samples: pl.DataFrame, *, environment: Environment | None = None
 ) -> Summary:
     """Summarise one script: one number a run of everything it told, an interval over runs, and the verdict."""
-    if job.id != result.job_id:
-        raise InputError(f"the result is of job {result.job_id}, not of job {job.id}")
+    check_result_of_job(job, result)
     measured = [one for one in result.repetitions if one.kind == "measure"]
     good = {one.index for one in measured if one.state == "ok"}
     selection = select(measured, job.measure, measured=good, loaded=())

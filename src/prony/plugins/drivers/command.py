@@ -13,6 +13,7 @@ from prony.model.workload import Scalar
 from prony.ports.driver import Cause, Digest, Keeps, Prepared, Reply, Request, Wants
 
 _SHELLS = ("bash", "sh")
+_HOW_TO_GET_ONE = f"install one of {', '.join(_SHELLS)}"
 
 
 class CommandOptions(Noun):
@@ -37,7 +38,7 @@ class CommandDriver:
             raise InputError("the driver command needs a command", hint="workload.options.command: COMMAND")
         shell = next((path for name in _SHELLS if (path := shutil.which(name))), None)
         if shell is None:
-            raise CapacityError("no shell found to run the command", code="service_missing")
+            raise CapacityError("no shell found to run the command", code="service_missing", hint=_HOW_TO_GET_ONE)
         variables = {name: str(value) for name, value in options.environment.items()}
         return Prepared((), "", keeps=Keeps.NOTHING, command=(shell, "-c", options.command), environment=variables)
 

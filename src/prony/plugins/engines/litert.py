@@ -94,7 +94,11 @@ class LiteRtSession:
                     self._interpreter.resize_tensor_input(detail["index"], list(shape), strict=True)
             self._interpreter.allocate_tensors()
         except (ValueError, RuntimeError) as exc:
-            raise SutError(f"LiteRT cannot prepare {self._path}: {exc}", code="load_failed") from exc
+            raise SutError(
+                f"LiteRT cannot prepare {self._path}: {exc}",
+                code="load_failed",
+                hint="check workload.inputs, and that the model runs with LiteRT outside of Prony",
+            ) from exc
         self._is_allocated = True
 
     def signature(self) -> list[TensorSpec]:

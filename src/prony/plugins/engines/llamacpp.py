@@ -475,6 +475,8 @@ class Llamacpp:
         if self._library is None:
             self.preload()
         if self._library is None:
-            raise CapacityError("xllamacpp is not loaded", code="engine_broken")
+            raise CapacityError(
+                "xllamacpp is not loaded", code="engine_broken", hint="prony engines add llamacpp installs it anew"
+            )
         self._library.begin()
         return self._library

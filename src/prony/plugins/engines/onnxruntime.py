@@ -160,16 +160,28 @@ def _translate_error(model: str | bytes, unit: ProviderUnit, exc: Exception) -> 
     """Say whose move it is when a session could not be made."""
     kind, where = type(exc).__name__, model if isinstance(model, str) else "the probe's model"
     if kind == "NoSuchFile":
-        return NotFoundError(f"model not found: {where}")
+        return NotFoundError(f"model not found: {where}", hint="check workload.model")
     if kind in ("InvalidProtobuf", "NoModel"):
         return InputError(
             f"{where} is not an ONNX model: {exc}", hint="check that the file is complete", code="model_invalid"
         )
     if kind in ("InvalidGraph", "InvalidArgument"):
-        return InputError(f"onnxruntime rejects {where}: {exc}", code="model_invalid")
+        return InputError(
+            f"onnxruntime rejects {where}: {exc}",
+            code="model_invalid",
+            hint="export the model again, for operators that this version of onnxruntime has",
+        )
     if unit.provider != CPU and kind in ("EPFail", "RuntimeError", "ValueError"):
-        return CapacityError(f"{unit.provider} did not start: {exc}", code="unit_unavailable")
-    return SutError(f"onnxruntime cannot load {where}: {exc}", code="load_failed")
+        return CapacityError(
+            f"{unit.provider} did not start: {exc}",
+            code="unit_unavailable",
+            hint="check the driver of the device, or set unit: cpu",
+        )
+    return SutError(
+        f"onnxruntime cannot load {where}: {exc}",
+        code="load_failed",
+        hint="export the model again, or try another engine: prony engines",
+    )
 
 
 def _why_not(ort: Any, unit: ProviderUnit) -> str | None:

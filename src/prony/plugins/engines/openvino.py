@@ -80,7 +80,11 @@ class OpenVino:
                 model.reshape(shapes)
             compiled = core.compile_model(model, device, config)
         except RuntimeError as exc:
-            raise SutError(f"OpenVINO cannot compile {path} for {device}: {exc}", code="load_failed") from exc
+            raise SutError(
+                f"OpenVINO cannot compile {path} for {device}: {exc}",
+                code="load_failed",
+                hint="check workload.inputs, or try another engine or unit: prony engines",
+            ) from exc
         check_openvino_precision(compiled, device, options.precision)
         return OpenVinoSession(compiled, path, declared)
 

@@ -89,4 +89,7 @@ class PodShell(Shell):
         return self._kubectl.words("exec", *run)
 
     def _explain_loss(self, code: int, told: str) -> TransportError | InputError:
-        return TransportError(f"{self.host} does not answer ({code}): {told.strip()[-300:]}")
+        return TransportError(
+            f"{self.host} does not answer ({code}): {told.strip()[-300:]}",
+            hint=f"kubectl describe {self.host} says how it is",
+        )

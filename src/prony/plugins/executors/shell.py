@@ -24,6 +24,7 @@ _LONGEST_SOCKET = 104
 _SOCKET_NAME = 60  # the hash that %C stands for, and what ssh adds while it makes the socket
 _SSH_FAILED = 255
 _COPY = 2**20
+_RETRY = "what came whole is kept; run prony watch ID to fetch the rest"
 
 
 @dataclass(frozen=True)
@@ -99,14 +100,14 @@ class Shell:
             process = subprocess.Popen(command, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         try:
             if process.stdout is None:
-                raise TransportError("the shell could not be started")
+                raise TransportError("the shell could not be started", hint="check that /bin/sh and ssh work here")
             _skip_to_mark(process.stdout, mark)
             with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
                 for member in archive:
                     if member.isfile():
                         _extract_file(archive, member, into)
         except (tarfile.TarError, EOFError) as exc:
-            raise TransportError(f"the data from {self.host or 'the shell'} was cut short: {exc}") from exc
+            raise TransportError(f"the data from {self.host or 'the shell'} was cut short: {exc}", hint=_RETRY) from exc
         finally:
             process.kill()
             process.wait()
@@ -117,7 +118,10 @@ class Shell:
         return ["/bin/sh", "-c", script]
 
     def _explain_loss(self, code: int, told: str) -> TransportError | InputError:
-        return TransportError(f"the shell ended with {code}: {told.strip()[-600:]}")
+        return TransportError(
+            f"the shell ended with {code}: {told.strip()[-600:]}",
+            hint="run prony targets check NAME to see what is missing",
+        )
 
 
 class SshShell(Shell):
@@ -187,7 +191,10 @@ def _extract_file(archive: tarfile.TarFile, member: tarfile.TarInfo, into: Path)
     """Write one file below a folder, in one step: what was cut has another name."""
     parts = PurePosixPath(member.name).parts
     if not parts or parts[0] == "/" or ".." in parts:
-        raise TransportError(f"the archive contains a file outside its folder: {member.name!r}")
+        raise TransportError(
+            f"the archive contains a file outside its folder: {member.name!r}",
+            hint="check who may write into the target's prefix",
+        )
     path = into.joinpath(*parts)
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.part")

@@ -82,13 +82,16 @@ echo "$id" > jobid.new && mv jobid.new jobid
 echo "$id"
 """
 )
+# Times come as UTC and as ISO 8601, whatever the zone of the cluster and the settings of its user.
 _QUEUE = (
-    r"""timeout 15 squeue --user="$(id -un)" --noheader --states=all --format='"""
+    r"""TZ=UTC SLURM_TIME_FORMAT=standard timeout 15 squeue --user="$(id -un)" --noheader --states=all --format='"""
     + QUEUE_FORMAT
     + """' 2>&1; echo "exit $?" """
 )
 _ACCOUNTS = (
-    r"""timeout 15 sacct -X -P -n -D -S "$since" --name="$names" -o """ + ACCOUNT_FIELDS + """ 2>&1; echo "exit $?" """
+    r"""TZ=UTC SLURM_TIME_FORMAT=standard timeout 15 sacct -X -P -n -D -S "$since" --name="$names" -o """
+    + ACCOUNT_FIELDS
+    + """ 2>&1; echo "exit $?" """
 )
 _CANCEL = r"""
 for key in $keys; do timeout 15 scancel --quiet --user="$(id -un)" --name="$key" 2>/dev/null; done
@@ -308,7 +311,10 @@ class SlurmExecutor:
     def _take_queue(self, told: str) -> None:
         if not told.rstrip().endswith("exit 0"):
             lines = told.strip().splitlines() or ["no answer"]
-            raise TransportError(f"squeue at {self._name}: {lines[-2] if len(lines) > 1 else lines[0]}")
+            raise TransportError(
+                f"squeue at {self._name}: {lines[-2] if len(lines) > 1 else lines[0]}",
+                hint=f"Prony tries again; prony targets check {self._name} says more",
+            )
         self._jobs = read_queue(told)
 
     def _ask_accounts(self, handles: Sequence[Handle]) -> None:

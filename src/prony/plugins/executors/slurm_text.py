@@ -200,14 +200,16 @@ def _state_of(text: str) -> tuple[str, str]:
 
 
 def describe_wait(job: SlurmJob) -> str:
-    """Say in words why a job waits, with the scheduler's own word and the expected start where it tells one."""
+    """Say in words why a job waits, with the scheduler's own word, and when it starts in the time zone of this machine
+    where the scheduler expects one."""
     word = job.reason.strip("() ")
     if word in ("", "None"):
         return ""
     plain = next((text for name, text in _WORDS.items() if word.startswith(name)), "")
     if not plain and _LIMITS.match(word):
         plain = "a limit of the account or the QOS is reached"
-    expected = f", expected to start at {job.start}" if re.match(r"\d{4}-", job.start) else ""
+    start = read_start(job.start)
+    expected = f", expected to start at {start.astimezone():%Y-%m-%d %H:%M:%S %Z}" if start else ""
     return f"{plain} ({word}){expected}" if plain else f"{word}{expected}"
 
 
@@ -217,9 +219,9 @@ def is_stuck(job: SlurmJob) -> bool:
 
 
 def read_start(text: str) -> datetime | None:
-    """Return when it started; Slurm prints the local time of its cluster, which is taken for this machine's."""
+    """Return when it started, or is expected to; Slurm's commands are asked for UTC. None for a word, as in N/A."""
     try:
-        return datetime.fromisoformat(text).astimezone(UTC)
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
     except ValueError:
         return None
 

@@ -201,7 +201,9 @@ def _start_in_container(server: LaunchedServer, site: ServiceSite, image: str) -
     """The port and the paths are the same inside as outside, so that the server's command line is too."""
     found = engine_of_services()
     if found is None:
-        raise CapacityError(NO_ENGINE, code="service_missing")
+        raise CapacityError(
+            NO_ENGINE, code="service_missing", hint="to run the program itself, leave out workload.settings.image"
+        )
     if found.name not in (POD, *ENGINES):
         return _start_by_apptainer(found, server, site, image)
     engine = found.path

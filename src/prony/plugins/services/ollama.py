@@ -76,7 +76,11 @@ class Ollama:
         if _find_in_list(endpoint, "/api/ps", options.model) is not None:
             return None
         if self._refused:
-            raise SutError(f"ollama cannot load {options.model}: {self._refused}", code="service_failed")
+            raise SutError(
+                f"ollama cannot load {options.model}: {self._refused}",
+                code="service_failed",
+                hint=f"try it outside of Prony: ollama run {options.model}",
+            )
         if self._loading is None:
             if _find_in_list(endpoint, "/api/tags", options.model) is None:
                 hint = f"ollama pull {options.model}"

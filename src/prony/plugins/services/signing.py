@@ -55,5 +55,5 @@ def _ask_or_fail(
     answer = ask_as_owner(endpoint, method, path, body, timeout_s=timeout_s)
     if answer.status // 100 != 2 and answer.status != allowed:
         said = answer.body[:200].decode(errors="replace")
-        raise SutError(f"{method} {path} answered {answer.status} {said}")
+        raise SutError(f"{method} {path} answered {answer.status} {said}", hint="see the service's log")
     return answer.body

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prony.model.sweep import Curve, Level, SweepReport
+from prony.model.sweep import Curve, Level, SweepReport, format_levels
 from prony.report import sweep_tables
 from prony.report.html.tags import Html, add_caption, fold, grid, html_page, section, tag
 from prony.report.plots.sweep import against_load
@@ -52,7 +52,7 @@ def _name_curve(curve: Curve, name: str) -> str:
 
 def _evidence(curve: Curve, level: Level) -> Html:
     found = level.bottleneck
-    head = tag("h4", f"{level.load:g} {curve.noun}")
+    head = tag("h4", format_levels([level.load], curve.noun))
     if found is None:
         return tag("div", head, tag("p", "No other data were recorded."))
     rows = [[clue.side, clue.text, "over" if clue.is_over else ""] for clue in found.clues]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prony.model.sweep import SweepReport
+from prony.model.sweep import SweepReport, format_levels
 from prony.report import sweep_tables
 from prony.report.load_tables import FigureLine
 from prony.report.markdown.text import escape_markdown, grid
@@ -23,7 +23,7 @@ def sweep_lines(report: SweepReport) -> list[str]:
         lines += ["", *grid(sweep_tables.headings(curve), [_row(line) for line in sweep_tables.lines(curve)])]
         told = [(level.load, level.bottleneck) for level in curve.levels]
         lines += [
-            f"- {load:g} {escape_markdown(curve.noun)}: {escape_markdown(one.text)}"
+            f"- {escape_markdown(format_levels([load], curve.noun))}: {escape_markdown(one.text)}"
             for load, one in told
             if one is not None
         ]

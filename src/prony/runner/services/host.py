@@ -106,8 +106,9 @@ def check_startable(service: Service, options: Any) -> None:
     reason = service.available(options)
     if reason is not None:
         what, joint, how = reason.partition("; to ")
+        other = "install what is missing, or set workload.settings.image, or workload.endpoint to a server that runs"
         raise CapacityError(
-            f"{service.name} cannot be started on this machine: {what}", hint=f"to {how}" if joint else "",
+            f"{service.name} cannot be started on this machine: {what}", hint=f"to {how}" if joint else other,
             code="service_missing",
         )  # fmt: skip
 

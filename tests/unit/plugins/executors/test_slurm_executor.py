@@ -120,6 +120,20 @@ def write_queue(tmp_path: Path, handle: Handle, state: str, end: str = "00:05:00
     (tmp_path / "squeue.out").write_text(line)
 
 
+def test_times_are_right_where_the_cluster_is_in_another_time_zone(clock: MovedClock, tmp_path: Path) -> None:
+    line = "0|{key}|RUNNING|$(date -d @{second} +%FT%T)|N/A|0:20|5:00|n1|None"
+    (one,) = handles(tmp_path, 1)
+    text = line.format(key=one.key, second=int(BEGINNING.timestamp()))
+    (tmp_path / "squeue").write_text(f'#!/bin/sh\n[ "$SLURM_TIME_FORMAT" = standard ] && echo "{text}"\n')
+    (tmp_path / "squeue").chmod(0o755)
+    setup = (f'export PATH="{tmp_path}:$PATH"', "export TZ=JST-9", "export SLURM_TIME_FORMAT=relative")
+    options = {"prefix": str(tmp_path / "there"), "python": "/bin/sh", "setup": setup}
+    target = Target(name="fake", kind="slurm", options=options)
+    clock.seconds += 20
+    (seen,) = SlurmExecutor(target, ExecutorSite(folder=tmp_path, clock=clock)).look([one], {})
+    assert seen.started_at == BEGINNING
+
+
 def test_the_folder_is_believed_before_slurm(executor: SlurmExecutor, clock: MovedClock, tmp_path: Path) -> None:
     (one,) = handles(tmp_path, 1)
     write_queue(tmp_path, one, "RUNNING")

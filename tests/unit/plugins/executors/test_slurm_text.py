@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime
+
 import pytest
 
 from prony.errors import CapacityError, InputError, PronyError, TransportError
@@ -15,6 +18,7 @@ from prony.plugins.executors.slurm_text import (
     is_stuck,
     read_accounts,
     read_queue,
+    read_start,
 )
 
 # In the format of squeue: another name, an array that waits, a part of a heterogeneous job, and an error between.
@@ -118,9 +122,23 @@ def test_why_a_job_waits_is_said_in_words(reason: str, words: str, stuck: bool) 
     assert (describe_wait(job), is_stuck(job)) == (words, stuck)
 
 
-def test_an_expected_start_is_said_where_it_is_known() -> None:
+def test_an_expected_start_is_said_in_the_zone_of_who_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
     job = SlurmJob("1", "x", "PENDING", start="2026-11-17T20:00:00", reason="Priority")
-    assert describe_wait(job).endswith("(Priority), expected to start at 2026-11-17T20:00:00")
+    with monkeypatch.context() as block:
+        block.setenv("TZ", "CET-1")
+        time.tzset()
+        assert describe_wait(job).endswith("(Priority), expected to start at 2026-11-17 21:00:00 CET")
+    time.tzset()
+    assert describe_wait(SlurmJob("1", "x", "PENDING", start="N/A", reason="Priority")).endswith("(Priority)")
+
+
+def test_a_start_is_read_as_utc_whatever_the_zone_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as block:
+        block.setenv("TZ", "JST-9")
+        time.tzset()
+        assert read_start("2026-11-17T20:00:00") == datetime(2026, 11, 17, 20, tzinfo=UTC)
+    time.tzset()
+    assert read_start("Unknown") is None
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,7 @@ class TestStarting:
         ):
             pass
         assert caught.value.code == "service_missing"
+        assert "workload.endpoint" in caught.value.hint
         assert not log.exists()
 
     def test_one_that_dies_is_told_with_its_last_words(self, log: Path) -> None:

@@ -120,7 +120,7 @@ function Evidence({ levels, noun }: { levels: readonly Level[]; noun: string }) 
         bottleneck ? (
           <details key={load} open={load === told.at(-1)?.load}>
             <summary>
-              at {load} {load === 1 ? noun.replace(/s$/, "") : noun}: <b>{nameBottleneck(bottleneck)}</b>
+              at {load} {load === 1 ? noun.replace(/s\b/, "") : noun}: <b>{nameBottleneck(bottleneck)}</b>
             </summary>
             <p>{bottleneck.text}</p>
             <ul className="clues">

@@ -54,7 +54,11 @@ class GpuCollectiveSuite:
         self._reduce(inputs, outputs)
         self._wait()
         if any(float(one.min()) != self._count or float(one.max()) != self._count for one in outputs):
-            raise SutError("the GPUs returned a wrong sum", code="wrong_output")
+            raise SutError(
+                "the GPUs returned a wrong sum",
+                code="wrong_output",
+                hint="check the GPUs and their links: nvidia-smi topo -m, dmesg",
+            )
 
     def _buffers(self, size: int) -> tuple[list[Any], list[Any]]:
         torch, places = self._device.torch, [f"cuda:{index}" for index in range(self._count)]

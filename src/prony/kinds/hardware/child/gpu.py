@@ -90,7 +90,11 @@ class GpuTransferSuite:
         back.copy_(there)
         self._device.wait()
         if not torch.equal(pageable, back):
-            raise SutError("the data that came back from the GPU differs from the data sent", code="wrong_output")
+            raise SutError(
+                "the data that came back from the GPU differs from the data sent",
+                code="wrong_output",
+                hint="check the GPU and its memory: nvidia-smi -q, dmesg",
+            )
         for memory, here in (("pinned", pinned), ("pageable", pageable)):
             operation = "" if memory == "pinned" else memory
             into, out_of = partial(_copy, there, here), partial(_copy, here, there)

@@ -47,7 +47,11 @@ class MemorySuite:
     def __init__(self, options: Mapping[str, Any], engine: object) -> None:
         del engine
         if not hasattr(os, "fork"):
-            raise CapacityError("the memory test needs an operating system with fork", code="unit_unavailable")
+            raise CapacityError(
+                "the memory test needs an operating system with fork",
+                code="unit_unavailable",
+                hint="run it on Linux or macOS",
+            )
         self._cpus = usable_cpus()
         most = int(options.get("threads") or len(self._cpus))
         self._counts = [count for count in _doubling(len(self._cpus)) if count <= most] or [1]

@@ -64,7 +64,9 @@ class ServedModel:
             InputError: It asks for what this server does not do, or for more than the model was made for.
         """
         if float(body.get("temperature") or 0) != 0 or int(body.get("n") or 1) != 1:
-            raise InputError("this server only supports temperature 0 and n 1")
+            raise InputError(
+                "this server only supports temperature 0 and n 1", hint="send temperature 0 and n 1, or leave them out"
+            )
         with self.lock:
             ids = self._encode(body, is_chat=is_chat)
         room = self.context - len(ids) - _MARGIN
@@ -72,7 +74,8 @@ class ServedModel:
         most = int(given) if given is not None else min(room, self.context if is_chat else _PLAIN_TOKENS)
         if not ids or most < 0 or most > room:
             raise InputError(
-                f"the prompt of {len(ids)} tokens and its answer exceed the model's context of {self.context}"
+                f"the prompt of {len(ids)} tokens and its answer exceed the model's context of {self.context}",
+                hint="send a shorter prompt, or ask for fewer tokens with max_tokens",
             )
         options = body.get("stream_options") or {}
         return AskedText(
@@ -87,7 +90,7 @@ class ServedModel:
         if isinstance(prompt, list) and all(isinstance(one, int) for one in prompt):
             return list(prompt)
         if not isinstance(prompt, str):
-            raise InputError("prompt must be one text or a list of token ids")
+            raise InputError("prompt must be one text or a list of token ids", hint="send one request for each prompt")
         return self.session.tokenize(prompt)
 
     def answer(self, asked: AskedText) -> Iterator[int]:

@@ -141,7 +141,11 @@ def reset_memory_peak(session: LlmSession) -> None:
 def load_session(options: Mapping[str, Any], engine: Engine) -> LlmSession:
     """Load the model that the options name."""
     if not isinstance(engine, LlmEngine):
-        raise InputError(f"{engine.name} does not run language models", code="no_llm_engine")
+        raise InputError(
+            f"{engine.name} does not run language models",
+            code="no_llm_engine",
+            hint="choose an engine for language models, such as llamacpp",
+        )
     asked = LlmOptions(
         unit=options["unit"], threads=options["threads"], precision=options["precision"], batch=options["batch"],
         context=options["context"], kv_type=options.get("kv_type", "default"), options=options["options"],

@@ -187,7 +187,11 @@ def _answer(argv: list[str], environment: Mapping[str, str]) -> subprocess.Compl
             argv, capture_output=True, text=True, check=False, timeout=_ASK_S, env=dict(environment), cwd="/"
         )
     except (OSError, subprocess.TimeoutExpired) as exc:
-        raise CapacityError(f"{argv[0]} does not answer: {exc}", code="no_launcher") from exc
+        raise CapacityError(
+            f"{argv[0]} does not answer: {exc}",
+            code="no_launcher",
+            hint=f"check that this works on the machine: {' '.join(argv)}",
+        ) from exc
 
 
 _LAUNCHERS = {"torchrun": _torchrun, "mpirun": _mpirun}

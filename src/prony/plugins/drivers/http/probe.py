@@ -101,6 +101,7 @@ class Http2Session:
 
 
 HttpVersion = Literal[1, 2]
+_STATUS_HINT = "check the path of the address, who may ask there, and the server's log"
 HTTP_HELP = "HTTP version; use 2 if the server needs it. Both send one request at a time on each connection"
 _WIRES = {1: "prony.load.http:HttpWire", 2: "prony.load.http2:Http2Wire"}
 
@@ -122,7 +123,11 @@ def ask_json(endpoint: Endpoint, path: str, headers: Mapping[str, str], version:
     try:
         status, body = _got(endpoint, path, headers, version, where)
         if status >= 400:
-            raise TransportError(f"{where} answered {status}: {body[:200].decode(errors='replace')}", code="bad_status")
+            raise TransportError(
+                f"{where} answered {status}: {body[:200].decode(errors='replace')}",
+                code="bad_status",
+                hint=_STATUS_HINT,
+            )
         return json.loads(body)
     except ValueError as exc:
         raise TransportError(

@@ -53,7 +53,8 @@ class HttpSession:
         if answer.status_code >= 400 and answer.status_code not in good:
             said = " ".join(answer.text.split())[:300]
             raise SutError(
-                f"{show_endpoint(self._endpoint)} answered {answer.status_code} to {method} {_bare(path)}: {said}"
+                f"{show_endpoint(self._endpoint)} answered {answer.status_code} to {method} {_bare(path)}: {said}",
+                hint="check the address, who may ask there, and the server's log",
             )
         return answer
 
@@ -63,7 +64,10 @@ class HttpSession:
         try:
             return answer.json()
         except ValueError as exc:
-            raise SutError(f"{show_endpoint(self._endpoint)} did not answer {method} {_bare(path)} with JSON") from exc
+            raise SutError(
+                f"{show_endpoint(self._endpoint)} did not answer {method} {_bare(path)} with JSON",
+                hint="check that the address is that of a server of this kind",
+            ) from exc
 
 
 def _bare(path: str) -> str:

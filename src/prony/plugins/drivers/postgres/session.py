@@ -90,7 +90,10 @@ class PostgresSession:
         head = self._take(5)
         (size,) = struct.unpack_from(">I", head, 1)
         if size < 4 or size > 1 << 30:
-            raise SutError(f"{show_endpoint(self._endpoint)} does not answer like PostgreSQL")
+            raise SutError(
+                f"{show_endpoint(self._endpoint)} does not answer like PostgreSQL",
+                hint="check the host and the port of the endpoint",
+            )
         return head[:1], self._take(size - 4)
 
     def _take(self, size: int) -> bytes:

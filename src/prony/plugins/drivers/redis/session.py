@@ -77,7 +77,10 @@ class RedisSession:
         try:
             seen = self._reader.feed(data)
         except NotRespError as exc:
-            raise SutError(f"{show_endpoint(self._endpoint)} does not answer like Redis: {exc}") from exc
+            raise SutError(
+                f"{show_endpoint(self._endpoint)} does not answer like Redis: {exc}",
+                hint="check the host and the port of the endpoint",
+            ) from exc
         if seen.error:
             line = next((line for line in b"".join(parts).split(b"\r\n") if line.startswith(b"-")), b"-an error")
             raise SutError(f"the Redis at {show_endpoint(self._endpoint)} says: {line[1:300].decode(errors='replace')}")
