@@ -8,9 +8,11 @@ launch-bound, and how much a graph saves), `copies` (outputs on the host in pinn
 on the card is noticed), `same` (two runs agree; with --folder the first is kept there, and a later call makes the
 second, on the same card), `hardware` (the memory's bandwidth and a bf16
 product against plain loops of PyTorch), `canary` (how steady the fixed work is on a quiet card, and that it alone
-notices a second process), `onnxruntime` (ResNet-50 at batch 32 on its CUDA provider against a loop with bound inputs
-and outputs; needs onnxruntime-gpu and onnx), `bottleneck` (loads on a served model whose limit is known; with --out the
-counters are kept as JSON). Without names all of them are run.
+notices a second process), `idle` (10 s of an idle card: its energy counter against the power of each instant),
+`zeros` (a product of zeros is faster than one of normal data, which is why Prony multiplies normal data),
+`onnxruntime` (ResNet-50 at batch 32 on its CUDA provider against a loop with bound inputs and outputs; needs
+onnxruntime-gpu and onnx), `bottleneck` (loads on a served model whose limit is known; with --out the counters are
+kept as JSON). Without names all of them are run.
 """
 
 from __future__ import annotations
@@ -152,10 +154,10 @@ def _say(what: str, *, is_good: bool) -> bool:
     return is_good
 
 
-def _near(name: str, ours: float, truth: float, most: float) -> bool:
+def _near(name: str, ours: float, truth: float, most: float, by: str = "by hand") -> bool:
     off = ours / truth - 1
     return _say(
-        f"{name}: {ours:.4f} against {truth:.4f} by hand, {off:+.2%} (at most {most:.1%})", is_good=abs(off) <= most
+        f"{name}: {ours:.4f} against {truth:.4f} {by}, {off:+.2%} (at most {most:.1%})", is_good=abs(off) <= most
     )
 
 
@@ -396,6 +398,86 @@ def check_canary(torch: Any, folder: Path) -> bool:
     ])  # fmt: skip
 
 
+def check_idle(torch: Any, folder: Path) -> bool:
+    """On an idle card the energy counter and the power of each instant tell the same watts."""
+    del folder
+    from prony.plugins.probes.nvidia import NvidiaProbe
+
+    probe = NvidiaProbe()
+    card = probe.find_card(f"GPU-{torch.cuda.get_device_properties(0).uuid}")
+    if card is None or probe.read_energy_uj(card) is None:
+        return _say("the driver has no energy counter of this card", is_good=False)
+    time.sleep(_SETTLE_S)
+    try:
+        counted_w, instant_w = compare_power(probe, card, _IDLE_S)
+    except TimeoutError as exc:
+        return _say(str(exc), is_good=False)
+    return _near("idle power in W, by the energy counter", counted_w, instant_w, 0.05, "by instant power")
+
+
+_SETTLE_S, _IDLE_S, _STEP_S = 5.0, 10.0, 0.02
+
+
+def compare_power(
+    probe: Any, card: str, window_s: float, clock: Callable[[], float] = time.perf_counter,
+    sleep: Callable[[float], None] = time.sleep,
+) -> tuple[float, float]:  # fmt: skip
+    """Return the mean power of a window in W, by the energy counter and by readings of this instant.
+
+    The counter moves in steps, so the window begins and ends with a step.
+
+    Raises:
+        TimeoutError: The counter stands still.
+    """
+    begin_s, begin_uj, _ = _wait_for_step(probe, card, clock, sleep)
+    watts: list[float] = []
+    while True:
+        end_s, end_uj, more = _wait_for_step(probe, card, clock, sleep)
+        watts += more
+        if end_s - begin_s >= window_s:
+            return (end_uj - begin_uj) / 1e6 / (end_s - begin_s), statistics.fmean(watts)
+
+
+def _wait_for_step(
+    probe: Any, card: str, clock: Callable[[], float], sleep: Callable[[float], None]
+) -> tuple[float, float, list[float]]:
+    """Return when the counter next moved, to what, and the power read until then."""
+    first_uj, watts, until_s = probe.read_energy_uj(card), [], clock() + 2
+    while clock() < until_s:
+        sleep(_STEP_S)
+        watts.append(float(probe.read()[f"{card}_power_w"]))
+        now_s, now_uj = clock(), probe.read_energy_uj(card)
+        if now_uj != first_uj:
+            return now_s, now_uj, watts
+    raise TimeoutError("the energy counter did not move for 2 s")
+
+
+def check_zeros(torch: Any, folder: Path) -> bool:
+    """Zeros draw less power than numbers do, so under a power limit their product is faster."""
+    del folder
+    shape = (_WIDTH, _WIDTH)
+    normal, zeros = (make(*shape, device="cuda", dtype=torch.bfloat16) for make in (torch.randn, torch.zeros))
+    out = torch.empty_like(normal)
+    turns = [[_rate_product(torch, one, out) for one in (normal, zeros)] for _ in range(4)]
+    print("      bf16, TFLOP/s of normal data and of zeros: " + ", ".join(f"{a:.0f} {b:.0f}" for a, b in turns))
+    gain = statistics.median(b / a for a, b in turns) - 1
+    return _say(f"zeros are {gain:+.1%} faster than normal data (at least 8 %)", is_good=gain >= 0.08)
+
+
+def _rate_product(torch: Any, factor: Any, out: Any, turn_s: float = 3.0) -> float:
+    """Return the TFLOP/s of the second half of a turn, when the clock has followed the power."""
+    spans, end_s = [], time.perf_counter() + turn_s
+    while time.perf_counter() < end_s:
+        first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        first.record()
+        for _ in range(20):
+            torch.mm(factor, factor, out=out)
+        last.record()
+        torch.cuda.synchronize()
+        spans.append(first.elapsed_time(last) / 20)
+    return float(2 * factor.shape[0] ** 3 / statistics.median(spans[len(spans) // 2 :]) / 1e9)
+
+
 def _canary_readings(job: dict[str, Any]) -> list[dict[str, float]]:
     """Return the readings before and after each repetition, in turn."""
     return [one[when] for one in job["result"]["repetitions"] for when in ("canary_before", "canary_after")]
@@ -478,7 +560,7 @@ def _compact_run(run: dict[str, Any], rows: list[Any]) -> dict[str, Any]:
 CHECKS: dict[str, Callable[[Any, Path], bool]] = {
     "mlp": check_mlp, "small": check_small, "copies": check_copies, "foreign": check_foreign, "same": check_same,
     "hardware": check_hardware, "canary": check_canary, "bottleneck": check_bottleneck,
-    "onnxruntime": check_onnxruntime,
+    "onnxruntime": check_onnxruntime, "idle": check_idle, "zeros": check_zeros,
 }  # fmt: skip
 
 if __name__ == "__main__":
