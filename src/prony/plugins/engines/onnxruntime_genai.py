@@ -194,7 +194,8 @@ class OnnxGenaiLlm:
         return found
 
     def kv_bytes(self) -> int:
-        return self._token_bytes * self._held * self._options.batch
+        tokens = self._held or int(self._generator.token_count())  # its own count has the last choice too, not yet read
+        return self._token_bytes * tokens * self._options.batch
 
 
 class OnnxRuntimeGenai:
