@@ -12,14 +12,14 @@ from prony.errors import CapacityError, InputError, SutError
 from prony.kinds.llm.child.speculate import Drafter, DraftModel, PromptLookup, require_verifier, speculate
 from prony.plugins.engines.llamacpp import Llamacpp
 from prony.plugins.engines.mlx import Mlx
-from prony.plugins.engines.null import Null
+from prony.plugins.engines.null import Null, NullLlm
 from prony.plugins.engines.onnxruntime_genai import OnnxRuntimeGenai
 from prony.plugins.engines.openvino_genai import OpenVinoGenai
 from prony.plugins.models.zoo import ZooSource
 from prony.plugins.models.zoo.llm import write_gguf
 from prony.plugins.models.zoo.llm_cards import LLM_ZOO
 from prony.ports.engine import LoadOptions
-from prony.ports.llm import CHAT_TEMPLATE, LlmEngine, LlmOptions, LlmSession, VerifiesDrafts
+from prony.ports.llm import CHAT_TEMPLATE, LlmEngine, LlmOptions, LlmSession, VerifiesDrafts, empty_cache
 from prony.ports.models import FOLDER, GENAI_FOLDER, FetchOptions
 from servers.needs import lack
 from servers.packaged import environment
@@ -145,6 +145,19 @@ def test_its_cache_grows_by_the_same_for_every_token(load: Load) -> None:
     assert session.kv_bytes() == 2 * PROMPT.size * session.facts().kv_token_bytes
     session.reset()
     assert session.kv_bytes() == 0
+
+
+def test_the_engine_itself_says_what_is_left_in_its_cache(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = load()
+    if isinstance(session, NullLlm):
+        return  # its count is its cache
+    session.prefill(PROMPT)
+    monkeypatch.setattr(session, "_held", 0)  # as if it had emptied it
+    assert session.kv_bytes() >= PROMPT.size * session.facts().kv_token_bytes
+    monkeypatch.setattr(session, "reset", lambda: None)
+    with pytest.raises(SutError) as told:
+        empty_cache(session)
+    assert told.value.code == "cache_not_empty"
 
 
 def test_it_says_what_the_model_is(load: Load) -> None:

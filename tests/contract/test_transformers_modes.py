@@ -57,6 +57,7 @@ def test_a_result_says_which_cache_it_was(modes: dict[str, Any]) -> None:
 
 def test_a_cache_of_fixed_size_counts_the_tokens_that_it_holds(modes: dict[str, Any]) -> None:
     assert modes["static"]["kv_tokens"] == modes["eager"]["kv_tokens"] == 29
+    assert modes["static"]["emptied"] == modes["eager"]["emptied"] == 0
 
 
 def test_more_than_a_fixed_cache_holds_is_refused(modes: dict[str, Any]) -> None:

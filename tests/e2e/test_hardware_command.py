@@ -65,6 +65,35 @@ def test_an_agent_measures_its_machine_for_a_server(lab: Fleet) -> None:
     check(call_prony("hardware", "--server", lab.url, *TINY).stdout)
 
 
+def test_a_compute_benchmark_of_ruckus_is_placed_measured_and_exported_in_its_names(lab: Fleet, tmp_path: Path) -> None:
+    wanted = {"system_requirements": {"min_cpu_cores": 1, "required_os_types": ["Linux", "Darwin"]}}
+    params = {"precision_types": ["fp32"], "matrix_sizes": [128]}
+    spec = {
+        "name": "products", "model": "none", "framework": {"name": "pytorch"}, "metrics": {"metrics": {}},
+        "task": {"name": "products", "type": "compute_benchmark", "params": params}, "runs_per_job": 2,
+        "capability_requirements": wanted,
+    }  # fmt: skip
+    path = tmp_path / "spec.json"
+    path.write_text(json.dumps(spec))
+    asked = ("--server", lab.url)
+    assert json.loads(call_prony("ruckus-check", str(path), *asked).stdout)["compatible_agents_count"] == 1
+    small = ("--set", "workload.library=numpy", "--set", "workload.time=1ms", "--set", "measure.warmup=1")
+    done = call_prony("run", str(path), *asked, *small, "--no-report", "--json")
+    ran = json.loads(done.stdout)["experiment"]["id"]
+    call_prony("export", ran, *asked, "--format", "ruckus", "--to", str(tmp_path / "out"))
+    (written,) = (tmp_path / "out").rglob("*.multi_run.json")
+    found = json.loads(written.read_text())
+    assert (found["total_runs"], found["successful_runs"], found["gpu_benchmark_results"]) == (2, 2, None)
+    tflops = found["summary_stats"]["compute_fp32_tflops"]
+    assert tflops["count"] == 2
+    assert found["summary_stats"]["precision_fp32_gops"]["mean"] == pytest.approx(1e3 * tflops["mean"])
+    spec["capability_requirements"] = {"gpu_requirements": {"min_gpu_count": 64}}
+    path.write_text(json.dumps(spec))
+    refused = call_prony("ruckus-check", str(path), *asked, code=1)
+    (agent,) = json.loads(refused.stdout)["compatibility_results"]
+    assert any(one.startswith("gpu.count") for one in agent["missing_requirements"])
+
+
 def test_an_agent_writes_to_no_folder_that_its_owner_did_not_allow(lab: Fleet) -> None:
     done = call_prony("hardware", "--server", lab.url, "--unit", "disk", "--path", "/usr", *TINY, code=1)
     (job,) = json.loads(done.stdout)["jobs"]

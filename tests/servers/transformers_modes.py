@@ -14,7 +14,7 @@ import numpy as np
 from prony.errors import PronyError
 from prony.kinds.llm.child.speculate import PromptLookup, speculate
 from prony.plugins.engines.transformers import Transformers, TransformersSession
-from prony.ports.llm import LlmOptions
+from prony.ports.llm import LlmOptions, empty_cache
 
 _PROMPT = [7, 30, 99, 41, 200]
 _COUNT = 24
@@ -42,6 +42,7 @@ def describe_mode(folder: str, unit: str, mode: str) -> dict[str, object]:
         "one_in_three": write(three, 1),
         "guessed": guess(one),
         "kv_tokens": count_cached(one),
+        "emptied": count_emptied(one),
         "predicted": int(one.logits(np.array(_PROMPT, np.int32)).argmax(-1)[-1]),
         "details": dict(one.effect().details),
         "too_long": told(lambda: one.generate(np.array([5], np.int32), 2 * _CONTEXT, lambda: None)),
@@ -68,6 +69,11 @@ def guess(session: TransformersSession) -> list[int]:
 def count_cached(session: TransformersSession) -> float:
     write(session, 1)
     return session.kv_bytes() / session.facts().kv_token_bytes
+
+
+def count_emptied(session: TransformersSession) -> int:
+    empty_cache(session)
+    return session.kv_bytes()
 
 
 def told(call: Callable[[], object]) -> str:

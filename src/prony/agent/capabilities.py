@@ -14,6 +14,7 @@ from prony.errors import InputError
 from prony.instruments.device import detect
 from prony.model.agent import Capabilities
 from prony.model.device import Device, EngineReport
+from prony.runner.card_lock import list_usable_cards
 from prony.store.home import Home
 
 _LABEL_HINT = "write for example --label room=lab2: letters, digits and ._:/@+-, at most 100 each"
@@ -51,7 +52,7 @@ class CapabilityScanner:
             abilities=abilities,
             labels=labels,
             cached_models=cached_models(self.home.cache),
-            policy=self.settings.policy(),
+            policy={**self.settings.policy(), "gpu.uuid": list_usable_cards()},
         )
         return Capabilities(
             device=self.device,

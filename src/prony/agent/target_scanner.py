@@ -69,7 +69,7 @@ class TargetScanner:
         if found.device is not None:
             facts = facts_of(
                 found.device, found.engines, abilities=found.abilities, labels=labels, cached_models=(),
-                policy=self._settings.policy() | told,
+                policy={**self._settings.policy(), **told, "gpu.uuid": found.facts.get("gpu.uuid", ())},
             )  # fmt: skip
         return found.model_copy(update={"labels": labels, "facts": facts, "target": offer})
 

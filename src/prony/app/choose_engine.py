@@ -10,6 +10,7 @@ from prony.errors import InputError
 from prony.model.assumption import Assumption
 from prony.ports import plugins
 from prony.ports.engine import gpu_build_command
+from prony.ports.unit_names import unit_aliases
 from prony.recipe.formats import SUFFIXES
 
 if TYPE_CHECKING:
@@ -135,9 +136,8 @@ class EngineChooser:
     def _lacking_on(self, name: str, wanted: str) -> InputError | None:
         report = self._reports[name]
         # Which card it is by its own name (`cuda:GPU-...`), the engine finds out when it loads.
-        kind, _, card = wanted.partition(":")
-        names = {wanted, kind, f"{kind}-0"} if card else {wanted, f"{wanted}-0"}
-        unit = next((one for one in report.units if one.unit in names), None)
+        names = unit_aliases(wanted)
+        unit = next((one for name in names for one in report.units if one.unit == name), None)
         if unit is None:
             there = ", ".join(one.unit for one in report.units)
             command = gpu_build_command(plugins.load_plugin(plugins.ENGINES, name), wanted)

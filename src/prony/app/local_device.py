@@ -14,6 +14,7 @@ from prony.model.device import EngineReport
 from prony.model.place import Demand, Place
 from prony.ports import plugins
 from prony.ports.workload import kind_names
+from prony.runner.card_lock import list_usable_cards
 
 _HINT = "change place.where, or use a server that has such a device: prony run --server URL"
 
@@ -46,7 +47,11 @@ def facts_here(asked: Collection[str], cache: Path, inspect: Inspection) -> dict
         abilities=inspect_abilities(kinds) if (kinds := _abilities_behind(asked)) else (),
         labels={},
         cached_models=cached_models(cache) if "model" in asked else (),
-        policy={"schemes": tuple(plugins.find_plugins(plugins.MODELS)), "kinds": kind_names()},
+        policy={
+            "schemes": tuple(plugins.find_plugins(plugins.MODELS)),
+            "kinds": kind_names(),
+            "gpu.uuid": list_usable_cards(),
+        },
     )
 
 

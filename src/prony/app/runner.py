@@ -19,7 +19,7 @@ from prony import __version__
 from prony.app.job_log import RunLogs
 from prony.errors import InputError, NotFoundError, PronyError, exit_code
 from prony.load.processes import ClientProcesses
-from prony.model.agent import Capabilities
+from prony.model.agent import Capabilities, Fact
 from prony.model.event import Event
 from prony.model.job import Job
 from prony.model.result import Result, ResultState
@@ -29,6 +29,7 @@ from prony.ports.clock import SystemClock
 from prony.ports.models import policy_of
 from prony.ports.workload import kind_of
 from prony.runner import job_folder
+from prony.runner.card_lock import list_usable_cards
 from prony.runner.context import RunContext, Stopped
 from prony.runner.environment import look_around
 from prony.runner.folder import write_noun
@@ -128,7 +129,11 @@ def _describe_machine(into: Path) -> None:
     from prony.instruments.device import detect
 
     engines, abilities = inspect_engines(home().create()), inspect_abilities()
-    found = Capabilities(device=detect(), engines=tuple(engines), abilities=tuple(abilities), version=__version__)
+    cards = list_usable_cards()
+    facts: dict[str, Fact] = {"gpu.uuid": cards} if cards else {}
+    found = Capabilities(
+        device=detect(), engines=tuple(engines), abilities=tuple(abilities), facts=facts, version=__version__
+    )
     into.mkdir(exist_ok=True)
     write_noun(into / job_folder.DESCRIPTION, found)
 

@@ -42,6 +42,7 @@ def facts_of(
     """Return every fact that is known; one that is not is absent.
 
     `policy` is what the device's owner says: which `schemes` and `kinds` are allowed, and of a stand-in its `target`.
+    It has also the cards that engines can use as `gpu.uuid`: a device has only their digests.
     """
     ready = [report for report in engines if report.state == "ready"]
     pairs = (
@@ -53,7 +54,7 @@ def facts_of(
         *_abilities(abilities),
         ("access", _access(policy.get("kinds"), [report.name for report in ready], abilities)),
         ("model", tuple(cached_models)),
-        *((name, policy.get(name)) for name in ("schemes", "kinds", "target", "target.kind")),
+        *((name, policy.get(name)) for name in ("schemes", "kinds", "gpu.uuid", "target", "target.kind")),
     )
     known = {name: value for name, value in pairs if value is not None and value not in ("", ())}
     return known | {f"label.{key}": value for key, value in labels.items()}

@@ -11,6 +11,7 @@ from prony.model.container import POD
 from prony.model.fact import FactComparison, Value, parse_comparison
 from prony.model.job import Job
 from prony.model.place import Demand, Lack, Place, Wanted
+from prony.ports.unit_names import unit_aliases, unit_number
 from prony.ports.workload import kind_of
 
 __all__ = ["demand_of", "facts_of", "lacks"]
@@ -37,8 +38,9 @@ def lacks(demand: Demand, facts: Mapping[str, Fact], reason_for: ReasonFor = _no
         for name, wanted in demand.where.items()
         if not _fits(name, wanted, _values(facts.get(name)))
     ]
-    missing = [(name, wanted) for name, wanted in _needs(demand) if not _has_one(wanted, facts.get(name))]
-    if not asked and not missing:
+    missing = [(name, wanted) for name, wanted in _needs(demand, facts) if not _has_one(wanted, facts.get(name))]
+    card = _lacking_card(demand.card, facts)
+    if not asked and not missing and not card:
         return ()
     if any(name == "engine" for name, _ in missing):  # who has not the engine has nothing of it
         missing = [(name, wanted) for name, wanted in missing if not name.startswith("engine.")]
@@ -47,14 +49,35 @@ def lacks(demand: Demand, facts: Mapping[str, Fact], reason_for: ReasonFor = _no
             fact=name,
             wanted=" or ".join(one for one in wanted if one != POD),  # nobody can install what only a pod has
             has=_has_text(facts.get(name)),
-            reason=reason_for(name, wanted),
+            reason=reason_for(name, wanted) or _advise_unit(demand, name, facts),
         )
         for name, wanted in missing
     )
-    return (*asked, *needed)
+    return (*asked, *needed, *card)
 
 
-def _needs(demand: Demand) -> list[tuple[str, tuple[str, ...]]]:
+def _lacking_card(card: str | None, facts: Mapping[str, Fact]) -> tuple[Lack, ...]:
+    """Return what is lacking where a job names a card that is not among those of the device. A device that does not
+    publish its cards has none of this name: by its kind alone, any card would do, and the wrong one be measured."""
+    uuids = [str(one) for one in _values(facts.get("gpu.uuid"))]
+    if card is None or any(uuid.startswith(card) for uuid in uuids):
+        return ()
+    is_old = not uuids and any(isinstance(one, int) and one > 0 for one in _values(facts.get("gpu.count")))
+    reason = "this agent does not report the UUIDs of its cards: update its Prony" if is_old else ""
+    return (Lack(fact="gpu.uuid", wanted=f"{card}*", has=_has_text(facts.get("gpu.uuid")), reason=reason),)
+
+
+def _advise_unit(demand: Demand, name: str, facts: Mapping[str, Fact]) -> str:
+    """Say how each of several machines with one card gets a job, where a second card is asked of one."""
+    if demand.unit is None or name != f"engine.{demand.engine}.unit":
+        return ""
+    kind, number = unit_number(demand.unit)
+    if not number or kind not in _values(facts.get(name)):
+        return ""
+    return f"that is another card of one device; for a job on each device write unit: {kind} and place.devices: each"
+
+
+def _needs(demand: Demand, facts: Mapping[str, Fact]) -> list[tuple[str, tuple[str, ...]]]:
     """Return each fact that the workload cannot run without, with the values of which it must have one."""
     engine, unit, precision = demand.engine, demand.unit, demand.precision
     needs: list[tuple[str, tuple[str | None, ...]]] = [
@@ -66,6 +89,8 @@ def _needs(demand: Demand) -> list[tuple[str, tuple[str, ...]]]:
         ("launcher", (demand.launcher,)),
     ]
     if engine is not None and unit is not None:
+        known = _values(facts.get(f"engine.{engine}.unit"))
+        unit = next((one for one in unit_aliases(unit) if one in known), unit)
         needs.append((f"engine.{engine}.unit", (unit,)))
         needs.append((f"engine.{engine}.precision.{unit}", (precision,)))
     return [(name, wanted) for name, some in needs if (wanted := tuple(one for one in some if one is not None))]

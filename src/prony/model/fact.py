@@ -46,6 +46,7 @@ FACTS: Mapping[str, Known] = {
     "gpu.memory_gib": Known("number", "each GPU's own memory, to the nearest whole GiB"),
     "gpu.compute_capability": Known("version", "NVIDIA's `8.9`, AMD's `gfx942`"),
     "gpu.precision": Known("text", "number formats that a GPU computes in, independent of engines"),
+    "gpu.uuid": Known("text", "each NVIDIA card's UUID: `GPU-9292ab31*`"),
     "gpu.driver": Known("version", "the version of each GPU's driver"),
     "engine": Known("text", "engines that are ready"),
     "unit": Known("text", "compute units of all engines that are ready: `cpu`, `cuda`, ..."),

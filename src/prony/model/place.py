@@ -67,6 +67,7 @@ class Demand(Noun):
     kind: str = "model"
     engine: str | None = None
     unit: str | None = None
+    card: str | None = None  # the beginning of a GPU's UUID, where the unit names one
     precision: str | None = None
     scheme: str | None = None  # of the model's reference: an agent fetches only what its policy allows
     agents: int = 1  # so many at once

@@ -104,7 +104,7 @@ class LlmSession(Protocol):
         """Return the ids with which the model ends an answer."""
 
     def reset(self) -> None:
-        """Empty the cache."""
+        """Empty the cache: `kv_bytes` is 0 then."""
 
     def prefill(self, ids: Array) -> Array:
         """Read ids behind what the cache holds; return the most likely next id of each sequence, on the host.
@@ -129,7 +129,7 @@ class LlmSession(Protocol):
         """Read one sequence into an empty cache; return the logits after each of its ids, as float32 rows."""
 
     def kv_bytes(self) -> int:
-        """Return what the cache holds now, as the engine tells it."""
+        """Return what the cache holds now, as the engine tells it; of an empty one, what the engine itself counts."""
 
 
 @runtime_checkable
@@ -166,6 +166,24 @@ def refuse_as_model(engine: str) -> InputError:
         hint="prony llm MODEL, or a recipe with `kind: llm`",
         code="format_unavailable",
     )
+
+
+def cache_not_empty(what: str) -> SutError:
+    """Return the error for a prompt that was read, or could be, from what the engine kept of an earlier one."""
+    hint = "turn off the engine's prompt cache: reading would be faster than it is"
+    return SutError(what, hint=hint, code="cache_not_empty")
+
+
+def empty_cache(session: LlmSession) -> None:
+    """Empty a session's cache, and ask whether it is empty.
+
+    Raises:
+        SutError: Something is left of what was read before, with the code `cache_not_empty`.
+    """
+    session.reset()
+    if left := session.kv_bytes():
+        tokens = left / max(1, session.facts().kv_token_bytes)
+        raise cache_not_empty(f"the cache held {left} bytes ({tokens:.0f} tokens) after it was emptied")
 
 
 def describe_load_failure(engine: str, model: str, said: str) -> PronyError:

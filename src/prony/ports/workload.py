@@ -49,6 +49,7 @@ class Needs(TypedDict, total=False):
 
     engine: str
     unit: str
+    card: str | None
     precision: str | None
     scheme: str
     service: str

@@ -28,13 +28,33 @@ def card_of_unit(unit: str, uuids: list[str], environment: Mapping[str, str]) ->
         return None
     if wanted:
         return _of_prefix(wanted, uuids)
-    visible = environment.get("CUDA_VISIBLE_DEVICES")
-    words = [str(index) for index in range(len(uuids))] if visible is None else visible.split(",")
+    visible = visible_cards(uuids, environment)
     index = int(number) if number.isdecimal() else 0
-    word = words[index].strip() if index < len(words) else ""
-    if word.isdecimal():
-        return uuids[int(word)] if int(word) < len(uuids) else None
-    return _of_prefix(word, uuids) if word else None
+    return visible[index] if index < len(visible) else None
+
+
+def visible_cards(uuids: list[str], environment: Mapping[str, str]) -> list[str]:
+    """Return the cards that engines see, in their order; the driver ignores all names behind one that is wrong."""
+    visible = environment.get("CUDA_VISIBLE_DEVICES")
+    if visible is None:
+        return uuids
+    found: list[str] = []
+    for word in map(str.strip, visible.split(",")):
+        numbered = uuids[int(word) :][:1] if word.isdecimal() else []
+        card = numbered[0] if numbered else _of_prefix(word, uuids) if word and not word.isdecimal() else None
+        if card is None:
+            break
+        found.append(card)
+    return found
+
+
+def list_usable_cards() -> tuple[str, ...]:
+    """Return the UUIDs of the NVIDIA cards that engines can use here."""
+    return tuple(visible_cards(_list_uuids(), os.environ))
+
+
+def _list_uuids() -> list[str]:
+    return [read_uuid(management(), handle) for handle in handles()]
 
 
 def _of_prefix(text: str, uuids: list[str]) -> str | None:
@@ -48,7 +68,7 @@ def hold_card(unit: str, stop_asked: Callable[[], bool], on_wait: Callable[[], N
 
     Nothing is held where the unit is no card that the driver shows, or where a stop is asked for while waiting.
     """
-    uuids = [] if unit == "cpu" else [read_uuid(management(), handle) for handle in handles()]
+    uuids = [] if unit == "cpu" else _list_uuids()
     card = card_of_unit(unit, uuids, os.environ)
     if card is None:
         yield

@@ -204,6 +204,24 @@ def test_rates_are_drawn_along_each_setting_in_which_jobs_differ_with_the_bound_
     assert arithmetic == pytest.approx(989e12 / 16e9)
 
 
+def test_rates_are_drawn_over_threads_where_jobs_differ_in_them() -> None:
+    entries = [entry_of(threads=threads) for threads in (4, 1)]
+    plots = {one.title: one for one in REPORT.plots(entries, ())}
+    assert list(plots) == ["Decode over threads", "Prefill over threads"]
+    assert plots["Decode over threads"].x_title == "threads of the engine"
+    assert [one.x for one in plots["Decode over threads"].lines[0].points] == [1, 4]
+
+
+def test_threads_that_prony_chose_are_drawn_where_they_were() -> None:
+    chosen = entry_of()
+    effective = chosen.result.effective
+    assert effective is not None
+    result = chosen.result.model_copy(update={"effective": effective.model_copy(update={"threads": 16})})
+    entries = [chosen.model_copy(update={"result": result}), entry_of(threads=2)]
+    (plot,) = [one for one in REPORT.plots(entries, ()) if one.title == "Decode over threads"]
+    assert [one.x for one in plot.lines[0].points] == [2, 16]
+
+
 def test_a_reading_of_the_same_part_of_the_machine_bounds_before_a_published_peak() -> None:
     entries = [entry_of(batch=batch) for batch in (1, 2)]
     own = entries[0].environment.device.hardware_id

@@ -75,6 +75,26 @@ def test_several_units_have_a_job_each(tmp_path: Path) -> None:
     assert [job.cell for job in loads(quick.text).jobs("e")] == [{"workload.unit": "cpu"}, {"workload.unit": "cpu-1"}]
 
 
+@pytest.mark.parametrize(
+    ("asked", "there"), [("cuda-0", "cuda"), ("cuda", "cuda-0"), ("cuda:GPU-1", "cuda-0"), ("cuda-1", "cuda")]
+)
+def test_the_first_card_has_two_names(tmp_path: Path, asked: str, there: str) -> None:
+    def inspect_card(name: str) -> EngineReport:
+        report = inspect(name)
+        units = tuple(one.model_copy(update={"unit": there}) for one in report.units)
+        return report.model_copy(update={"units": units})
+
+    def draft_on_card() -> QuickRecipe:
+        request = ModelRequest(models=("zoo:tiny",), units=(asked,))
+        return draft_model_recipe(request, cache=tmp_path / "cache", base=tmp_path, inspect=inspect_card)
+
+    if asked == "cuda-1":
+        with pytest.raises(InputError, match="no unit 'cuda-1'"):
+            draft_on_card()
+    else:
+        assert draft_on_card().document["workload"]["unit"] == asked
+
+
 def test_all_engines_are_a_matrix_of_those_that_are_ready(tmp_path: Path) -> None:
     quick = draft(tmp_path, "zoo:tiny", engines=("all",))
     assert [job.cell for job in loads(quick.text).jobs("e")] == [{"workload.engine": name} for name in READY]

@@ -12,6 +12,7 @@ from report.experiments import data
 
 from prony.compat.ruckus.compatibility import describe_compatibility
 from prony.compat.ruckus.exporter import WRITER
+from prony.kinds.hardware.schema import HardwareWorkload
 from prony.model.agent import Agent, AgentState, Capabilities
 from prony.model.place import Demand, Lack
 from prony.model.queue import Compatibility, Fit, LotFit
@@ -55,6 +56,44 @@ def test_a_job_is_written_as_a_multi_run_result_with_failures_and_ids_of_outlier
     assert (last["duration_seconds"], last["metrics"]) == (2.0, {"inference_ms.p50": 9.0})
     assert found["experiment_id"].startswith("exp_")
     assert "verdict" in found["prony"]
+
+
+@pytest.mark.parametrize("test", ["gpu-gemm", "gpu-memory", "cpu-gemm"])
+def test_results_of_hardware_have_the_names_and_units_of_ruckus(tmp_path: Path, test: str) -> None:
+    entry = data(tmp_path, batches=(1,), repeats=1, runs=2).entries[0]
+    numbers = {
+        "gpu-memory": {"copy_gb_s.p50": 4200.0, "read_gb_s.p50": 4300.0, "write_gb_s.p50": 4600.0},
+        "gpu-gemm": {"gemm_fp32_tflops.p50": 50.0, "gemm_bf16_tflops.p50": 750.0, "gemm_int8_tops.p50": 900.0},
+        "cpu-gemm": {"gemm_fp32_tflops.p50": 0.5},
+    }[test]
+    wanted = {
+        "gpu-memory": {
+            "memory_copy_bandwidth_gb_s": 4200, "memory_read_bandwidth_gb_s": 4300, "memory_write_bandwidth_gb_s": 4600,
+        },
+        "gpu-gemm": {
+            "compute_fp32_tflops": 50, "precision_fp32_gops": 50e3, "precision_bf16_gops": 750e3,
+            "precision_int8_gops": 900e3,
+        },
+        "cpu-gemm": {"compute_fp32_tflops": 0.5, "precision_fp32_gops": 500},
+    }[test]  # fmt: skip
+    (_, estimate), *_ = entry.summary.estimates.items()
+    estimates = {key: estimate.model_copy(update={"value": value}) for key, value in numbers.items()}
+    summary = entry.summary.model_copy(
+        update={"runs": {key: (value,) for key, value in numbers.items()}, "estimates": estimates, "used": (0,)}
+    )
+    workload = HardwareWorkload(kind="hardware", test=test)
+    entry = entry.model_copy(update={"summary": summary, "job": entry.job.model_copy(update={"workload": workload})})
+    (path,) = WRITER(ExportedLoad(entry), tmp_path)
+    found = json.loads(path.read_text())
+    assert {name: one["mean"] for name, one in found["summary_stats"].items()} == wanted
+    assert found["individual_runs"][0]["metrics"] == wanted
+    of_gpu = found["gpu_benchmark_results"]
+    if test.startswith("cpu"):
+        assert of_gpu is None
+    else:
+        assert of_gpu.pop("gpu_device")
+        assert of_gpu.pop("benchmark_duration_seconds") > 0
+        assert of_gpu == wanted
 
 
 def test_a_run_has_the_fields_of_its_shape_and_no_other(tmp_path: Path) -> None:

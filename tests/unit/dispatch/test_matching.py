@@ -102,6 +102,56 @@ def test_a_device_lacks(demand: Demand, lacking: list[str]) -> None:
     assert told(demand) == lacking
 
 
+ONE_CARD: dict[str, Fact] = {
+    "kinds": ("model",), "schemes": ("zoo",), "engine": "torch", "engine.torch": "2.11", "gpu.count": 1,
+    "engine.torch.unit": ("cpu", "cuda"), "engine.torch.precision.cuda": ("fp32", "bf16"),
+    "gpu.uuid": "GPU-9292ab31-1111", "os": "linux",
+}  # fmt: skip
+TWO_CARDS = ONE_CARD | {
+    "engine.torch.unit": ("cpu", "cuda-0", "cuda", "cuda-1"), "engine.torch.precision.cuda-0": ("fp32", "bf16"),
+    "engine.torch.precision.cuda-1": ("fp32", "fp16"), "gpu.uuid": ("GPU-aaaa", "GPU-bbbb"), "gpu.count": 2,
+}  # fmt: skip
+OLD_AGENT = {name: fact for name, fact in ONE_CARD.items() if name != "gpu.uuid"}
+
+
+@pytest.mark.parametrize(
+    ("unit", "facts", "lacking"),
+    [
+        ("cuda", ONE_CARD, []),
+        ("cuda-0", ONE_CARD, []),
+        ("cuda:GPU-9292ab31", ONE_CARD, []),
+        ("cuda:9292ab31", ONE_CARD, []),
+        ("cuda-0", TWO_CARDS, []),
+        ("cuda", TWO_CARDS, []),
+        ("cuda:GPU-bbbb", TWO_CARDS, []),
+        ("cuda:GPU-9292ab31", TWO_CARDS, ["gpu.uuid GPU-9292ab31* (has GPU-aaaa, GPU-bbbb)"]),
+        ("cuda-1", TWO_CARDS, ["engine.torch.precision.cuda-1 bf16 (has fp32, fp16)"]),
+        ("cuda-0", {**ONE_CARD, "engine.torch.unit": "cpu"}, ["engine.torch.unit cuda-0 (has cpu)"]),
+    ],
+)
+def test_a_unit_is_matched_by_its_kind_its_number_and_its_card(
+    unit: str, facts: dict[str, Fact], lacking: list[str]
+) -> None:
+    (demand,) = demands(engine="torch", unit=unit, precision="bf16")
+    assert told(demand, facts)[:1] == lacking
+
+
+def test_a_second_card_is_not_looked_for_on_another_device() -> None:
+    (demand,) = demands(engine="torch", unit="cuda-1")
+    assert told(demand, ONE_CARD) == [
+        "engine.torch.unit cuda-1 (has cpu, cuda): that is another card of one device; "
+        "for a job on each device write unit: cuda and place.devices: each"
+    ]
+
+
+def test_a_named_card_is_not_looked_for_on_an_agent_that_does_not_report_its_cards() -> None:
+    (demand,) = demands(engine="torch", unit="cuda:GPU-9292ab31")
+    (lack,) = lacks(demand, OLD_AGENT)
+    assert (lack.fact, lack.has) == ("gpu.uuid", None)
+    assert lack.reason.endswith("update its Prony")
+    assert not lacks(demand, {**OLD_AGENT, "gpu.count": 0})[0].reason
+
+
 def service(**workload: Any) -> Demand:
     text = {"name": "a", "workload": {"kind": "service", **workload}}
     loaded = loads(str(text))

@@ -78,7 +78,13 @@ def facts(made: Device | None = None) -> dict[str, Fact]:
         abilities=ABILITIES,
         labels={"rack": "b", "team/owner": "search", "quiet": ""},
         cached_models=("zoo:tiny", "sha256:" + "0" * 64),
-        policy={"schemes": ("zoo", "https"), "kinds": ("model", "service"), "target": "far", "target.kind": "ssh"},
+        policy={
+            "schemes": ("zoo", "https"),
+            "kinds": ("model", "service"),
+            "target": "far",
+            "target.kind": "ssh",
+            "gpu.uuid": ("GPU-9292ab31-1111",) if made is None else (),
+        },
     )
 
 
@@ -116,6 +122,7 @@ def fits(where: dict[str, Wanted], made: Device | None = None) -> bool:
         {"gpu.precision": "fp8"},
         {"gpu.driver": ">=550"},
         {"gpu.driver": "i915"},
+        {"gpu.uuid": "GPU-9292ab31*"},
         {"engine": "torch"},
         {"unit": "cuda"},
         {"precision": "bf16"},

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from prony.runner import card_lock
-from prony.runner.card_lock import card_of_unit, hold_card
+from prony.runner.card_lock import card_of_unit, hold_card, visible_cards
 
 UUIDS = ["GPU-aaa1", "GPU-aab2", "GPU-ccc3"]
 
@@ -35,6 +35,14 @@ def test_the_card_of_a_unit_is_known_before_an_engine_starts(
     unit: str, environment: dict[str, str], card: str | None
 ) -> None:
     assert card_of_unit(unit, UUIDS, environment) == card
+
+
+@pytest.mark.parametrize(
+    ("visible", "cards"),
+    [(None, UUIDS), ("2,0", ["GPU-ccc3", "GPU-aaa1"]), ("", []), ("GPU-ccc", ["GPU-ccc3"]), ("1,7,0", ["GPU-aab2"])],
+)
+def test_only_cards_that_engines_see_are_reported(visible: str | None, cards: list[str]) -> None:
+    assert visible_cards(UUIDS, {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}) == cards
 
 
 def test_a_card_that_is_held_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from benchmarks.gpu import CHECKS, compare_power
@@ -39,6 +42,13 @@ def test_energy_counter_that_stands_still_is_told() -> None:
     card = FakeCard(power_w=0, told_w=80)
     with pytest.raises(TimeoutError, match="did not move"):
         compare_power(card, "gpu0", 10, card.clock, card.sleep)
+
+
+def test_page_of_costs_says_what_the_hand_loop_of_small_calls_took() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "performance.md").read_text()
+    (item,) = (one for one in page.split("\n- ") if one.startswith("`small`"))
+    ours, by_hand = (float(one) for one in re.findall(r"(?:eager|by hand) ([\d.]+) ms", item))
+    assert abs(ours / by_hand - 1) <= 0.1 or "missed" in item
 
 
 def test_idle_power_and_zeros_are_checks_of_their_own() -> None:

@@ -3250,6 +3250,8 @@ export interface components {
              * @default 1
              */
             agents: number;
+            /** Card */
+            card?: string | null;
             /**
              * Containers
              * @default []

@@ -21,14 +21,23 @@ from prony.model.experiment_data import Entry
 from prony.model.result import Repetition
 from prony.ports.exporter import ExportedLoad
 
-# What its results call a number that Prony has under another name.
-_NAMES = {
-    "rouge_1.mean": "rouge_1_f1",
-    "rouge_2.mean": "rouge_2_f1",
-    "rouge_l.mean": "rouge_l_f1",
-    "output_tokens_per_s.p50": "tokens_per_second",
-    "e2e_ms.p50": "latency_ms",
-    "ttft_ms.p50": "time_to_first_token_ms",
+# What its results call a number that Prony has under another name, and how many of its units are one of Prony's.
+_HARDWARE: dict[str, dict[str, float]] = {
+    **{f"{name}_gb_s.p50": {f"memory_{name}_bandwidth_gb_s": 1.0} for name in ("copy", "write", "read")},
+    **{
+        f"gemm_{name}_tflops.p50": {f"precision_{name}_gops": 1e3}
+        for name in ("bf16", "fp16", "fp8", "tf32", "fp32", "fp64")
+    },
+    "gemm_int8_tops.p50": {"precision_int8_gops": 1e3},
+}
+_HARDWARE["gemm_fp32_tflops.p50"]["compute_fp32_tflops"] = 1.0
+_NAMES = _HARDWARE | {
+    "rouge_1.mean": {"rouge_1_f1": 1.0},
+    "rouge_2.mean": {"rouge_2_f1": 1.0},
+    "rouge_l.mean": {"rouge_l_f1": 1.0},
+    "output_tokens_per_s.p50": {"tokens_per_second": 1.0},
+    "e2e_ms.p50": {"latency_ms": 1.0},
+    "ttft_ms.p50": {"time_to_first_token_ms": 1.0},
 }
 _COLD = ("load_ms.p50", "first_inference_ms.p50", "cold_start_ms.p50")
 _OUTLYING = 2.0
@@ -52,7 +61,7 @@ def _multi_run(entry: Entry) -> dict[str, Any]:
     job, result, summary = entry.job, entry.result, entry.summary
     runs = [one for one in result.repetitions if one.kind == "measure"]
     ended = result.ended_at or max((_end(one) for one in runs), default=result.started_at)
-    cold = {_name(key): one.value for key, one in summary.estimates.items() if key in _COLD}
+    cold = {key: one.value for key, one in summary.estimates.items() if key in _COLD}
     return {
         "job_id": job.id,
         "experiment_id": spec_id(job.name),
@@ -61,9 +70,7 @@ def _multi_run(entry: Entry) -> dict[str, Any]:
         "failed_runs": sum(one.state == "failed" for one in runs),
         "individual_runs": [_single_run(entry, one) for one in runs],
         "summary_stats": {
-            _name(key): _statistics(numbers, summary.used)
-            for key, numbers in summary.runs.items()
-            if len(numbers) == len(summary.used) and numbers
+            name: _statistics(numbers, summary.used) for name, numbers in _numbers_of(summary).items() if numbers
         },
         "cold_start_data": cold or None,
         "started_at": result.started_at.isoformat(),
@@ -72,7 +79,7 @@ def _multi_run(entry: Entry) -> dict[str, Any]:
         "model_actual": _model(entry),
         "framework_version": _framework(entry),
         "hardware_info": entry.environment.device.hardware.model_dump(mode="json"),
-        "gpu_benchmark_results": None,
+        "gpu_benchmark_results": _gpu_benchmark(entry),
         "prony": {
             "version": __version__, "experiment_id": job.experiment_id, "state": result.state.value,
             "verdict": summary.verdict.model_dump(mode="json"),
@@ -103,7 +110,32 @@ def _metrics_of(summary: Summary, index: int) -> dict[str, float]:
     if index not in summary.used:
         return {}
     place = summary.used.index(index)
-    return {_name(key): numbers[place] for key, numbers in summary.runs.items() if len(numbers) == len(summary.used)}
+    return {name: numbers[place] for name, numbers in _numbers_of(summary).items()}
+
+
+def _numbers_of(summary: Summary) -> dict[str, list[float]]:
+    """Return what each metric that all runs have was in each of them, by its names and in its units."""
+    return {
+        name: [value * factor for value in numbers]
+        for key, numbers in summary.runs.items()
+        if len(numbers) == len(summary.used)
+        for name, factor in _NAMES.get(key, {key: 1.0}).items()
+    }
+
+
+def _gpu_benchmark(entry: Entry) -> dict[str, Any] | None:
+    """Return what a test of a GPU found, as medians over its runs; None of any other job."""
+    summary, effective = entry.summary, entry.result.effective
+    found = {
+        name: one.value * factor
+        for key, one in summary.estimates.items()
+        for name, factor in _HARDWARE.get(key, {}).items()
+    }
+    if effective is None or not found or not getattr(entry.job.workload, "is_of_gpu", False):
+        return None
+    lasting = [_lasting(one) for one in entry.result.repetitions if one.index in summary.used]
+    duration = sum(lasting, timedelta()).total_seconds()
+    return {"gpu_device": effective.device, "benchmark_duration_seconds": duration, **found}
 
 
 def _statistics(numbers: Sequence[float], used: Sequence[int]) -> dict[str, Any]:
@@ -115,10 +147,6 @@ def _statistics(numbers: Sequence[float], used: Sequence[int]) -> dict[str, Any]
         "mean": mean, "std": spread, "min": min(numbers), "max": max(numbers), "median": statistics.median(numbers),
         "count": len(numbers), "raw_values": list(numbers), "outliers": outliers,
     }  # fmt: skip
-
-
-def _name(key: str) -> str:
-    return _NAMES.get(key, key)
 
 
 def _lasting(one: Repetition) -> timedelta:

@@ -9,6 +9,7 @@ from prony.errors import PronyError
 from prony.kinds.hardware.schema import HardwareWorkload
 from prony.model.assumption import Assumption
 from prony.model.job import Job
+from prony.ports.unit_names import split_unit
 from prony.ports.workload import Needs, Prepare
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ class HardwarePrepare(Prepare):
 
     def needs(self, workload: HardwareWorkload) -> Needs:
         if workload.is_of_gpu:
-            return {"engine": "torch", "unit": workload.unit.partition(":")[0]}
+            unit, card = split_unit(workload.unit)
+            return {"engine": "torch", "unit": unit, "card": card}
         return {"engine": "torch", "unit": "cpu"} if workload.needs_torch else {}
 
     def make_paths_absolute(self, job: Job, base: Path) -> Job:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from prony.analyse.peaks import find_peak
 from prony.kinds.llm.schema import LlmWorkload
@@ -19,6 +20,7 @@ _AXES = (
     ("batch", "sequences at the same time", ("decode_tok_s", "prefill_tok_s")),
     ("depth", "tokens in the cache at the start", ("decode_tok_s", "prefill_tok_s")),
     ("prompt", "tokens of the prompt", ("prefill_tok_s",)),
+    ("threads", "threads of the engine", ("decode_tok_s", "prefill_tok_s")),
     ("draft_tokens", "tokens guessed for a step", ("decode_tok_s",)),
 )
 _WORDS = {
@@ -104,7 +106,13 @@ def group_by_line(entries: Sequence[Entry], axis: str, metric: str) -> dict[str,
 
 
 def _axis_reader(axis: str) -> Callable[[Entry], float]:
-    return lambda entry: float(getattr(entry.job.work(LlmWorkload), axis))
+    return partial(_read_axis, axis)
+
+
+def _read_axis(axis: str, entry: Entry) -> float:
+    """Return where a job is along an axis; threads that it left to Prony are those that it then used."""
+    asked, effective = getattr(entry.job.work(LlmWorkload), axis), entry.result.effective
+    return float(asked if asked is not None else effective.threads or 0 if effective is not None else 0)
 
 
 def _setting_values(entry: Entry, *, leave_out: str) -> tuple[str, ...]:

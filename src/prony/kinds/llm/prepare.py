@@ -18,6 +18,7 @@ from prony.ports.driver import ScoresAnswers
 from prony.ports.find_task import find_task, make_options_absolute
 from prony.ports.llm import LlmEngine
 from prony.ports.models import scheme_of
+from prony.ports.unit_names import split_unit
 from prony.ports.workload import Needs, Prepare
 
 if TYPE_CHECKING:
@@ -59,9 +60,11 @@ class LlmPrepare(Prepare):
                 )  # fmt: skip
 
     def needs(self, workload: LlmWorkload) -> Needs:
+        unit, card = split_unit(workload.unit)
         return {
             "engine": workload.engine,
-            "unit": workload.unit.partition(":")[0],
+            "unit": unit,
+            "card": card,
             "precision": None if workload.precision == "default" else workload.precision,
             "scheme": scheme_of(workload.model),
         }

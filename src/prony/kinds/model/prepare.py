@@ -16,6 +16,7 @@ from prony.model.recipe import Recipe
 from prony.model.workload import work_of
 from prony.ports import plugins
 from prony.ports.models import scheme_of
+from prony.ports.unit_names import split_unit
 from prony.ports.workload import Needs, Prepare
 
 if TYPE_CHECKING:
@@ -46,9 +47,11 @@ class ModelPrepare(Prepare):
         plugins.target(plugins.MODELS, scheme_of(workload.model))
 
     def needs(self, workload: ModelWorkload) -> Needs:
+        unit, card = split_unit(workload.unit)
         return {
             "engine": workload.engine,
-            "unit": workload.unit.partition(":")[0],  # a card's own name behind it is found where the job runs
+            "unit": unit,
+            "card": card,
             "precision": None if workload.precision == "default" else workload.precision,
             "scheme": scheme_of(workload.model),
         }

@@ -100,6 +100,7 @@ _FUNCTIONS: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
     ("llama_get_memory", _Reference, (_Reference,)),
     ("llama_memory_clear", None, (_Reference, ctypes.c_bool)),
     ("llama_memory_seq_rm", ctypes.c_bool, (_Reference, ctypes.c_int32, ctypes.c_int32, ctypes.c_int32)),
+    ("llama_memory_seq_pos_max", ctypes.c_int32, (_Reference, ctypes.c_int32)),
     ("llama_state_seq_get_size", ctypes.c_size_t, (_Reference, ctypes.c_int32)),
     ("llama_batch_init", _Batch, (ctypes.c_int32, ctypes.c_int32, ctypes.c_int32)),
     ("llama_batch_free", None, (_Batch,)),
@@ -330,7 +331,9 @@ class LlamaSession:
         return rows
 
     def kv_bytes(self) -> int:
-        return self._token_bytes * self._held * self._options.batch
+        last = self._c.llama_memory_seq_pos_max  # of a sequence without tokens it is -1
+        tokens = sum(int(last(self._memory, one)) + 1 for one in range(self._options.batch))
+        return self._token_bytes * tokens
 
     def _read(self, ids: Array) -> list[int]:
         """Read ids of all sequences; return where in the last batch each one's logits are.

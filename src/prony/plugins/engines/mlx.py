@@ -117,7 +117,8 @@ class MlxLlm(FolderTexts):
         return rows
 
     def kv_bytes(self) -> int:
-        return self._token_bytes * self._held * self._options.batch
+        tokens = self._held or max((int(getattr(one, "offset", 0)) for one in self._cache), default=0)
+        return self._token_bytes * tokens * self._options.batch
 
 
 class Mlx:

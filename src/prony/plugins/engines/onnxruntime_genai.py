@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,6 +27,7 @@ from prony.ports.llm import (
     refuse_as_model,
 )
 from prony.ports.models import GENAI_FOLDER
+from prony.ports.unit_names import unit_aliases
 
 _SETTINGS = "genai_config.json"
 _TYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
@@ -192,7 +194,8 @@ class OnnxGenaiLlm:
         return found
 
     def kv_bytes(self) -> int:
-        return self._token_bytes * self._held * self._options.batch
+        tokens = self._held or int(self._generator.token_count())  # its own count has the last choice too, not yet read
+        return self._token_bytes * tokens * self._options.batch
 
 
 class OnnxRuntimeGenai:
@@ -234,7 +237,9 @@ class OnnxRuntimeGenai:
 
     def load_llm(self, path: str, options: LlmOptions) -> OnnxGenaiLlm:
         known = ("cpu", *self._cards())
-        if options.unit not in known:
+        names = (options.unit,) if ":" in options.unit else unit_aliases(options.unit)
+        unit = next((one for one in names if one in known), None)
+        if unit is None:
             added = gpu_build_command(self, options.unit)
             hint = f"available: {' and '.join(known)}" + (f"; or {added}" if added else "")
             raise CapacityError(
@@ -252,7 +257,7 @@ class OnnxRuntimeGenai:
                 hint="python -m onnxruntime_genai.models.builder -m FOLDER -o OUT -p fp32 -e cpu creates one",
                 code="damaged_model",
             )  # fmt: skip
-        return OnnxGenaiLlm(Path(path), settings, options)
+        return OnnxGenaiLlm(Path(path), settings, replace(options, unit=unit))
 
 
 def _read_json(path: Path) -> dict[str, Any]:

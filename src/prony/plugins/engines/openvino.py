@@ -17,6 +17,7 @@ from prony.errors import CapacityError, InputError, NotFoundError, SutError
 from prony.plugins.engines.tensors import WORDS, complete_inputs, format_shares, of_weights, plain
 from prony.ports.engine import UNKNOWN_RANK, Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
 from prony.ports.llm import LlmOptions
+from prony.ports.unit_names import unit_aliases
 from prony.runner.child.bits import CARRIERS, from_bfloat16
 from prony.runner.onnx_file import OnnxGraph, read_graph
 
@@ -97,9 +98,10 @@ def _precisions(core: Any, device: str) -> tuple[str, ...]:
 def find_openvino_device(core: Any, unit: str) -> str:
     """Return what OpenVINO calls the device of a unit."""
     devices = list(core.available_devices)
-    for device in devices:
-        if unit == device.lower() or f"{unit}.0" == device.lower():
-            return str(device)
+    for name in (unit,) if ":" in unit else unit_aliases(unit):
+        for device in devices:
+            if name == device.lower():
+                return str(device)
     raise CapacityError(
         f"OpenVINO sees no unit {unit!r} on this machine",
         hint=f"available: {', '.join(device.lower() for device in devices)}; check the device's driver",

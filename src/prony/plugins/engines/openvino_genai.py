@@ -219,7 +219,9 @@ class OpenVinoLlm:
         return found
 
     def kv_bytes(self) -> int:
-        return self._token_bytes * self._held * self._options.batch
+        if self._held:
+            return self._token_bytes * self._held * self._options.batch
+        return sum(int(one.state.byte_size) for one in self._request.query_state())  # copied, so only where it is empty
 
 
 class OpenVinoGenai:

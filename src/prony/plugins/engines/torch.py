@@ -28,6 +28,7 @@ from prony.ports.engine import (
     Unit,
     gpu_build_command,
 )
+from prony.ports.unit_names import split_unit, unit_aliases
 
 _CASTS = {"fp16": "float16", "bf16": "bfloat16"}
 _LATE_IMPORTS = ("torch._dynamo", "torch.export.pt2_archive._package", "torch.export._unlift")
@@ -130,7 +131,10 @@ def _units(torch: Any) -> list[tuple[str, str]]:
 
 def _find(torch: Any, unit: str) -> str:
     units = dict(_units(torch))
-    device = units.get(unit) or units.get(f"{unit}-0") or _find_card(torch, unit)
+    if split_unit(unit)[1]:
+        device = _find_card(torch, unit)
+    else:
+        device = next((units[one] for one in unit_aliases(unit) if one in units), None)
     if device is None:
         raise CapacityError(
             f"PyTorch sees no unit {unit!r} on this machine",

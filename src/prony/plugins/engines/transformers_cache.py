@@ -104,7 +104,10 @@ class FixedCache:
             layer.cumulative_length.fill_(self._length)
 
     def count_bytes(self) -> int:
-        return _count_bytes(self._inner) * self._length // self._most if self._inner is not None else 0
+        if self._inner is None:
+            return 0
+        tokens = self._length or max(int(layer.cumulative_length) for layer in self._inner.layers)
+        return _count_bytes(self._inner) * tokens // self._most
 
 
 def _count_bytes(cache: Any) -> int:

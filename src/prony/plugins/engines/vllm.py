@@ -22,7 +22,15 @@ from prony.plugins.engines.folder_tokenizer import FolderTexts, FolderTokenizer
 from prony.plugins.engines.torch import Torch
 from prony.plugins.engines.torch_options import read_switch
 from prony.ports.engine import Array, DeviceMemory, Effect, EngineInfo, GpuBuild, LoadOptions, Session
-from prony.ports.llm import SEEDED, LlmFacts, LlmOptions, describe_load_failure, refuse_as_model, seeded_values
+from prony.ports.llm import (
+    SEEDED,
+    LlmFacts,
+    LlmOptions,
+    cache_not_empty,
+    describe_load_failure,
+    refuse_as_model,
+    seeded_values,
+)
 from prony.ports.models import FOLDER
 
 _CASTS = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
@@ -144,6 +152,7 @@ class VllmSession(FolderTexts):
                 )  # fmt: skip
             for one in self._engine.step():
                 if one.request_id in self._unread:
+                    _check_unshared(one)
                     self._unread[one.request_id].extend(one.outputs[0].token_ids)
         self._last = [one.popleft() for one in waiting]
         return self._last
@@ -362,3 +371,9 @@ def _make_seeded(path: Path) -> Iterator[tuple[str, Any]]:
     seed = json.loads((path / SEEDED).read_text())["seed"]
     for name, shape in _list_shapes(path):
         yield name, torch.from_numpy(seeded_values(name, shape, seed))
+
+
+def _check_unshared(output: Any) -> None:
+    """Fail where vLLM says that it took a part of the prompt from its cache."""
+    if cached := getattr(output, "num_cached_tokens", None):
+        raise cache_not_empty(f"vLLM took {cached} tokens of the prompt from its prefix cache")

@@ -133,6 +133,34 @@ async def test_each_means_the_devices_that_could_be_given_work(fleet_fixture: Fl
     assert view.experiment.job_count == 2
 
 
+CARD = {
+    **FACTS, "engine": "torch", "engine.torch": "2.11", "engine.torch.unit": ("cpu", "cuda"), "gpu.count": 1,
+}  # fmt: skip
+
+
+def units_recipe(*units: str) -> str:
+    return f'name: cards\nworkload: {{kind: model, model: "zoo:noop", engine: torch}}\nunits: [{", ".join(units)}]\n'
+
+
+async def test_a_card_named_by_its_uuid_gets_its_job(fleet_fixture: FleetFixture) -> None:
+    old = await fleet_fixture.agent("old", facts=CARD)
+    other = await fleet_fixture.agent("other", facts={**CARD, "gpu.uuid": ("GPU-0000",)})
+    mine = await fleet_fixture.agent("mine", facts={**CARD, "gpu.uuid": ("GPU-9292ab31-1111",)})
+    await fleet_fixture.submit(units_recipe('"cuda:GPU-9292ab31"'))
+    assert await old.poll() is None
+    assert await other.poll() is None
+    assert (await mine.lease()).job.cell == {"workload.unit": "cuda:GPU-9292ab31"}
+
+
+async def test_a_second_card_that_nobody_has_is_told_and_the_first_is_measured(fleet_fixture: FleetFixture) -> None:
+    fake_agents = [await fleet_fixture.agent(name, facts=CARD) for name in ("one", "two")]
+    view = await fleet_fixture.submit(units_recipe("cuda-0", "cuda-1"))
+    assert (await fake_agents[0].lease()).job.cell == {"workload.unit": "cuda-0"}
+    assert await fake_agents[1].poll() is None
+    (reason,) = {job.reason for job in await fleet_fixture.jobs(view.experiment.id) if job.state == "waiting"}
+    assert reason.startswith("no agent fits: one lacks engine.torch.unit cuda-1 (has cpu, cuda): that is another card")
+
+
 async def test_each_without_any_device_waits_for_the_first_who_fits_and_says_why(fleet_fixture: FleetFixture) -> None:
     await fleet_fixture.agent("linux")
     view = await fleet_fixture.submit(recipe(2, devices="each", where="{os: windows}"))

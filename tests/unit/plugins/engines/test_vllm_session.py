@@ -91,6 +91,21 @@ def test_sequences_of_a_batch_are_written_together() -> None:
     assert session.generate(first, 2, int).tolist() == [[4, 5], [42, 43]]
 
 
+def test_a_prompt_that_vllm_takes_from_its_cache_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = CountingEngine()
+    write = engine._write
+
+    def write_cached(count: int) -> Iterator[SimpleNamespace]:
+        for one in write(count):
+            one.num_cached_tokens = 16
+            yield one
+
+    monkeypatch.setattr(engine, "_write", write_cached)
+    with pytest.raises(SutError, match="16 tokens of the prompt") as told:
+        make_session(engine).prefill(PROMPT)
+    assert told.value.code == "cache_not_empty"
+
+
 def test_an_emptied_cache_has_no_request_left_and_reads_again() -> None:
     engine = CountingEngine()
     session = make_session(engine)

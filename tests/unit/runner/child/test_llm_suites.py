@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 
 from prony.errors import InputError, SutError
+from prony.kinds.llm.child.answers import AnswerSuite
 from prony.kinds.llm.child.quality import QualitySuite, compare_predictions, log_probabilities
 from prony.kinds.llm.child.suite import LlmSuite, make_ids
 from prony.kinds.llm.tokens import TokenTimes, token_frame
@@ -59,6 +62,76 @@ def test_a_run_that_wrote_less_than_was_asked_fails() -> None:
     with pytest.raises(SutError) as told:
         readings(LlmSuite(asked(), Short()))
     assert told.value.code == "token_count"
+
+
+class ForgetfulLlm(NullLlm):
+    """Says that it emptied its cache, and keeps what it holds."""
+
+    def reset(self) -> None:
+        """Do nothing."""
+
+
+class PrefixLlm(NullLlm):
+    """Empties its cache, but knows prompts again: those it reads at once."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._known: set[bytes] = set()
+
+    def prefill(self, ids: Array) -> Array:
+        if ids.shape[1] > 1 and ids.tobytes() not in self._known:
+            self._known.add(ids.tobytes())
+            time.sleep(0.02)
+        return super().prefill(ids)
+
+
+class Faulty(Null):
+    def __init__(self, kind: type[NullLlm]) -> None:
+        self._kind = kind
+
+    def load_llm(self, path: str, options: LlmOptions) -> NullLlm:
+        del path
+        return self._kind(0, 0, 0, options)
+
+
+@pytest.mark.parametrize("changes", [{}, {"generate": 0}, {"prompt": 0}, {"depth": 2}])
+def test_a_cache_that_was_not_emptied_fails_the_run(changes: dict[str, Any]) -> None:
+    with pytest.raises(SutError, match="after it was emptied") as told:
+        readings(LlmSuite(asked(**changes), Faulty(ForgetfulLlm)))
+    assert told.value.code == "cache_not_empty"
+
+
+def test_a_prompt_that_is_known_from_before_fails_the_run_although_the_cache_is_empty() -> None:
+    suite = LlmSuite(asked(), Faulty(PrefixLlm))
+    (test,) = suite.tests()
+    test.sample(2)  # the warm-up reads other prompts
+    with pytest.raises(SutError, match="kept what it had read") as told:
+        readings(suite)
+    assert told.value.code == "cache_not_empty"
+
+
+def test_a_slow_first_pass_alone_is_no_sign_of_a_cache() -> None:
+    class SlowStart(NullLlm):
+        """Its first prompt takes long, whatever it is."""
+
+        is_cold = True
+
+        def prefill(self, ids: Array) -> Array:
+            if self.is_cold:
+                time.sleep(0.05)
+            self.is_cold = False
+            return super().prefill(ids)
+
+    assert len(readings(LlmSuite(asked(), Faulty(SlowStart)))) == 3
+
+
+def test_an_answer_into_a_cache_that_was_not_emptied_fails(tmp_path: Path) -> None:
+    prompt = {"ids": [5, 6, 7], "most": 2, "goes_on": True}
+    (tmp_path / "prompts.json").write_text(json.dumps([prompt, prompt]))
+    suite = AnswerSuite(asked(prompts_file=str(tmp_path / "prompts.json")), Faulty(ForgetfulLlm))
+    with pytest.raises(SutError) as told:
+        readings(suite)
+    assert told.value.code == "cache_not_empty"
 
 
 def test_what_does_not_fit_the_model_is_refused_before_it_runs() -> None:

@@ -16,6 +16,7 @@ from prony.kinds.llm.child.quality import log_probabilities
 from prony.kinds.llm.child.speculate import Drafter, speculate
 from prony.kinds.llm.child.suite import describe_session, hash_ids, load_drafter, load_session, reset_memory_peak
 from prony.ports.engine import Engine
+from prony.ports.llm import empty_cache
 from prony.runner.child.loop import Stop
 from prony.runner.child.readings import SuiteTest
 
@@ -155,7 +156,7 @@ class AnswerSuite:
         session, clock, most = self.session, time.perf_counter_ns, prompt["most"]
         ends = frozenset[int]() if prompt["goes_on"] else self.ends
         ids = np.asarray([prompt["ids"]], np.int32)
-        session.reset()
+        empty_cache(session)
         begin_ns = clock()
         token = int(session.prefill(ids)[0])
         read_ns = at_ns = clock()
@@ -179,7 +180,7 @@ class AnswerSuite:
         session, clock, most = self.session, time.perf_counter_ns, prompt["most"]
         ends = frozenset[int]() if prompt["goes_on"] else self.ends
         ids = np.asarray([prompt["ids"]], np.int32)
-        session.reset()
+        empty_cache(session)
         begin_ns = clock()
         text = [*prompt["ids"], int(session.prefill(ids)[0])]
         drafter.begin(text)

@@ -22,7 +22,7 @@ import numpy as np
 
 from prony.errors import InputError, PronyError
 from prony.kinds.llm.child.quality import log_probabilities
-from prony.ports.llm import LlmOptions, LlmSession
+from prony.ports.llm import LlmOptions, LlmSession, empty_cache
 
 _CONTEXT = 4096  # of models that do not tell theirs
 _PLAIN_TOKENS = 16  # OpenAI's own default of a completion
@@ -96,7 +96,7 @@ class ServedModel:
     def answer(self, asked: AskedText) -> Iterator[int]:
         """Yield the ids of an answer as they come; the end mark is none of them."""
         with self.lock:
-            self.session.reset()
+            empty_cache(self.session)
             ids, ends = np.asarray([asked.ids], np.int32), frozenset() if asked.goes_on else self.ends
             for _ in range(asked.most):
                 token = int(self.session.prefill(ids)[0])

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from prony.errors import CapacityError
-from prony.ports.llm import LlmSession, VerifiesDrafts
+from prony.ports.llm import LlmSession, VerifiesDrafts, empty_cache
 
 NO_DRAFT, LOOKUP = "none", "lookup"
 _LONGEST_MATCH = 3
@@ -65,7 +65,7 @@ class DraftModel:
 
     def begin(self, text: Sequence[int]) -> None:
         """Read all but the last token, as the model itself has done."""
-        self._session.reset()
+        empty_cache(self._session)
         self._read = list(text[:-1])
         if self._read:
             self._session.prefill(np.asarray([self._read], np.int32))

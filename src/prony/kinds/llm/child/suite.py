@@ -21,11 +21,14 @@ from prony.kinds.llm.child.speculate import (
     speculate,
 )
 from prony.ports.engine import Array, Engine, TracksDeviceMemory
-from prony.ports.llm import LlmEngine, LlmOptions, LlmSession
+from prony.ports.llm import LlmEngine, LlmOptions, LlmSession, cache_not_empty, empty_cache
 from prony.runner.child.loop import Stop
 from prony.runner.child.readings import SuiteTest
 
 _WARM_TOKENS = 8
+# Other prompts are seeded from here on; so many of them must be slower than the known one, by as much as this.
+_OTHER_SEEDS = 10**6
+_OTHERS, _FAR_FASTER, _NOTICED_NS = 2, 3, 10**6
 _SPECIAL = 3  # ids below are often marks of begin, end and padding
 
 
@@ -41,7 +44,8 @@ class LlmSuite:
         self.drafter = load_drafter(options, engine, self.session)
         about = self.session.facts()
         check_context(options["context"], about.context)
-        self.kv_peak = self.tokens = 0
+        self.kv_peak = self.tokens = self.others = 0
+        self.vocabulary = about.vocabulary
         self.progress = ProgressNote(options.get("progress", ""))
         self.steps: list[tuple[int, int, int]] = []
         batch, depth = options["batch"], options["depth"]
@@ -70,8 +74,7 @@ class LlmSuite:
         for _ in range(count):
             begin_ns = time.perf_counter_ns()
             if self.prompt.size:
-                self.session.reset()
-                self.session.prefill(self.prompt)
+                self._time_prompt(self._other_prompt())
             if self.asked["generate"]:
                 self._decode(min(_WARM_TOKENS, self.asked["generate"]))
             taken.append(time.perf_counter_ns() - begin_ns)
@@ -82,7 +85,32 @@ class LlmSuite:
         passes: list[dict[str, Any]] = []
         while len(passes) < self.asked["passes"] and not (stop.asked and passes):
             passes.append(self._pass())
+        self._check_reuse([one["prefill"] for one in passes if one["prefill"] is not None])
         return passes
+
+    def _check_reuse(self, spans: list[tuple[int, int]]) -> None:
+        """Fail where the same ids were read far faster again than at first, and than other ids are: the engine kept
+        what it had read. The warm-up reads other ids, so that the first pass is really the first."""
+        if len(spans) < 2:
+            return
+        first_ns, *later_ns = (end_ns - begin_ns for begin_ns, end_ns in spans)
+        again_ns = max(later_ns)
+        for _ in range(_OTHERS):
+            if first_ns < max(_FAR_FASTER * again_ns, again_ns + _NOTICED_NS):
+                return
+            begin_ns, end_ns = self._time_prompt(self._other_prompt())
+            first_ns = min(first_ns, end_ns - begin_ns)
+        if first_ns >= max(_FAR_FASTER * again_ns, again_ns + _NOTICED_NS):
+            raise cache_not_empty(
+                f"the prompt was read in {again_ns / 1e6:.3g} ms at most when it came again, but in "
+                f"{first_ns / 1e6:.3g} ms at first: the engine kept what it had read"
+            )
+
+    def _other_prompt(self) -> Array:
+        """Return ids that were not read before, as many as the prompt has."""
+        self.others += 1
+        batch, length = self.prompt.shape
+        return make_ids(self.vocabulary, batch, length, self.asked["seed"] + _OTHER_SEEDS + self.others)
 
     def _pass(self) -> dict[str, Any]:
         """Read the prompt and write tokens, each into a cache that was emptied and filled to its depth before."""
@@ -96,18 +124,21 @@ class LlmSuite:
             self.progress.add(self.prompt.size, prefill[1] - prefill[0])
         return {"prefill": prefill, "decode_begin_ns": begin_ns, "stamps": stamps.tolist(), "steps": self.steps}
 
-    def _prefill(self) -> tuple[int, int]:
-        self.session.reset()
+    def _time_prompt(self, ids: Array) -> tuple[int, int]:
+        empty_cache(self.session)
         if self.asked["depth"]:
             self.session.prefill(self.before)
         begin_ns = time.perf_counter_ns()
-        self.session.prefill(self.prompt)
-        end_ns = time.perf_counter_ns()
+        self.session.prefill(ids)
+        return begin_ns, time.perf_counter_ns()
+
+    def _prefill(self) -> tuple[int, int]:
+        begin_ns, end_ns = self._time_prompt(self.prompt)
         self.kv_peak = max(self.kv_peak, self.session.kv_bytes())
         return begin_ns, end_ns
 
     def _decode(self, count: int) -> tuple[int, array[int]]:
-        self.session.reset()
+        empty_cache(self.session)
         last = self.session.prefill(self.before)
         if self.drafter is not None:
             return self._speculate(self.drafter, [*self.before[0].tolist(), int(last[0])], count)
@@ -199,7 +230,10 @@ def load_drafter(options: Mapping[str, Any], engine: Engine, session: LlmSession
 
 
 def describe_session(session: LlmSession, more: Mapping[str, str]) -> dict[str, Any]:
-    """Return what was used and what the model is, with `more` that a suite knows."""
+    """Return what was used and what the model is, with `more` that a suite knows.
+
+    No token was cached: `empty_cache` asked the engine before each prompt, or else the run has failed.
+    """
     effect, about = session.effect(), session.facts()
     memory = session.device_memory() if isinstance(session, TracksDeviceMemory) else None
     return {
