@@ -22,8 +22,10 @@ _COUNTERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ),
 )
 _NOT_THERE = (404, 405)
-_NONE_OFFERED = "the server cannot empty its cache"
-_WHO_CAN = "vLLM can if started with VLLM_SERVER_DEV_MODE=1, llama.cpp with --slot-save-path, SGLang always"
+_NONE_OFFERED = (
+    "the server cannot empty its cache: vLLM can if started with VLLM_SERVER_DEV_MODE=1, SGLang "
+    "always, llama.cpp with --slot-save-path"
+)
 
 
 class ServerCache:
@@ -51,11 +53,11 @@ class ServerCache:
         slots = listed.json() if listed.status_code == 200 else []
         numbers = [slot.get("id") for slot in slots if isinstance(slot, dict)] if isinstance(slots, list) else []
         if not numbers:
-            raise SutError(_NONE_OFFERED, hint=_WHO_CAN)
+            raise SutError(_NONE_OFFERED)
         for number in numbers:
             answer = session.ask("POST", f"/slots/{number}?action=erase", good=(*_NOT_THERE, 501))
             if answer.status_code != 200:
-                raise SutError(_NONE_OFFERED, hint=_WHO_CAN)
+                raise SutError(_NONE_OFFERED)
         return "POST /slots/N?action=erase"
 
     def read_counts(self) -> CacheCounts | None:
