@@ -29,6 +29,8 @@ from prony.kinds.hardware.child.numpy_gemm import NumpyGemmSuite
 from prony.model.device import Cpu
 
 _SIZE, _TURNS = 256 * 2**20, 20
+# Large enough for the highest rate, and a second of each: five runs take minutes and not hours.
+_SMALL = ("--layer", "2048x2048x2048", "--set", "workload.time=1s")
 _APART, _LEAST_OF_MEMCPY, _LEAST_OF_THEORY = 0.05, 0.5, 0.6
 # Operations on fp32 that a core does in a cycle at most, with two units that multiply and add; the widest first.
 _PER_CYCLE = (("avx512f", 64), ("fma", 32), ("asimd", 16))
@@ -115,18 +117,7 @@ def _rate(work: Callable[[], Any], amount: float) -> Callable[[], float]:
 def _run_prony(repeats: int) -> dict[str, float]:
     """Measure memory and products as a person does; return the headline of each."""
     with scratch() as folder:
-        command = [
-            sys.executable,
-            "-m",
-            "prony",
-            "hardware",
-            "--unit",
-            "cpu",
-            "--library",
-            "numpy",
-            "--shapes",
-            "quick",
-        ]
+        command = [sys.executable, "-m", "prony", "hardware", "--unit", "cpu", "--library", "numpy", *_SMALL]
         environment = os.environ | {"PRONY_HOME": str(Path(folder) / "home")}
         done = subprocess.run(
             [*command, "--repeats", str(repeats), "--no-report", "--json"],
