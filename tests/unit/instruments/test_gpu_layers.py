@@ -61,6 +61,38 @@ OLD = """<?xml version="1.0" ?>
   </gpu>
 </nvidia_smi_log>"""
 
+MIDDLE = """<?xml version="1.0" ?>
+<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v11.dtd">
+<nvidia_smi_log>
+  <driver_version>470.82.01</driver_version>
+  <cuda_version>11.4</cuda_version>
+  <attached_gpus>1</attached_gpus>
+  <gpu id="00000000:07:00.0">
+    <product_name>A100-SXM4-40GB</product_name>
+    <product_brand>NVIDIA</product_brand>
+    <persistence_mode>Enabled</persistence_mode>
+    <mig_mode><current_mig>Enabled</current_mig><pending_mig>Enabled</pending_mig></mig_mode>
+    <mig_devices><mig_device><index>0</index></mig_device><mig_device><index>1</index></mig_device></mig_devices>
+    <uuid>GPU-middle</uuid>
+    <gpu_virtualization_mode><virtualization_mode>None</virtualization_mode></gpu_virtualization_mode>
+    <pci>
+      <pci_gpu_link_info>
+        <pcie_gen><max_link_gen>4</max_link_gen><current_link_gen>4</current_link_gen></pcie_gen>
+        <link_widths><max_link_width>16x</max_link_width><current_link_width>16x</current_link_width></link_widths>
+      </pci_gpu_link_info>
+    </pci>
+    <fb_memory_usage><total>40536 MiB</total><used>0 MiB</used><free>40536 MiB</free></fb_memory_usage>
+    <compute_mode>Default</compute_mode>
+    <ecc_mode><current_ecc>Enabled</current_ecc><pending_ecc>Enabled</pending_ecc></ecc_mode>
+    <power_readings>
+      <power_state>P0</power_state>
+      <power_limit>400.00 W</power_limit>
+      <enforced_power_limit>350.00 W</enforced_power_limit>
+    </power_readings>
+    <max_clocks><graphics_clock>1410 MHz</graphics_clock><sm_clock>1410 MHz</sm_clock></max_clocks>
+  </gpu>
+</nvidia_smi_log>"""
+
 
 def answer(layer: str, *cards: GpuFields, about: GpuFields | None = None) -> LayerAnswer:
     return LayerAnswer(layer=layer, state="asked", cards=cards, about=about or {})
@@ -69,6 +101,17 @@ def answer(layer: str, *cards: GpuFields, about: GpuFields | None = None) -> Lay
 def only(*answers: LayerAnswer) -> DetectedGpu:
     (card,) = join_layers(answers).cards
     return card
+
+
+def test_the_xml_between_the_oldest_and_the_newest_is_the_same_noun() -> None:
+    (card,) = parse_smi(MIDDLE)
+    assert card == {
+        "name": "A100-SXM4-40GB", "uuid": "GPU-middle", "memory_mib": 40536, "max_clock_mhz": 1410,
+        "power_limit_w": 350.0, "ecc": "on", "mig": "on", "mig_slices": 2, "persistence": "on",
+        "compute_mode": "default", "link_generation": 4, "link_generation_max": 4, "link_width": 16,
+        "link_width_max": 16, "driver": "470.82.01", "cuda": "11.4", "pci": "00000000:07:00.0",
+    }  # fmt: skip
+    assert card.keys() <= parse_smi(NEW)[0].keys() | {"mig_slices"}
 
 
 def test_the_xml_is_read_by_its_newest_names() -> None:
@@ -219,6 +262,51 @@ def test_tensor_cores_follow_the_compute_capability(
     assert has <= set(card.tensor_formats)
     assert not lacks & set(card.tensor_formats)
     assert card.facts["architecture"]
+
+
+# Of published cards: architecture, generation of tensor cores, and what these multiply.
+CARDS: dict[str, tuple[str, str, int, str]] = {
+    "Tesla P100": ("6.0", "Pascal", 0, ""),
+    "Tesla P40": ("6.1", "Pascal", 0, ""),
+    "NVIDIA GeForce GTX 1080 Ti": ("6.1", "Pascal", 0, ""),
+    "Jetson TX2": ("6.2", "Pascal", 0, ""),
+    "Tesla V100-SXM2-16GB": ("7.0", "Volta", 1, "fp16"),
+    "Jetson Xavier": ("7.2", "Volta", 1, "fp16 int8"),
+    "Tesla T4": ("7.5", "Turing", 2, "fp16 int4 int8"),
+    "NVIDIA GeForce RTX 2080 Ti": ("7.5", "Turing", 2, "fp16 int4 int8"),
+    "NVIDIA GeForce GTX 1660": ("7.5", "Turing", 0, ""),
+    "NVIDIA T1000": ("7.5", "Turing", 0, ""),
+    "NVIDIA GeForce MX450": ("7.5", "Turing", 0, ""),
+    "NVIDIA A100-SXM4-80GB": ("8.0", "Ampere", 3, "bf16 fp16 fp64 int4 int8 tf32"),
+    "NVIDIA A30": ("8.0", "Ampere", 3, "bf16 fp16 fp64 int4 int8 tf32"),
+    "NVIDIA A10": ("8.6", "Ampere", 3, "bf16 fp16 int4 int8 tf32"),
+    "NVIDIA RTX A6000": ("8.6", "Ampere", 3, "bf16 fp16 int4 int8 tf32"),
+    "NVIDIA GeForce RTX 3090": ("8.6", "Ampere", 3, "bf16 fp16 int4 int8 tf32"),
+    "Jetson AGX Orin": ("8.7", "Ampere", 3, "bf16 fp16 int4 int8 tf32"),
+    "NVIDIA L4": ("8.9", "Ada Lovelace", 4, "bf16 fp16 fp8 int4 int8 tf32"),
+    "NVIDIA L40S": ("8.9", "Ada Lovelace", 4, "bf16 fp16 fp8 int4 int8 tf32"),
+    "NVIDIA GeForce RTX 4090": ("8.9", "Ada Lovelace", 4, "bf16 fp16 fp8 int4 int8 tf32"),
+    "NVIDIA H100 80GB HBM3": ("9.0", "Hopper", 4, "bf16 fp16 fp64 fp8 int8 tf32"),
+    "NVIDIA H200": ("9.0", "Hopper", 4, "bf16 fp16 fp64 fp8 int8 tf32"),
+    "NVIDIA B200": ("10.0", "Blackwell", 5, "bf16 fp16 fp4 fp6 fp64 fp8 int8 tf32"),
+    "NVIDIA B300": ("10.3", "Blackwell", 5, "bf16 fp16 fp4 fp6 fp64 fp8 int8 tf32"),
+    "NVIDIA Thor": ("11.0", "Blackwell", 5, "bf16 fp16 fp4 fp6 fp64 fp8 int8 tf32"),
+    "NVIDIA GeForce RTX 5090": ("12.0", "Blackwell", 5, "bf16 fp16 fp4 fp6 fp8 int8 tf32"),
+    "NVIDIA GB10": ("12.1", "Blackwell", 5, "bf16 fp16 fp4 fp6 fp8 int8 tf32"),
+}
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_each_published_card_is_told_exactly(name: str) -> None:
+    capability, architecture, generation, formats = CARDS[name]
+    card = only(answer("nvml", {"name": name, "compute_capability": capability}))
+    assert card.facts["architecture"] == architecture
+    assert (card.tensor_generation, card.tensor_formats) == (generation, tuple(formats.split()))
+
+
+def test_every_capability_of_the_table_has_a_card_to_be_held_against() -> None:
+    assert len(CARDS) >= 25
+    assert {capability for capability, *_ in CARDS.values()} == CAPABILITIES.keys()
 
 
 def test_what_tensor_cores_multiply_the_card_computes_in() -> None:
