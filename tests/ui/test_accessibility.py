@@ -17,7 +17,7 @@ from prony.store.home import Home
 from prony.store.store import Store
 from servers.needs import lack
 
-from .conftest import api, open_windows, prony_server
+from .conftest import Opened, api, open_windows, prony_server
 from .recorded import Kind, history_ms, record
 
 UI = Path(__file__).parents[2] / "ui"
@@ -150,6 +150,14 @@ def visits(browser: Browser, url: str) -> Visits:
 @pytest.mark.parametrize("path", PAGES)
 def test_axe_finds_nothing_serious(path: str, visits: Visits) -> None:
     assert visits.faults[path] == []
+
+
+def test_every_page_opens_though_its_address_names_a_part_that_there_is_not(opened: Opened, url: str) -> None:
+    page = opened(url)
+    for address in PAGES.values():
+        visited(page, f"{address}{'&' if '?' in address else '?'}part=nonsense", url)
+        if page.get_by_role("tab").count():
+            expect(page.get_by_role("tab", selected=True)).to_have_count(1)
 
 
 def test_every_page_is_visited() -> None:
