@@ -155,6 +155,25 @@ def test_a_secret_on_its_way_is_shown_though_escape_is_pressed_and_the_button_cl
     expect(dialog).to_have_count(0)
 
 
+def test_a_secret_is_copied_though_plain_http_from_another_machine_has_no_clipboard(opened: Opened, url: str) -> None:
+    page = opened(url)
+    page.add_init_script("Object.defineProperty(Navigator.prototype, 'clipboard', {value: undefined})")
+    page.goto("/settings")
+    dialog = page.get_by_role("dialog")
+    name = dialog.get_by_label("Name")
+    page.get_by_role("button", name="Make a token").first.click()
+    name.fill("copied")
+    dialog.get_by_role("button", name="Make it").click()
+    secret = dialog.locator("pre").inner_text()
+    dialog.get_by_role("button", name="Copy").click()
+    expect(dialog.get_by_role("button", name="Copied")).to_be_focused()
+    dialog.get_by_role("button", name="I have saved it").click()
+    page.get_by_role("button", name="Make a token").first.click()
+    name.focus()
+    page.keyboard.press("Control+v")
+    expect(name).to_have_value(secret)
+
+
 def test_the_theme_is_kept_after_a_reload_and_follows_the_system_where_it_is_told_to(opened: Opened, url: str) -> None:
     page = opened(url)
     page.goto("/settings?part=look")
