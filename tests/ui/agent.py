@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
+
 from servers.process import DieWithParent
 
 from .conftest import owner_token
@@ -34,3 +36,18 @@ def prony_agent(home: Path, url: str, *options: str, is_at_home: bool = False) -
     finally:
         process.terminate()
         process.wait(timeout=60)
+
+
+def enrol_device(client: httpx.Client, agent_id: str) -> None:
+    """Have an agent of two cores and a GPU that told twice how it does."""
+    cpu, gpu = {"architecture": "x86_64", "logical_cores": 2}, {"index": 0, "name": "H200", "vendor": "nvidia"}
+    hardware = {"cpu": cpu, "memory_mib": 8192, "gpus": [gpu]}
+    software = {"os": "Linux", "kernel": "6.1", "python": "3.11", "prony": "1"}
+    device = {"name": "rack", "hardware": hardware, "software": software, "hardware_id": "h", "software_id": "s"}
+    enrolment = {"id": agent_id, "name": agent_id, "device_key": "d", "incarnation": "i1",
+                 "capabilities": {"device": device, "facts": {"engine": "onnxruntime"}}}  # fmt: skip
+    client.post("/agents", json=enrolment).raise_for_status()
+    for busy_s, available_mib, power_w in ((1.0, 6000.0, 80.0), (1.5, 2048.0, 655.0)):
+        readings = {"cpu_busy_s_total": busy_s, "memory_available_mib": available_mib, "gpu0_power_w": power_w}
+        beat = {"incarnation": "i1", "readings": readings}
+        client.post(f"/agents/{agent_id}/heartbeat", json=beat).raise_for_status()

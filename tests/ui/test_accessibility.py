@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -17,7 +16,8 @@ from prony.store.home import Home
 from prony.store.store import Store
 from servers.needs import lack
 
-from .conftest import api, open_windows, prony_server
+from .agent import enrol_device
+from .conftest import Opened, api, open_windows, prony_server
 from .recorded import Kind, history_ms, record
 
 UI = Path(__file__).parents[2] / "ui"
@@ -43,6 +43,16 @@ PAGES = {
     "/reports": "/reports?of=batches040",
     "/settings": "/settings",
 }
+# The other tabs of the pages that have some.
+PARTS = [
+    f"{page}?part={part}"
+    for page, parts in {
+        "/experiments/batches040": "jobs load samples details telemetry logs files environment recipe",
+        "/fleet": "abilities queue jobs failures targets",
+        "/settings": "trail store look about",
+    }.items()
+    for part in parts.split()
+]
 _RECIPE = 'name: nightly\nworkload: {kind: model, model: "zoo:tiny", engine: onnxruntime}\n'
 
 
@@ -74,21 +84,6 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             client.post(path, json=body).raise_for_status()
         enrol_device(client, "rack-7")
         yield address
-
-
-def enrol_device(client: httpx.Client, agent_id: str) -> None:
-    """Have an agent of two cores and a GPU that told twice how it does."""
-    cpu, gpu = {"architecture": "x86_64", "logical_cores": 2}, {"index": 0, "name": "H200", "vendor": "nvidia"}
-    hardware = {"cpu": cpu, "memory_mib": 8192, "gpus": [gpu]}
-    software = {"os": "Linux", "kernel": "6.1", "python": "3.11", "prony": "1"}
-    device = {"name": "rack", "hardware": hardware, "software": software, "hardware_id": "h", "software_id": "s"}
-    enrolment = {"id": agent_id, "name": agent_id, "device_key": "d", "incarnation": "i1",
-                 "capabilities": {"device": device, "facts": {"engine": "onnxruntime"}}}  # fmt: skip
-    client.post("/agents", json=enrolment).raise_for_status()
-    for busy_s, available_mib, power_w in ((1.0, 6000.0, 80.0), (1.5, 2048.0, 655.0)):
-        readings = {"cpu_busy_s_total": busy_s, "memory_available_mib": available_mib, "gpu0_power_w": power_w}
-        beat = {"incarnation": "i1", "readings": readings}
-        client.post(f"/agents/{agent_id}/heartbeat", json=beat).raise_for_status()
 
 
 def visited(page: Page, address: str, url: str) -> None:
@@ -133,7 +128,7 @@ def visits(browser: Browser, url: str) -> Visits:
     found = Visits()
     with open_windows(browser) as open_window:
         page = open_window(url)
-        for path, address in PAGES.items():
+        for path, address in (PAGES | {one: one for one in PARTS}).items():
             page.emulate_media(color_scheme="light")
             page.set_viewport_size({"width": 390, "height": 844})
             visited(page, address, url)
@@ -147,9 +142,25 @@ def visits(browser: Browser, url: str) -> Visits:
     return found
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", [*PAGES, *PARTS])
 def test_axe_finds_nothing_serious(path: str, visits: Visits) -> None:
     assert visits.faults[path] == []
+
+
+def test_every_page_opens_though_its_address_names_a_part_that_there_is_not(opened: Opened, url: str) -> None:
+    page = opened(url)
+    for address in PAGES.values():
+        visited(page, f"{address}{'&' if '?' in address else '?'}part=nonsense", url)
+        if page.get_by_role("tab").count():
+            expect(page.get_by_role("tab", selected=True)).to_have_count(1)
+
+
+def test_every_tab_is_visited() -> None:
+    for feature, page in (("experiment", "/experiments/batches040"), ("fleet", "/fleet"), ("settings", "/settings")):
+        text = (UI / "src" / "features" / feature / "search.ts").read_text(encoding="utf-8")
+        (parts,) = re.findall(r"PARTS = \[([^\]]*)\]", text)
+        first, *others = re.findall(r'"(\w+)"', parts)
+        assert {f"{page}?part={one}" for one in others} == {one for one in PARTS if one.startswith(f"{page}?")}, first
 
 
 def test_every_page_is_visited() -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
+from .agent import enrol_device
 from .conftest import Opened, api, prony_server
-from .test_accessibility import enrol_device
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from servers.receiver import receiver
 
@@ -120,6 +120,58 @@ def test_a_token_is_shown_once_opens_what_its_role_may_and_nothing_when_it_is_re
     expect(line).to_contain_text("revoked")
     page.get_by_role("tab", name="Audit trail").click()
     expect(page.get_by_role("region", name="Audit trail")).to_contain_text("revoke_token")
+
+
+@pytest.mark.parametrize(
+    ("path", "opens", "asks", "sends"),
+    [
+        ("/settings", "Make a token", "Name", "Make it"),
+        ("/fleet", "Enrol an agent", "What is the token for?", "Make a token and show the command"),
+    ],
+)
+def test_a_secret_on_its_way_is_shown_though_escape_is_pressed_and_the_button_clicked_again(
+    opened: Opened, url: str, path: str, opens: str, asks: str, sends: str
+) -> None:
+    page = opened(url)
+    held: list[Route] = []
+    page.route(
+        "**/api/v1/tokens", lambda route: held.append(route) if route.request.method == "POST" else route.fallback()
+    )
+    page.goto(path)
+    page.get_by_role("button", name=opens).first.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label(asks).fill("held")
+    dialog.get_by_role("button", name=sends).dblclick(force=True)
+    expect(dialog).to_have_attribute("aria-busy", "true")
+    expect(dialog.get_by_role("button", name=sends)).to_be_disabled()
+    expect(dialog.get_by_role("button", name="Close")).to_be_disabled()
+    for _ in range(3):
+        page.keyboard.press("Escape")
+    expect(dialog).to_be_visible()
+    (only,) = held
+    only.continue_()
+    expect(dialog.locator("pre")).to_contain_text("prony_")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+
+
+def test_a_secret_is_copied_though_plain_http_from_another_machine_has_no_clipboard(opened: Opened, url: str) -> None:
+    page = opened(url)
+    page.add_init_script("Object.defineProperty(Navigator.prototype, 'clipboard', {value: undefined})")
+    page.goto("/settings")
+    dialog = page.get_by_role("dialog")
+    name = dialog.get_by_label("Name")
+    page.get_by_role("button", name="Make a token").first.click()
+    name.fill("copied")
+    dialog.get_by_role("button", name="Make it").click()
+    secret = dialog.locator("pre").inner_text()
+    dialog.get_by_role("button", name="Copy").click()
+    expect(dialog.get_by_role("button", name="Copied")).to_be_focused()
+    dialog.get_by_role("button", name="I have saved it").click()
+    page.get_by_role("button", name="Make a token").first.click()
+    name.focus()
+    page.keyboard.press("Control+v")
+    expect(name).to_have_value(secret)
 
 
 def test_the_theme_is_kept_after_a_reload_and_follows_the_system_where_it_is_told_to(opened: Opened, url: str) -> None:

@@ -75,8 +75,13 @@ def test_a_page_that_was_never_opened_waits_for_the_server_under_a_banner_and_op
     page.get_by_role("link", name="Schedules").click()
     expect(page).to_have_url(re.compile("/schedules$"))
     expect(banner).to_be_visible()
+    page.get_by_role("link", name="Help").click()
+    expect(page.get_by_text("The server does not answer. Try again when it is back.")).to_be_visible()
+    expect(page).to_have_url(re.compile("/schedules$"))
     with prony_server(home, *options):
         expect(page.get_by_role("heading", name="Schedules")).to_be_visible()
         expect(page.get_by_text("No schedule yet")).to_be_visible()
         expect(banner).to_have_count(0)
         expect(page.get_by_text("live", exact=True)).to_be_visible()
+        page.get_by_role("link", name="Help").click()
+        page.wait_for_url(re.compile("/help"))

@@ -130,6 +130,21 @@ def test_an_example_and_the_form_write_recipes_that_are_good(opened: Opened, url
     expect(page.locator(".cm-content")).to_contain_text("- openvino")
 
 
+def test_an_example_that_replaces_what_was_typed_says_so_and_is_taken_back(opened: Opened, url: str) -> None:
+    page = opened(url)
+    page.goto("/run")
+    write(page, RECIPE)
+    replaced = page.get_by_text("Replaced your draft")
+    page.get_by_label("Example").select_option("quickstart.yaml")
+    expect(page.locator(".cm-content")).to_contain_text("name: quickstart")
+    expect(replaced).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".cm-content")).to_contain_text("name: small")
+    expect(replaced).to_have_count(0)
+    page.get_by_role("button", name="Fill in a form").click()
+    expect(page.get_by_role("dialog")).to_contain_text("This replaces the recipe in the editor.")
+
+
 def test_each_form_writes_a_recipe_that_is_good_and_a_duet_keeps_what_was_there(opened: Opened, url: str) -> None:
     page = opened(url)
     for form, jobs in (("bench", 1), ("llm", 1), ("hardware", 3), ("command", 1), ("service", 4)):

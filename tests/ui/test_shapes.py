@@ -14,24 +14,37 @@ from prony.app.recordings import import_recordings
 from prony.store.home import Home
 from prony.store.store import Store
 
+from .agent import enrol_device
 from .conftest import api, prony_server
 from .recorded import history_ms, record
 
 Opened = Callable[[str], Page]
 _WIDTHS = (1440, 1024, 390)
 _PARTS = ("results", "jobs", "samples", "details", "telemetry", "logs", "files", "environment", "recipe")
-# Where each dialog is opened, and by which button.
-_DIALOGS = (
+# Where each dialog is opened, and how: buttons are clicked, `LABEL=TEXT` is written, `[LABEL]` is ticked.
+_DIALOGS: tuple[tuple[str, ...], ...] = (
     ("/experiments/{tasks}", "Export"),
     ("/experiments/{tasks}", "Delete"),
+    ("/experiments/{waiting}", "Cancel"),
+    ("/experiments", "[Choose summarize-fleet]", "Delete"),
     ("/run", "Fill in a form"),
+    *((f"/run?example=quickstart.yaml&form={form}",) for form in ("llm", "hardware", "command", "service", "duet")),
     ("/fleet", "Enrol an agent"),
+    ("/fleet", "Enrol an agent", "What is the token for?=rack-8", "Make a token and show the command"),
+    ("/fleet", "Remove"),
     ("/settings", "Make a token"),
+    ("/settings", "Make a token", "Name=bob", "Make it"),
+    ("/settings", "Revoke"),
     ("/alarms", "Add an alarm"),
+    ("/alarms", "Add an alarm", "Name=night", "Add it"),
+    ("/alarms/ops", "Remove"),
     ("/schedules", "Add a schedule"),
-    ("/history/{series}", "Pin a result"),
+    ("/schedules/nightly", "Remove"),
+    ("/history/{series}", "Pin another"),
+    ("/history/{series}", "Clear"),
     ("/history/{series}", "Acknowledge"),
 )
+_RECIPE = 'name: nightly\nworkload: {kind: model, model: "zoo:tiny", engine: onnxruntime}\n'
 # What is wrong with the open dialog: it leaves the window, scrolls sideways, or two parts of it cover each other.
 _FAULTS = """() => {
   const dialog = document.querySelector("dialog[open]");
@@ -57,11 +70,15 @@ _FAULTS = """() => {
 
 @dataclass(frozen=True)
 class Shown:
-    """A server with recorded experiments: one of four jobs, one of tasks whose jobs have long titles, a history."""
+    """A server with recorded experiments: one of four jobs, one of tasks whose jobs have long titles, a history.
+
+    One more experiment waits for an agent, and there is one of each thing that can be removed.
+    """
 
     url: str
     tasks: str
     series: str
+    waiting: str
 
 
 @pytest.fixture(scope="module")
@@ -74,11 +91,20 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
             record(store, place, [value])
     with prony_server(home.root) as url, api(url) as client:
         series = client.get("/series", params={"name": "nightly"}).raise_for_status().json()["items"][0]["id"]
-        yield Shown(url, names["summarize-fleet"], series)
+        made = client.post("/experiments", json={"text": _RECIPE}).raise_for_status().json()["experiment"]["id"]
+        for path, body in (
+            ("/schedules", {"submission": {"text": _RECIPE}, "cron": "0 3 * * *"}),
+            ("/alarms", {"name": "ops", "when": "experiment failed"}),
+            ("/tokens", {"name": "ann", "role": "viewer"}),
+        ):
+            client.post(path, json=body).raise_for_status()
+        client.put(f"/series/{series}/baseline", json={}).raise_for_status()
+        enrol_device(client, "rack-7")
+        yield Shown(url, names["summarize-fleet"], series, made)
 
 
 def go(page: Page, shown: Shown, path: str) -> None:
-    page.goto(path.format(tasks=shown.tasks, series=shown.series))
+    page.goto(path.format(tasks=shown.tasks, series=shown.series, waiting=shown.waiting))
     expect(page.locator("main h1")).to_be_visible()
     expect(page.locator("main .loading")).to_have_count(0)
 
@@ -106,18 +132,34 @@ def test_the_usual_columns_of_numbers_fit_a_window_of_1440_pixels(opened: Opened
 def test_no_part_of_a_dialog_covers_another_or_leaves_the_window(opened: Opened, shown: Shown) -> None:
     page = opened(shown.url)
     wrong = {}
-    for path, button in _DIALOGS:
+    for path, *steps in _DIALOGS:
         page.set_viewport_size({"width": 1440, "height": 900})
         go(page, shown, path)
-        page.get_by_role("button", name=button, exact=True).first.click()
+        for step in steps:
+            take_step(page, step)
         dialog = page.get_by_role("dialog")
         expect(dialog).to_be_visible()
         expect(dialog.locator(".loading")).to_have_count(0)
+        expect(dialog).to_have_attribute("aria-busy", "false")
         for width in _WIDTHS:
             page.set_viewport_size({"width": width, "height": 844})
             if found := page.evaluate(_FAULTS):
-                wrong[f"{button} at {width}"] = found
+                wrong[f"{' > '.join((path, *steps))} at {width}"] = found
     assert wrong == {}
+
+
+def take_step(page: Page, step: str) -> None:
+    """Click, write or tick, in the open dialog where there is one."""
+    dialog = page.locator("dialog[open]")
+    place = dialog if dialog.count() else page.locator("main")
+    label, is_written, text = step.partition("=")
+    if is_written:
+        place.get_by_label(label).fill(text)
+    elif step.startswith("["):
+        place.get_by_label(step.strip("[]")).first.check()
+    else:
+        place.get_by_role("button", name=step, exact=True).first.click()
+        expect(page.get_by_role("dialog")).to_be_visible()
 
 
 @pytest.mark.parametrize("path", ["/experiments/{tasks}", "/experiments/{tasks}?part=samples"])

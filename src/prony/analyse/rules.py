@@ -132,9 +132,9 @@ def nothing_measured(evidence: Evidence) -> Iterator[Reason]:
     first = failure or (failures[0] if failures else None)
     cause = f": {first.message}" if first else ""
     tried = len(evidence.result.repetitions)
-    yield void(
-        "no_success", f"None of {tried} repetitions gave a measurement{cause}." if tried else f"Nothing ran{cause}."
-    )
+    text = f"None of {tried} repetitions gave a measurement{cause}." if tried else f"Nothing ran{cause}."
+    hint = first.hint if first else ""
+    yield void("no_success", f"{text} Hint: {hint}." if hint else f"{text} See the log of the job.")
 
 
 def failed_repetitions(evidence: Evidence) -> Iterator[Reason]:

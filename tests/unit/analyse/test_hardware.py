@@ -78,6 +78,7 @@ def test_what_is_faster_than_the_hardware_can_be_is_void() -> None:
     _, found = measured(job_of("gpu-memory"), {"copy_gb_s": [5100]}, H200)
     assert codes(found) == {"above_peak": Grade.VOID}
     assert "106 % of the peak, 4800 GB/s" in found.verdict.reasons[0].text
+    assert found.verdict.reasons[0].text.endswith("Update its driver, and measure again.")
 
 
 def test_a_share_of_up_to_five_per_cent_above_the_peak_is_let_pass() -> None:

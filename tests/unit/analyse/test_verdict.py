@@ -53,15 +53,18 @@ def test_a_clean_measurement_is_valid_and_needs_no_reason() -> None:
     assert verdict() == Verdict(grade=Grade.VALID)
 
 
-def test_no_successful_repetition_is_void_and_says_why() -> None:
+def test_no_successful_repetition_is_void_and_says_why_and_where_to_look() -> None:
     found = verdict(document=result([failed(0), failed(1)], state=ResultState.FAILED), runs={})
     assert found.grade is Grade.VOID
-    assert reason(found, "no_success").text == "None of 2 repetitions gave a measurement: SIGILL: wrong instruction."
+    why = "None of 2 repetitions gave a measurement: SIGILL: wrong instruction. See the log of the job."
+    assert reason(found, "no_success").text == why
 
 
-def test_a_job_that_never_ran_is_void_with_the_jobs_own_failure() -> None:
-    document = result([], state=ResultState.FAILED, failure=Failure(code="unit_unavailable", message="no cuda here"))
-    assert reason(verdict(document=document, runs={}), "no_success").text == "Nothing ran: no cuda here."
+def test_a_job_that_never_ran_is_void_with_the_jobs_own_failure_and_its_hint() -> None:
+    failure = Failure(code="unit_unavailable", message="no cuda here", hint="set workload.unit: cpu")
+    document = result([], state=ResultState.FAILED, failure=failure)
+    why = "Nothing ran: no cuda here. Hint: set workload.unit: cpu."
+    assert reason(verdict(document=document, runs={}), "no_success").text == why
 
 
 def test_failures_beside_successes_are_suspect_and_counted() -> None:

@@ -61,6 +61,18 @@ export async function readBody<T>(answer: Promise<{ data?: T; response: Response
   return data as T;
 }
 
+const ANSWER_MS = 5000;
+
+/** Does the server answer? One that is not well does; a proxy's page in its place is no answer of its. */
+export async function isServerThere(): Promise<boolean> {
+  try {
+    const response = await fetch("/api/v1/health", { signal: AbortSignal.timeout(ANSWER_MS), cache: "no-store" });
+    return (response.headers.get("Content-Type") ?? "").includes("json");
+  } catch {
+    return false;
+  }
+}
+
 /** End this browser's session and forget the tab's token. */
 export async function logOut(): Promise<void> {
   await sendRequest(new Request(new URL("/logout", location.origin), { method: "POST" }));

@@ -7,6 +7,7 @@ import { logOut } from "@/api/client";
 import { aboutQuery } from "@/api/fleet";
 import { useConnection } from "@/api/live";
 import { requireLogin, useLoginRequired } from "@/api/token";
+import { ServerLink } from "@/components/ServerLink";
 import { chooseTheme, type Theme, useTheme } from "@/components/theme";
 import { showToast, Toasts } from "@/components/toasts";
 
@@ -58,9 +59,9 @@ export function Shell() {
         </nav>
         <div className="side-foot">
           <ConnectionStatus />
-          <a className="button quiet slim" href="/help">
+          <ServerLink className="button quiet slim" href="/help">
             Help
-          </a>
+          </ServerLink>
           <ThemeButton />
           <LogOutButton />
         </div>

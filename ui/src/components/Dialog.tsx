@@ -1,26 +1,80 @@
 // Modal dialogs, built on the browser's own element, which keeps the focus and closes on Escape.
-import { type ReactNode, type SyntheticEvent, useEffect, useId, useRef, useState } from "react";
+import { type ComponentProps, type ReactNode, type SyntheticEvent, useEffect, useId, useRef, useState } from "react";
 
 import { Failure } from "./states";
 
-export function Dialog(props: { title: string; onClose: () => void; footer?: ReactNode; children: ReactNode }) {
-  const { title, onClose, footer, children } = props;
+interface DialogProps {
+  title: string;
+  onClose: () => void;
+  /** A request runs whose answer must be seen: nothing closes the dialog until it is there. */
+  busy?: boolean;
+  footer?: ReactNode;
+  children: ReactNode;
+}
+
+export function Dialog({ title, onClose, busy = false, footer, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
     element.current?.showModal();
   }, []);
+  useEffect(() => {
+    // React knows no such property. Without it a second Escape closes a dialog whatever is said about the first.
+    element.current?.setAttribute("closedby", busy ? "none" : "closerequest");
+  }, [busy]);
   return (
-    <dialog ref={element} aria-labelledby={id} onClose={onClose}>
+    <dialog
+      ref={element}
+      aria-labelledby={id}
+      aria-busy={busy}
+      onCancel={(event) => {
+        if (busy) event.preventDefault();
+      }}
+      onClose={onClose}
+    >
       <header>
         <h2 id={id}>{title}</h2>
-        <button type="button" className="button quiet slim" aria-label="Close" onClick={onClose}>
+        <button type="button" className="button quiet slim" aria-label="Close" disabled={busy} onClick={onClose}>
           ✕
         </button>
       </header>
       <div className="body">{children}</div>
       {footer && <footer>{footer}</footer>}
     </dialog>
+  );
+}
+
+/** Runs what a dialog asks for, once at a time; what it throws is kept until it runs again or is forgotten. */
+function useRequest(act: () => Promise<unknown>) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const isRunning = useRef(false);
+  const run = async (): Promise<void> => {
+    if (isRunning.current) return;
+    isRunning.current = true;
+    setBusy(true);
+    try {
+      await act();
+      setError(null);
+    } catch (caught) {
+      setError(caught);
+    } finally {
+      isRunning.current = false;
+      setBusy(false);
+    }
+  };
+  return { busy, error, run, forget: () => setError(null) };
+}
+
+/** The button that sends what a dialog asks for, and turns while it is sent. */
+function SendButton({ busy, className, ...props }: { busy: boolean; className: string } & ComponentProps<"button">) {
+  return (
+    <>
+      <span className="unseen" role="status">
+        {busy && "Sending …"}
+      </span>
+      <button {...props} className={busy ? `button busy ${className}` : `button ${className}`} disabled={busy} />
+    </>
   );
 }
 
@@ -33,27 +87,24 @@ export function FormDialog(props: {
   children: ReactNode;
 }) {
   const { title, yes, onClose, act, children } = props;
-  const [error, setError] = useState<unknown>(null);
+  const { busy, error, run, forget } = useRequest(act);
   const form = useId();
-  const submit = async (event: SyntheticEvent): Promise<void> => {
+  const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
-    try {
-      await act();
-    } catch (caught) {
-      setError(caught);
-    }
+    void run();
   };
   return (
     <Dialog
       title={title}
       onClose={onClose}
+      busy={busy}
       footer={
-        <button type="submit" form={form} className="button primary">
+        <SendButton type="submit" form={form} className="primary" busy={busy}>
           {yes}
-        </button>
+        </SendButton>
       }
     >
-      <form id={form} className="stack" onChange={() => setError(null)} onSubmit={(event) => void submit(event)}>
+      <form id={form} className="stack" onChange={forget} onSubmit={submit}>
         {children}
         {error !== null && <Failure error={error} />}
       </form>
@@ -73,22 +124,13 @@ export function ConfirmButton(props: {
 }) {
   const { label, title, question, yes, act, className = "button", disabled = false } = props;
   const [open, setOpen] = useState(false);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
+  const { busy, error, run, forget } = useRequest(async () => {
+    await act();
+    setOpen(false);
+  });
   const close = (): void => {
     setOpen(false);
-    setError(null);
-  };
-  const run = async (): Promise<void> => {
-    setBusy(true);
-    try {
-      await act();
-      close();
-    } catch (caught) {
-      setError(caught);
-    } finally {
-      setBusy(false);
-    }
+    forget();
   };
   return (
     <>
@@ -99,14 +141,15 @@ export function ConfirmButton(props: {
         <Dialog
           title={title}
           onClose={close}
+          busy={busy}
           footer={
             <>
-              <button type="button" className="button" onClick={close}>
+              <button type="button" className="button" disabled={busy} onClick={close}>
                 Keep as it is
               </button>
-              <button type="button" className="button danger" disabled={busy} onClick={() => void run()}>
+              <SendButton type="button" className="danger" busy={busy} onClick={() => void run()}>
                 {yes}
-              </button>
+              </SendButton>
             </>
           }
         >

@@ -1,12 +1,9 @@
 // Shows a secret once, with a button to copy it.
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
+
+import { CopyButton } from "./CopyButton";
 
 export function Secret({ secret, children }: { secret: string; children: ReactNode }) {
-  const [copied, setCopied] = useState(false);
-  const copy = async (): Promise<void> => {
-    await navigator.clipboard.writeText(secret);
-    setCopied(true);
-  };
   return (
     <div className="stack">
       <p>{children}</p>
@@ -14,9 +11,7 @@ export function Secret({ secret, children }: { secret: string; children: ReactNo
         {secret}
       </pre>
       <div className="row">
-        <button type="button" className="button" onClick={() => void copy()}>
-          {copied ? "Copied" : "Copy"}
-        </button>
+        <CopyButton text={secret} />
       </div>
     </div>
   );

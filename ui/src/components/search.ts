@@ -1,4 +1,8 @@
 // Parses the search parameters of a URL into text, choices and flags.
+//
+// A page's parser returns every key that it knows, undefined where it is not given: the router lays the parsed keys over
+// the ones of the address, so a key that was left out would keep a value that no page understands. The address itself
+// holds only what is defined.
 
 export type Search = Record<string, unknown>;
 
@@ -15,11 +19,6 @@ export function parseChoice<const W extends string>(value: unknown, words: reado
 
 export function parseFlag(value: unknown): true | undefined {
   return value === true || value === "true" || value === 1 ? true : undefined;
-}
-
-/** Leave out what is not given, so that an address holds only what somebody chose. */
-export function dropUndefined<T extends Search>(search: T): T {
-  return Object.fromEntries(Object.entries(search).filter(([, value]) => value !== undefined)) as T;
 }
 
 /** Names with commas between them, as the API takes them. */

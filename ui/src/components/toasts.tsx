@@ -1,21 +1,38 @@
-// Short messages in the corner about the outcome of an action; `useAction` runs an action and shows one.
+// Short messages in the corner about the outcome of an action, which may be taken back there; `useAction` runs an action
+// and shows one.
 import { useCallback, useSyncExternalStore } from "react";
 
 interface Toast {
   id: number;
   text: string;
   bad: boolean;
+  undo: (() => void) | null;
 }
 
 const SHOWN_MS = 6000;
+// Who wants to take something back has to read, decide and get there.
+const SHOWN_WITH_UNDO_MS = 20_000;
 let toasts: readonly Toast[] = [];
 let count = 0;
 const listeners = new Set<() => void>();
 
 export function showToast(text: string, bad = false): void {
+  addToast({ text, bad, undo: null });
+}
+
+/** Say what was done, beside a button that takes it back. */
+export function showToastWithUndo(text: string, undo: () => void): void {
+  addToast({ text, bad: false, undo });
+}
+
+function addToast(toast: Omit<Toast, "id">): void {
   const id = ++count;
-  setToasts([...toasts, { id, text, bad }]);
-  setTimeout(() => setToasts(toasts.filter((toast) => toast.id !== id)), SHOWN_MS);
+  setToasts([...toasts, { ...toast, id }]);
+  setTimeout(() => removeToast(id), toast.undo ? SHOWN_WITH_UNDO_MS : SHOWN_MS);
+}
+
+function removeToast(id: number): void {
+  setToasts(toasts.filter((toast) => toast.id !== id));
 }
 
 function setToasts(next: readonly Toast[]): void {
@@ -36,6 +53,18 @@ export function Toasts() {
       {shown.map((toast) => (
         <div key={toast.id} className={toast.bad ? "toast bad" : "toast"}>
           {toast.text}
+          {toast.undo && (
+            <button
+              type="button"
+              className="button slim"
+              onClick={() => {
+                toast.undo?.();
+                removeToast(toast.id);
+              }}
+            >
+              Undo
+            </button>
+          )}
         </div>
       ))}
     </div>

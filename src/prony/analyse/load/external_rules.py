@@ -41,7 +41,7 @@ def coarse_stamps(evidence: LoadEvidence) -> Iterator[Reason]:
     seconds = min(run.window.length_ns for run in evidence.used) / 1e9
     text = f"Its stamps are whole seconds, and it lasted {seconds:.3g} s by them: its true length may be a second off"
     if seconds < _COARSE_S:
-        yield void("coarse_stamps", f"{text}, so there are no rates.")
+        yield void("coarse_stamps", f"{text}, so there are no rates. Let it run longer, or write finer stamps.")
     else:
         yield suspect("coarse_stamps", f"{text} in either direction, and every rate with it.")
 

@@ -62,7 +62,10 @@ def all_failed(evidence: LoadEvidence) -> Iterator[Reason]:
     """Nothing was answered well: there is no latency to quote."""
     sent = sum(run.count for run in evidence.all_runs)
     if sent and not any(run.successes.any() for run in evidence.all_runs):
-        yield void("all_failed", f"None of {sent} requests succeeded: {_causes(evidence)}.")
+        yield void(
+            "all_failed",
+            f"None of {sent} requests succeeded: {_causes(evidence)}. Check the service's address and its log.",
+        )
 
 
 def errors(evidence: LoadEvidence) -> Iterator[Reason]:

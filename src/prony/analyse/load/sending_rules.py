@@ -52,7 +52,11 @@ def too_few_agents(evidence: LoadEvidence) -> Iterator[Reason]:
     wanted = evidence.load.clients.agents
     if wanted > 1 and any(len(side.members) < wanted for side in evidence.used_sides):
         fewest = min(len(side.members) for side in evidence.used_sides)
-        yield void("member_lost", f"Only {fewest} of {wanted} agents sent their part of a run: the load was lower.")
+        yield void(
+            "member_lost",
+            f"Only {fewest} of {wanted} agents sent their part of a run: the load was lower. See the logs of the "
+            "others, and run it again.",
+        )
 
 
 def _members(evidence: LoadEvidence) -> list[Member]:

@@ -37,7 +37,7 @@ def check_peaks(evidence: HardwareEvidence) -> Iterator[Reason]:
         name = metric_title(key.removesuffix(".p50"))
         told = f"{name} is {percent(share)} of the peak, {peak.value:g} {found.unit} ({peak.source})"
         if peak.is_verified:
-            yield void("above_peak", f"Faster than the hardware allows: {told}.")
+            yield void("above_peak", f"Faster than the hardware allows: {told}. Update its driver, and measure again.")
         else:
             yield suspect("above_peak", f"Either the reading or the peak is wrong: {told}.")
 

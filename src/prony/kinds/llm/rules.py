@@ -38,7 +38,9 @@ def check_shares(evidence: LlmEvidence) -> Iterator[Reason]:
         found = evidence.estimates.get(f"{name}.p50")
         if found is not None and found.value > _ABOVE_PEAK:
             yield void(
-                "above_peak", f"Impossible: this would need {percent(found.value)} of the GPU's published {what}."
+                "above_peak",
+                f"Impossible: this would need {percent(found.value)} of the GPU's published {what}. Use another "
+                "version of the engine, and measure again.",
             )
 
 

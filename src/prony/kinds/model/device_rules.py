@@ -27,7 +27,7 @@ def check_waited(evidence: Evidence) -> Iterator[Reason]:
         yield void(
             "not_waited",
             f"A call returned after {call:.4g} ms, but the device's own timestamps show {device:.4g} ms of work: "
-            "the engine did not wait for it.",
+            "the engine did not wait for it. Use another version of the engine, or another engine.",
         )
 
 

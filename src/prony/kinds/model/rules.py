@@ -33,7 +33,11 @@ def not_finite(evidence: Evidence) -> Iterator[Reason]:
     """A model that answers NaN was not measured at work."""
     check = evidence.result.check
     if check is not None and not check.finite:
-        yield void("not_finite", "The outputs contain values that are not finite.")
+        yield void(
+            "not_finite",
+            "The outputs contain values that are not finite. Check how the model was converted, or use a higher "
+            "precision.",
+        )
 
 
 def different_answer(evidence: Evidence) -> Iterator[Reason]:

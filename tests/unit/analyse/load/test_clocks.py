@@ -6,20 +6,25 @@ import pytest
 
 from prony.analyse.load.summary import summarise_load
 from prony.model.clients import ClientTiming, Member
-from prony.model.estimate import Grade
+from prony.model.estimate import Grade, Reason
 
 from . import made
 
 
 def graded(code: str, *timings: ClientTiming, agents: int = 2) -> Grade | None:
     """Return the grade of a reason, of three good runs whose agents had these clocks."""
+    reason = reason_of(code, *timings, agents=agents)
+    return None if reason is None else reason.grade
+
+
+def reason_of(code: str, *timings: ClientTiming, agents: int) -> Reason | None:
     members = tuple(Member(agent=f"a{number}", requests=100, timing=one) for number, one in enumerate(timings))
     client = made.GOOD_SIDE.model_copy(update={"members": members})
     runs = {i: made.closed_records(seed=i, seconds=10) for i in range(3)}
     repetitions = [made.repetition(i, seconds=10, client=client) for i in runs]
     job = made.job(clients={"agents": agents})
     verdict = summarise_load(job, made.result(repetitions), made.frame(runs)).verdict
-    return next((reason.grade for reason in verdict.reasons if reason.code == code), None)
+    return next((reason for reason in verdict.reasons if reason.code == code), None)
 
 
 GOOD = ClientTiming(offset_ns=10**12, uncertainty_ns=200_000, drift_ns=50_000)
@@ -44,7 +49,10 @@ def test_one_bad_clock_is_told(change: dict[str, int | None], code: str, grade: 
 
 
 def test_a_run_that_lacks_a_member_is_void() -> None:
-    assert graded("member_lost", GOOD, agents=2) is Grade.VOID
+    lost = reason_of("member_lost", GOOD, agents=2)
+    assert lost is not None
+    assert lost.grade is Grade.VOID
+    assert lost.text.endswith("See the logs of the others, and run it again.")
 
 
 def test_a_load_of_one_agent_has_no_members_and_nothing_to_tell_of_them() -> None:

@@ -1,6 +1,6 @@
 // The search parameters of the comparison page.
 import type { operations } from "@/api/schema";
-import { dropUndefined, parseChoice, parseFlag, parseText, type Search } from "@/components/search";
+import { parseChoice, parseFlag, parseText, type Search } from "@/components/search";
 
 export type Rule = NonNullable<operations["comparison"]["parameters"]["query"]["rule"]>;
 
@@ -19,7 +19,7 @@ export interface CompareSearch {
 }
 
 export function parseCompareSearch(search: Search): CompareSearch {
-  return dropUndefined({
+  return {
     of: parseText(search.of),
     metric: parseText(search.metric),
     across: parseText(search.across),
@@ -30,5 +30,5 @@ export function parseCompareSearch(search: Search): CompareSearch {
     match: parseText(search.match),
     view: parseChoice(search.view, ["histogram", "ecdf"]),
     sample: parseText(search.sample),
-  });
+  };
 }

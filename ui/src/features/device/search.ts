@@ -1,5 +1,5 @@
 // The search parameters of the device page.
-import { dropUndefined, parseText, type Search } from "@/components/search";
+import { parseText, type Search } from "@/components/search";
 
 export interface DeviceSearch {
   /** Whose readings are drawn: `host`, or a GPU as its counters call it. */
@@ -7,5 +7,5 @@ export interface DeviceSearch {
 }
 
 export function parseDeviceSearch(search: Search): DeviceSearch {
-  return dropUndefined({ part: parseText(search["part"]) });
+  return { part: parseText(search["part"]) };
 }

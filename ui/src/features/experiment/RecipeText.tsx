@@ -2,14 +2,11 @@
 import { Link } from "@tanstack/react-router";
 
 import type { Experiment } from "@/api/schema";
+import { CopyButton } from "@/components/CopyButton";
 import { Card } from "@/components/layout";
-import { showToast } from "@/components/toasts";
 
 export function RecipeText({ experiment }: { experiment: Experiment }) {
   const text = experiment.recipe_text || JSON.stringify(experiment.recipe, null, 2);
-  const copy = (): void => {
-    void navigator.clipboard.writeText(text).then(() => showToast("Copied to the clipboard"));
-  };
   return (
     <Card
       title="Recipe"
@@ -20,9 +17,7 @@ export function RecipeText({ experiment }: { experiment: Experiment }) {
               of a schedule
             </Link>
           )}
-          <button type="button" className="button slim" onClick={copy}>
-            Copy
-          </button>
+          <CopyButton text={text} className="button slim" />
         </>
       }
     >

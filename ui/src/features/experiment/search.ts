@@ -1,5 +1,5 @@
 // The search parameters of the experiment page.
-import { dropUndefined, parseChoice, parseText, type Search } from "@/components/search";
+import { parseChoice, parseText, type Search } from "@/components/search";
 
 export const PARTS = [
   "results",
@@ -32,7 +32,7 @@ export interface ExperimentSearch {
 }
 
 export function parseExperimentSearch(search: Search): ExperimentSearch {
-  return dropUndefined({
+  return {
     part: parseChoice(search.part, PARTS),
     job: parseText(search.job),
     metric: parseText(search.metric),
@@ -41,5 +41,5 @@ export function parseExperimentSearch(search: Search): ExperimentSearch {
     find: parseText(search.find),
     source: parseText(search.source),
     file: parseText(search.file),
-  });
+  };
 }

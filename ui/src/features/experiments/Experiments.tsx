@@ -57,7 +57,7 @@ export function Experiments() {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
   }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
   const onSort = (sorting: Sorting): void => ask({ sort: ORDERS[sorting.by]?.[sorting.descending ? 0 : 1] });
-  const isFiltered = Object.keys(asked).some((key) => key !== "sort");
+  const isFiltered = Object.values({ ...asked, sort: undefined }).some(Boolean);
   return (
     <Page
       title="Experiments"

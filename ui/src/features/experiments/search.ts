@@ -1,5 +1,5 @@
 // The search parameters of the list of experiments: filters and order.
-import { dropUndefined, parseChoice, parseText, type Search } from "@/components/search";
+import { parseChoice, parseText, type Search } from "@/components/search";
 
 export const STATES = ["pending", "running", "complete", "partial", "failed", "cancelled"] as const;
 export const GRADES = ["valid", "suspect", "void"] as const;
@@ -17,7 +17,7 @@ export interface ListSearch {
 }
 
 export function parseListSearch(search: Search): ListSearch {
-  return dropUndefined({
+  return {
     search: parseText(search.search),
     state: parseChoice(search.state, STATES),
     kind: parseText(search.kind),
@@ -25,5 +25,5 @@ export function parseListSearch(search: Search): ListSearch {
     grade: parseChoice(search.grade, GRADES),
     gates: parseChoice(search.gates, GATES),
     sort: parseChoice(search.sort, SORTS),
-  });
+  };
 }

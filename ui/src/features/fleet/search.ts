@@ -1,6 +1,6 @@
 // The search parameters of the fleet page.
 import type { JobState } from "@/api/schema";
-import { dropUndefined, parseChoice, parseText, type Search } from "@/components/search";
+import { parseChoice, parseText, type Search } from "@/components/search";
 
 export const PARTS = ["agents", "abilities", "queue", "jobs", "failures", "targets"] as const;
 export const JOB_STATES: readonly JobState[] = ["waiting", "leased", "complete", "partial", "failed", "cancelled"];
@@ -13,9 +13,9 @@ export interface FleetSearch {
 }
 
 export function parseFleetSearch(search: Search): FleetSearch {
-  return dropUndefined({
+  return {
     part: parseChoice(search["part"], PARTS),
     state: parseChoice(search["state"], JOB_STATES),
     target: parseText(search["target"]),
-  });
+  };
 }

@@ -1,6 +1,6 @@
 // The search parameters of the history pages.
 import type { ChangeState, SeriesState } from "@/api/schema";
-import { dropUndefined, parseChoice, parseText, type Search } from "@/components/search";
+import { parseChoice, parseText, type Search } from "@/components/search";
 
 export const SERIES_STATES: readonly SeriesState[] = [
   "regression",
@@ -28,11 +28,11 @@ export interface SeriesSearch {
 }
 
 export function parseSeriesSearch(search: Search): SeriesSearch {
-  return dropUndefined({
+  return {
     name: parseText(search.name),
     state: parseChoice(search.state, SERIES_STATES),
     changes: parseChoice(search.changes, CHANGE_STATES),
-  });
+  };
 }
 
 export interface HistorySearch {
@@ -42,5 +42,5 @@ export interface HistorySearch {
 }
 
 export function parseHistorySearch(search: Search): HistorySearch {
-  return dropUndefined({ metric: parseText(search.metric), of: parseText(search.of) });
+  return { metric: parseText(search.metric), of: parseText(search.of) };
 }

@@ -1,5 +1,5 @@
 // The search parameters of the load page.
-import { dropUndefined, parseText, type Search } from "@/components/search";
+import { parseText, type Search } from "@/components/search";
 
 export interface LoadSearch {
   ids?: string | undefined;
@@ -7,5 +7,5 @@ export interface LoadSearch {
 }
 
 export function parseLoadSearch(search: Search): LoadSearch {
-  return dropUndefined({ ids: parseText(search["ids"]), slo: parseText(search["slo"]) });
+  return { ids: parseText(search["ids"]), slo: parseText(search["slo"]) };
 }

@@ -1,5 +1,5 @@
 // The search parameters of the matrix page.
-import { dropUndefined, parseChoice, parseText, type Search } from "@/components/search";
+import { parseChoice, parseText, type Search } from "@/components/search";
 
 export interface MatrixSearch {
   ids?: string | undefined;
@@ -10,11 +10,11 @@ export interface MatrixSearch {
 }
 
 export function parseMatrixSearch(search: Search): MatrixSearch {
-  return dropUndefined({
+  return {
     ids: parseText(search.ids),
     rows: parseText(search.rows),
     columns: parseText(search.columns),
     metric: parseText(search.metric),
     against: parseChoice(search.against, ["cost", "power", "energy"]),
-  });
+  };
 }

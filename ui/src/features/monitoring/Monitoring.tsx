@@ -8,6 +8,7 @@ import { statsQuery } from "@/api/queries";
 import type { About, Health, LeaseView, Stats } from "@/api/schema";
 import { Badge, StateBadge } from "@/components/Badge";
 import { Card, Facts, Page } from "@/components/layout";
+import { ServerLink } from "@/components/ServerLink";
 import { EmptyState, QueryContent } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
 import { Duration, formatDuration } from "@/components/time";
@@ -132,9 +133,9 @@ function MetricsLinks({ of: about }: { of: About }) {
         </a>
       ))}
       {!about.asks_tokens && (
-        <a className="button" href="/metrics">
+        <ServerLink className="button" href="/metrics">
           Metrics for Prometheus
-        </a>
+        </ServerLink>
       )}
     </>
   );

@@ -14,6 +14,8 @@ const DUET = fakeForm({
   fields: [fakeField("duet.a", { label: "Side a", has_lines: true, value: "threads=1" })],
 });
 
+const OTHER = fakeExample({ name: "other", file: "other.yaml", text: "name: other\n" });
+
 beforeEach(() => {
   server.current
     .answer("GET", "/api/v1/recipes/examples", { items: [fakeExample()] })
@@ -121,4 +123,41 @@ describe("a recipe that is being written", () => {
     await user.type(screen.getByLabelText("Side a"), "2");
     expect(screen.queryByText(/is not PATH=VALUE/)).toBeNull();
   });
+
+  it("is replaced by an example with a word, and comes back when that is taken back", async () => {
+    server.current.answer("POST", "/api/v1/recipes/check", fakeCheck());
+    sessionStorage.setItem("prony.draft", JSON.stringify({ text: "name: mine\n", format: "yaml" }));
+    const { user } = await visit("/run?example=quickstart");
+    expect(await screen.findByText("Replaced your draft")).toBeDefined();
+    await waitForCheckOf(fakeExample().text);
+    await user.click(screen.getByRole("button", { name: "Undo" }));
+    expect(sessionStorage.getItem("prony.draft")).toContain("name: mine");
+    expect(screen.queryByText("Replaced your draft")).toBeNull();
+  });
+
+  it("is replaced without a word where nobody had written in it", async () => {
+    server.current
+      .answer("POST", "/api/v1/recipes/check", fakeCheck())
+      .answer("GET", "/api/v1/recipes/examples", { items: [fakeExample(), OTHER] });
+    const { user } = await visit("/run?example=quickstart");
+    await waitForCheckOf(fakeExample().text);
+    await user.selectOptions(screen.getByLabelText("Example"), OTHER.file);
+    await waitForCheckOf(OTHER.text);
+    expect(screen.queryByText("Replaced your draft")).toBeNull();
+  });
+
+  it("is told of before a form replaces it", async () => {
+    server.current.answer("POST", "/api/v1/recipes/check", fakeCheck());
+    await visit("/run?example=quickstart&form=hashing");
+    expect(
+      await screen.findByText(/This replaces the recipe in the editor. Ctrl-Z there takes it back./),
+    ).toBeDefined();
+  });
 });
+
+async function waitForCheckOf(text: string): Promise<void> {
+  await vi.waitFor(() => {
+    const asked = server.current.requestsTo("POST", "/api/v1/recipes/check").at(-1);
+    expect(asked?.body).toMatchObject({ text });
+  });
+}

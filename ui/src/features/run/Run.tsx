@@ -11,7 +11,7 @@ import { examplesQuery, namesQuery } from "@/api/queries";
 import { SelectField } from "@/components/Field";
 import { Card, Page } from "@/components/layout";
 import { Failure, Loading } from "@/components/states";
-import { showToast } from "@/components/toasts";
+import { showToast, showToastWithUndo } from "@/components/toasts";
 
 import type { Names } from "./assist";
 import { detectFormat, type Format, FORMATS } from "./format";
@@ -27,22 +27,17 @@ const DRAFT_KEY = "prony.draft";
 export function Run() {
   const { example, from, form } = route.useSearch();
   const navigate = route.useNavigate();
-  const [draft, setDraft] = useState<Draft>(readDraft);
+  const [draft, setDraft] = useDraft(useInitialDraft(example, from));
   const settled = useDebouncedDraft(draft);
   const check = useQuery(checkQuery(settled));
   const schema = useQuery(schemaQuery);
   const names = useNames();
-  const begin = useInitialDraft(example, from);
-  const [begun, setBegun] = useState<string | null>(null);
-  // Another address is another beginning; what is typed after it stays.
-  if (begin && begin.key !== begun) {
-    setBegun(begin.key);
-    setDraft(begin.draft);
-  }
-  useEffect(() => sessionStorage.setItem(DRAFT_KEY, JSON.stringify(draft)), [draft]);
   const [busy, setBusy] = useState(false);
   const write = (text: string): void =>
-    setDraft((now) => ({ text, format: isPasted(now.text, text) ? detectFormat(text) : now.format }));
+    setDraft((now) =>
+      // The editor tells also of what it was given.
+      now.text === text ? now : { text, format: isPasted(now.text, text) ? detectFormat(text) : now.format },
+    );
   const isCurrent = settled === draft && !check.isFetching;
   const submit = async (): Promise<void> => {
     setBusy(true);
@@ -149,10 +144,41 @@ function useInitialDraft(example: string | undefined, from: string | undefined):
   });
   if (from !== undefined) {
     const text = earlier.data?.experiment.recipe_text;
-    return text ? { key: `from ${from}`, draft: { text, format: detectFormat(text) } } : null;
+    return text ? { key: `from ${from}`, draft: buildDraft(text) } : null;
   }
   const found = examples.data?.items.find((one) => example === one.file || example === one.name);
-  return found ? { key: `example ${found.file}`, draft: { text: found.text, format: detectFormat(found.text) } } : null;
+  return found ? { key: `example ${found.file}`, draft: buildDraft(found.text) } : null;
+}
+
+function buildDraft(text: string): Draft {
+  return { text, format: detectFormat(text), isUntouched: true };
+}
+
+/** Did somebody write what is about to be replaced? */
+function isOwnWork(draft: Draft, next: Draft): boolean {
+  return !draft.isUntouched && draft.text.trim() !== "" && draft.text !== next.text;
+}
+
+/** What is typed, after what the address asks to begin with; what was typed before can be taken back. */
+function useDraft(begin: { key: string; draft: Draft } | null) {
+  const [draft, setDraft] = useState<Draft>(readDraft);
+  const [begun, setBegun] = useState<string | null>(null);
+  const [replaced, setReplaced] = useState<Draft | null>(null);
+  // Another address is another beginning; what is typed after it stays.
+  if (begin && begin.key !== begun) {
+    setBegun(begin.key);
+    setReplaced(isOwnWork(draft, begin.draft) ? draft : null);
+    setDraft(begin.draft);
+  }
+  useEffect(() => {
+    if (!replaced) return;
+    showToastWithUndo("Replaced your draft", () => {
+      keepDraft(replaced); // for when this page is shown again, if it is not now
+      setDraft(replaced);
+    });
+  }, [replaced]);
+  useEffect(() => keepDraft(draft), [draft]);
+  return [draft, setDraft] as const;
 }
 
 function useNames(): Names {
@@ -179,6 +205,10 @@ function useDebouncedDraft(draft: Draft): Draft {
 /** Was a whole text pasted, rather than a letter typed? */
 function isPasted(before: string, after: string): boolean {
   return before.trim() === "" || Math.abs(after.length - before.length) > 40;
+}
+
+function keepDraft(draft: Draft): void {
+  sessionStorage.setItem(DRAFT_KEY, JSON.stringify(draft));
 }
 
 function readDraft(): Draft {

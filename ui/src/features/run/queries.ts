@@ -16,6 +16,8 @@ export const schemaQuery = queryOptions({
 export interface Draft {
   text: string;
   format: Format;
+  /** An example or an earlier recipe in which nobody wrote yet. */
+  isUntouched?: true;
 }
 
 function buildSubmission({ text, format }: Draft) {

@@ -1,5 +1,5 @@
 // The search parameters of the run page: the example or experiment that the editor starts with, and the open form.
-import { dropUndefined, parseText, type Search } from "@/components/search";
+import { parseText, type Search } from "@/components/search";
 
 export interface RunSearch {
   example?: string | undefined;
@@ -8,9 +8,9 @@ export interface RunSearch {
 }
 
 export function parseRunSearch(search: Search): RunSearch {
-  return dropUndefined({
+  return {
     example: parseText(search["example"]),
     from: parseText(search["from"]),
     form: parseText(search["form"]),
-  });
+  };
 }

@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { setToken } from "@/api/token";
 import { Badge } from "@/components/Badge";
 import { Card, Facts } from "@/components/layout";
+import { ServerLink } from "@/components/ServerLink";
 import { QueryContent } from "@/components/states";
 
 import { healthQuery } from "./queries";
@@ -21,9 +22,9 @@ export function About() {
                 ["Address", location.origin],
                 [
                   "API",
-                  <a key="api" href="/docs">
+                  <ServerLink key="api" href="/docs">
                     documentation of the API
-                  </a>,
+                  </ServerLink>,
                 ],
                 ...found.parts.map(
                   (part) =>

@@ -1,5 +1,5 @@
 // The search parameters of the settings page.
-import { dropUndefined, parseChoice, type Search } from "@/components/search";
+import { parseChoice, type Search } from "@/components/search";
 
 export const PARTS = ["tokens", "trail", "store", "look", "about"] as const;
 export type Part = (typeof PARTS)[number];
@@ -9,5 +9,5 @@ export interface SettingsSearch {
 }
 
 export function parseSettingsSearch(search: Search): SettingsSearch {
-  return dropUndefined({ part: parseChoice(search.part, PARTS) });
+  return { part: parseChoice(search.part, PARTS) };
 }
