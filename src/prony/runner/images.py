@@ -107,7 +107,10 @@ def _load_file(engine: ContainerEngine, path: Path, folder: Path) -> ReadyImage:
             names = _LOADED.findall(said)
             kept = engine.id_of_image(names[-1]) or "" if names else ""
             if not kept:
-                raise CapacityError(f"{engine.name} loaded no image from {path}: {said[:300]}", code="no_image")
+                raise CapacityError(
+                    f"{engine.name} loaded no image from {path}: {said[:300]}", code="no_image",
+                    hint=f"write the file with {engine.name} save --output {path.name} IMAGE",
+                )  # fmt: skip
             note.write_text(kept)
     return ReadyImage(kept, kept)
 

@@ -111,7 +111,7 @@ class TestStarting:
         ):
             pass
         assert caught.value.code == "service_missing"
-        assert "workload.endpoint" in caught.value.hint
+        assert caught.value.hint == "to fix this: start settings.command with a path or a program on PATH"
         assert not log.exists()
 
     def test_one_that_dies_is_told_with_its_last_words(self, log: Path) -> None:
