@@ -104,6 +104,12 @@ class Columns:
         codes = phase.to_physical().to_numpy()
         return cls(repetition=repetition, index=index, phase=codes, begin_ns=begin_ns, end_ns=end_ns)
 
+    @classmethod
+    def empty(cls) -> Self:
+        """Return the columns of a result without samples."""
+        none: Array = np.zeros(0, dtype=np.int64)
+        return cls(repetition=none, index=none, phase=none, begin_ns=none, end_ns=none)
+
     def in_phase(self, name: str) -> Array:
         found: Array = self.phase == SAMPLE_PHASES.index(name)
         return found

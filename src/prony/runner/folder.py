@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cache
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 PARTS = "parts"
+_EMPTY = Path(__file__).parent / "empty"
 _WAIT_S = 30
 _PAUSE_S = 0.05
 TelemetryRow = tuple[int, int, str, Mapping[str, float]]
@@ -120,13 +120,9 @@ def begin_folders(
 
 @cache
 def _empty_files() -> tuple[tuple[str, bytes], ...]:
-    """Return the sample files of a job without samples: written once, because a server may write thousands."""
-    found = []
-    for name, frame in ((TELEMETRY, telemetry_frame([])), (SAMPLES, sample_frame(()))):
-        content = BytesIO()
-        frame.write_parquet(content)
-        found.append((name, content.getvalue()))
-    return tuple(found)
+    """Return the sample files of a job without samples: kept in the package, so that a server which writes thousands
+    need not load what writes such files."""
+    return tuple((name, (_EMPTY / name).read_bytes()) for name in (TELEMETRY, SAMPLES))
 
 
 def sample_checksums(folder: Path) -> dict[str, str]:

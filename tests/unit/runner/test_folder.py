@@ -10,7 +10,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import prony.runner.folder
 from prony.errors import StoreError
+from prony.instruments.samples import sample_frame, telemetry_frame
 from prony.model.recipe import Limits
 from prony.runner.folder import write_frame, write_noun
 
@@ -39,3 +41,16 @@ def test_a_full_disk_keeps_the_old_file_and_leaves_no_half_of_a_new_one(tmp_path
             write_noun(noun, Limits(memory="1GiB"))
     assert (samples.read_bytes(), noun.read_bytes()) == old
     assert sorted(path.name for path in tmp_path.iterdir()) == ["limits.json", "samples.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("name", "written_now"),
+    [("samples", sample_frame(())), ("telemetry", telemetry_frame([]))],
+    ids=["samples", "telemetry"],
+)
+def test_the_files_of_a_job_without_samples_are_those_that_would_be_written_now(
+    name: str, written_now: pl.DataFrame
+) -> None:
+    kept = pl.read_parquet(Path(prony.runner.folder.__file__).parent / "empty" / f"{name}.parquet")
+    assert kept.is_empty()
+    assert kept.schema == written_now.schema

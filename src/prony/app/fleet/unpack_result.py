@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import errno
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from prony.app.fleet.work_pool import Trade, WorkPool
 from prony.app.fleet.work_process import work
 from prony.app.results import summarise_contents
 from prony.errors import InputError, NotFoundError, StoreError, TransportError
-from prony.instruments.samples import sample_frame
 from prony.model.estimate import Summary
 from prony.model.job import Job
 from prony.model.result import Failure, Result, ResultState
@@ -101,7 +100,11 @@ def check_arrival(tar: Path, sha256: str) -> None:
 def summarise_written(contents: FolderContents) -> UnpackedResult:
     """Summarise a folder that this process wrote itself, of numbers that others told: there is nothing to unpack, and
     no samples were told that could be damaged."""
-    row = result_row(contents, summarise_brought(replace(contents, samples=sample_frame(()))))
+    try:
+        summary = summarise_contents(contents)
+    except (ValueError, TypeError, ArithmeticError) as exc:
+        raise _refusal(exc) from exc
+    row = result_row(contents, summary)
     result_tar.sync_tree(contents.path)
     return UnpackedResult(contents.path, row, contents.result.state, _failure_of(contents.result))
 
@@ -149,9 +152,13 @@ def summarise_brought(contents: FolderContents) -> Summary:
     try:
         return summarise_contents(contents)
     except (ValueError, TypeError, ArithmeticError, pl.exceptions.PolarsError) as exc:
-        said = str(exc).strip().partition("\n")[0][:200]
-        hint = "is this the folder as `prony exec` wrote it?"
-        raise InputError(f"the result cannot be summarised: {said}", hint=hint, code="damaged") from exc
+        raise _refusal(exc) from exc
+
+
+def _refusal(exc: Exception) -> InputError:
+    said = str(exc).strip().partition("\n")[0][:200]
+    hint = "is this the folder as `prony exec` wrote it?"
+    return InputError(f"the result cannot be summarised: {said}", hint=hint, code="damaged")
 
 
 def _is_ours(error: StoreError | NotFoundError) -> bool:

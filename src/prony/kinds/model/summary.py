@@ -25,7 +25,7 @@ from prony.model.experiment_data import Entry
 from prony.model.job import Job
 from prony.model.metric import HEADLINE
 from prony.model.result import Result
-from prony.ports.workload import Summarise
+from prony.ports.workload import ReadColumns, Summarise
 from prony.stats.quantiles import Array
 
 if TYPE_CHECKING:
@@ -37,9 +37,12 @@ def summarise(job: Job, result: Result, samples: pl.DataFrame, *, environment: E
 
     The same input always gives the same summary, and the order of rows and repetitions does not matter.
     """
+    return _summarise_columns(job, result, Columns.of(samples), environment)
+
+
+def _summarise_columns(job: Job, result: Result, columns: Columns, environment: Environment | None) -> Summary:
     check_result_of_job(job, result)
     succeeded = sorted(repetition.index for repetition in result.repetitions if repetition.state == "ok")
-    columns = Columns.of(samples)
     measured = {index: run for index in succeeded if (run := measured_run(columns, index)) is not None}
     durations_ms = cold_durations_ms(columns)
     selection = select(
@@ -84,6 +87,14 @@ class ModelSummary(Summarise):
         self, job: Job, result: Result, samples: pl.DataFrame, *, environment: Environment | None = None
     ) -> Summary:
         return summarise(job, result, samples, environment=environment)
+
+    def summarise_stored(
+        self, job: Job, result: Result, read: ReadColumns, *, environment: Environment | None = None
+    ) -> Summary:
+        # Numbers that others took have no samples, and a server that takes them in need not load what reads samples.
+        if result.reported is not None:
+            return _summarise_columns(job, result, Columns.empty(), environment)
+        return super().summarise_stored(job, result, read, environment=environment)
 
     def drawn_metrics(self, job: Job, summary: Summary) -> tuple[str, ...]:
         del job

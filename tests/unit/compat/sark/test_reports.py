@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -89,3 +91,25 @@ def test_the_verdict_is_suspect_and_a_failure_void(tmp_path: Path) -> None:
     bad = summary_of(tmp_path / "bad" / "r")
     assert (bad.verdict.grade, bad.estimates) == ("void", {})
     assert bad.verdict.reasons[0].text == "Nothing ran: broken. See the log of the job."
+
+
+def test_a_report_is_recorded_without_loading_what_reads_samples(tmp_path: Path) -> None:
+    program = """
+import sys
+from datetime import datetime
+from pathlib import Path
+from prony.app.fleet.unpack_result import summarise_written
+from prony.compat.sark.face.intake import Report, write_report
+from prony.compat.sark.nouns import WorkerResult
+from prony.model.job import Job
+
+folder, job, reported, when = sys.argv[1:]
+report = Report(WorkerResult.model_validate_json(reported), "{}", "worker-1", *[datetime.fromisoformat(when)] * 2)
+arrived = summarise_written(write_report(Path(folder), Job.read_json(job), report))
+print(arrived.state.value, "polars" in sys.modules)
+"""
+    reported = WorkerResult.read(complete(JOB.id, "worker-1")).model_dump_json()
+    given = [str(tmp_path / "r"), JOB.model_dump_json(), reported, BEGAN.isoformat()]
+    done = subprocess.run([sys.executable, "-c", program, *given], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["complete", "False"], done.stderr
+    assert read_folder(tmp_path / "r").result.reported is not None
