@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any
+from functools import lru_cache
+from typing import Annotated, Any, NoReturn
 
 from pydantic import BeforeValidator, Field, PlainSerializer, TypeAdapter, ValidationError, WithJsonSchema
 
@@ -45,13 +46,21 @@ def _show_value(value: Any) -> str:
 
 def _make_parser(pattern: str, factors: dict[str, int], noun: str, usual: str) -> Callable[[Any], int]:
     def parse(value: Any) -> int:
-        match = re.fullmatch(pattern, value.strip()) if isinstance(value, str) else None
+        return parse_text(value) if isinstance(value, str) else refuse(value)
+
+    # A server reads the same few defaults with every job.
+    @lru_cache(maxsize=256)
+    def parse_text(value: str) -> int:
+        match = re.fullmatch(pattern, value.strip())
         if match is None:
-            raise ValueError(_advice(value))
+            refuse(value)
         exact = Fraction(match[1]) * factors[match[2]]
         if not 0 < round(exact) <= _LARGEST:
             raise ValueError(f"{_show_value(value)} is not a valid {noun}")
         return round(exact)
+
+    def refuse(value: Any) -> NoReturn:
+        raise ValueError(_advice(value))
 
     def _advice(value: Any) -> str:
         # 10 and 10 sec are ten of the usual unit; 10 min, 10:00 and true are not.

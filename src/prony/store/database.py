@@ -22,6 +22,7 @@ __all__ = [
     "Connection",
     "Engine",
     "Row",
+    "begin",
     "connect_database",
     "hint_for",
     "is_answering",
@@ -55,7 +56,6 @@ def connect_database(home: Home, url: str = "") -> Engine:
         return server_engine(address)
     engine = create_engine(address.set(drivername="sqlite"))
     event.listen(engine, "connect", _prepare)
-    event.listen(engine, "begin", _begin)
     return engine
 
 
@@ -65,15 +65,28 @@ def reading(engine: Engine) -> Iterator[Connection]:
     if engine.dialect.name == "postgresql":
         # By itself it would show every statement the newest rows.
         engine = engine.execution_options(isolation_level="REPEATABLE READ")
-    with translate_errors(engine), engine.begin() as connection:
+    with translate_errors(engine), engine.connect() as connection, begin(connection, writes=False):
         yield connection
 
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
     """One transaction: all of the block is kept, or nothing of it."""
-    with translate_errors(engine), engine.execution_options(writes=True).begin() as connection:
+    with translate_errors(engine), engine.connect() as connection, begin(connection, writes=True):
         yield connection
+
+
+@contextmanager
+def begin(connection: Connection, *, writes: bool) -> Iterator[None]:
+    """A transaction on an open connection: committed at the end of the block, undone where it raises.
+
+    SQLite is told here and not by a listener of SQLAlchemy: one listener makes every statement look for more of them.
+    """
+    with connection.begin():
+        if connection.dialect.name == "sqlite":
+            # A writer takes its place at once: a reader that turns writer in mid-transaction fails without waiting.
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        yield
 
 
 @contextmanager
@@ -152,13 +165,7 @@ def hint_for(said: str) -> str:
 
 
 def _prepare(driver_connection: Any, _record: Any) -> None:
-    # The driver's own transactions begin too late for a read to belong to the write that follows: `_begin` does it.
+    # The driver's own transactions begin too late for a read to belong to the write that follows: `begin` does it.
     driver_connection.isolation_level = None
     for pragma in ("foreign_keys = ON", f"busy_timeout = {_BUSY_MS}", "synchronous = NORMAL"):
         driver_connection.execute(f"PRAGMA {pragma}")
-
-
-def _begin(connection: Connection) -> None:
-    # A writer takes its place at once: a reader that turns writer in mid-transaction fails without waiting.
-    writes = connection.get_execution_options().get("writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

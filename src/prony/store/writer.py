@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from prony.errors import PronyError, StoreError
-from prony.store.database import translate_errors
+from prony.store.database import begin, translate_errors
 
 T = TypeVar("T")
 Operation = Callable[["Transaction"], T]
@@ -179,7 +179,7 @@ class Writer:
         try:
             with translate_errors(self._engine):
                 transaction = Transaction(self._connect())
-                with transaction.connection.begin():
+                with begin(transaction.connection, writes=True):
                     answers = [wish.operation(transaction) for wish in wishes]
                     if transaction.notes:
                         self._before_commit(transaction.connection, transaction.notes)
@@ -201,7 +201,7 @@ class Writer:
 
     def _connect(self) -> Connection:
         if self._connection is None:
-            connection = self._engine.execution_options(writes=True).connect()
+            connection = self._engine.connect()
             if self._engine.dialect.name == "sqlite":
                 driver = connection.connection.driver_connection
                 if driver is not None:  # an answer is given when it would survive a power cut, not before
