@@ -245,7 +245,7 @@ def _cell(estimate: Estimate, scale: number.Scale) -> Cell:
 def _share_cell(estimate: Estimate, _: number.Scale) -> Cell:
     """Return a share as a percentage."""
     ends = number.interval_of(estimate)
-    between = "" if ends is None else f"[{number.format_share(ends[0])}, {number.format_share(ends[1])}]"
+    between = "" if ends is None else f"[{', '.join(number.format_share_ends(*ends))}]"
     return Cell(number.format_share(estimate.value), between, number.footnote(estimate))
 
 

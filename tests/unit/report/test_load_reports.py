@@ -12,6 +12,7 @@ from rich.console import Console
 from prony.model.experiment_data import ExperimentData
 from prony.report import FORMATS, render
 from prony.report.findings import findings
+from prony.report.table import table
 from prony.report.terminal.experiment import print_experiment
 from report import load_experiments
 
@@ -63,6 +64,14 @@ def test_the_terminal_shows_latencies_and_figures_with_intervals(one: Experiment
     for word in shown:
         assert word in text
     assert "[" in next(line for line in text.splitlines() if line.startswith("Throughput "))
+
+
+def test_a_table_rounds_the_ends_of_a_share_outwards(one: ExperimentData) -> None:
+    entry = one.entries[0]
+    rate = entry.summary.estimates["error_rate.mean"].model_copy(update={"value": 0.999, "low": 0.979, "high": 0.9992})
+    summary = entry.summary.model_copy(update={"estimates": entry.summary.estimates | {"error_rate.mean": rate}})
+    found = table(one.model_copy(update={"entries": (entry.model_copy(update={"summary": summary}),)}))
+    assert [row.cells["error_rate"].interval for row in found.rows] == ["[97 %, 100 %]"]
 
 
 def test_operations_are_shown_by_name_and_never_act(one: ExperimentData, pages: dict[str, str]) -> None:
