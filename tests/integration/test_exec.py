@@ -64,6 +64,16 @@ def kept_rows(folder: Path) -> int:
     return pl.read_parquet(folder / "samples.parquet").filter(pl.col("phase") == "measure").height
 
 
+def read_until_measured(runner: subprocess.Popen[bytes], count: int) -> None:
+    """Read what a runner says until so many repetitions have ended."""
+    assert runner.stdout is not None
+    for line in runner.stdout:
+        event = json.loads(line)
+        if event["kind"] == "repetition" and event.get("state") and event["done"] >= count:
+            return
+    raise AssertionError(f"it ended before {count} repetitions had")
+
+
 def family(pid: int) -> list[psutil.Process]:
     return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
 
@@ -157,11 +167,7 @@ def test_a_stop_keeps_what_was_measured_and_marks_it_partial(
     faulty: Model, tmp_path: Path, number: signal.Signals
 ) -> None:
     runner = start([job(faulty("check:fine"), repeats=1000)], tmp_path)
-    assert runner.stdout is not None
-    for line in runner.stdout:
-        event = json.loads(line)
-        if event["kind"] == "repetition" and event.get("state") and event["done"] >= 2:
-            break
+    read_until_measured(runner, 2)
     everyone = family(runner.pid)
     runner.send_signal(number)
     runner.stdout.read()
@@ -220,9 +226,7 @@ def test_a_runner_killed_at_a_random_instant_leaves_no_orphan_and_a_folder_that_
 def test_a_folder_is_mended_only_after_its_runner_has_ended(faulty: Model, tmp_path: Path) -> None:
     runner = start([job(faulty("check:fine"), repeats=1000)], tmp_path)
     assert runner.stdout is not None
-    for line in runner.stdout:
-        if json.loads(line).get("done", 0) >= 3:
-            break
+    read_until_measured(runner, 2)
     with ThreadPoolExecutor(1) as pool:
         mending = pool.submit(mend, tmp_path / "out")
         with pytest.raises(TimeoutError):

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from prony import __version__
 from prony.app.job_log import RunLogs
+from prony.app.stop_request import StopRequest
 from prony.errors import InputError, NotFoundError, PronyError, exit_code
 from prony.load.processes import ClientProcesses
 from prony.model.agent import Capabilities, Fact
@@ -30,11 +31,10 @@ from prony.ports.models import policy_of
 from prony.ports.workload import kind_of
 from prony.runner import job_folder
 from prony.runner.card_lock import list_usable_cards
-from prony.runner.context import RunContext, Stopped
+from prony.runner.context import RunContext
 from prony.runner.environment import look_around
 from prony.runner.folder import write_noun
 from prony.runner.jobs import run_jobs
-from prony.runner.process_group import stop_signals
 from prony.store.home import Home, home
 
 _LOCK_PAUSE_S = 0.1
@@ -45,7 +45,7 @@ def run_files(files: Sequence[Path], out: Path, *, calibration_id: str | None, p
 
     `parent` is the process with which this one ends, if there is one.
     """
-    stop = _Stop()
+    stop = StopRequest()
     if parent is not None:
         from prony.runner.child.parent_end import die_with_parent
 
@@ -66,7 +66,7 @@ def run_folder(folder: Path, *, lock: Path | None) -> int:
     folder = folder.absolute()
     if not job_folder.begin_job_folder(folder):
         return 0
-    stop = _Stop()
+    stop = StopRequest()
     os.chdir(folder)
     note = DoneNote(exit_code=1)
     with _alone_on_machine(lock, folder, stop) as is_alone:
@@ -76,7 +76,7 @@ def run_folder(folder: Path, *, lock: Path | None) -> int:
     return note.exit_code
 
 
-def _run_sent_jobs(folder: Path, stop: _Stop) -> DoneNote:
+def _run_sent_jobs(folder: Path, stop: StopRequest) -> DoneNote:
     """Run them into `result/<job id>`; what is wrong with all of them is told in the note."""
     take_variables(folder)
     try:
@@ -92,7 +92,7 @@ def _run_sent_jobs(folder: Path, stop: _Stop) -> DoneNote:
 
 
 def _run_logged(
-    jobs: Sequence[Job], places: Sequence[Path], write: Callable[[Event], None], stop: _Stop
+    jobs: Sequence[Job], places: Sequence[Path], write: Callable[[Event], None], stop: StopRequest
 ) -> list[Result]:
     """Run jobs, keep the log of each beside its result, and write what they print among the events."""
     logs = RunLogs({job.id: place for job, place in zip(jobs, places, strict=True)}, emit=write)
@@ -147,7 +147,7 @@ def _writer_of(events: BinaryIO) -> Callable[[Event], None]:
 
 
 @contextmanager
-def _alone_on_machine(lock: Path | None, folder: Path, stop: _Stop) -> Iterator[bool]:
+def _alone_on_machine(lock: Path | None, folder: Path, stop: StopRequest) -> Iterator[bool]:
     """Hold the machine's lock for as long as the block runs; False where a stop was asked for before it was free."""
     if lock is None or sys.platform == "win32":
         yield True
@@ -195,7 +195,7 @@ def run_here(  # noqa: PLR0913 - what is run, where, and who hears of it
     For loads, whose clients are processes of their own anyway, and which somebody waits for: a process less to start.
     The first Ctrl-C (or SIGTERM, or the end of the terminal) asks the load to stop, the second ends it at once.
     """
-    stop = _Stop(then_interrupts=True)
+    stop = StopRequest(then_interrupts=True)
     told = _Told(on_event, stop)
 
     def stop_asked() -> bool:
@@ -224,7 +224,7 @@ class _Told:
     """Hands on events. When whoever shows them has gone, the load stops as if asked to, and what it measured is kept
     before anybody complains."""
 
-    def __init__(self, on_event: Callable[[Event], None], stop: _Stop) -> None:
+    def __init__(self, on_event: Callable[[Event], None], stop: StopRequest) -> None:
         self._on_event = on_event
         self._stop = stop
         self._trouble: BaseException | None = None
@@ -245,7 +245,7 @@ class _Told:
 
 
 def _surroundings(
-    here: Home, calibration_id: str | None, emit: Callable[[Event], None], stop: _Stop, clients: ClientProcesses
+    here: Home, calibration_id: str | None, emit: Callable[[Event], None], stop: StopRequest, clients: ClientProcesses
 ) -> RunContext:
     base = Path.cwd()
     return RunContext(
@@ -261,41 +261,6 @@ def _surroundings(
         policy=policy_of(os.environ),
         clients=clients,
     )
-
-
-class _Stop:
-    """Remembers that SIGINT or SIGTERM came (or SIGHUP, of a terminal); the runner looks at it between steps."""
-
-    def __init__(self, *, then_interrupts: bool = False) -> None:
-        self.asked = False
-        self._interrupts = False
-        self._then_interrupts = then_interrupts
-        numbers = list(stop_signals())
-        # Whoever began with nohup wants to go on when the terminal ends.
-        if then_interrupts and sys.platform != "win32" and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-            numbers.append(signal.SIGHUP)
-        self._before = {number: signal.signal(number, self._ask) for number in numbers}
-
-    def close(self) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _ask(self, *_: object) -> None:
-        if self.asked and self._then_interrupts:
-            raise KeyboardInterrupt
-        self.asked = True
-        if self._interrupts:
-            self._interrupts = False  # once: whoever cleans up on the way out is not disturbed again
-            raise Stopped
-
-    @contextmanager
-    def interrupting(self) -> Iterator[None]:
-        """Raise Stopped the moment that the signal comes, for as long as the block runs."""
-        self._interrupts = True
-        try:
-            yield
-        finally:
-            self._interrupts = False
 
 
 def _job(file: Path) -> Job:
