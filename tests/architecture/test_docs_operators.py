@@ -13,10 +13,6 @@ from tools.error_hints import collect_hints, write_hint_table
 from .house import page, rows, section
 
 
-def test_the_page_of_troubles_has_the_hints_of_the_source() -> None:
-    assert page("troubleshoot") == write_hint_table(page("troubleshoot")), "run make reference"
-
-
 def test_hints_of_the_table_are_whole_and_each_code_is_there_once() -> None:
     codes = [one.code for one in collect_hints()]
     assert {"server_running", "newer_store", "unauthorized", "no_container"} <= set(codes)

@@ -585,7 +585,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel an experiment
-         * @description Waiting jobs are cancelled at once, running ones as soon as their agents are told.
+         * @description Waiting jobs are cancelled at once, running ones as soon as their agents report again.
          *
          *     Role: submitter.
          */
@@ -894,7 +894,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a job
-         * @description A running job stops as soon as its agent is told.
+         * @description A running job stops as soon as its agent reports again.
          *
          *     Role: submitter.
          */

@@ -94,7 +94,7 @@ async def delete(request: Request, experiment_id: Id, query: Annotated[DeleteAsk
     summary="Cancel an experiment",
 )  # fmt: skip
 async def cancel_experiment(request: Request, experiment_id: Id) -> Response:
-    """Waiting jobs are cancelled at once, running ones as soon as their agents are told."""
+    """Waiting jobs are cancelled at once, running ones as soon as their agents report again."""
     return answer(await fleet_of(request).experiments.cancel(experiment_id, who=who_of(request)))
 
 

@@ -59,7 +59,7 @@ async def job(request: Request, job_id: Id) -> Response:
 
 @router.post("/{job_id}/cancel", operation_id="cancel", response_model=QueuedJob, summary="Cancel a job")
 async def cancel(request: Request, job_id: Id) -> Response:
-    """A running job stops as soon as its agent is told."""
+    """A running job stops as soon as its agent reports again."""
     return answer(await fleet_of(request).jobs.cancel(job_id, who=who_of(request)))
 
 

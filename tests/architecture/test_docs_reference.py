@@ -1,0 +1,36 @@
+"""The tables of the reference are those that the code makes, and what people wrote around them stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tools.reference.__main__ import PAGES
+from tools.reference.api import write_operation_table
+from tools.reference.markdown import format_table, replace_table
+
+from .house import page
+
+
+@pytest.mark.parametrize(("name", "write"), PAGES.items(), ids=list(PAGES))
+def test_a_page_has_the_tables_of_the_code(name: str, write: Callable[[str], str]) -> None:
+    text = page(name.removesuffix(".md"))
+    assert text == write(text), "run make reference"
+
+
+def test_only_the_table_is_replaced() -> None:
+    before = "# Before\n\n| name | meaning |\n|---|---|\n| old | x |\n\n| other |\n|---|\n| kept |\n"
+    after = replace_table(before, ("name", "meaning"), format_table(("name", "meaning"), [("new", "y")]))
+    assert after == before.replace("| old | x |", "| new | y |")
+
+
+def test_a_page_without_the_table_is_an_error() -> None:
+    with pytest.raises(ValueError, match="0 tables"):
+        replace_table("# No table\n", ("name",), "")
+
+
+def test_an_operation_with_another_role_is_replaced() -> None:
+    changed = page("api").replace("`POST /experiments` | submitter |", "`POST /experiments` | viewer |")
+    assert changed != page("api")
+    assert write_operation_table(changed) == page("api")
