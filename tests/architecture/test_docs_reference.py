@@ -8,6 +8,7 @@ import pytest
 
 from tools.reference.__main__ import PAGES
 from tools.reference.api import write_operation_table
+from tools.reference.errors import write_error_rows
 from tools.reference.markdown import format_table, replace_table
 
 from .house import page
@@ -34,3 +35,8 @@ def test_an_operation_with_another_role_is_replaced() -> None:
     changed = page("api").replace("`POST /experiments` | submitter |", "`POST /experiments` | viewer |")
     assert changed != page("api")
     assert write_operation_table(changed) == page("api")
+
+
+def test_a_line_with_a_code_that_no_error_has_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no error has the code warp_core"):
+        write_error_rows("| `warp_core` | x |\n")

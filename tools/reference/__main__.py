@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.error_hints import write_hint_table
 from tools.reference.api import write_operation_table
 from tools.reference.commands import write_command_tables
+from tools.reference.errors import write_error_rows
 from tools.reference.metrics import write_metric_rows
 from tools.reference.settings import write_settings_table
 
@@ -21,9 +21,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGES: dict[str, Callable[[str], str]] = {
     "api.md": write_operation_table,
     "commands.md": write_command_tables,
+    "errors.md": write_error_rows,
     "metrics.md": write_metric_rows,
     "settings.md": write_settings_table,
-    "troubleshoot.md": write_hint_table,
 }
 
 
