@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +11,7 @@ from tools.reference.__main__ import PAGES
 from tools.reference.api import write_operation_table
 from tools.reference.errors import write_error_rows
 from tools.reference.markdown import format_table, replace_table
+from tools.reference.recipe import list_nouns, write_key_tables
 
 from .house import page
 
@@ -40,3 +42,23 @@ def test_an_operation_with_another_role_is_replaced() -> None:
 def test_a_line_with_a_code_that_no_error_has_is_an_error() -> None:
     with pytest.raises(ValueError, match="no error has the code warp_core"):
         write_error_rows("| `warp_core` | x |\n")
+
+
+def test_the_page_of_the_recipe_has_a_table_for_every_part_of_it() -> None:
+    named = re.findall(r"^<!-- keys: (\w+) -->$", page("recipe"), re.MULTILINE)
+    assert sorted(named) == sorted(list_nouns())
+
+
+def test_every_key_of_a_recipe_has_a_meaning() -> None:
+    lacking = [
+        f"{name}.{key}"
+        for name, node in list_nouns().items()
+        for key, one in node["properties"].items()
+        if not one.get("description", "").partition("; default: ")[0]
+    ]
+    assert lacking == []
+
+
+def test_a_table_of_keys_that_no_recipe_has_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no part of a recipe is called Sauce"):
+        write_key_tables("<!-- keys: Sauce -->\n")

@@ -15,6 +15,7 @@ from tools.reference.api import write_operation_table
 from tools.reference.commands import write_command_tables
 from tools.reference.errors import write_error_rows
 from tools.reference.metrics import write_metric_rows
+from tools.reference.recipe import write_key_tables
 from tools.reference.settings import write_settings_table
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -23,6 +24,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "commands.md": write_command_tables,
     "errors.md": write_error_rows,
     "metrics.md": write_metric_rows,
+    "recipe.md": write_key_tables,
     "settings.md": write_settings_table,
 }
 
