@@ -35,7 +35,7 @@ export interface paths {
         };
         /**
          * List agents
-         * @description With the state that each is in and what it offers.
+         * @description Each with its state and what it offers.
          *
          *     Role: viewer.
          */
@@ -72,7 +72,7 @@ export interface paths {
         post?: never;
         /**
          * Remove an agent
-         * @description Its token ends, and what it runs is given to others.
+         * @description Its token is revoked, and its jobs go to other agents.
          *
          *     Role: admin.
          */
@@ -137,7 +137,7 @@ export interface paths {
         put?: never;
         /**
          * Send a heartbeat
-         * @description Renews every lease that the agent holds, and tells which of its jobs to stop.
+         * @description Renews every lease that the agent holds, and says which of its jobs to stop.
          *
          *     Role: agent.
          */
@@ -203,7 +203,7 @@ export interface paths {
         put?: never;
         /**
          * Reset an agent
-         * @description One that is faulty or draining becomes active.
+         * @description A faulty or draining agent becomes active again.
          *
          *     Role: admin.
          */
@@ -260,7 +260,7 @@ export interface paths {
         post?: never;
         /**
          * Remove an alarm
-         * @description With what it found and sent.
+         * @description Its incidents and deliveries are deleted too.
          *
          *     Role: admin.
          */
@@ -367,7 +367,7 @@ export interface paths {
         };
         /**
          * List changes
-         * @description Those that are open, over all series, or those in one state; the newest first.
+         * @description The open changes of all series, or those in one state; the newest first.
          *
          *     Role: viewer.
          */
@@ -389,7 +389,7 @@ export interface paths {
         };
         /**
          * Get one change
-         * @description With all that is known of it, and one sentence that says it.
+         * @description With its evidence, and a sentence that sums it up.
          *
          *     Role: viewer.
          */
@@ -433,7 +433,7 @@ export interface paths {
         };
         /**
          * Get the server's clock
-         * @description The server's monotonic clock: agents that run a job together start by it.
+         * @description The server's monotonic clock: agents that run a job together use it to start at once.
          *
          *     Role: agent.
          */
@@ -479,7 +479,7 @@ export interface paths {
         put?: never;
         /**
          * List agents that could run a recipe
-         * @description Each agent against each kind of job: it fits, or this is what it lacks. Nothing is stored.
+         * @description For each agent and kind of job: whether it fits, or what it lacks. Nothing is stored.
          *
          *     Role: viewer.
          */
@@ -529,7 +529,7 @@ export interface paths {
         put?: never;
         /**
          * Submit a recipe
-         * @description The recipe becomes jobs, which agents that fit lease. A wrong recipe is refused, with every problem.
+         * @description The recipe becomes jobs, for agents that fit. A wrong recipe is refused, with every problem.
          *
          *     Role: submitter.
          */
@@ -549,7 +549,7 @@ export interface paths {
         };
         /**
          * Get one experiment
-         * @description With how many of its jobs are in which state.
+         * @description With the number of its jobs in each state.
          *
          *     Role: viewer.
          */
@@ -695,7 +695,7 @@ export interface paths {
         put?: never;
         /**
          * Submit the same recipe again
-         * @description As it was after its overrides; the new experiment notes which one it repeats.
+         * @description With its overrides; the new experiment names the one that it repeats.
          *
          *     Role: submitter.
          */
@@ -715,7 +715,7 @@ export interface paths {
         };
         /**
          * Get every result
-         * @description Jobs, results, summaries and machines: all that a report is made of, but the samples; and the columns, programs
+         * @description Jobs, results, summaries and machines: everything in a report except the samples; and the columns, programs
          *     and exports that the kind of the workload brings.
          *
          *     Role: viewer.
@@ -762,7 +762,7 @@ export interface paths {
         put?: never;
         /**
          * Score stored answers again
-         * @description No model is asked, and no program of yours runs on the server: send what it said of each answer.
+         * @description No model is called. Your own scorer does not run on the server: send its score of each answer.
          *
          *     Role: submitter.
          */
@@ -958,7 +958,7 @@ export interface paths {
         };
         /**
          * Get a file of a result
-         * @description As it lies in the result folder; nothing outside it is reached.
+         * @description As it is stored in the result folder.
          *
          *     Role: viewer.
          */
@@ -1046,7 +1046,7 @@ export interface paths {
         };
         /**
          * Get a load second by second
-         * @description Replies, errors, requests in flight and latencies of each run. Of a load that runs, as its agent reports it.
+         * @description Replies, errors, requests in flight and latencies of each run. While it runs: as its agent reports it.
          *
          *     Role: viewer.
          */
@@ -1157,7 +1157,7 @@ export interface paths {
         };
         /**
          * Get a result in sections
-         * @description What the kind of the workload shows of a result beside its numbers: facts, tables, and which charts there are.
+         * @description What the kind of workload shows of a result besides its numbers: facts, tables, and which charts there are.
          *
          *     Role: viewer.
          */
@@ -1201,7 +1201,7 @@ export interface paths {
         };
         /**
          * Get readings of the probes
-         * @description Counters of the machine beside the run.
+         * @description Counters of the machine during the run.
          *
          *     Role: viewer.
          */
@@ -1521,7 +1521,7 @@ export interface paths {
         };
         /**
          * List waiting jobs and reasons
-         * @description The lots that have waiting or leased jobs, in the order in which they are served.
+         * @description Groups of waiting or leased jobs, in the order in which they are served.
          *
          *     Role: viewer.
          */
@@ -1567,7 +1567,7 @@ export interface paths {
         put?: never;
         /**
          * Write a recipe of a form
-         * @description By the rules of the command that the form stands for. Nothing is stored.
+         * @description As the command of the form would write it. Nothing is stored.
          *
          *     Role: viewer.
          */
@@ -1677,7 +1677,7 @@ export interface paths {
         };
         /**
          * List schedules
-         * @description By name, with when each is due next.
+         * @description By name, with the next time of each.
          *
          *     Role: viewer.
          */
@@ -1849,7 +1849,7 @@ export interface paths {
         };
         /**
          * List series
-         * @description One for each benchmark with its parameters on one kind of machine and one branch, by name.
+         * @description One for each benchmark with its parameters, kind of machine and branch, by name.
          *
          *     Role: viewer.
          */
@@ -1900,7 +1900,7 @@ export interface paths {
         get: operations["baseline"];
         /**
          * Pin a baseline
-         * @description A result of this series; without a job, the newest that may be quoted.
+         * @description A result of this series; without a job, the newest that is not void.
          *
          *     Role: submitter.
          */
@@ -1951,7 +1951,7 @@ export interface paths {
         put?: never;
         /**
          * Check stored results
-         * @description Holds every sample file against its checksum, as `prony doctor --store`. Takes minutes for many results.
+         * @description Checks every sample file against its checksum, as `prony doctor --store`. Takes minutes for many results.
          *
          *     Role: admin.
          */
@@ -2108,8 +2108,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Which agents Prometheus reads
-         * @description The agents that serve metrics of their own, as Prometheus' HTTP service discovery wants them.
+         * Get the agents for Prometheus to read
+         * @description The agents that serve their own metrics, in the format of Prometheus' HTTP service discovery.
          *
          *     Role: viewer.
          */
@@ -8958,7 +8958,7 @@ export interface components {
             across: string[];
             /**
              * Anyway
-             * @description compare even what is not comparable, and list the differences
+             * @description compare even if the results are not comparable, and list the differences
              * @default false
              */
             anyway: boolean;
@@ -11411,7 +11411,7 @@ export interface operations {
             query: {
                 /** @description settings that may differ, separated by commas */
                 across?: string;
-                /** @description compare even what is not comparable, and list the differences */
+                /** @description compare even if the results are not comparable, and list the differences */
                 anyway?: boolean;
                 /** @description metrics that decide, separated by commas; default: the headlines */
                 metric?: string;

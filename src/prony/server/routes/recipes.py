@@ -59,7 +59,7 @@ async def forms(request: Request) -> Response:
 
 @router.post("/recipes/draft", operation_id="draft", response_model=DraftedRecipe, summary="Write a recipe of a form")
 async def draft(request: Request, body: FilledForm) -> Response:
-    """By the rules of the command that the form stands for. Nothing is stored."""
+    """As the command of the form would write it. Nothing is stored."""
     return answer(await while_asked(request, fleet_of(request).recipes.draft(body)))
 
 
