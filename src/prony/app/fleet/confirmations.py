@@ -423,7 +423,7 @@ class Confirmations:
             return True, f"the machine changed too, {sung}"
         known = [one.taken_at for one in found if CANARY in one.figures]
         if any(at <= good for at in known) and any(at > good for at in known):
-            return False, "the machine itself did not change, says its canary"
+            return False, "the canary shows that the machine itself did not change"
         return False, "it is unknown whether the machine changed: calibrations before and after are missing"
 
     def _end(self, transaction: Transaction, batch: Batch, decided: Change | None) -> Change | None:
