@@ -21,7 +21,7 @@ from prony.model.metric import METRICS, STATISTICS
 from prony.plugins.models.zoo.cards import ZOO
 from prony.plugins.models.zoo.llm_cards import LLM_ZOO
 from prony.stats.quantiles import least_count, median_ranks
-from tools.reference.errors import list_uses
+from tools.reference.errors import MEANINGS, list_uses
 
 from .house import PACKAGE, entry_points, files, nodes, page, project, rows, section, tree
 
@@ -222,7 +222,7 @@ def _texts(expressions: list[ast.expr]) -> set[str]:
 def test_every_code_is_on_the_page_about_errors_and_has_a_meaning() -> None:
     told = first_cells(page("errors"))
     assert told == set(list_uses())
-    assert told == set(ERROR_CODES)
+    assert told == set(MEANINGS)
 
 
 def test_the_page_has_the_kinds_of_each_code() -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from prony import errors
 from prony.app.execution import RunnerLostError
-from prony.error_codes import ERROR_CODES
+from prony.error_codes import ERROR_CODES, ErrorCode
 from prony.errors import PronyError, exit_code, http_status
 from prony.runner import engines, exit_decoder
 from prony.server.problems import ClosingError, MethodError, RequestError
@@ -28,6 +28,15 @@ _OF_CLASSES = {
     ClosingError.code: "CapacityError", RunnerLostError.code: "PronyError", "internal": "PronyError",
     RequestError.code: "InputError", MethodError.code: "InputError",
 }  # fmt: skip
+
+
+# Its own folder of the package alone may name another program.
+MEANINGS = ERROR_CODES | {
+    "sark_unprotected": ErrorCode(
+        "SARK's API has no tokens, and other machines can reach it",
+        "use --sark-bind 127.0.0.1, or --sark-open-to-anyone",
+    )
+}
 
 
 class Use(NamedTuple):
@@ -53,10 +62,10 @@ def list_uses() -> dict[str, set[Use]]:
 
 
 def _format_row(code: str) -> str:
-    if code not in ERROR_CODES:
+    if code not in MEANINGS:
         raise ValueError(f"docs/errors.md: no error has the code {code}")
     uses = sorted(list_uses()[code])
-    about = ERROR_CODES[code]
+    about = MEANINGS[code]
     cells = (
         f"`{code}`", _join(f"`{use.kind}`" for use in uses), _join(_status(use) for use in uses),
         _join(_exit(use) for use in uses), format_text(about.meaning), format_text(about.advice),
