@@ -40,7 +40,7 @@ _COMMANDS = {
     "bad_job": ("the file for `prony exec` is not a job", "give it a `job.json`"),
     "unknown_kind": ("this kind of workload is not installed here", "install the plug-in that has it"),
     "unknown_engine": ("no engine has this name", "`prony engines` lists them"),
-    "unknown_topic": ("`prony docs` has no page of this name", "`prony docs` lists the pages"),
+    "unknown_topic": ("`prony docs` has no page of this name", "`prony docs --list` lists the pages"),
     "no_prometheus": ("Prometheus is not installed, or did not start", "install it, or see its log"),
     "no_documentation": ("the documentation is not in this installation", "run `make docs`"),
     "unknown_model": (
@@ -48,7 +48,10 @@ _COMMANDS = {
         "check its name or path; `prony zoo` lists models that need no download",
     ),
     "unknown_probe": ("no probe has this name", "the hint lists the known ones"),
-    "no_service_manager": ("neither systemd nor launchd runs here", "print the unit file and install it yourself"),
+    "no_service_manager": (
+        "neither systemd nor launchd runs here",
+        "`prony service install --print` shows the file to install",
+    ),
     "no_browser": ("no browser was found that can print a PDF", "install Chromium, or set PRONY_BROWSER"),
     "browser_failed": ("the browser wrote no complete PDF", "try again, or use another format"),
     "no_device": ("this machine does not match `place.where`", "run it on one that does, or change `place.where`"),
@@ -127,7 +130,7 @@ _FILES = {
     "bad_status": ("the other side answered with an error", "check the URL or the endpoint"),
     "no_tls": (
         "the server has no TLS, or its certificate is not trusted",
-        "use a plain address, or add its certificate",
+        "turn on TLS there, or name its CA: `?ca=FILE`",
     ),
     "no_http2": ("the server does not support HTTP/2", "remove `workload.options.http`"),
     "broken_transfer": (
@@ -402,7 +405,7 @@ _AGENTS = {
         "the process that unpacks results ended twice; the agent sends the result again",
         "memory may have run out: see the server's log",
     ),
-    "port_taken": ("the agent's metrics port is taken", "choose another port"),
+    "port_taken": ("the agent's metrics port is taken", "choose another --metrics-port"),
     "kind_refused": (
         "the agent's owner does not allow this kind of workload",
         "ask the owner for `prony agent start --kinds`",
