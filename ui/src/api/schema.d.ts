@@ -1631,9 +1631,8 @@ export interface paths {
         };
         /**
          * List names that a recipe can use
-         * @description Models of the zoo, engines, services, drivers and tasks that this Prony knows by name, each list also by the
-         *     places in a recipe where its names may stand; rules of a comparison, words for the axes of a matrix, and titles of
-         *     metrics.
+         * @description Names of zoo models, engines, services, drivers and tasks, also by the places in a recipe where they may stand;
+         *     rules of a comparison, axes of a matrix, and titles of metrics.
          *
          *     Role: viewer.
          */

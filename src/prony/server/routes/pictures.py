@@ -14,7 +14,7 @@ from prony.server.operation import Operation, fleet_of
 from prony.server.query_params import CountersAsked, DistributionAsked, Id, LoadSeriesAsked, TimelineAsked
 from prony.server.responses import respond_measurements
 
-router = APIRouter(prefix="/api/v1/jobs", tags=["pictures"], route_class=Operation)
+router = APIRouter(prefix="/api/v1/jobs", tags=["charts"], route_class=Operation)
 
 
 @router.get(
