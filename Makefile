@@ -5,7 +5,7 @@
 # make docs   build the documentation into the package      make wheel  the packages, with web pages and documentation
 # make release   the packages twice, byte for byte the same, with checksums and a bill of materials
 # make one-file   Prony with its packages in one file, for machines that have Python and nothing else
-# make reference   write the tables of the pages on commands, settings and metrics from the code
+# make reference   write the tables of the reference pages from the code
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv
@@ -110,7 +110,7 @@ $(BUILD)/.ready: Makefile
 
 # The types of the API as the pages know them; a test says when they are old.
 ui-types: $(DEV) ui/node_modules/.ready
-	$(BIN)/python ui/openapi.py ui/schema.json
+	$(BIN)/python -m tools.openapi ui/schema.json
 	cd ui && npm run --silent types
 
 ui-check: ui/node_modules/.ready

@@ -12,8 +12,9 @@
     ├── StoreError           what we keep cannot be read or written
     └── TransportError       the other side could not be reached or spoke nonsense
 
-Each has a stable `code`, a message (what and where) and a hint (what to do). `EXIT_CODES` maps them to the
-exit code of a command: 0 good, 1 a gate or the run failed, 2 your input is wrong, 3 Prony or its surroundings failed.
+Each has a stable `code`, of those in `prony.error_codes`, a message (what and where) and a hint (what to do).
+`EXIT_CODES` maps them to the exit code of a command: 0 good, 1 a gate or the run failed, 2 your input is wrong, 3 Prony
+or its surroundings failed.
 `HTTP_STATUS` maps them, and some codes of their own, to the status of a server's answer.
 
 This module is imported by the engine's child and must need nothing but the standard library.
@@ -25,9 +26,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from prony.error_codes import ERROR_CODES
+
 
 class PronyError(Exception):
-    """The root: a code for programs, a message and a hint for people."""
+    """The root: a code for programs, a message and a hint for people; a narrower code brings a hint of its own."""
 
     code = "error"
     key = ""  # of the recipe, such as `workload.draft`, where it is known which one the error is about
@@ -38,6 +41,7 @@ class PronyError(Exception):
         self.hint = hint
         if code is not None:
             self.code = code
+            self.hint = hint or (ERROR_CODES[code].advice if code in ERROR_CODES else "")
 
     def to_dict(self) -> dict[str, Any]:
         return {"code": self.code, "message": self.message, "hint": self.hint}

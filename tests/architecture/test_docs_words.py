@@ -7,9 +7,8 @@ import re
 
 import pytest
 
-from prony import errors
-from prony.app.execution import RunnerLostError
-from prony.errors import PronyError, exit_code
+from prony.error_codes import ERROR_CODES
+from prony.errors import CapacityError
 from prony.instruments.noise import LIMITS
 from prony.instruments.samples import sample_frame, telemetry_frame
 from prony.kinds.model.runner.check_outputs import reference_engines
@@ -21,18 +20,13 @@ from prony.model.job import Job
 from prony.model.metric import METRICS, STATISTICS
 from prony.plugins.models.zoo.cards import ZOO
 from prony.plugins.models.zoo.llm_cards import LLM_ZOO
-from prony.runner import engines, exit_decoder
 from prony.stats.quantiles import least_count, median_ranks
-from tools.reference import write_metric_rows, write_settings_table
+from tools.reference.errors import MEANINGS, list_uses
 
 from .house import PACKAGE, entry_points, files, nodes, page, project, rows, section, tree
 
 # What the environment is called where it is read.
 ENVIRONMENTS = ("environ", "os.environ", "environment")
-# The codes of the kinds themselves.
-OWN = {kind.code for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, PronyError)}
-# Raised under a name that is put together at run time.
-COMPOSED = {"unknown_engine", "unknown_executor", "unknown_model", "unknown_probe"}
 
 
 def first_cells(text: str) -> set[str]:
@@ -47,10 +41,6 @@ def test_the_glossary_holds_every_metric_with_its_unit_and_direction() -> None:
     told = {row[0].strip("`"): tuple(row[2:4]) for row in rows(page("metrics").partition("## Statistics")[0])[1:]}
     told.pop("metric", None)
     assert told == {metric.name: (metric.unit, metric.better) for metric in METRICS.values()}
-
-
-def test_the_glossary_has_the_meanings_of_the_code() -> None:
-    assert page("metrics") == write_metric_rows(page("metrics")), "run make reference"
 
 
 def test_the_glossary_holds_every_statistic() -> None:
@@ -183,10 +173,6 @@ def test_the_page_has_every_setting_with_its_variable_option_and_default() -> No
     assert [(*row[:3], row[3].replace("`", ""), row[4]) for row in told] == made
 
 
-def test_the_table_of_settings_is_the_one_that_the_generator_writes() -> None:
-    assert page("settings") == write_settings_table(page("settings")), "run make reference"
-
-
 def test_every_variable_with_a_name_of_its_own_is_told_twice() -> None:
     from prony.app.settings import SHARED_SETTINGS
 
@@ -233,36 +219,23 @@ def _texts(expressions: list[ast.expr]) -> set[str]:
 # Errors
 
 
-def codes_in_source() -> dict[str, set[str]]:
-    """Return every narrower code that an error, or the failure of a repetition, may carry, with the kinds that do."""
-    found = {code: {"NotFoundError"} for code in COMPOSED} | {code: {"CapacityError"} for code in engines._STATES}
-    found |= {code: {"Failure"} for code, _, _ in exit_decoder._MEANINGS.values()}
-    found[RunnerLostError.code] = {"PronyError"}
-    for node in nodes("code="):
-        if isinstance(node, ast.Call):
-            given = [keyword.value for keyword in node.keywords if keyword.arg == "code"]
-            for code in _texts(given) - OWN - {"None"}:
-                found.setdefault(code, set()).add(_kind(node.func))
-    return found
+def test_every_code_is_on_the_page_about_errors_and_has_a_meaning() -> None:
+    told = first_cells(page("errors"))
+    assert told == set(list_uses())
+    assert told == set(MEANINGS)
 
 
-def _kind(called: ast.expr) -> str:
-    # The child has no nouns: what it sends is read as a Failure on the other side.
-    return "Failure" if isinstance(called, ast.Attribute) and called.attr == "send" else ast.unparse(called)
+def test_the_page_has_the_kinds_of_each_code() -> None:
+    told = {row[0].strip("`"): row[1:4] for row in rows(page("errors"))}
+    assert told["engine_missing"] == ["`CapacityError`, `InputError`", "503, 422", "3, 2"]
+    assert told["too_large"] == ["`InputError`", "413, 431", "2"]
+    assert told["crash"] == ["`Failure`", "", "1"]
 
 
-def test_every_narrower_code_is_on_the_page_about_errors_with_its_kind() -> None:
-    told = {row[0].strip("`"): set(row[1].split(", ")) for row in rows(page("errors").split("\n## ", 1)[1])}
-    told.pop("code")
-    assert told == codes_in_source()
-
-
-def test_the_kinds_on_the_page_have_the_codes_and_exit_codes_of_the_table() -> None:
-    told = {
-        row[0].strip("`"): (row[1].strip("`"), int(row[3])) for row in rows(page("errors").split("\n## ", 1)[0])[1:]
-    }
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, PronyError)]
-    assert told == {kind.__name__: (kind.code, exit_code(kind("x"))) for kind in kinds}
+def test_an_error_without_a_hint_has_that_of_its_code() -> None:
+    assert CapacityError("no device", code="no_device").hint == ERROR_CODES["no_device"].advice
+    assert CapacityError("no device", hint="use this one", code="no_device").hint == "use this one"
+    assert CapacityError("no device").hint == ""
 
 
 # Verdicts and disturbance

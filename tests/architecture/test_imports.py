@@ -22,7 +22,7 @@ CHILD = sorted(
     name
     for name in modules()
     if name.startswith(("prony.runner.child", "prony.plugins.engines"))
-    or name in ("prony.ports.engine", "prony.errors", "prony.instruments.memory")
+    or name in ("prony.ports.engine", "prony.errors", "prony.error_codes", "prony.instruments.memory")
 )
 RECIPE = "name: small\nworkload: {kind: model, model: zoo:tiny, engine: onnxruntime}"
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import runpy
 import shutil
 import subprocess
 from pathlib import Path
 
 from servers.needs import lack
+from tools.openapi import main as write_document
 
 UI = Path(__file__).parents[2] / "ui"
 TYPES = UI / "src" / "api" / "schema.d.ts"
@@ -18,7 +18,7 @@ def test_the_pages_types_are_made_from_the_servers_own_document(tmp_path: Path) 
     if not MAKER.exists() or shutil.which("node") is None:
         lack("node", "the pages' tools are not installed: `make ui`")
     shutil.copy(UI / "package.json", tmp_path / "package.json")
-    runpy.run_path(str(UI / "openapi.py"))["main"](tmp_path / "schema.json")
+    write_document(tmp_path / "schema.json")
     made = tmp_path / "schema.d.ts"
     options = ["--alphabetize", "--root-types", "--root-types-no-schema-prefix"]
     subprocess.run([MAKER, tmp_path / "schema.json", "--output", made, *options], check=True, capture_output=True)

@@ -121,5 +121,5 @@ def test_a_wrong_descriptor_is_told_with_its_lines_and_exits_2(tmp_path: Path) -
     assert told == {
         "info.description": (3, "must be text, not 3"),
         "env.ports": (6, "unknown key"),
-        "hardware": (1, "is missing: the machine that it wants"),
+        "hardware": (1, "is missing: the machine that it needs"),
     }

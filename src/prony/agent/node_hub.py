@@ -298,7 +298,7 @@ async def _connect(address: HubAddress) -> tuple[str, asyncio.StreamReader, asyn
         else:
             return str(writer.get_extra_info("peername")[0]), reader, writer
     hint = "the nodes of an allocation must reach each other by TCP"
-    raise TransportError(f"no way to the first node of the allocation ({told})", hint=hint)
+    raise TransportError(f"the first node of the allocation cannot be reached ({told})", hint=hint)
 
 
 def _own_hosts() -> list[str]:

@@ -222,7 +222,7 @@ def _client(seen: Utilisation, median_ms: float | None, *, is_open: bool) -> Ite
         yield _clue(("client", "client_cpu_busiest", "1"), busy, _CLIENT_BUSY, text, over=busy >= _CLIENT_BUSY)
     if (share := seen.of("client_delivered")) is not None:
         least = _DELIVERED_RATE if is_open else _DELIVERED_USERS
-        text = f"load that the clients delivered: {share:.1%} of what was asked; less than {least:.0%} is too little"
+        text = f"load that the clients delivered: {share:.1%} of the requested load; below {least:.0%} is too little"
         yield _clue(("client", "client_delivered", "1"), share, least, text, over=share < least)
     late, name = seen.of("client_sent_late_p99_ms"), "client_sent_late_p99_ms"
     if late is not None and median_ms:

@@ -47,12 +47,12 @@ def noise_figures(values: Sequence[float], rule: Rule) -> dict[str, Estimate]:
         return {}
     count = runs.size
     found = {
-        "run_noise": _figure(noise, count, "MAD of run medians by their median"),
+        "run_noise": _figure(noise, count, "MAD of run medians, divided by their median"),
         "run_lag1": _figure(lag1(np.log(runs)), count, "correlation of each run with the next"),
-        "run_drift": _figure(drift(runs), count, "slope of Theil and Sen over all runs, by their median"),
+        "run_drift": _figure(drift(runs), count, "Theil-Sen slope over all runs, divided by their median"),
     }
     for size in SIZES:
-        method = f"simulated comparisons of {size} runs a side that take turns, from the noise of {count}"
+        method = f"simulated comparisons of {size} interleaved runs on each side, with the noise of {count}"
         found[f"seen_with_{size}_runs"] = _figure(detectable_change(noise, size, is_known=True), count, method)
     return found | _sessions(runs) | _false_alarms(runs, rule)
 
@@ -63,7 +63,7 @@ def _sessions(runs: Array) -> dict[str, Estimate]:
     whole = [one for one in sessions if one.size == _RUNS_OF_A_RESULT]
     if len(whole) < _FEWEST_SESSIONS or np.any(runs <= 0):
         return {}
-    method = f"steps between the medians of {_RUNS_OF_A_RESULT} runs each, less what their runs move them by"
+    method = f"differences between medians of {_RUNS_OF_A_RESULT} runs each, beyond the spread of these runs"
     return {"session_spread": _figure(spread_of_sessions(whole), len(whole), method)}
 
 

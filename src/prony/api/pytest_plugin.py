@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )  # fmt: skip
     group.addoption(
         "--prony-duet", metavar="FOLDER",
-        help="run them here and in another checkout in turns, and fail those that are slower here",
+        help="run them here and in another checkout alternately, and fail those that are slower here",
     )  # fmt: skip
     group.addoption(
         "--prony-processes", type=int, metavar="N", help="fresh processes (5; with --prony-duet 10 on each side)"

@@ -24,7 +24,7 @@ _ANSWERS = {
     "confirmed": "confirmed",
     "rejected": "rejected",
     "open": "open",
-    "machine": "but the machine changed too, says its canary",
+    "machine": "but the canary shows that the machine changed too",
     "unsettled": "but it is unknown whether the machine or the code changed",
 }
 

@@ -40,7 +40,7 @@ def find_address(text: str, known: Sequence[str]) -> str | None:
         if destination_name(address) == text:
             return address
     raise InputError(
-        f"no address of {text} is set", hint=f"write --to {text}+http://HOST:PORT, or set {EXPORT_TO} to that address"
+        f"no address for {text} is set", hint=f"write --to {text}+http://HOST:PORT, or set {EXPORT_TO} to that address"
     )
 
 
@@ -60,7 +60,7 @@ def read_addresses(text: str) -> tuple[str, ...]:
     for address in found:
         if not _ADDRESS.fullmatch(address):
             hint = "write NAME+http://HOST:PORT, for example mlflow+http://127.0.0.1:5000"
-            raise InputError(f"{EXPORT_TO} holds something that is no address", hint=hint)
+            raise InputError(f"{EXPORT_TO} is not a valid address", hint=hint)
         open_destination(address)
     return found
 

@@ -85,7 +85,7 @@ class JobLog:
         self._waiting += [f"{now} {source} {line}\n" for line in lines]
         self._size += sum(len(line.encode(errors="replace")) for line in self._waiting[-len(lines) :])
         if self._size > MOST_BYTES:
-            note = f"the log ends here: {MOST_BYTES // 2**20} MiB are enough; the files of the result have everything"
+            note = f"the log is cut here, after {MOST_BYTES // 2**20} MiB; the files of the result are complete"
             self._waiting.append(f"{now} {NOTES} {note}\n")
         if not self._path.parent.is_dir():
             return

@@ -55,7 +55,7 @@ def find_prometheus(named: str = "") -> str:
     """
     found = shutil.which(named or "prometheus")
     if found is None:
-        what = f"{named} is no program" if named else "Prometheus is not installed"
+        what = f"{named} is not a program" if named else "Prometheus is not installed"
         raise CapacityError(what, hint=INSTALL, code="no_prometheus")
     return found
 
@@ -98,7 +98,7 @@ def point_at(config: dict[str, Any], server: str) -> dict[str, Any]:
     """Return the shipped configuration with this server in place of the one on this machine's usual port."""
     at = urlsplit(server)
     if at.scheme not in ("http", "https") or not at.hostname:
-        raise InputError(f"{server} is no address of a server", hint="as in http://127.0.0.1:7337")
+        raise InputError(f"{server} is not the address of a server", hint="as in http://127.0.0.1:7337")
     reading, agents = config["scrape_configs"]
     path = at.path.rstrip("/")
     found = {
@@ -143,7 +143,7 @@ def _wait_ready(
     last = " | ".join(log.read_text(errors="replace").splitlines()[-_LAST_LINES:])
     raise CapacityError(
         f"Prometheus {what}: {last}",
-        hint=f"is port {plan.port} free? All that it said is in {log}",
+        hint=f"check that port {plan.port} is free; its output is in {log}",
         code="no_prometheus",
     )
 

@@ -116,7 +116,7 @@ def _save_images(images: Sequence[str], folder: Path, say: Callable[[str], None]
     engine = shutil.which("podman") or shutil.which("docker")
     if engine is None:
         raise CapacityError(
-            "saving images needs a container engine", hint="install podman or docker, or leave --image away",
+            "saving images needs a container engine", hint="install podman or docker, or leave out --image",
             code="no_container",
         )  # fmt: skip
     (folder / "images").mkdir()

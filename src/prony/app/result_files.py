@@ -93,6 +93,6 @@ def read_file_text(folder: Path, name: str, offset: int) -> LogPiece:
     """
     path = find_file(folder, name)
     if not is_text(path):
-        raise InputError(f"{name} is no text", hint="download it", code="not_text")
+        raise InputError(f"{name} is not a text file", hint="download it", code="not_text")
     piece = read_piece(path, offset, is_over=True)
     return LogPiece(piece.text, piece.next_offset, ended=piece.next_offset >= path.stat().st_size)

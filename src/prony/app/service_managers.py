@@ -145,7 +145,7 @@ class Launchd:
         return path
 
 
-_PRINT_HINT = "--print shows the file, for a manager of your own"
+_PRINT_HINT = "--print shows the file, for another service manager"
 _USER_HINT = "make one with: useradd --system --home-dir {home} --shell /usr/sbin/nologin {user}"
 MANAGERS: dict[str, type[Systemd] | type[Launchd]] = {"systemd": Systemd, "launchd": Launchd}
 
@@ -191,7 +191,7 @@ def check_account(plan: ServicePlan) -> None:
         hint = _USER_HINT.format(home=plan.home, user=plan.user)
         raise InputError(f"there is no user {plan.user!r}", hint=hint) from None
     if not is_made_by_systemd(plan.home) and not plan.home.is_dir():
-        hint = f"make it, and give it to the user: install -d -m 700 -o {plan.user} {plan.home}"
+        hint = f"create it for the user: install -d -m 700 -o {plan.user} {plan.home}"
         raise InputError(f"there is no folder {plan.home}", hint=hint)
 
 
@@ -215,7 +215,7 @@ def _expect(run: RunCommand, words: list[str]) -> subprocess.CompletedProcess[st
     done = run(words)
     if done.returncode:
         said = (done.stderr or done.stdout).strip()
-        raise PronyError(f"{' '.join(words)} failed: {said}", hint="the message is the service manager's own")
+        raise PronyError(f"{' '.join(words)} failed: {said}", hint="see the log of the service manager")
     return done
 
 

@@ -56,7 +56,7 @@ def check_target_options(name: str, table: Any, source: str) -> Target:
     if not re.match(TARGET_NAME, name) or name == HERE:
         raise InputError(
             f"{source}: {name!r} is not a valid name for a target",
-            hint="small letters, digits and -, at most 32; not local",
+            hint="lower-case letters, digits and -, at most 32; not local",
         )
     options = dict(table) if isinstance(table, Mapping) else {}
     kind = options.pop("kind", None)

@@ -82,7 +82,7 @@ def _hardware(device: Device) -> Iterator[tuple[str, str]]:
         yield f"gpu {gpu.index}", _gpu(gpu)
     if not hardware.gpus:
         yield "gpu", "none found"
-    yield "virtual", hardware.virtualization or "no sign of it"
+    yield "virtual", hardware.virtualization or "none detected"
 
 
 def _cores(device: Device) -> str:

@@ -174,7 +174,7 @@ def fetch_piece(connection: ApiConnection, call: ApiCall) -> LogPiece:
     next_offset = response.headers.get(wire.NEXT_OFFSET, "")
     if not next_offset.isdecimal():
         raise TransportError(
-            f"{connection.base} does not say where the text goes on",
+            f"{connection.base} did not send the offset of the next part of the text",
             hint="check that this is the address of a Prony server of this version",
         )
     return LogPiece(response.content, int(next_offset), response.headers.get(wire.ENDED, "").lower() == "true")

@@ -18,7 +18,7 @@ class PlatformLimit(Noun):
 _UNTESTED = PlatformLimit(
     key="untested",
     title="this system",
-    text="Prony is tested on Linux, and in part on macOS and Windows; nothing is known of others",
+    text="Prony is tested on Linux, and in part on macOS and Windows; other systems are untested",
 )
 _ORPHANS = PlatformLimit(
     key="orphans",
@@ -44,12 +44,12 @@ _MACOS = (
     PlatformLimit(
         key="timestamps",
         title="times of packets",
-        text="the kernel's times of packets are not used; a client's own clock counts",
+        text="the kernel's times of packets are not used; latencies are from the client's own clock",
     ),
     PlatformLimit(
         key="timers",
         title="timers",
-        text="the system delays timers to save power; keep it on mains power, and its screen awake",
+        text="the system delays timers to save power; connect the charger and keep the screen on",
     ),
     _ORPHANS,
     _PRIORITY,
@@ -64,7 +64,7 @@ _WINDOWS = (
     PlatformLimit(
         key="server",
         title="prony server, scripts, services",
-        text="not supported: use Linux, macOS or WSL; this machine can run agents for models and be asked by commands",
+        text="not supported: use Linux, macOS or WSL; this machine can run commands, and agents for models",
     ),
     PlatformLimit(
         key="timers",

@@ -196,15 +196,16 @@ def _over(rule: MlperfRules, limits: Sequence[MlperfLimit]) -> Iterator[str]:
 def _departures(mlperf: Mlperf, rule: MlperfRules) -> Iterator[str]:
     """Give what the recipe asks for otherwise than a submission would."""
     if rule.min_duration_ns < _SUBMISSION_NS:
-        yield f"no valid submission: the minimum duration is {rule.min_duration_ns / 1e9:g} s, not 600 s"
+        yield f"not a valid submission: the minimum duration is {rule.min_duration_ns / 1e9:g} s, not 600 s"
     if rule.scenario == "offline" and rule.samples_per_query < _OFFLINE_SAMPLES:
-        yield f"no valid submission: {rule.samples_per_query:,} samples, not {_OFFLINE_SAMPLES:,} (or a whole data set)"
+        few = f"{rule.samples_per_query:,} samples, not {_OFFLINE_SAMPLES:,} (or a whole data set)"
+        yield f"not a valid submission: {few}"
     if rule.scenario == "offline" and rule.in_flight < rule.samples_per_query:
         yield f"at most {rule.in_flight:,} of the samples were in flight at once"
     own = 8 if rule.scenario == "multi-stream" else 1
     if rule.scenario != "offline" and rule.samples_per_query != own:
-        yield f"no valid submission: {rule.samples_per_query} samples per query, not {own}"
+        yield f"not a valid submission: {rule.samples_per_query} samples per query, not {own}"
     if rule.scenario == "multi-stream" and rule.min_queries < (least := queries_needed(1, 0.99)):
-        yield f"no valid submission: the minimum is {rule.min_queries} queries, not {least}"
+        yield f"not a valid submission: the minimum is {rule.min_queries} queries, not {least}"
     if mlperf.percentile not in (None, _PERCENTILES[rule.scenario]):
         yield f"judged at p{rule.percentile * 100:g}: the scenario's own is p{_PERCENTILES[rule.scenario] * 100:g}"

@@ -182,20 +182,24 @@ def _lasting(default_ns: int, description: str) -> Any:
 
 
 class RecipeAlarm(Noun):
-    """An alarm that comes with a recipe and is for it alone. It names others for their addresses, which are secret."""
+    """An alarm for this recipe alone. It uses the addresses of the server's alarms, which are secret."""
 
-    name: Name = Field(description="what this alarm is called, after the recipe's name and a dot", examples=["slow"])
-    when: When = Field(description="a threshold as `inference_ms.p99 > 20`, or words as `experiment failed`")
-    severity: Severity = Field(default=Severity.WARNING, description="info, warning or critical")
+    name: Name = Field(
+        description="name of the alarm; the server puts the recipe's name and a dot before it", examples=["slow"]
+    )
+    when: When = Field(description="a condition: `inference_ms.p99 > 20` or `experiment failed`")
+    severity: Severity = Field(default=Severity.WARNING, description="how urgent it is")
     to: Annotated[tuple[Annotated[Name, Field(examples=["ops"])], ...], Field(max_length=20)] = Field(
-        default=(), description="names of alarms on the server whose addresses to notify"
+        default=(), description="names of alarms on the server whose addresses to use"
     )
     labels: Aim = Field(
-        default={}, description="only for experiments with all these labels", examples=[{"team": "vision"}]
+        default={},
+        description="only for experiments with all these labels; default: any",
+        examples=[{"team": "vision"}],
     )
-    owner: Owner | None = Field(default=None, description="only experiments submitted by this person")
+    owner: Owner | None = Field(default=None, description="only for experiments of this submitter; default: any")
     quiet: DurationNs = _lasting(QUIET_NS, "the shortest time between two messages")
-    again: DurationNs = _lasting(AGAIN_NS, "after this time the message is repeated, if it has not ended")
+    again: DurationNs = _lasting(AGAIN_NS, "when to repeat the message of an alarm that has not ended")
 
 
 Address = Annotated[

@@ -37,7 +37,9 @@ class Terms(Noun):
         default=(), description="metrics that decide; default: the headlines of each workload"
     )
     across: tuple[str, ...] = Field(default=(), description="settings that may differ, such as engine")
-    anyway: bool = Field(default=False, description="compare even what is not comparable, and list the differences")
+    anyway: bool = Field(
+        default=False, description="compare even if the results are not comparable, and list the differences"
+    )
     rule: str = Field(default=OWN_RULE, description="rule that decides: prony, or that of another program")
     level: float = Field(
         default=0.01,

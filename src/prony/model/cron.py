@@ -220,13 +220,13 @@ Missed = Literal["skip", "once", "all"]
 
 
 class Timing(Noun):
-    """Due instants by cron, on the wall of a zone, and what becomes of those that nobody was there for."""
+    """When to run, in a time zone, and what to do about missed times."""
 
-    cron: CronText = Field(description="five fields (minute, hour, day, month, weekday) or @daily and its like")
-    zone: ZoneName = Field(default="UTC", description="the time zone of these times, as in Europe/Paris")
-    missed: Missed = Field(
-        default="once", description="what to run for times when no server was up: skip (nothing), once or all"
+    cron: CronText = Field(
+        description="five fields (minute, hour, day of month, month, day of week), or @daily and the like"
     )
+    zone: ZoneName = Field(default="UTC", description="time zone, such as Europe/Paris")
+    missed: Missed = Field(default="once", description="what to run for times when no server was up; skip: nothing")
 
     def after(self, instant: datetime) -> datetime:
         """Return the first due instant after this one."""

@@ -29,9 +29,9 @@ def _lasting(default_ns: int, description: str) -> Any:
 
 
 class Closed(Noun):
-    """So many users, each of whom sends the next request when the last one is answered."""
+    """A fixed number of users; each sends the next request when the last one is answered."""
 
-    concurrency: int = Field(default=1, ge=1, le=100_000, description="requests in flight")
+    concurrency: int = Field(default=1, ge=1, le=100_000, description="users, each with one request in flight")
     think: DurationNs | None = Field(default=None, description="how long a user waits before the next request")
     requests: int | None = Field(
         default=None, ge=1, le=100_000_000, description="how many requests each user sends; then that user is done"
@@ -48,28 +48,28 @@ class Closed(Noun):
 
 
 class Open(Noun):
-    """Requests that come whether or not the last ones are answered."""
+    """A fixed rate: requests are sent whether or not earlier ones are answered."""
 
-    rate: Positive = Field(description="requests a second")
-    arrivals: Arrivals = Field(default="poisson", description="how the gaps between requests are spread")
+    rate: Positive = Field(description="requests per second")
+    arrivals: Arrivals = Field(default="poisson", description="distribution of the gaps between requests")
     burstiness: Positive = Field(
-        default=1.0, description="for gamma arrivals: shape of the gaps; 1 is poisson, less gives bursts"
+        default=1.0, description="for gamma arrivals: shape of the gaps; 1 is Poisson, less is burstier"
     )
     most_in_flight: int | None = Field(
-        default=None, ge=1, description="requests beyond this many are counted as dropped; default: no limit"
+        default=None, ge=1, description="requests above this are dropped and counted; default: no limit"
     )
 
 
 class Stage(Noun):
-    """One stretch of a load; exactly one of `rate` and `concurrency`."""
+    """One step of a load, with either `rate` or `concurrency`."""
 
     duration: DurationNs = Field(description="how long it lasts")
     rate: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
-        default=None, description="requests a second"
+        default=None, description="requests per second"
     )
     concurrency: int | None = Field(default=None, ge=1, le=100_000, description="requests in flight")
-    ramp: bool = Field(default=False, description="change linearly from the level of the stage before")
-    arrivals: Arrivals = Field(default="poisson", description="how the gaps between requests are spread")
+    ramp: bool = Field(default=False, description="change in a straight line from the level of the stage before")
+    arrivals: Arrivals = Field(default="poisson", description="distribution of the gaps between requests")
     burstiness: Positive = Field(default=1.0, description="for gamma arrivals: shape of the gaps, as in `open`")
 
     @model_validator(mode="after")
@@ -82,24 +82,31 @@ class Stage(Noun):
 class Replay(Noun):
     """A trace: when each request came, and how long it and its answer were."""
 
-    file: str = Field(min_length=1, description="the trace: a path", json_schema_extra={"path": True})
+    file: str = Field(min_length=1, description="path of the trace", json_schema_extra={"path": True})
     layout: Literal["auto", "jsonl", "mooncake", "burstgpt"] = Field(
         default="auto", description="its columns; auto: detected from its first line"
     )
-    speed: Positive = Field(default=1.0, description="2 replays it in half the time")
-    requests: int | None = Field(default=None, ge=1, description="only the first so many requests")
+    speed: Positive = Field(default=1.0, description="2 takes half the time")
+    requests: int | None = Field(default=None, ge=1, description="only the first N requests")
 
 
 class Mlperf(Noun):
-    """One of MLPerf's four scenarios with its rules; a shorter test is no submission, and is told to be none."""
+    """One of MLPerf's four scenarios with its rules. A shorter test is not a submission; the report says so."""
 
     scenario: Scenario = Field(description="how queries come")
-    rate: Positive | None = Field(default=None, description="server: queries a second; offline: expected samples")
-    samples_per_query: int | None = Field(default=None, ge=1, description="default: 8 for multi-stream, else 1")
+    rate: Positive | None = Field(
+        default=None, description="server: queries per second; offline: expected samples per second"
+    )
+    samples_per_query: int | None = Field(
+        default=None, ge=1, description="samples in each query; default: 8 for multi-stream, else 1"
+    )
     min_duration: DurationNs = _lasting(600 * 10**9, "the shortest time from the first query to the last")
-    min_queries: int | None = Field(default=None, ge=1, description="default: the scenario's own")
+    min_queries: int | None = Field(
+        default=None, ge=1, description="least number of queries; default: the scenario's own"
+    )
     percentile: Annotated[float, Field(gt=0, lt=1)] | None = Field(
-        default=None, description="default: 0.9 for single-stream, 0.99 for the others"
+        default=None,
+        description="percentile of the latency that is judged; default: 0.9 for single-stream, 0.99 for the others",
     )
     most_in_flight: int | None = Field(
         default=None, ge=1, le=100_000, description="offline: samples in flight at once; default: 1024"
@@ -115,40 +122,43 @@ class Mlperf(Noun):
 
 
 class Search(Noun):
-    """The highest load that holds the SLO: doubled until it does not, then halved between."""
+    """Find the highest load that holds the SLO: double it until the SLO fails, then bisect."""
 
-    over: Literal["concurrency", "rate"] = Field(default="concurrency", description="what is raised")
+    over: Literal["concurrency", "rate"] = Field(default="concurrency", description="what to raise")
     low: Positive = Field(default=1.0, description="the first level")
     high: Positive = Field(default=4096.0, description="the last level, if the SLO holds until there")
     probe: DurationNs = _lasting(10 * 10**9, "how long each load is held")
     precision: Annotated[float, Field(gt=0, lt=1)] = Field(
-        default=0.05, description="stop when the limits lie this close together, as a share"
+        default=0.05, description="stop when the bounds are this close, as a share"
     )
-    arrivals: Arrivals = Field(default="poisson", description="for a rate: how the gaps are spread")
+    arrivals: Arrivals = Field(default="poisson", description="for a rate: distribution of the gaps between requests")
 
 
 class Clients(Noun):
-    """Who sends: processes, on one machine or on several, which share one schedule and one start."""
+    """The processes that send, on one machine or on several; they start together and share one schedule."""
 
     agents: int = Field(
-        default=1, ge=1, le=256, description="how many agents of a server send it together, each from its own device"
+        default=1,
+        ge=1,
+        le=256,
+        description="agents that send together, each from its own device; several need a server or a Slurm target",
     )
     processes: int | None = Field(
-        default=None, ge=1, le=256, description="client processes on each; default: as many as the load needs"
+        default=None, ge=1, le=256, description="client processes per agent; default: as many as the load needs"
     )
     on: str | None = Field(
         default=None,
         min_length=1,
-        description="target whose nodes send it; the service then has a node of place.on for itself",
+        description="target whose nodes send the load; the service then has a node of `place.on` for itself",
     )
 
 
 class Seeds(Noun):
-    """One for each thing that is left to chance, so that one can change while the others stay."""
+    """Seeds of the random choices; each can change while the others stay."""
 
-    arrivals: int = Field(default=1, ge=0, description="for the times at which requests are due")
-    prompts: int = Field(default=2, ge=0, description="for the prompts")
-    lengths: int = Field(default=3, ge=0, description="for the lengths of prompts")
+    arrivals: int = Field(default=1, ge=0, description="seed of the times when requests are due")
+    prompts: int = Field(default=2, ge=0, description="seed of the prompts")
+    lengths: int = Field(default=3, ge=0, description="seed of the prompts' lengths")
 
 
 def _check_searched(slo: Mapping[str, float]) -> None:
@@ -163,7 +173,7 @@ def _check_searched(slo: Mapping[str, float]) -> None:
 
 
 class Load(Noun):
-    """Exactly one way in which requests come, for a time or for a count."""
+    """How requests come: exactly one of `closed`, `open`, `stages`, `replay`, `mlperf` and `search`."""
 
     closed: Closed | None = Field(default=None, description="a fixed number of users; the default, with one")
     open: Open | None = Field(default=None, description="a fixed rate of requests, answered or not")
@@ -172,35 +182,40 @@ class Load(Noun):
     )
     replay: Replay | None = Field(default=None, description="a trace")
     mlperf: Mlperf | None = Field(default=None, description="one of MLPerf's scenarios")
-    search: Search | None = Field(default=None, description="the highest load that holds the SLO")
-    duration: DurationNs | None = Field(default=None, description="how long; default: 30s unless `requests` is given")
-    requests: int | None = Field(default=None, ge=1, le=100_000_000, description="how many requests, then it ends")
+    search: Search | None = Field(default=None, description="find the highest load that holds the SLO")
+    duration: DurationNs | None = Field(
+        default=None, description="how long the load lasts; default: 30s unless `requests` is given"
+    )
+    requests: int | None = Field(default=None, ge=1, le=100_000_000, description="total number of requests")
     warmup: Literal["auto", "none"] | DurationNs = Field(
-        default="auto", description="time left out at the beginning; auto: until a steady state is detected"
+        default="auto", description="time left out at the start; auto: until the steady state"
     )
     drain: DurationNs = _lasting(30 * 10**9, "how long requests in flight may take after the last one was sent")
     timeout: DurationNs = _lasting(60 * 10**9, "for one request, from when it is sent")
     repeats: int = Field(default=5, ge=1, le=1000, description="whole loads, each one run of the statistics")
     errors: Literal["none", "any"] | Share = Field(
-        default=0.05, description="the share of requests that may fail; with more, `prony run` ends with exit code 1"
+        default=0.05,
+        description="share of requests that may fail; with more, `prony run` exits with code 1. `none`: no failures; "
+        "`any`: all may fail",
+        json_schema_extra={"default": "5%"},
     )
     cache: Literal["as-is", "cold", "warm"] = Field(
         default="as-is",
-        description="for an LLM server: cold empties its prefix cache before each run, if it offers that; warm "
-        "sends every prompt once before a server's first run, and the same text in each; as-is does neither",
+        description="prefix cache of an LLM server: cold empties it before each run, if the server can; warm "
+        "fills it before the server's first run, and sends the same text in each run",
     )
     same_text: bool = Field(
         default=False,
-        description="for LLM prompts: the same text in every run; default: each begins with words that are new in "
-        "every run, so that no run finds the text of another in the server's cache",
+        description="send the same LLM prompts in every run; false: each prompt begins with new words, so that no run "
+        "finds text of another run in the server's cache",
     )
     slo: dict[str, Positive] = Field(
         default={},
         max_length=20,
-        description="limits: `ttft_ms: 200` is for each request, for goodput; `ttft_ms.p99: 200` is for a run",
+        description="limits: `ttft_ms: 200` for each request (goodput), `ttft_ms.p99: 200` for a run",
     )
     clients: Clients = Field(default=Clients(), description="the clients that send")
-    seeds: Seeds = Field(default=Seeds(), description="seeds of everything random")
+    seeds: Seeds = Field(default=Seeds(), description="seeds of the random choices")
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:

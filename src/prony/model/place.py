@@ -31,33 +31,37 @@ def _names_of_facts(schema: dict[str, Any]) -> None:
 
 
 class QueueWish(Noun):
-    """What a recipe asks of a target's queue, where `targets.toml` does not say it."""
+    """What to request from a target's queue; `targets.toml` has precedence."""
 
-    partition: str | None = Field(default=None, min_length=1, description="the partition")
-    account: str | None = Field(default=None, min_length=1, description="the account that pays")
-    minutes: int | None = Field(default=None, ge=1, description="the wall time")
+    partition: str | None = Field(default=None, min_length=1, description="the partition; default: the target's")
+    account: str | None = Field(default=None, min_length=1, description="the account that pays; default: the target's")
+    minutes: int | None = Field(default=None, ge=1, description="the wall time; default: the target's")
 
 
 class Place(Noun):
-    """Where the jobs run when a server hands them out; on this machine alone, `where` says whether it will do."""
+    """Where jobs run. Without a server, `where` says whether this machine may run them."""
 
     on: str | None = Field(
-        default=None, min_length=1, description="where they run: a name of `prony targets`, ssh:HOST, or local"
+        default=None, min_length=1, description="`local`, the name of a target, or `ssh:HOST`; default: local"
     )
     where: dict[str, Wanted] = Field(
         default={},
         max_length=50,
-        description="facts that a device must have, as in `cpu.cores: '>=4'`; `prony agent info` shows this one's",
+        description="facts that a device must have, such as `cpu.cores: '>=4'`; `prony agent info` shows those of this "
+        "machine; default: any device",
         json_schema_extra=_names_of_facts,
     )
     devices: Literal["any", "each"] = Field(
-        default="any", description="any: one device that fits runs a job; each: every device that fits runs every job"
+        default="any", description="any: one matching device per job; each: every matching device runs every job"
     )
     priority: int = Field(default=0, ge=-100, le=100, description="higher goes first")
     attempts: int = Field(
-        default=3, ge=1, le=20, description="how often a job is tried if its environment fails, not its model"
+        default=3, ge=1, le=20, description="how often to try a job if its environment fails, not its model"
     )
-    queue: QueueWish | None = Field(default=None, description="for a target with a queue; targets.toml has precedence")
+    queue: QueueWish | None = Field(
+        default=None,
+        description="what to request from a target's queue; `targets.toml` has precedence; default: the target's",
+    )
 
 
 class Demand(Noun):

@@ -30,9 +30,9 @@ Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Cost(Noun):
-    """The price of the machine that the jobs run on."""
+    """The price of the machine that runs the jobs."""
 
-    per_hour: Amount = Field(description="what one hour of the machine costs")
+    per_hour: Amount = Field(description="price of one hour of the machine")
     currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$", description="three letters, as in USD or EUR")
 
 
@@ -96,11 +96,15 @@ class Matrix(Noun):
 
 
 class Duet(Noun):
-    """Two sides of one recipe, run in turns on one machine: what disturbs the machine disturbs both alike."""
+    """Two sides of a recipe that take turns on one machine, so that a disturbance affects both."""
 
-    a: dict[str, Scalar] = Field(default={}, max_length=50, description="paths with their values on side a, the first")
-    b: dict[str, Scalar] = Field(default={}, max_length=50, description="the same on side b, which is compared with a")
-    pairs: int = Field(default=10, ge=5, le=1000, description="runs of each side; five show only large differences")
+    a: dict[str, Scalar] = Field(
+        default={}, max_length=50, description="changes for the first side: paths with values, as in the matrix"
+    )
+    b: dict[str, Scalar] = Field(
+        default={}, max_length=50, description="changes for the second side, which is compared with the first"
+    )
+    pairs: int = Field(default=10, ge=5, le=1000, description="runs per side; five show only large differences")
 
     @model_validator(mode="after")
     def _two_sides(self) -> Self:
@@ -110,10 +114,12 @@ class Duet(Noun):
 
 
 class Until(Noun):
-    """Go on until the interval of the headline number is this tight, at the run level."""
+    """Continue until the interval of the headline metric is narrow enough."""
 
-    ci: Share = Field(description="relative half-width of the interval of the median")
-    max_repeats: int = Field(default=30, ge=6, description="most fresh processes; then it gives up")
+    ci: Share = Field(description="relative half-width of the median's interval")
+    max_repeats: int = Field(
+        default=30, ge=6, description="most fresh processes, at least `repeats`; twice as many if some are disturbed"
+    )
 
 
 # From here on `measure.runs` means as many as fit in `max_time`: nobody misses those that did not.
@@ -125,17 +131,20 @@ _LEAST_RUNS, _MOST_RUNS = 100, 2000
 
 
 class Measure(Noun):
-    """How much is measured and what counts as warm."""
+    """How much to measure, and what counts as warm."""
 
     runs: Literal["auto"] | Annotated[int, Field(ge=1)] = Field(
         default="auto",
-        description="warm inferences in each repetition; auto: at least 100, then more for up to 2s, at most 2000",
+        description="warm inferences per repetition; auto: 100, then more for up to 2s, at most 2000 (a p99 needs "
+        "368); 1000000 or more: as many as fit in `max_time`",
     )
     warmup: Literal["auto"] | Annotated[int, Field(ge=0)] = Field(
-        default="auto", description="inferences before the measured ones; auto: until the last medians agree"
+        default="auto", description="inferences before measuring; auto: until the last medians agree"
     )
-    repeats: int = Field(default=5, ge=1, description="fresh processes, each one run of the statistics")
-    cold_starts: int | None = Field(default=None, ge=1, description="model loads in fresh processes; default: repeats")
+    repeats: int = Field(default=5, ge=1, description="fresh processes; each gives one run")
+    cold_starts: int | None = Field(
+        default=None, ge=1, description="model loads in fresh processes; default: as `repeats`"
+    )
     until: Until | None = Field(
         default=None, description="continue after `repeats` until the interval is narrow enough"
     )
@@ -146,10 +155,12 @@ class Measure(Noun):
         default="exec",
         description="how a repetition gets its process: a fresh interpreter (exec), or a copy of one (fork)",
     )
-    max_time: DurationNs = _lasting(60 * 10**9, "cap on the measured phase of one repetition")
+    max_time: DurationNs = _lasting(60 * 10**9, "limit on the measured phase of one repetition")
     check: bool = Field(default=True, description="compare outputs with a float32 reference")
     energy_window: DurationNs = _lasting(
-        2 * 10**9, "how long a GPU works back to back for throughput, power and energy; 2s gives 5 %, 10s 1 %"
+        2 * 10**9,
+        "how long a GPU works without a pause for throughput, power and energy: 2s gives energy to about 5 %, 10s to "
+        "1 %; below 2s there is no energy",
     )
 
     @property
@@ -170,7 +181,7 @@ class Measure(Noun):
 
 
 class Limits(Noun):
-    """What one repetition may take before it is ended and recorded as a failure."""
+    """Limits of one repetition; beyond them it is stopped and counts as a failure."""
 
     timeout: DurationNs = _lasting(10 * 60 * 10**9, "for one repetition, all phases together")
     memory: SizeBytes | None = Field(
@@ -221,30 +232,33 @@ class Recipe(Noun):
     )
     description: str = Field(default="", description="what this recipe is for")
     workload: AnyWorkload
-    matrix: Matrix = Field(default=Matrix(), description="what is varied: one job for each combination")
+    matrix: Matrix = Field(default=Matrix(), description="what to vary: one job for each combination")
     units: Annotated[tuple[str, ...], Field(max_length=64)] = Field(
         default=(),
-        description="compute units, each with jobs of its own: short for an axis `workload.unit` of the matrix",
+        description="compute units, each with its own jobs; `units: [cuda-0, cuda-1]` is short for the axis "
+        "`workload.unit`",
         examples=[["cuda-0", "cuda-1"]],
     )
-    duet: Duet | None = Field(default=None, description="two sides to run in turns and to compare pair by pair")
-    measure: Measure = Field(default=Measure(), description="how much is measured and what counts as warm")
-    load: Load = Field(default=Load(), description="for a service: how requests come, how many and for how long")
-    limits: Limits = Field(default=Limits(), description="limits of one repetition; beyond them it is ended")
-    place: Place = Field(default=Place(), description="which devices may run the jobs when a server hands them out")
-    schedule: Timing | None = Field(default=None, description="on a server: when it is submitted again automatically")
+    duet: Duet | None = Field(default=None, description="two sides to run in turns and compare")
+    measure: Measure = Field(default=Measure(), description="how much to measure")
+    load: Load = Field(default=Load(), description="for a service: how requests come")
+    limits: Limits = Field(default=Limits(), description="limits of one repetition")
+    place: Place = Field(default=Place(), description="which devices may run the jobs")
+    schedule: Timing | None = Field(default=None, description="when a server runs the recipe again")
     alarms: Annotated[tuple[RecipeAlarm, ...], Field(max_length=20)] = Field(
-        default=(), description="on a server: whom to notify about which numbers, failures or regressions"
+        default=(), description="whom a server notifies, and when"
     )
-    labels: dict[str, str] = Field(default={}, description="your own labels, stored with every result")
+    labels: dict[str, str] = Field(default={}, description="your own text by name, stored with every result")
     gates: tuple[GateText, ...] = Field(
-        default=(), max_length=100, description="conditions for every job; if one fails, the command exits with 1"
+        default=(),
+        max_length=100,
+        description="conditions for every job, such as `inference_ms.p99 <= 20`; if one fails, the exit code is 1",
     )
     watch: Annotated[tuple[WatchedMetric, ...], Field(max_length=3)] = Field(
         default=(),
-        description="metrics to watch in its history besides the headline: up to three, as `inference_ms.p99`",
+        description="up to three more metrics to watch in its history, such as `inference_ms.p99`",
     )
-    cost: Cost | None = Field(default=None, description="what the machine costs; default: its label cost_per_hour")
+    cost: Cost | None = Field(default=None, description="what the machine costs; default: its label `cost_per_hour`")
 
     def work(self, kind: type[W]) -> W:
         """Return the workload of a recipe that is known to be of this kind.

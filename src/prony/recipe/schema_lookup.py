@@ -248,7 +248,7 @@ def _advice_on_text(value: str, types: set[Any], words: list[str]) -> str:
     if "boolean" in types and value.lower() in _SPOKEN:
         return f"did you mean {_SPOKEN[value.lower()]}?"
     if types & {"integer", "number"} and isinstance(_number(value), float):
-        return "leave the quotes out"
+        return "remove the quotes"
     return f"write [{value}]" if "array" in types else ""
 
 

@@ -156,7 +156,7 @@ class _Builder:
     def _only_tag(self, event: Any, kind: str) -> None:
         if event.tag not in (None, "!", _TAG + kind):
             shown = event.tag.replace(_TAG, "!!")
-            hint = "put text that begins with '!' in quotes" if shown.startswith("!=") else "leave the tag out"
+            hint = "put text that begins with '!' in quotes" if shown.startswith("!=") else "remove the tag"
             raise self._refuse(event, f"the tag {shown} does not fit here", hint)
 
     def unfold(self, node: _Node, keys: Keys) -> Any:

@@ -63,7 +63,7 @@ def method(comparison: Comparison) -> str:
     return (
         f"Each run counts as one number; requests of several runs are never pooled. How: {used}. Level of one test "
         f"{number.format_share(terms.level)}; a change below {number.format_share(terms.threshold)} does not matter; "
-        "of many metrics at once the false discovery rate is held (Benjamini and Hochberg)."
+        "with several metrics, the false discovery rate is controlled (Benjamini and Hochberg)."
     )
 
 

@@ -215,6 +215,6 @@ def instrument(calibration: Calibration | None) -> str:
     if rate is not None and late is not None:
         most, behind = number.format_number(rate), number.format_number(late)
         parts.append(f"one client process sends up to {most}, at half of it {behind} late (p99)")
-    told = "; ".join(parts) or "no figure was kept"
+    told = "; ".join(parts) or "no value was stored"
     doubt = f"; not reliable: {describe_disturbance(calibration)}" if calibration.disturbed else ""
     return f"{told} (calibrated {calibration.taken_at:%Y-%m-%d}){doubt}"

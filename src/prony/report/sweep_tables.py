@@ -45,11 +45,11 @@ def method(report: SweepReport) -> str:
     """Say how knees and limits are found."""
     limits = ", ".join(f"{metric_title(key)} {limit:g}" for key, limit in report.slo.items())
     return (
-        "One number a run decides; requests are never pooled. A knee is the place where two straight pieces through "
-        "the runs of all levels meet, claimed only where the slope after it lies below "
-        f"{report.gain_share:.0%} of the slope before it with its whole interval; fewer than four levels are refused. "
-        "A limit of the SLO is judged by nearest rank in each run, failed requests as ones that never ended, and by "
-        "the ends over runs; the highest load that holds it has no level below that does not."
+        "Each run counts as one number; requests of several runs are never pooled. A knee is where two straight lines "
+        "through the runs of all levels meet. It needs four levels, and a slope after it whose whole interval is below "
+        f"{report.gain_share:.0%} of the slope before it. A limit of the SLO is judged in each run by nearest rank, "
+        "with failed requests as ones that never end, and then by the lowest and highest run. The highest load that "
+        "holds the SLO has no lower level that misses it."
         + (f" Limits: {limits}." if limits else " No limits were set.")
     )
 

@@ -114,7 +114,9 @@ def _kernel_figures(runs: list[_Run]) -> dict[str, Estimate]:
     noise = robust_cv(medians)
     return {
         "kernel_ms": estimate(medians.tolist(), "ms", "median of fresh processes' medians"),
-        "kernel_noise": Estimate(value=noise, unit="1", count=len(runs), method="MAD of run medians by their median"),
+        "kernel_noise": Estimate(
+            value=noise, unit="1", count=len(runs), method="MAD of run medians, divided by their median"
+        ),
     }
 
 

@@ -247,7 +247,8 @@ class EngineHost:
                 f"the process that starts the engine ended ({_exit_text(self._process.returncode)}) during {phase}"
             )
             tail = self._log_tail()
-            course.answer.failure = Failure(code="spawner_lost", message=message, phase=phase, detail=tail)
+            hint = "see the log; the system may have run out of memory"
+            course.answer.failure = Failure(code="spawner_lost", message=message, hint=hint, phase=phase, detail=tail)
 
     def _enforce(self, course: _Course, watch: Watch) -> None:
         """End the child where it broke a limit or was asked to stop and does not."""

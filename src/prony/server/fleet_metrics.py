@@ -48,7 +48,7 @@ PROBED = (
     _counter(r"cpu_(busy|iowait|steal)_s_total", "cpu_seconds_total", "time of all CPUs, by mode", "mode"),
     _counter(r"frequency_mean_mhz", "cpu_clock_hertz", "mean clock of the CPUs", scale=1e6),
     _counter(r"temperature_max_c", "temperature_celsius", "hottest sensor of the CPU"),
-    _counter(r"memory_available_mib", "memory_available_bytes", "memory that programs can get", scale=_MIB),
+    _counter(r"memory_available_mib", "memory_available_bytes", "available memory", scale=_MIB),
     _counter(
         r"pressure_([a-z_]{1,20})_us_total", "pressure_seconds_total",
         "time in which some task waited for a resource", "resource", scale=1e-6,
@@ -65,7 +65,7 @@ PROBED = (
     _counter(r"gpu(\d{1,2})_sm_mhz", "gpu_clock_hertz", "clock of the GPU's processors", "gpu", scale=1e6),
     _counter(
         r"gpu(\d{1,2})_held_([a-z_]{1,20})_ns_total", "gpu_held_seconds_total",
-        "time in which something held the GPU's clock down", "gpu", "cause", scale=1e-9,
+        "time in which the GPU's clock was throttled, by cause", "gpu", "cause", scale=1e-9,
     ),
 )  # fmt: skip
 
@@ -239,7 +239,7 @@ class LoadFamilies:
 
 def _result_families(series: Iterable[Series]) -> Iterator[Metric]:
     value = _gauge(
-        "prony_result", "the newest result of a series that may be quoted, in its own unit", (*_OF_RESULT, "verdict")
+        "prony_result", "the newest result of a series that is not void, in its unit", (*_OF_RESULT, "verdict")
     )
     at = _gauge("prony_result_timestamp_seconds", "when the newest result of a series was measured", _OF_RESULT)
     for one in series:

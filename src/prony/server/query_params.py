@@ -187,7 +187,9 @@ class ComparisonAsked(QueryParams):
     threshold: Share = Field(default=0.03, description="the smallest change that matters; a percent sign is `%25`")
     metric: Plain = Field(default="", description="metrics that decide, separated by commas; default: the headlines")
     across: Plain = Field(default="", description="settings that may differ, separated by commas")
-    anyway: bool = Field(default=False, description="compare even what is not comparable, and list the differences")
+    anyway: bool = Field(
+        default=False, description="compare even if the results are not comparable, and list the differences"
+    )
     rule: Rule = Field(default=OWN_RULE, description="rule that decides: prony, or that of another program")
 
     @property

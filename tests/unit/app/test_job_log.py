@@ -91,7 +91,7 @@ def test_a_log_that_is_too_long_says_where_it_ends(folder: Path, log: JobLog, mo
     add(folder / "run-0000.out", ("x" * 99 + "\n") * 30_000)
     log.gather(is_over=True)
     log.note("never seen")
-    assert lines(folder)[-1][1].startswith("the log ends here: 1 MiB are enough")
+    assert lines(folder)[-1][1].startswith("the log is cut here, after 1 MiB")
     assert (folder / "job.log").stat().st_size < 4 * 2**20
 
 

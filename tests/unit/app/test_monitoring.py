@@ -24,7 +24,7 @@ def test_without_prometheus_the_command_says_how_to_install_it(
 
 
 def test_a_program_that_is_not_there_is_named() -> None:
-    with pytest.raises(CapacityError, match="/nowhere/prometheus is no program"):
+    with pytest.raises(CapacityError, match="/nowhere/prometheus is not a program"):
         monitoring.find_prometheus("/nowhere/prometheus")
 
 
@@ -50,7 +50,7 @@ def test_the_token_is_its_owners_alone_and_is_found_again(tmp_path: Path) -> Non
 
 
 def test_what_is_no_address_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no address"):
+    with pytest.raises(InputError, match="is not the address"):
         monitoring.write_files(tmp_path, "127.0.0.1", "secret")
 
 

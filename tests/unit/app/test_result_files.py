@@ -49,5 +49,5 @@ def test_nothing_but_a_listed_file_is_found(folder: Path, name: str) -> None:
 def test_a_text_is_shown_without_what_acts_and_anything_else_is_refused(folder: Path) -> None:
     piece = read_file_text(folder, "logs/run-0000.out", 0)
     assert (piece.text.decode(), piece.next_offset, piece.ended) == ("grün\n", 15, True)
-    with pytest.raises(InputError, match="no text"):
+    with pytest.raises(InputError, match="not a text file"):
         read_file_text(folder, "samples.parquet", 0)

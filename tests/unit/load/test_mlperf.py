@@ -103,9 +103,9 @@ def test_a_shorter_test_may_be_valid_and_is_told_to_be_no_submission() -> None:
     found = judged("multi-stream", latencies(700), lasted_s=61, min_duration="1m", samples_per_query=4, percentile=0.95)
     assert found.valid
     assert found.notes == (
-        "no valid submission: the minimum duration is 60 s, not 600 s",
-        "no valid submission: 4 samples per query, not 8",
-        "no valid submission: the minimum is 130 queries, not 662",
+        "not a valid submission: the minimum duration is 60 s, not 600 s",
+        "not a valid submission: 4 samples per query, not 8",
+        "not a valid submission: the minimum is 130 queries, not 662",
         "judged at p95: the scenario's own is p99",
     )
 
@@ -177,7 +177,7 @@ def test_offline_quotes_samples_a_second() -> None:
     assert short.reasons == ("it had 100 samples, but at least 24,576 are needed",)
     small = judged("offline", latencies(100), lasted_s=700, samples_per_query=100)
     assert small.valid
-    assert small.notes == ("no valid submission: 100 samples, not 24,576 (or a whole data set)",)
+    assert small.notes == ("not a valid submission: 100 samples, not 24,576 (or a whole data set)",)
     assert judged("offline", latencies(0), lasted_s=0).result is None
 
 

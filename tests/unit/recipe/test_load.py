@@ -44,7 +44,7 @@ def test_a_small_recipe_loads_with_defaults_and_keeps_its_text(tmp_path: Path) -
     [
         ("  bach_size: 8", "workload.bach_size: unknown key", "did you mean batch_size?"),
         ("  runs: 8", "workload.runs: unknown key", "it belongs in measure: measure.runs"),
-        ("  batch_size: '8'", "workload.batch_size: must be a whole number, 1 or more, not '8'", "leave the quotes out"),
+        ("  batch_size: '8'", "workload.batch_size: must be a whole number, 1 or more, not '8'", "remove the quotes"),
         ("  batch_size: 1e1", "workload.batch_size: must be a whole number, 1 or more, not 10.0", "write 10"),
         ("  batch_size: 0", "workload.batch_size: must be a whole number, 1 or more, not 0", ""),
         ("  batch_size: true", "workload.batch_size: must be a whole number, 1 or more, not true", ""),

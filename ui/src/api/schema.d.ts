@@ -35,7 +35,7 @@ export interface paths {
         };
         /**
          * List agents
-         * @description With the state that each is in and what it offers.
+         * @description Each with its state and what it offers.
          *
          *     Role: viewer.
          */
@@ -72,7 +72,7 @@ export interface paths {
         post?: never;
         /**
          * Remove an agent
-         * @description Its token ends, and what it runs is given to others.
+         * @description Its token is revoked, and its jobs go to other agents.
          *
          *     Role: admin.
          */
@@ -137,7 +137,7 @@ export interface paths {
         put?: never;
         /**
          * Send a heartbeat
-         * @description Renews every lease that the agent holds, and tells which of its jobs to stop.
+         * @description Renews every lease that the agent holds, and says which of its jobs to stop.
          *
          *     Role: agent.
          */
@@ -203,7 +203,7 @@ export interface paths {
         put?: never;
         /**
          * Reset an agent
-         * @description One that is faulty or draining becomes active.
+         * @description A faulty or draining agent becomes active again.
          *
          *     Role: admin.
          */
@@ -260,7 +260,7 @@ export interface paths {
         post?: never;
         /**
          * Remove an alarm
-         * @description With what it found and sent.
+         * @description Its incidents and deliveries are deleted too.
          *
          *     Role: admin.
          */
@@ -367,7 +367,7 @@ export interface paths {
         };
         /**
          * List changes
-         * @description Those that are open, over all series, or those in one state; the newest first.
+         * @description The open changes of all series, or those in one state; the newest first.
          *
          *     Role: viewer.
          */
@@ -389,7 +389,7 @@ export interface paths {
         };
         /**
          * Get one change
-         * @description With all that is known of it, and one sentence that says it.
+         * @description With its evidence, and a sentence that sums it up.
          *
          *     Role: viewer.
          */
@@ -433,7 +433,7 @@ export interface paths {
         };
         /**
          * Get the server's clock
-         * @description The server's monotonic clock: agents that run a job together start by it.
+         * @description The server's monotonic clock: agents that run a job together use it to start at once.
          *
          *     Role: agent.
          */
@@ -479,7 +479,7 @@ export interface paths {
         put?: never;
         /**
          * List agents that could run a recipe
-         * @description Each agent against each kind of job: it fits, or this is what it lacks. Nothing is stored.
+         * @description For each agent and kind of job: whether it fits, or what it lacks. Nothing is stored.
          *
          *     Role: viewer.
          */
@@ -529,7 +529,7 @@ export interface paths {
         put?: never;
         /**
          * Submit a recipe
-         * @description The recipe becomes jobs, which agents that fit lease. A wrong recipe is refused, with every problem.
+         * @description The recipe becomes jobs, for agents that fit. A wrong recipe is refused, with every problem.
          *
          *     Role: submitter.
          */
@@ -549,7 +549,7 @@ export interface paths {
         };
         /**
          * Get one experiment
-         * @description With how many of its jobs are in which state.
+         * @description With the number of its jobs in each state.
          *
          *     Role: viewer.
          */
@@ -585,7 +585,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel an experiment
-         * @description Waiting jobs are cancelled at once, running ones as soon as their agents are told.
+         * @description Waiting jobs are cancelled at once, running ones as soon as their agents report again.
          *
          *     Role: submitter.
          */
@@ -695,7 +695,7 @@ export interface paths {
         put?: never;
         /**
          * Submit the same recipe again
-         * @description As it was after its overrides; the new experiment notes which one it repeats.
+         * @description With its overrides; the new experiment names the one that it repeats.
          *
          *     Role: submitter.
          */
@@ -715,7 +715,7 @@ export interface paths {
         };
         /**
          * Get every result
-         * @description Jobs, results, summaries and machines: all that a report is made of, but the samples; and the columns, programs
+         * @description Jobs, results, summaries and machines: everything in a report except the samples; and the columns, programs
          *     and exports that the kind of the workload brings.
          *
          *     Role: viewer.
@@ -762,7 +762,7 @@ export interface paths {
         put?: never;
         /**
          * Score stored answers again
-         * @description No model is asked, and no program of yours runs on the server: send what it said of each answer.
+         * @description No model is called. Your own scorer does not run on the server: send its score of each answer.
          *
          *     Role: submitter.
          */
@@ -894,7 +894,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a job
-         * @description A running job stops as soon as its agent is told.
+         * @description A running job stops as soon as its agent reports again.
          *
          *     Role: submitter.
          */
@@ -958,7 +958,7 @@ export interface paths {
         };
         /**
          * Get a file of a result
-         * @description As it lies in the result folder; nothing outside it is reached.
+         * @description As it is stored in the result folder.
          *
          *     Role: viewer.
          */
@@ -1046,7 +1046,7 @@ export interface paths {
         };
         /**
          * Get a load second by second
-         * @description Replies, errors, requests in flight and latencies of each run. Of a load that runs, as its agent reports it.
+         * @description Replies, errors, requests in flight and latencies of each run. While it runs: as its agent reports it.
          *
          *     Role: viewer.
          */
@@ -1157,7 +1157,7 @@ export interface paths {
         };
         /**
          * Get a result in sections
-         * @description What the kind of the workload shows of a result beside its numbers: facts, tables, and which charts there are.
+         * @description What the kind of workload shows of a result besides its numbers: facts, tables, and which charts there are.
          *
          *     Role: viewer.
          */
@@ -1201,7 +1201,7 @@ export interface paths {
         };
         /**
          * Get readings of the probes
-         * @description Counters of the machine beside the run.
+         * @description Counters of the machine during the run.
          *
          *     Role: viewer.
          */
@@ -1521,7 +1521,7 @@ export interface paths {
         };
         /**
          * List waiting jobs and reasons
-         * @description The lots that have waiting or leased jobs, in the order in which they are served.
+         * @description Groups of waiting or leased jobs, in the order in which they are served.
          *
          *     Role: viewer.
          */
@@ -1567,7 +1567,7 @@ export interface paths {
         put?: never;
         /**
          * Write a recipe of a form
-         * @description By the rules of the command that the form stands for. Nothing is stored.
+         * @description As the command of the form would write it. Nothing is stored.
          *
          *     Role: viewer.
          */
@@ -1631,9 +1631,8 @@ export interface paths {
         };
         /**
          * List names that a recipe can use
-         * @description Models of the zoo, engines, services, drivers and tasks that this Prony knows by name, each list also by the
-         *     places in a recipe where its names may stand; rules of a comparison, words for the axes of a matrix, and titles of
-         *     metrics.
+         * @description Names of zoo models, engines, services, drivers and tasks, also by the places in a recipe where they may stand;
+         *     rules of a comparison, axes of a matrix, and titles of metrics.
          *
          *     Role: viewer.
          */
@@ -1677,7 +1676,7 @@ export interface paths {
         };
         /**
          * List schedules
-         * @description By name, with when each is due next.
+         * @description By name, with the next time of each.
          *
          *     Role: viewer.
          */
@@ -1849,7 +1848,7 @@ export interface paths {
         };
         /**
          * List series
-         * @description One for each benchmark with its parameters on one kind of machine and one branch, by name.
+         * @description One for each benchmark with its parameters, kind of machine and branch, by name.
          *
          *     Role: viewer.
          */
@@ -1900,7 +1899,7 @@ export interface paths {
         get: operations["baseline"];
         /**
          * Pin a baseline
-         * @description A result of this series; without a job, the newest that may be quoted.
+         * @description A result of this series; without a job, the newest that is not void.
          *
          *     Role: submitter.
          */
@@ -1951,7 +1950,7 @@ export interface paths {
         put?: never;
         /**
          * Check stored results
-         * @description Holds every sample file against its checksum, as `prony doctor --store`. Takes minutes for many results.
+         * @description Checks every sample file against its checksum, as `prony doctor --store`. Takes minutes for many results.
          *
          *     Role: admin.
          */
@@ -2108,8 +2107,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Which agents Prometheus reads
-         * @description The agents that serve metrics of their own, as Prometheus' HTTP service discovery wants them.
+         * Get the agents for Prometheus to read
+         * @description The agents that serve their own metrics, in the format of Prometheus' HTTP service discovery.
          *
          *     Role: viewer.
          */
@@ -2798,23 +2797,23 @@ export interface components {
         };
         /**
          * Clients
-         * @description Who sends: processes, on one machine or on several, which share one schedule and one start.
+         * @description The processes that send, on one machine or on several; they start together and share one schedule.
          */
         Clients: {
             /**
              * Agents
-             * @description how many agents of a server send it together, each from its own device
+             * @description agents that send together, each from its own device; several need a server or a Slurm target
              * @default 1
              */
             agents: number;
             /**
              * On
-             * @description target whose nodes send it; the service then has a node of place.on for itself
+             * @description target whose nodes send the load; the service then has a node of `place.on` for itself
              */
             on?: string | null;
             /**
              * Processes
-             * @description client processes on each; default: as many as the load needs
+             * @description client processes per agent; default: as many as the load needs
              */
             processes?: number | null;
         };
@@ -2911,12 +2910,12 @@ export interface components {
         };
         /**
          * Closed
-         * @description So many users, each of whom sends the next request when the last one is answered.
+         * @description A fixed number of users; each sends the next request when the last one is answered.
          */
         Closed: {
             /**
              * Concurrency
-             * @description requests in flight
+             * @description users, each with one request in flight
              * @default 1
              */
             concurrency: number;
@@ -3089,7 +3088,7 @@ export interface components {
         };
         /**
          * Cost
-         * @description The price of the machine that the jobs run on.
+         * @description The price of the machine that runs the jobs.
          */
         Cost: {
             /**
@@ -3100,7 +3099,7 @@ export interface components {
             currency: string;
             /**
              * Per Hour
-             * @description what one hour of the machine costs
+             * @description price of one hour of the machine
              */
             per_hour: number;
         };
@@ -3450,12 +3449,12 @@ export interface components {
         };
         /**
          * Duet
-         * @description Two sides of one recipe, run in turns on one machine: what disturbs the machine disturbs both alike.
+         * @description Two sides of a recipe that take turns on one machine, so that a disturbance affects both.
          */
         Duet: {
             /**
              * A
-             * @description paths with their values on side a, the first
+             * @description changes for the first side: paths with values, as in the matrix
              * @default {}
              */
             a: {
@@ -3463,7 +3462,7 @@ export interface components {
             };
             /**
              * B
-             * @description the same on side b, which is compared with a
+             * @description changes for the second side, which is compared with the first
              * @default {}
              */
             b: {
@@ -3471,7 +3470,7 @@ export interface components {
             };
             /**
              * Pairs
-             * @description runs of each side; five show only large differences
+             * @description runs per side; five show only large differences
              * @default 10
              */
             pairs: number;
@@ -4517,7 +4516,7 @@ export interface components {
         };
         /**
          * HardwareWorkload
-         * @description Bare hardware without a model: the speed of memory, of matrix products, of a disk, of the way to a GPU.
+         * @description Hardware without a model: memory, matrix products, a disk, a GPU and the way to it.
          */
         HardwareWorkload: {
             /**
@@ -4543,12 +4542,12 @@ export interface components {
             library: "numpy" | "torch";
             /**
              * Path
-             * @description for disk: the folder to write a file in; default: the folder for temporary files
+             * @description for disk: folder for its file; default: that of temporary files
              */
             path?: string | null;
             /**
              * Precisions
-             * @description for matrix products: the formats to compute in; default: all that run
+             * @description for matrix products: formats to compute in; default: all that run
              * @default []
              */
             precisions: ("fp32" | "tf32" | "fp64" | "bf16" | "fp16" | "fp8" | "int8")[];
@@ -4567,23 +4566,23 @@ export interface components {
             shapes: "quick" | "search" | "model";
             /**
              * Size
-             * @description bytes of an array, or of the disk's file; default: chosen from the caches and the free memory
+             * @description bytes of an array, or of the disk file; default: by caches and free memory
              */
             size?: string | null;
             /**
              * Test
-             * @description what is measured: the host's memory, matrix products, a disk, or a GPU's memory, products, copies from and to the host, launches, and sums over all GPUs (needs two)
+             * @description what to measure; gemm: matrix products; transfer: copies from and to the host; launch: starts of kernels; collective: sums over all GPUs (needs two)
              * @enum {string}
              */
             test: "cpu-memory" | "cpu-gemm" | "disk" | "gpu-memory" | "gpu-gemm" | "gpu-transfer" | "gpu-launch" | "gpu-collective";
             /**
              * Threads
-             * @description for cpu-memory: the most processes at once; default: one per CPU
+             * @description for cpu-memory: most processes at once; default: one per CPU
              */
             threads?: number | null;
             /**
              * Time
-             * @description how long each reading is repeated, after a warm-up
+             * @description how long to repeat each reading, after a warm-up
              * @default 300ms
              * @example 60s
              * @example 5m
@@ -4591,7 +4590,7 @@ export interface components {
             time: string;
             /**
              * Unit
-             * @description for GPU tests: which GPU, for example cuda, cuda-1 or cuda:GPU-UUID
+             * @description for GPU tests: the GPU, as cuda, cuda-1 or cuda:GPU-UUID
              * @default cuda
              */
             unit: string;
@@ -4773,19 +4772,19 @@ export interface components {
         };
         /**
          * Inputs
-         * @description Sizes and contents for what the model leaves open.
+         * @description Sizes and contents of inputs that the model does not fix.
          */
         Inputs: {
             /**
              * At
-             * @description where each timed call finds its inputs; host: it copies them to the device
+             * @description where timed calls find inputs; host: they copy them to the device each time
              * @default device
              * @enum {string}
              */
             at: "device" | "host";
             /**
              * Axes
-             * @description size of a dynamic axis, by its name
+             * @description size of a dynamic axis, by name: `{sequence: 128}`
              * @default {}
              */
             axes: {
@@ -4799,7 +4798,7 @@ export interface components {
             seed: number;
             /**
              * Shapes
-             * @description whole shape of an input, by its name
+             * @description whole shape of an input, by name: `{image: [1, 3, 224, 224]}`
              * @default {}
              */
             shapes: {
@@ -4807,7 +4806,7 @@ export interface components {
             };
             /**
              * Values
-             * @description contents of an input, by its name
+             * @description contents of an input, by name
              * @default {}
              */
             values: {
@@ -5066,36 +5065,36 @@ export interface components {
         };
         /**
          * Launch
-         * @description How the processes of a script are started.
+         * @description How to start the processes of a script.
          */
         Launch: {
             /**
              * Fallback
-             * @description launcher to use if this one is missing; default: a missing launcher is an error
+             * @description launcher to use if this one is missing; default: an error
              */
             fallback?: "process" | null;
             /**
              * Kind
-             * @description process: Prony starts the processes itself; several get RANK and similar variables
+             * @description what starts the processes; process: Prony itself, with RANK and similar variables
              * @default process
              * @enum {string}
              */
             kind: "process" | "torchrun" | "mpirun";
             /**
              * Nodes
-             * @description machines that run it together: this many agents of a server
+             * @description machines that run it together, each an agent
              * @default 1
              */
             nodes: number;
             /**
              * Processes
-             * @description processes on each node
+             * @description processes per node
              * @default 1
              */
             processes: number;
             /**
              * Spread
-             * @description false: without a server or a Slurm target, the processes of all nodes start on one machine
+             * @description nodes must be different machines; false: without a server or Slurm, all run on this one
              * @default true
              */
             spread: boolean;
@@ -5214,7 +5213,7 @@ export interface components {
         };
         /**
          * Limits
-         * @description What one repetition may take before it is ended and recorded as a failure.
+         * @description Limits of one repetition; beyond them it is stopped and counts as a failure.
          */
         Limits: {
             /**
@@ -5305,12 +5304,12 @@ export interface components {
         };
         /**
          * LlmWorkload
-         * @description A language model on an engine in a process of its own: how fast it reads prompts and writes tokens.
+         * @description A language model on an engine, in its own process: how fast it reads prompts and writes tokens.
          */
         LlmWorkload: {
             /**
              * Batch
-             * @description sequences at the same time
+             * @description sequences at once
              * @default 1
              */
             batch: number;
@@ -5340,14 +5339,14 @@ export interface components {
             draft_tokens: number;
             /**
              * Engine
-             * @description the engine that runs the model; `prony engines` lists the installed ones
+             * @description the engine that runs the model; `prony engines` lists them
              * @example llamacpp
              * @example transformers
              */
             engine: string;
             /**
              * Generate
-             * @description tokens to generate; 0, or at least 2
+             * @description tokens to write; 0: none, else at least 2
              * @default 128
              */
             generate: number;
@@ -5358,21 +5357,21 @@ export interface components {
             kind: "llm";
             /**
              * Kv Type
-             * @description type of the keys and values in the cache; default: the engine's own
+             * @description type of the key-value cache; `default` is the engine's own
              * @default default
              * @enum {string}
              */
             kv_type: "default" | "f32" | "f16" | "bf16" | "q8_0" | "q5_1" | "q5_0" | "q4_1" | "q4_0";
             /**
              * Model
-             * @description a GGUF file, a folder in Hugging Face's layout, hf:ORG/NAME@REVISION, zoo:llm-NAME, https:// or s3://
+             * @description a GGUF file, a Hugging Face folder, hf:ORG/NAME@REVISION, zoo:llm-NAME, https:// or s3://
              * @example zoo:llm-1m
              * @example models/mine.gguf
              */
             model: string;
             /**
              * Options
-             * @description passed to the engine unchanged
+             * @description engine options: text, numbers, true or false, by name
              * @default {}
              */
             options: {
@@ -5380,20 +5379,20 @@ export interface components {
             };
             /**
              * Passes
-             * @description how often each process reads the prompt and generates
+             * @description passes per process: each reads the prompt and generates
              * @default 3
              */
             passes: number;
             /**
              * Precision
-             * @description precision to compute in; default: that of the weights, which is shown
+             * @description precision to compute in; `default` is that of the weights
              * @default default
              * @enum {string}
              */
             precision: "default" | "fp32" | "fp16" | "bf16" | "int8";
             /**
              * Prompt
-             * @description length of the prompt in tokens; 0: no prompt
+             * @description prompt tokens to read; 0: none
              * @default 512
              */
             prompt: number;
@@ -5409,7 +5408,7 @@ export interface components {
             };
             /**
              * Quality
-             * @description also compare the model's predictions with those of a reference, on a text that comes with Prony
+             * @description also compare predictions with those of a reference, on a text that comes with Prony
              * @default false
              */
             quality: boolean;
@@ -5425,19 +5424,19 @@ export interface components {
             reference_engine?: string | null;
             /**
              * Seed
-             * @description seed of the token ids of the prompts
+             * @description seed of the prompts' token ids
              * @default 0
              */
             seed: number;
             /**
              * Task
-             * @description ask text prompts instead of seeded token ids; summarize, qa, classify and perplexity are scored
+             * @description ask in words instead of random ids: summarize, qa, classify, perplexity, ...
              * @example summarize
              */
             task?: string | null;
             /**
              * Threads
-             * @description threads of the engine; default: all CPUs that this process may use
+             * @description engine threads; default: every CPU that this process may use
              */
             threads?: number | null;
             /**
@@ -5449,12 +5448,12 @@ export interface components {
         };
         /**
          * Load
-         * @description Exactly one way in which requests come, for a time or for a count.
+         * @description How requests come: exactly one of `closed`, `open`, `stages`, `replay`, `mlperf` and `search`.
          */
         Load: {
             /**
              * Cache
-             * @description for an LLM server: cold empties its prefix cache before each run, if it offers that; warm sends every prompt once before a server's first run, and the same text in each; as-is does neither
+             * @description prefix cache of an LLM server: cold empties it before each run, if the server can; warm fills it before the server's first run, and sends the same text in each run
              * @default as-is
              * @enum {string}
              */
@@ -5478,13 +5477,13 @@ export interface components {
             drain: string;
             /**
              * Duration
-             * @description how long; default: 30s unless `requests` is given
+             * @description how long the load lasts; default: 30s unless `requests` is given
              */
             duration?: string | null;
             /**
              * Errors
-             * @description the share of requests that may fail; with more, `prony run` ends with exit code 1
-             * @default 0.05
+             * @description share of requests that may fail; with more, `prony run` exits with code 1. `none`: no failures; `any`: all may fail
+             * @default 5%
              */
             errors: ("none" | "any") | string;
             /** @description one of MLPerf's scenarios */
@@ -5501,19 +5500,19 @@ export interface components {
             replay?: components["schemas"]["Replay"] | null;
             /**
              * Requests
-             * @description how many requests, then it ends
+             * @description total number of requests
              */
             requests?: number | null;
             /**
              * Same Text
-             * @description for LLM prompts: the same text in every run; default: each begins with words that are new in every run, so that no run finds the text of another in the server's cache
+             * @description send the same LLM prompts in every run; false: each prompt begins with new words, so that no run finds text of another run in the server's cache
              * @default false
              */
             same_text: boolean;
-            /** @description the highest load that holds the SLO */
+            /** @description find the highest load that holds the SLO */
             search?: components["schemas"]["Search"] | null;
             /**
-             * @description seeds of everything random
+             * @description seeds of the random choices
              * @default {
              *       "arrivals": 1,
              *       "lengths": 3,
@@ -5523,7 +5522,7 @@ export interface components {
             seeds: components["schemas"]["Seeds"];
             /**
              * Slo
-             * @description limits: `ttft_ms: 200` is for each request, for goodput; `ttft_ms.p99: 200` is for a run
+             * @description limits: `ttft_ms: 200` for each request (goodput), `ttft_ms.p99: 200` for a run
              * @default {}
              */
             slo: {
@@ -5544,7 +5543,7 @@ export interface components {
             timeout: string;
             /**
              * Warmup
-             * @description time left out at the beginning; auto: until a steady state is detected
+             * @description time left out at the start; auto: until the steady state
              * @default auto
              */
             warmup: ("auto" | "none") | string;
@@ -5874,7 +5873,7 @@ export interface components {
         };
         /**
          * Measure
-         * @description How much is measured and what counts as warm.
+         * @description How much to measure, and what counts as warm.
          */
         Measure: {
             /**
@@ -5885,12 +5884,12 @@ export interface components {
             check: boolean;
             /**
              * Cold Starts
-             * @description model loads in fresh processes; default: repeats
+             * @description model loads in fresh processes; default: as `repeats`
              */
             cold_starts?: number | null;
             /**
              * Energy Window
-             * @description how long a GPU works back to back for throughput, power and energy; 2s gives 5 %, 10s 1 %
+             * @description how long a GPU works without a pause for throughput, power and energy: 2s gives energy to about 5 %, 10s to 1 %; below 2s there is no energy
              * @default 2s
              * @example 60s
              * @example 5m
@@ -5905,7 +5904,7 @@ export interface components {
             isolation: "fork" | "exec";
             /**
              * Max Time
-             * @description cap on the measured phase of one repetition
+             * @description limit on the measured phase of one repetition
              * @default 1m
              * @example 60s
              * @example 5m
@@ -5920,13 +5919,13 @@ export interface components {
             page_cache: "as-is" | "warm" | "cold";
             /**
              * Repeats
-             * @description fresh processes, each one run of the statistics
+             * @description fresh processes; each gives one run
              * @default 5
              */
             repeats: number;
             /**
              * Runs
-             * @description warm inferences in each repetition; auto: at least 100, then more for up to 2s, at most 2000
+             * @description warm inferences per repetition; auto: 100, then more for up to 2s, at most 2000 (a p99 needs 368); 1000000 or more: as many as fit in `max_time`
              * @default auto
              */
             runs: "auto" | number;
@@ -5934,7 +5933,7 @@ export interface components {
             until?: components["schemas"]["Until"] | null;
             /**
              * Warmup
-             * @description inferences before the measured ones; auto: until the last medians agree
+             * @description inferences before measuring; auto: until the last medians agree
              * @default auto
              */
             warmup: "auto" | number;
@@ -6030,7 +6029,7 @@ export interface components {
         };
         /**
          * Mlperf
-         * @description One of MLPerf's four scenarios with its rules; a shorter test is no submission, and is told to be none.
+         * @description One of MLPerf's four scenarios with its rules. A shorter test is not a submission; the report says so.
          */
         Mlperf: {
             /**
@@ -6043,7 +6042,7 @@ export interface components {
             min_duration: string;
             /**
              * Min Queries
-             * @description default: the scenario's own
+             * @description least number of queries; default: the scenario's own
              */
             min_queries?: number | null;
             /**
@@ -6053,17 +6052,17 @@ export interface components {
             most_in_flight?: number | null;
             /**
              * Percentile
-             * @description default: 0.9 for single-stream, 0.99 for the others
+             * @description percentile of the latency that is judged; default: 0.9 for single-stream, 0.99 for the others
              */
             percentile?: number | null;
             /**
              * Rate
-             * @description server: queries a second; offline: expected samples
+             * @description server: queries per second; offline: expected samples per second
              */
             rate?: number | null;
             /**
              * Samples Per Query
-             * @description default: 8 for multi-stream, else 1
+             * @description samples in each query; default: 8 for multi-stream, else 1
              */
             samples_per_query?: number | null;
             /**
@@ -6104,7 +6103,7 @@ export interface components {
         };
         /**
          * ModelWorkload
-         * @description A model file on an engine in a process of its own (white box).
+         * @description A model file on an engine, in its own process.
          */
         ModelWorkload: {
             /**
@@ -6120,20 +6119,20 @@ export interface components {
             checksum?: string | null;
             /**
              * Engine
-             * @description the engine that runs the model; `prony engines` lists the installed ones
+             * @description the engine that runs the model; `prony engines` lists them
              * @example onnxruntime
              * @example openvino
              */
             engine: string;
             /**
              * Engine Version
-             * @description the engine's version, or its first part; install one with `prony engines add NAME --version`
+             * @description version of the engine; 1.20 is any 1.20; `prony engines add NAME --version 1.20` installs one; default: the installed one
              * @example 1.20
              * @example 1.20.1
              */
             engine_version?: string | null;
             /**
-             * @description sizes and contents of the inputs that the model does not fix
+             * @description sizes and contents of inputs; `inputs: host` is short for `inputs: {at: host}`
              * @default {
              *       "at": "device",
              *       "axes": {},
@@ -6150,14 +6149,14 @@ export interface components {
             kind: "model";
             /**
              * Model
-             * @description zoo:NAME, a path, https://, hf:ORG/NAME@REVISION/FILE, s3:// or ftp://
+             * @description zoo:NAME, a path (relative to the recipe), https://..., hf:ORG/NAME@REVISION/FILE, s3://BUCKET/KEY, or ftp://... with a checksum
              * @example zoo:mobilenet-v2
              * @example models/mine.onnx
              */
             model: string;
             /**
              * Options
-             * @description passed to the engine unchanged
+             * @description engine options: text, numbers, true or false, by name
              * @default {}
              */
             options: {
@@ -6165,21 +6164,21 @@ export interface components {
             };
             /**
              * Outputs
-             * @description where each timed call leaves its outputs; host: it copies them from the device
+             * @description where timed calls leave outputs; host: the copy counts in inference_ms
              * @default device
              * @enum {string}
              */
             outputs: "device" | "host";
             /**
              * Precision
-             * @description precision to compute in; default: the engine's choice, which is shown
+             * @description precision to compute in; `default` is the engine's choice
              * @default default
              * @enum {string}
              */
             precision: "default" | "fp32" | "fp16" | "bf16" | "int8";
             /**
              * Threads
-             * @description threads of the engine; default: all CPUs that this process may use
+             * @description engine threads; default: every CPU that this process may use
              */
             threads?: number | null;
             /**
@@ -6367,30 +6366,30 @@ export interface components {
         };
         /**
          * Open
-         * @description Requests that come whether or not the last ones are answered.
+         * @description A fixed rate: requests are sent whether or not earlier ones are answered.
          */
         Open: {
             /**
              * Arrivals
-             * @description how the gaps between requests are spread
+             * @description distribution of the gaps between requests
              * @default poisson
              * @enum {string}
              */
             arrivals: "constant" | "poisson" | "gamma";
             /**
              * Burstiness
-             * @description for gamma arrivals: shape of the gaps; 1 is poisson, less gives bursts
+             * @description for gamma arrivals: shape of the gaps; 1 is Poisson, less is burstier
              * @default 1
              */
             burstiness: number;
             /**
              * Most In Flight
-             * @description requests beyond this many are counted as dropped; default: no limit
+             * @description requests above this are dropped and counted; default: no limit
              */
             most_in_flight?: number | null;
             /**
              * Rate
-             * @description requests a second
+             * @description requests per second
              */
             rate: number;
         };
@@ -6633,25 +6632,25 @@ export interface components {
         };
         /**
          * Place
-         * @description Where the jobs run when a server hands them out; on this machine alone, `where` says whether it will do.
+         * @description Where jobs run. Without a server, `where` says whether this machine may run them.
          */
         Place: {
             /**
              * Attempts
-             * @description how often a job is tried if its environment fails, not its model
+             * @description how often to try a job if its environment fails, not its model
              * @default 3
              */
             attempts: number;
             /**
              * Devices
-             * @description any: one device that fits runs a job; each: every device that fits runs every job
+             * @description any: one matching device per job; each: every matching device runs every job
              * @default any
              * @enum {string}
              */
             devices: "any" | "each";
             /**
              * On
-             * @description where they run: a name of `prony targets`, ssh:HOST, or local
+             * @description `local`, the name of a target, or `ssh:HOST`; default: local
              */
             on?: string | null;
             /**
@@ -6660,11 +6659,11 @@ export interface components {
              * @default 0
              */
             priority: number;
-            /** @description for a target with a queue; targets.toml has precedence */
+            /** @description what to request from a target's queue; `targets.toml` has precedence; default: the target's */
             queue?: components["schemas"]["QueueWish"] | null;
             /**
              * Where
-             * @description facts that a device must have, as in `cpu.cores: '>=4'`; `prony agent info` shows this one's
+             * @description facts that a device must have, such as `cpu.cores: '>=4'`; `prony agent info` shows those of this machine; default: any device
              * @default {}
              */
             where: {
@@ -7002,22 +7001,22 @@ export interface components {
         };
         /**
          * QueueWish
-         * @description What a recipe asks of a target's queue, where `targets.toml` does not say it.
+         * @description What to request from a target's queue; `targets.toml` has precedence.
          */
         QueueWish: {
             /**
              * Account
-             * @description the account that pays
+             * @description the account that pays; default: the target's
              */
             account?: string | null;
             /**
              * Minutes
-             * @description the wall time
+             * @description the wall time; default: the target's
              */
             minutes?: number | null;
             /**
              * Partition
-             * @description the partition
+             * @description the partition; default: the target's
              */
             partition?: string | null;
         };
@@ -7035,7 +7034,7 @@ export interface components {
         };
         /**
          * Readiness
-         * @description When a script's server may be asked: its page answers with a status below 400.
+         * @description When the server counts as ready: its page answers with a status below 400.
          */
         Readiness: {
             /**
@@ -7050,13 +7049,13 @@ export interface components {
             initial_delay?: string | null;
             /**
              * Path
-             * @description the path to request
+             * @description page to request
              * @default /
              */
             path: string;
             /**
              * Period
-             * @description time between requests
+             * @description time between two requests
              * @default 1s
              * @example 60s
              * @example 5m
@@ -7064,7 +7063,7 @@ export interface components {
             period: string;
             /**
              * Port
-             * @description port of the request; default: the first of the server's ports
+             * @description port to request; default: the first of `ports`
              */
             port?: number | null;
             /**
@@ -7076,7 +7075,7 @@ export interface components {
             scheme: "http" | "https";
             /**
              * Success Threshold
-             * @description good answers in a row until it is ready
+             * @description good answers in a row until the server is ready
              * @default 1
              */
             success_threshold: number;
@@ -7138,11 +7137,11 @@ export interface components {
         Recipe: {
             /**
              * Alarms
-             * @description on a server: whom to notify about which numbers, failures or regressions
+             * @description whom a server notifies, and when
              * @default []
              */
             alarms: components["schemas"]["RecipeAlarm"][];
-            /** @description what the machine costs; default: its label cost_per_hour */
+            /** @description what the machine costs; default: its label `cost_per_hour` */
             cost?: components["schemas"]["Cost"] | null;
             /**
              * Description
@@ -7150,31 +7149,31 @@ export interface components {
              * @default
              */
             description: string;
-            /** @description two sides to run in turns and to compare pair by pair */
+            /** @description two sides to run in turns and compare */
             duet?: components["schemas"]["Duet"] | null;
             /**
              * Gates
-             * @description conditions for every job; if one fails, the command exits with 1
+             * @description conditions for every job, such as `inference_ms.p99 <= 20`; if one fails, the exit code is 1
              * @default []
              */
             gates: string[];
             /**
              * Labels
-             * @description your own labels, stored with every result
+             * @description your own text by name, stored with every result
              * @default {}
              */
             labels: {
                 [key: string]: string;
             };
             /**
-             * @description limits of one repetition; beyond them it is ended
+             * @description limits of one repetition
              * @default {
              *       "timeout": "10m"
              *     }
              */
             limits: components["schemas"]["Limits"];
             /**
-             * @description for a service: how requests come, how many and for how long
+             * @description for a service: how requests come
              * @default {
              *       "cache": "as-is",
              *       "clients": {
@@ -7196,14 +7195,14 @@ export interface components {
              */
             load: components["schemas"]["Load"];
             /**
-             * @description what is varied: one job for each combination
+             * @description what to vary: one job for each combination
              * @default {
              *       "exclude": []
              *     }
              */
             matrix: components["schemas"]["Matrix"];
             /**
-             * @description how much is measured and what counts as warm
+             * @description how much to measure
              * @default {
              *       "check": true,
              *       "energy_window": "2s",
@@ -7223,7 +7222,7 @@ export interface components {
              */
             name: string;
             /**
-             * @description which devices may run the jobs when a server hands them out
+             * @description which devices may run the jobs
              * @default {
              *       "attempts": 3,
              *       "devices": "any",
@@ -7232,11 +7231,11 @@ export interface components {
              *     }
              */
             place: components["schemas"]["Place"];
-            /** @description on a server: when it is submitted again automatically */
+            /** @description when a server runs the recipe again */
             schedule?: components["schemas"]["Timing"] | null;
             /**
              * Units
-             * @description compute units, each with jobs of its own: short for an axis `workload.unit` of the matrix
+             * @description compute units, each with its own jobs; `units: [cuda-0, cuda-1]` is short for the axis `workload.unit`
              * @default []
              * @example [
              *       "cuda-0",
@@ -7246,7 +7245,7 @@ export interface components {
             units: string[];
             /**
              * Watch
-             * @description metrics to watch in its history besides the headline: up to three, as `inference_ms.p99`
+             * @description up to three more metrics to watch in its history, such as `inference_ms.p99`
              * @default []
              */
             watch: string[];
@@ -7258,12 +7257,12 @@ export interface components {
         };
         /**
          * RecipeAlarm
-         * @description An alarm that comes with a recipe and is for it alone. It names others for their addresses, which are secret.
+         * @description An alarm for this recipe alone. It uses the addresses of the server's alarms, which are secret.
          */
         RecipeAlarm: {
             /**
              * Again
-             * @description after this time the message is repeated, if it has not ended
+             * @description when to repeat the message of an alarm that has not ended
              * @default 1d
              * @example 60s
              * @example 5m
@@ -7271,7 +7270,7 @@ export interface components {
             again: string;
             /**
              * Labels
-             * @description only for experiments with all these labels
+             * @description only for experiments with all these labels; default: any
              * @default {}
              * @example {
              *       "team": "vision"
@@ -7282,13 +7281,13 @@ export interface components {
             };
             /**
              * Name
-             * @description what this alarm is called, after the recipe's name and a dot
+             * @description name of the alarm; the server puts the recipe's name and a dot before it
              * @example slow
              */
             name: string;
             /**
              * Owner
-             * @description only experiments submitted by this person
+             * @description only for experiments of this submitter; default: any
              */
             owner?: string | null;
             /**
@@ -7300,19 +7299,19 @@ export interface components {
              */
             quiet: string;
             /**
-             * @description info, warning or critical
+             * @description how urgent it is
              * @default warning
              */
             severity: components["schemas"]["Severity"];
             /**
              * To
-             * @description names of alarms on the server whose addresses to notify
+             * @description names of alarms on the server whose addresses to use
              * @default []
              */
             to: string[];
             /**
              * When
-             * @description a threshold as `inference_ms.p99 > 20`, or words as `experiment failed`
+             * @description a condition: `inference_ms.p99 > 20` or `experiment failed`
              * @example inference_ms.p99 > 20
              * @example experiment failed
              */
@@ -7547,7 +7546,7 @@ export interface components {
         Replay: {
             /**
              * File
-             * @description the trace: a path
+             * @description path of the trace
              */
             file: string;
             /**
@@ -7559,12 +7558,12 @@ export interface components {
             layout: "auto" | "jsonl" | "mooncake" | "burstgpt";
             /**
              * Requests
-             * @description only the first so many requests
+             * @description only the first N requests
              */
             requests?: number | null;
             /**
              * Speed
-             * @description 2 replays it in half the time
+             * @description 2 takes half the time
              * @default 1
              */
             speed: number;
@@ -7814,29 +7813,29 @@ export interface components {
         };
         /**
          * ScriptMetric
-         * @description One number that a script tells: by name where it is emitted or printed as JSON, else by a pattern.
+         * @description A metric of a script: one that it emits or prints as JSON, or one that a pattern finds.
          */
         ScriptMetric: {
             /**
              * Better
-             * @description which direction is better; default: changes are shown but not judged
+             * @description which direction is better; default: not judged
              */
             better?: ("higher" | "lower") | null;
             /**
              * Name
-             * @description name of the metric
+             * @description name of the metric, as emitted or printed
              * @example accuracy
              */
             name: string;
             /**
              * Pattern
-             * @description regular expression for lines of output; the value is its group, or the match's number without one
+             * @description regular expression for output lines; the value is its group, or the number in the match
              * @example accuracy=([0-9.]+)
              */
             pattern?: string | null;
             /**
              * Reduce
-             * @description how its values become one number per run; default: the workload's `reduce`
+             * @description how its values become one number per run; default: as the workload
              */
             reduce?: ("last" | "mean" | "min" | "max" | "median") | null;
             /**
@@ -7846,14 +7845,14 @@ export interface components {
             stream?: ("stdout" | "stderr") | null;
             /**
              * Unit
-             * @description its unit
+             * @description unit of the metric; default: as emitted
              * @example ms
              */
             unit?: string | null;
         };
         /**
          * ScriptServer
-         * @description A server beside the script: started before it, stopped after it.
+         * @description A server that the script uses; Prony starts it before the script and stops it afterwards.
          */
         ScriptServer: {
             /**
@@ -7864,12 +7863,12 @@ export interface components {
             arguments: string | string[];
             /**
              * Command
-             * @description the program with its arguments; default: the image's own command
+             * @description program and arguments; default: the image's own
              */
             command?: string | string[] | null;
             /**
              * Environment
-             * @description environment variables, in addition to those of Prony
+             * @description environment variables, added to Prony's
              * @default {}
              */
             environment: {
@@ -7877,7 +7876,7 @@ export interface components {
             };
             /**
              * Image
-             * @description container image that it runs in
+             * @description container image
              */
             image?: string | null;
             /**
@@ -7888,26 +7887,26 @@ export interface components {
             metrics: components["schemas"]["ScriptMetric"][];
             /**
              * Ports
-             * @description where it listens; the script finds them in INFERENCE_SERVER_PORT, INFERENCE_SERVER_PORT_1, ...
+             * @description ports it listens on; the script finds them in INFERENCE_SERVER_PORT, INFERENCE_SERVER_PORT_1, ...
              */
             ports: number[];
-            /** @description how to see that it is ready; default: it listens */
+            /** @description when it is ready; default: when it listens */
             readiness?: components["schemas"]["Readiness"] | null;
             /**
              * Sources
-             * @description files to fetch before it starts
+             * @description files needed before it starts
              * @default []
              */
             sources: components["schemas"]["ScriptSource"][];
         };
         /**
          * ScriptSource
-         * @description Something that must lie on the disk before the script begins.
+         * @description A file or folder that the script needs before it starts.
          */
         ScriptSource: {
             /**
              * Checksum
-             * @description sha256: or md5: and the hexadecimal digits of the source
+             * @description sha256: or md5: and the hexadecimal digits
              */
             checksum?: string | null;
             /**
@@ -7917,7 +7916,7 @@ export interface components {
             name?: string | null;
             /**
              * Path
-             * @description where the script finds it: an absolute path, or relative to the folder it runs in
+             * @description where the script finds it: absolute, or relative to its folder
              */
             path: string;
             /**
@@ -7929,7 +7928,7 @@ export interface components {
         };
         /**
          * ScriptWorkload
-         * @description Any command that tells numbers (`prony.emit`, JSON lines, patterns); each run is a whole fresh execution.
+         * @description Any command that reports numbers (`prony.emit`, JSON lines, patterns); each run is a fresh execution.
          */
         ScriptWorkload: {
             /**
@@ -7940,37 +7939,37 @@ export interface components {
             arguments: string | string[];
             /**
              * Command
-             * @description the program with its arguments, split as by a shell, but run without; null: the image's command
+             * @description program and arguments, as a list or as text, which is split into words (no shell); `$(NAME)` is a variable; null: the image's own
              * @example python train.py --epochs 3
              */
             command: string | string[] | null;
             /**
              * Container
-             * @description false: ignore the image and run the command directly on the machine
+             * @description false: ignore the image and run on the machine; the report says so
              * @default true
              */
             container: boolean;
             /**
              * Copy Files
-             * @description false: run in the folder itself, not in a copy; only on this machine; the script may change it
+             * @description false: run in `directory` itself, on this machine; not with an image, a server or sources
              * @default true
              */
             copy_files: boolean;
             /**
              * Directory
-             * @description the script's folder, a .tar of it, or one file; it runs in a copy; default: an empty folder
+             * @description the script's folder, a .tar of it, or one file, relative to the recipe; each run gets a copy; default: an empty folder
              * @example scripts
              */
             directory?: string | null;
             /**
              * Directory Name
-             * @description put its files into a subfolder of this name; default: directly into the folder it runs in
+             * @description put the files into a subfolder of this name
              * @example src
              */
             directory_name?: string | null;
             /**
              * Environment
-             * @description environment variables, in addition to those of Prony
+             * @description environment variables, added to Prony's
              * @default {}
              */
             environment: {
@@ -7978,7 +7977,7 @@ export interface components {
             };
             /**
              * Image
-             * @description container image that it runs in; needs a container engine
+             * @description container image; refused without a container engine
              */
             image?: string | null;
             /**
@@ -7987,7 +7986,7 @@ export interface components {
              */
             kind: "script";
             /**
-             * @description one process, or several that work together
+             * @description how to start its processes
              * @default {
              *       "kind": "process",
              *       "nodes": 1,
@@ -7998,7 +7997,7 @@ export interface components {
             launch: components["schemas"]["Launch"];
             /**
              * Metrics
-             * @description units, directions and patterns of the metrics it reports; the first is the headline
+             * @description units, directions and patterns of its metrics; the first is the headline
              * @default []
              */
             metrics: components["schemas"]["ScriptMetric"][];
@@ -8013,19 +8012,19 @@ export interface components {
             server?: components["schemas"]["ScriptServer"] | null;
             /**
              * Sources
-             * @description files to fetch before it starts
+             * @description files needed before it starts
              * @default []
              */
             sources: components["schemas"]["ScriptSource"][];
         };
         /**
          * Search
-         * @description The highest load that holds the SLO: doubled until it does not, then halved between.
+         * @description Find the highest load that holds the SLO: double it until the SLO fails, then bisect.
          */
         Search: {
             /**
              * Arrivals
-             * @description for a rate: how the gaps are spread
+             * @description for a rate: distribution of the gaps between requests
              * @default poisson
              * @enum {string}
              */
@@ -8044,14 +8043,14 @@ export interface components {
             low: number;
             /**
              * Over
-             * @description what is raised
+             * @description what to raise
              * @default concurrency
              * @enum {string}
              */
             over: "concurrency" | "rate";
             /**
              * Precision
-             * @description stop when the limits lie this close together, as a share
+             * @description stop when the bounds are this close, as a share
              * @default 0.05
              */
             precision: number;
@@ -8137,24 +8136,24 @@ export interface components {
         };
         /**
          * Seeds
-         * @description One for each thing that is left to chance, so that one can change while the others stay.
+         * @description Seeds of the random choices; each can change while the others stay.
          */
         Seeds: {
             /**
              * Arrivals
-             * @description for the times at which requests are due
+             * @description seed of the times when requests are due
              * @default 1
              */
             arrivals: number;
             /**
              * Lengths
-             * @description for the lengths of prompts
+             * @description seed of the prompts' lengths
              * @default 3
              */
             lengths: number;
             /**
              * Prompts
-             * @description for the prompts
+             * @description seed of the prompts
              * @default 2
              */
             prompts: number;
@@ -8369,7 +8368,7 @@ export interface components {
         ServiceWorkload: {
             /**
              * Driver
-             * @description how to talk to it; default: the service's own driver
+             * @description the protocol; default: the service's own
              * @example openai-chat
              * @example redis
              */
@@ -8388,12 +8387,12 @@ export interface components {
             kind: "service";
             /**
              * Metrics Url
-             * @description a Prometheus metrics URL to read during the load; default: the service's own
+             * @description Prometheus page to read during the load; default: the service's own
              */
             metrics_url?: string | null;
             /**
              * Options
-             * @description options of the driver: operations, sizes, model name
+             * @description driver options: operations, sizes, model name
              * @default {}
              */
             options: {
@@ -8403,7 +8402,7 @@ export interface components {
             };
             /**
              * Prompts
-             * @description options of the task: lengths, data set, turns
+             * @description task options: lengths, data set, turns
              * @default {}
              */
             prompts: {
@@ -8413,7 +8412,7 @@ export interface components {
             };
             /**
              * Restart
-             * @description when to start the service: before each run, with fresh data, or once for all runs; auto: before each run if that takes at most 2 s, but once for LLMs, searches and several agents
+             * @description when to start the service: before each run, with its data made again, or once for all runs; auto: before each run if that takes at most 2 s, but once for LLMs, searches and several agents
              * @default auto
              * @enum {string}
              */
@@ -8426,7 +8425,7 @@ export interface components {
             service?: string | null;
             /**
              * Settings
-             * @description settings of the service: configuration, model, arguments
+             * @description service settings: configuration, model, arguments
              * @default {}
              */
             settings: {
@@ -8436,7 +8435,7 @@ export interface components {
             };
             /**
              * Task
-             * @description the prompts for an LLM; default: synthetic
+             * @description what an LLM is asked; default: synthetic
              */
             task?: string | null;
         };
@@ -8574,12 +8573,12 @@ export interface components {
         };
         /**
          * Stage
-         * @description One stretch of a load; exactly one of `rate` and `concurrency`.
+         * @description One step of a load, with either `rate` or `concurrency`.
          */
         Stage: {
             /**
              * Arrivals
-             * @description how the gaps between requests are spread
+             * @description distribution of the gaps between requests
              * @default poisson
              * @enum {string}
              */
@@ -8604,13 +8603,13 @@ export interface components {
             duration: string;
             /**
              * Ramp
-             * @description change linearly from the level of the stage before
+             * @description change in a straight line from the level of the stage before
              * @default false
              */
             ramp: boolean;
             /**
              * Rate
-             * @description requests a second
+             * @description requests per second
              */
             rate?: number | null;
         };
@@ -8958,7 +8957,7 @@ export interface components {
             across: string[];
             /**
              * Anyway
-             * @description compare even what is not comparable, and list the differences
+             * @description compare even if the results are not comparable, and list the differences
              * @default false
              */
             anyway: boolean;
@@ -9034,25 +9033,25 @@ export interface components {
         };
         /**
          * Timing
-         * @description Due instants by cron, on the wall of a zone, and what becomes of those that nobody was there for.
+         * @description When to run, in a time zone, and what to do about missed times.
          */
         Timing: {
             /**
              * Cron
-             * @description five fields (minute, hour, day, month, weekday) or @daily and its like
+             * @description five fields (minute, hour, day of month, month, day of week), or @daily and the like
              * @example 0 3 * * *
              */
             cron: string;
             /**
              * Missed
-             * @description what to run for times when no server was up: skip (nothing), once or all
+             * @description what to run for times when no server was up; skip: nothing
              * @default once
              * @enum {string}
              */
             missed: "skip" | "once" | "all";
             /**
              * Zone
-             * @description the time zone of these times, as in Europe/Paris
+             * @description time zone, such as Europe/Paris
              * @default UTC
              * @example Europe/Paris
              */
@@ -9104,18 +9103,18 @@ export interface components {
         };
         /**
          * Until
-         * @description Go on until the interval of the headline number is this tight, at the run level.
+         * @description Continue until the interval of the headline metric is narrow enough.
          */
         Until: {
             /**
              * Ci
-             * @description relative half-width of the interval of the median
+             * @description relative half-width of the median's interval
              * @example 2%
              */
             ci: string;
             /**
              * Max Repeats
-             * @description most fresh processes; then it gives up
+             * @description most fresh processes, at least `repeats`; twice as many if some are disturbed
              * @default 30
              */
             max_repeats: number;
@@ -9130,27 +9129,27 @@ export interface components {
         };
         /**
          * Values
-         * @description What to fill one input with; exactly one of `constant`, `low` with `high`, and `file`.
+         * @description Contents of one input: one of `constant`, `low` with `high`, and `file`.
          */
         Values: {
             /**
              * Constant
-             * @description the same value everywhere
+             * @description one value everywhere
              */
             constant?: number | string | boolean | null;
             /**
              * File
-             * @description a .npy file with the whole tensor
+             * @description a .npy file with the whole tensor, relative to the recipe
              */
             file?: string | null;
             /**
              * High
-             * @description upper bound of the random values, excluded; needs low
+             * @description random values are below it; needs `low`
              */
             high?: number | null;
             /**
              * Low
-             * @description lower bound of the random values; needs high
+             * @description smallest random value; needs `high`
              */
             low?: number | null;
         };
@@ -11411,7 +11410,7 @@ export interface operations {
             query: {
                 /** @description settings that may differ, separated by commas */
                 across?: string;
-                /** @description compare even what is not comparable, and list the differences */
+                /** @description compare even if the results are not comparable, and list the differences */
                 anyway?: boolean;
                 /** @description metrics that decide, separated by commas; default: the headlines */
                 metric?: string;

@@ -121,7 +121,7 @@ def _trouble_with(before: Sequence[float], after: Sequence[float], *, paired: bo
         if odd is not None:
             return f"a run of the {name} has the value {odd:g}, which cannot be compared as a ratio"
     if paired and len(before) != len(after):
-        return f"{len(before)} runs and {len(after)} runs make no pairs"
+        return f"{len(before)} runs and {len(after)} runs cannot be paired"
     fewest = FEWEST_PAIRS if paired else FEWEST_RUNS
     return _too_few(before, after, fewest)
 

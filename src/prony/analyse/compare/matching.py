@@ -257,7 +257,7 @@ def _by_cell(side: Side, across: Sequence[str]) -> dict[str, Entry]:
         cell = _cell(entry, across)
         if cell in found:
             raise InputError(
-                f"{side.name} has several jobs that are the same but for {' and '.join(across)}",
+                f"{side.name} has several jobs that differ only in {' and '.join(across)}",
                 hint=f"name one: {found[cell].job.id} or {entry.job.id}", code="ambiguous",
             )  # fmt: skip
         found[cell] = entry

@@ -99,7 +99,7 @@ def _runs(effect: Effect) -> str:
 def _chance(effect: Effect, tests: int) -> str:
     if effect.p is None:
         return "untested"
-    among = f", {chance_text(effect.q)} among {tests} at once" if effect.q is not None and tests > 1 else ""
+    among = f", {chance_text(effect.q)} corrected for {tests} tests" if effect.q is not None and tests > 1 else ""
     known = effect.apart_p if effect.apart_q is None else effect.apart_q
     apart = f"; measured apart, p {_equals(chance_text(known))}" if known is not None else ""
     return f"p {_equals(effect.chance)}{among}{apart}"

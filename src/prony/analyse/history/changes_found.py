@@ -108,12 +108,11 @@ def history_sentence(history: History) -> str:
 def rules_sentence(rules: Rules) -> str:
     """Say how a history is judged."""
     return (
-        f"A result is judged against the last {rules.window} of its series, one number a result on a logarithmic "
-        f"scale: a permutation test over every place where the level may have changed, at a level of {rules.alpha:.1%} "
-        f"a result. Changes below {rules.least:.0%} are not reported; at {rules.suspicion:.0%} one is a suspect. "
-        "The first "
-        f"{rules.learning} results of a series, and {rules.relearning} after a change, are for learning only. The "
-        "levels in the picture are found with hindsight."
+        f"Each result is judged against the last {rules.window} of its series, with one number per result, on a "
+        "logarithmic scale. A permutation test checks every place where the level may have changed, at a significance "
+        f"level of {rules.alpha:.1%} per result. Changes below {rules.least:.0%} are not reported; from "
+        f"{rules.suspicion:.0%} on, a change is suspected. The first {rules.learning} results of a series, and "
+        f"{rules.relearning} after a change, are only for learning. The plotted levels use all results."
     )
 
 

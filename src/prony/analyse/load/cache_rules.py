@@ -46,7 +46,7 @@ def cache_as_asked(evidence: LoadEvidence) -> Iterator[Reason]:
     if failures:
         text = f"The server's cache was not emptied before {len(failures)} of {runs_text(len(facts))}: {failures[0]}."
         if evidence.load.same_text:
-            yield suspect("cache_not_reset", f"{text} Leave load.same_text out, so that no run meets another's text.")
+            yield suspect("cache_not_reset", f"{text} Remove load.same_text, so that no run sends another's text.")
         else:
             yield note("cache_not_reset", f"{text} But prompts were new in every run.")
     elif resets := [one.reset_by for one in facts if one.reset_by]:
@@ -54,7 +54,9 @@ def cache_as_asked(evidence: LoadEvidence) -> Iterator[Reason]:
     if evidence.load.cache == "warm" and evidence.used:
         shares = [share for run in evidence.used if (share := _share(evidence, run.repetition)) is not None]
         told = f"{percent(min(shares))} or more" if shares else "an unknown share"
-        yield note("cache_filled", f"Measured with a warm cache, as asked: {told} of the prompts' tokens came from it.")
+        yield note(
+            "cache_filled", f"Measured with a warm cache, as requested: {told} of the prompts' tokens came from it."
+        )
 
 
 def _falling_ttft(evidence: LoadEvidence) -> Iterator[Reason]:
@@ -90,5 +92,5 @@ def _facts(evidence: LoadEvidence) -> list[CacheFacts]:
 
 def _remedy(evidence: LoadEvidence) -> str:
     if evidence.load.same_text:
-        return "Leave load.same_text out, or write load.cache: cold or warm."
-    return "Write load.cache: cold to empty the cache before each run, or warm to measure it filled."
+        return "Remove load.same_text, or set load.cache: cold or warm."
+    return "Set load.cache: cold to empty the cache before each run, or warm to measure it filled."

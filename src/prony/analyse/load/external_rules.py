@@ -39,11 +39,11 @@ def coarse_stamps(evidence: LoadEvidence) -> Iterator[Reason]:
     if origin is None or not origin.has_whole_seconds or not evidence.used:
         return
     seconds = min(run.window.length_ns for run in evidence.used) / 1e9
-    text = f"Its stamps are whole seconds, and it lasted {seconds:.3g} s by them: its true length may be a second off"
+    text = f"Its timestamps are whole seconds: the length of {seconds:.3g} s may be wrong by a second"
     if seconds < _COARSE_S:
-        yield void("coarse_stamps", f"{text}, so there are no rates. Let it run longer, or write finer stamps.")
+        yield void("coarse_stamps", f"{text}, so there are no rates. Let it run longer, or use finer timestamps.")
     else:
-        yield suspect("coarse_stamps", f"{text} in either direction, and every rate with it.")
+        yield suspect("coarse_stamps", f"{text} in either direction, and so may every rate.")
 
 
 def unread_lines(evidence: LoadEvidence) -> Iterator[Reason]:
@@ -61,8 +61,8 @@ def in_no_time(evidence: LoadEvidence) -> Iterator[Reason]:
     if origin is not None and origin.timeless:
         yield suspect(
             "in_no_time",
-            f"{origin.timeless} requests ended before they began, or at the same time: somebody set the clock of its "
-            "clients while they ran. These requests count as 0 ms.",
+            f"{origin.timeless} requests ended before they began, or at the same time: the clock of its clients was "
+            "changed while they ran. These requests count as 0 ms.",
         )
 
 

@@ -214,7 +214,7 @@ def _limit_claim(groups: Sequence[Group], knee: Claim, noun: str) -> Claim:
     alike = [(one, group) for one, group in shown if group.level >= begin and _meets(one, best)]
     plateau = across_runs(np.array([value for _, group in alike for value in group.values(THROUGHPUT)]), "1/s", "runs")
     levels = format_levels([group.level for _, group in alike], noun)
-    text = f"At most {_rate(plateau)} goes through: {plateau.method} at {levels}."
+    text = f"Throughput is limited to {_rate(plateau)}: {plateau.method} at {levels}."
     last, highest = shown[-1]
     if last.high is not None and plateau.low is not None and last.high < plateau.low:
         text += f" At {format_levels([highest.level], noun)} it falls to {_rate(last)}."

@@ -93,7 +93,7 @@ class Trial:
 
     def text(self, case: Case) -> str:
         if self.way == "duet" and isinstance(case.sides, Sides):
-            return f"{self.count} pairs of {case.sides.text} in turn"
+            return f"{self.count} pairs of {case.sides.text}, run alternately"
         return f"the same job {self.count} time{'' if self.count == 1 else 's'} more"
 
 
@@ -144,7 +144,7 @@ def _next_trial(case: Case, batches: Sequence[Batch]) -> Trial | _Refusal:
     has_failed = any(one.way == "duet" and one.outcome == "failed" for one in batches)
     way = "duet" if isinstance(case.sides, Sides) and not has_failed else "again"
     if way == "again" and not can_repeat:
-        why = "the runs in turns failed" if isinstance(case.sides, Sides) else case.sides
+        why = "the alternating runs failed" if isinstance(case.sides, Sides) else case.sides
         return _Refusal(
             f"{why}, and only {len(case.before)} earlier results are from this agent ({_LEAST_BEFORE} are needed)"
         )
@@ -257,7 +257,7 @@ class Confirmations:
         batch = Batch(change.id, number, trial.way, plan.experiment.id, trial.runs, self._context.clock.now())
         told = [f"{trial.text(case)}, in {plan.experiment.id}"]
         if trial.way == "again" and isinstance(case.sides, str):
-            told.insert(0, f"not in turns: {case.sides}")
+            told.insert(0, f"not run alternately: {case.sides}")
         writing = self._context.write(partial(self._keep_batch, batch=batch, plan=plan, told=told))
         is_begun = await write_plan(self._state, plan, writing)
         if is_begun:
@@ -288,7 +288,7 @@ class Confirmations:
             jobs = expand(_trial_recipe(case, Trial("duet", PAIRS)), "turns", apart=True)
             check_scripts(jobs, self._context.store.home)
         except PronyError as exc:
-            return replace(case, sides=f"{case.sides.text} cannot be run in turns: {exc.message}")
+            return replace(case, sides=f"{case.sides.text} cannot be run alternately: {exc.message}")
         return case
 
     def _is_there(self, agent_id: str) -> bool | None:
@@ -423,7 +423,7 @@ class Confirmations:
             return True, f"the machine changed too, {sung}"
         known = [one.taken_at for one in found if CANARY in one.figures]
         if any(at <= good for at in known) and any(at > good for at in known):
-            return False, "the machine itself did not change, says its canary"
+            return False, "the canary shows that the machine itself did not change"
         return False, "it is unknown whether the machine changed: calibrations before and after are missing"
 
     def _end(self, transaction: Transaction, batch: Batch, decided: Change | None) -> Change | None:

@@ -56,7 +56,7 @@ class Scripts:
         if await asyncio.to_thread(_count_bytes, self._context.store.home) + size > quota:
             raise CapacityError(
                 f"no space for this script folder: all of them may take {quota / 2**20:.0f} MiB on this server",
-                hint="delete experiments whose scripts are not needed any more, or raise PRONY_SCRIPTS_QUOTA",
+                hint="delete experiments that you no longer need, or raise PRONY_SCRIPTS_QUOTA",
                 code="scripts_quota",
             )
 

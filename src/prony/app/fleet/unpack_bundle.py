@@ -41,7 +41,7 @@ def unpack_bundle(order: BundleOrder) -> UnpackedBundle:
     """Check, unpack and summarise an experiment; of one that is refused nothing stays."""
     if result_tar.measure_tar(order.tar).sha256 != order.sha256.lower():
         raise InputError(
-            "the experiment that arrived is not the one that its name says: its SHA-256 differs",
+            "the experiment that arrived does not have the SHA-256 in its name",
             hint="send it again, under the SHA-256 of its bytes",
             code="damaged",
         )

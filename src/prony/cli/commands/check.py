@@ -16,7 +16,7 @@ def arguments(parser: ArgumentParser) -> None:
     """Check a recipe for errors, without measuring: each job is run once. With a server, also show which agents can run
     it, and how long that takes.
 
-    Exits 2 where it is wrong, 1 where some of its jobs fit no agent of the server.
+    Exits with 2 if it is wrong, with 1 if some of its jobs fit no agent.
     """
     parser.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
     add_set(parser)

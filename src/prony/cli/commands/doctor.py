@@ -69,6 +69,6 @@ def _show_limits(limits: Sequence[PlatformLimit]) -> None:
     from prony.cli.output import print_text
 
     if limits:
-        print_text("\nnot promised on this system")
+        print_text("\nlimits of this system")
         for limit in limits:
             print_text(f"  {limit.title}: {limit.text}")

@@ -26,7 +26,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw a plot: .svg, .png or .html")
     parser.add_argument(
         "--rebuild", action="store_true",
-        help="first rebuild the histories from the result folders; decisions of people stay",
+        help="first rebuild the histories from the result folders; baselines and acknowledgements stay",
     )  # fmt: skip
     add_branch(parser)
     parser.add_argument("--all-branches", action="store_true", help="without a name: list the series of all branches")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from prony.app.service_units import ServicePlan
 
 _ACTIONS = {
-    "install": "write the unit, start the service, and start it again with the machine",
+    "install": "write the unit, start the service now and at every boot",
     "status": "show whether the service runs",
     "remove": "stop the service and delete the unit; the home stays",
 }

@@ -21,7 +21,7 @@ class Info(Noun):
     task_name: str | None = Field(default=None, description="what it is called")
     execution_engine: Literal["default", "aws.sagemaker"] = Field(default="default", description="where it runs")
     scheduling: str = Field(default="single_run", description="single_run, or a cron expression")
-    labels: dict[LabelName, LabelValue] = Field(default={}, max_length=10, description="words of its own")
+    labels: dict[LabelName, LabelValue] = Field(default={}, max_length=10, description="labels of its own")
 
 
 class Distributed(Noun):
@@ -85,7 +85,7 @@ class Data(Noun):
 
 
 class Metric(Noun):
-    name: Text = Field(description="what the metric is called", examples=["accuracy"])
+    name: Text = Field(description="name of the metric", examples=["accuracy"])
     units: str = Field(description="its unit", examples=["ms"])
     pattern: Text = Field(description="a regular expression for lines of the output", examples=["loss: ([0-9.]+)"])
 
@@ -93,11 +93,11 @@ class Metric(Noun):
 class Output(Noun):
     """In 2019 metrics were names alone."""
 
-    metrics: tuple[Metric | Text, ...] = Field(description="the numbers that it tells")
+    metrics: tuple[Metric | Text, ...] = Field(description="the metrics that it reports")
 
 
 class Probe(Noun):
-    path: str = Field(pattern="^/", description="the page that is asked for", examples=["/ping"])
+    path: str = Field(pattern="^/", description="the page to request", examples=["/ping"])
     scheme: Literal["http", "https"] = "http"
     port: Port | None = None
     initial_delay_seconds: int = Field(default=10, ge=0)
@@ -123,7 +123,7 @@ class ServerHardware(Noun):
 
 
 class Server(Noun):
-    hardware: ServerHardware = Field(description="the machine that the server wants")
+    hardware: ServerHardware = Field(description="the machine that the server needs")
     env: ServerEnv = Field(description="how the server is started")
     models: tuple[Source, ...] = Field(default=(), description="what is fetched before it starts")
     output: Output | None = None
@@ -141,7 +141,7 @@ class CustomParams(Noun):
 class Descriptor(Noun):
     spec_version: Text = Field(description="0.1.0", examples=["0.1.0"])
     info: Info = Field(description="what this benchmark is")
-    hardware: Hardware = Field(description="the machine that it wants")
+    hardware: Hardware = Field(description="the machine that it needs")
     env: Env = Field(description="what it runs in")
     ml: Ml = Field(default=Ml(), description="the command")
     data: Data | None = None

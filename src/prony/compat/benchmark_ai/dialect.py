@@ -134,7 +134,7 @@ def _machine(draft: Draft, found: Descriptor) -> None:
     hardware = found.hardware
     place = "it runs on this machine or on any agent; `--set place.where...` chooses agents"
     if hardware.instance_type != "local":
-        draft.note(("hardware", "instance_type"), f"{hardware.instance_type} is not asked for: {place}")
+        draft.note(("hardware", "instance_type"), f"{hardware.instance_type} is not requested: {place}")
     for key in ("aws_zone_id", "availability_zone"):
         if getattr(hardware, key) is not None:
             draft.note(("hardware", key), "is ignored: there are no zones here")
@@ -288,7 +288,7 @@ def _server(draft: Draft, found: Descriptor) -> None:
     if server.env.readiness_probe is not None:
         made["readiness"] = _readiness(draft, server.env.readiness_probe, server)
     if server.hardware.instance_type != "local":
-        draft.note(("server", "hardware", "instance_type"), "is not asked for: the server runs beside the command")
+        draft.note(("server", "hardware", "instance_type"), "is not requested: the server runs beside the command")
     _container(draft, origin, privileged=server.env.privileged, extended=server.env.extended_shm)
     draft.set("workload.server", made, origin)
 

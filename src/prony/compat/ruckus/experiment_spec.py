@@ -42,7 +42,9 @@ class GpuParams(Noun):
 
 class MemoryParams(Noun):
     test_sizes_mb: Annotated[tuple[int, ...], Field(min_length=1)] = Field(default=(64, 256, 1024), description="sizes")
-    test_patterns: tuple[Text, ...] = Field(default=("sequential", "random"), description="how memory is touched")
+    test_patterns: tuple[Text, ...] = Field(
+        default=("sequential", "random"), description="order in which memory is read and written"
+    )
     iterations_per_size: int = Field(default=10, ge=1, le=100, description="repetitions of each size")
 
 
@@ -58,13 +60,13 @@ class ComputeParams(Noun):
 
 class SummarizationParams(Noun):
     prompt_template: str | None = Field(default=None, min_length=1, description="what is asked; {article} is the text")
-    max_articles: int | None = Field(default=None, ge=1, description="take only so many")
+    max_articles: int | None = Field(default=None, ge=1, description="use only the first N")
     max_tokens: int | None = Field(default=None, ge=1, description="of a summary")
     data_path: str | None = Field(default=None, min_length=1, description="a file of articles and summaries")
 
 
 class TaskSpec(Noun):
-    name: Text = Field(description="what the task is called")
+    name: Text = Field(description="name of the task")
     type: TaskType = Field(description="what is done")
     description: str | None = Field(default=None, description="for people")
     params: dict[str, Any] | None = Field(default=None, description="of this type of task")
@@ -120,15 +122,17 @@ class CapabilityRequirements(Noun):
 class ExperimentSpec(Noun):
     """`runs_per_job` stood in the request for a job there; here it may stand in the spec."""
 
-    name: Text = Field(description="what the experiment is called")
+    name: Text = Field(description="name of the experiment")
     description: str | None = Field(default=None, description="for people")
     model: Text = Field(description="a name, or a folder", examples=["HuggingFaceTB/SmolLM2-135M"])
     task: TaskSpec = Field(description="what is done")
     framework: FrameworkSpec = Field(description="what runs the model")
     metrics: MetricsSpec = Field(description="what is measured")
-    capability_requirements: CapabilityRequirements | None = Field(default=None, description="who may run it")
+    capability_requirements: CapabilityRequirements | None = Field(
+        default=None, description="what a device must have to run it"
+    )
     runs_per_job: int | None = Field(default=None, ge=1, le=100, description="how often it is run, 1 to 100")
-    id: str | None = Field(default=None, description="made of the name; what stands here is not read")
+    id: str | None = Field(default=None, description="made from the name; a value here is ignored")
     created_at: str | None = None
     updated_at: str | None = None
 

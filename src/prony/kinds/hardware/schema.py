@@ -20,7 +20,7 @@ _TIME_NS = 300_000_000
 
 
 class HardwareWorkload(Workload):
-    """Bare hardware without a model: the speed of memory, of matrix products, of a disk, of the way to a GPU."""
+    """Hardware without a model: memory, matrix products, a disk, a GPU and the way to it."""
 
     measure_keys: ClassVar[tuple[str, ...] | None] = ("repeats", "warmup", "until")
     wrong_section: ClassVar[str] = "`load` is for services; for a hardware test, use `measure`"
@@ -34,11 +34,11 @@ class HardwareWorkload(Workload):
 
     kind: Literal["hardware"] = Field(description="which kind of workload this is")
     test: HardwareTest = Field(
-        description="what is measured: the host's memory, matrix products, a disk, or a GPU's memory, products, copies "
-        "from and to the host, launches, and sums over all GPUs (needs two)"
+        description="what to measure; gemm: matrix products; transfer: copies from and to the host; launch: starts of "
+        "kernels; collective: sums over all GPUs (needs two)"
     )
     unit: str = Field(
-        default="cuda", min_length=1, description="for GPU tests: which GPU, for example cuda, cuda-1 or cuda:GPU-UUID"
+        default="cuda", min_length=1, description="for GPU tests: the GPU, as cuda, cuda-1 or cuda:GPU-UUID"
     )
     library: Literal["numpy", "torch"] = Field(
         default="numpy",
@@ -53,24 +53,24 @@ class HardwareWorkload(Workload):
         examples=[["4096x14336x4096"]],
     )  # fmt: skip
     precisions: Annotated[tuple[GemmFormat, ...], Field(max_length=7)] = Field(
-        default=(), description="for matrix products: the formats to compute in; default: all that run"
+        default=(), description="for matrix products: formats to compute in; default: all that run"
     )
     threads: int | None = Field(
-        default=None, ge=1, le=4096, description="for cpu-memory: the most processes at once; default: one per CPU"
+        default=None, ge=1, le=4096, description="for cpu-memory: most processes at once; default: one per CPU"
     )
     size: SizeBytes | None = Field(
         default=None,
-        description="bytes of an array, or of the disk's file; default: chosen from the caches and the free memory",
+        description="bytes of an array, or of the disk file; default: by caches and free memory",
     )
     path: str | None = Field(
         default=None,
         min_length=1,
-        description="for disk: the folder to write a file in; default: the folder for temporary files",
+        description="for disk: folder for its file; default: that of temporary files",
         json_schema_extra={"path": "name"},
     )
     time: DurationNs = Field(
         default=_TIME_NS,
-        description="how long each reading is repeated, after a warm-up",
+        description="how long to repeat each reading, after a warm-up",
         json_schema_extra={"default": duration_text(_TIME_NS)},
     )
     seed: int = Field(default=0, ge=0, description="seed of the data and of the search over shapes")

@@ -16,7 +16,7 @@ KvType = Literal["default", "f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1"
 
 
 class LlmWorkload(Workload):
-    """A language model on an engine in a process of its own: how fast it reads prompts and writes tokens."""
+    """A language model on an engine, in its own process: how fast it reads prompts and writes tokens."""
 
     headline: ClassVar[str | None] = None
     later_keys: ClassVar[Mapping[str, Scalar]] = {"draft": "none", "draft_tokens": 4}
@@ -40,7 +40,7 @@ class LlmWorkload(Workload):
     kind: Literal["llm"] = Field(description="which kind of workload this is")
     model: str = Field(
         min_length=1,
-        description="a GGUF file, a folder in Hugging Face's layout, hf:ORG/NAME@REVISION, zoo:llm-NAME, https:// or s3://",
+        description="a GGUF file, a Hugging Face folder, hf:ORG/NAME@REVISION, zoo:llm-NAME, https:// or s3://",
         examples=["zoo:llm-1m", "models/mine.gguf"],
         json_schema_extra={"path": "reference"},
     )
@@ -51,23 +51,21 @@ class LlmWorkload(Workload):
     )
     engine: str = Field(
         min_length=1,
-        description="the engine that runs the model; `prony engines` lists the installed ones",
+        description="the engine that runs the model; `prony engines` lists them",
         examples=["llamacpp", "transformers"],
     )
     unit: str = Field(default="cpu", min_length=1, description="compute unit: cpu, cuda, cuda-1, ...")
-    prompt: int = Field(default=512, ge=0, description="length of the prompt in tokens; 0: no prompt")
-    generate: int = Field(default=128, ge=0, description="tokens to generate; 0, or at least 2")
-    batch: int = Field(default=1, ge=1, le=4096, description="sequences at the same time")
+    prompt: int = Field(default=512, ge=0, description="prompt tokens to read; 0: none")
+    generate: int = Field(default=128, ge=0, description="tokens to write; 0: none, else at least 2")
+    batch: int = Field(default=1, ge=1, le=4096, description="sequences at once")
     depth: int = Field(default=0, ge=0, description="tokens in the cache before the prompt")
     threads: int | None = Field(
-        default=None, ge=1, le=4096, description="threads of the engine; default: all CPUs that this process may use"
+        default=None, ge=1, le=4096, description="engine threads; default: every CPU that this process may use"
     )
     precision: LlmPrecision = Field(
-        default="default", description="precision to compute in; default: that of the weights, which is shown"
+        default="default", description="precision to compute in; `default` is that of the weights"
     )
-    kv_type: KvType = Field(
-        default="default", description="type of the keys and values in the cache; default: the engine's own"
-    )
+    kv_type: KvType = Field(default="default", description="type of the key-value cache; `default` is the engine's own")
     draft: str = Field(
         default="none",
         min_length=1,
@@ -76,11 +74,11 @@ class LlmWorkload(Workload):
         json_schema_extra={"path": "reference"},
     )
     draft_tokens: int = Field(default=4, ge=1, le=64, description="for `draft`: the most tokens to guess for a step")
-    passes: int = Field(default=3, ge=1, le=1000, description="how often each process reads the prompt and generates")
-    seed: int = Field(default=0, ge=0, description="seed of the token ids of the prompts")
+    passes: int = Field(default=3, ge=1, le=1000, description="passes per process: each reads the prompt and generates")
+    seed: int = Field(default=0, ge=0, description="seed of the prompts' token ids")
     quality: bool = Field(
         default=False,
-        description="also compare the model's predictions with those of a reference, on a text that comes with Prony",
+        description="also compare predictions with those of a reference, on a text that comes with Prony",
     )
     reference: str | None = Field(
         default=None,
@@ -94,14 +92,16 @@ class LlmWorkload(Workload):
     task: str | None = Field(
         default=None,
         min_length=1,
-        description="ask text prompts instead of seeded token ids; summarize, qa, classify and perplexity are scored",
+        description="ask in words instead of random ids: summarize, qa, classify, perplexity, ...",
         examples=["summarize"],
     )
     prompts: dict[str, Option] = Field(
         default={}, description="options of the task: data set, lengths, what to do with long texts"
     )
     options: dict[str, Scalar] = Field(
-        default={}, description="passed to the engine unchanged", json_schema_extra={"path": "words"}
+        default={},
+        description="engine options: text, numbers, true or false, by name",
+        json_schema_extra={"path": "words"},
     )
 
     @property

@@ -19,13 +19,16 @@ _OF_OTHERS = (*LOAD_METRICS, *INSTRUMENT_METRICS)
 
 
 class Values(Noun):
-    """What to fill one input with; exactly one of `constant`, `low` with `high`, and `file`."""
+    """Contents of one input: one of `constant`, `low` with `high`, and `file`."""
 
-    constant: Finite | str | bool | None = Field(default=None, description="the same value everywhere")
-    low: Finite | None = Field(default=None, description="lower bound of the random values; needs high")
-    high: Finite | None = Field(default=None, description="upper bound of the random values, excluded; needs low")
+    constant: Finite | str | bool | None = Field(default=None, description="one value everywhere")
+    low: Finite | None = Field(default=None, description="smallest random value; needs `high`")
+    high: Finite | None = Field(default=None, description="random values are below it; needs `low`")
     file: str | None = Field(
-        default=None, min_length=1, description="a .npy file with the whole tensor", json_schema_extra={"path": True}
+        default=None,
+        min_length=1,
+        description="a .npy file with the whole tensor, relative to the recipe",
+        json_schema_extra={"path": True},
     )
 
     @model_validator(mode="after")
@@ -41,14 +44,16 @@ class Values(Noun):
 
 
 class Inputs(Noun):
-    """Sizes and contents for what the model leaves open."""
+    """Sizes and contents of inputs that the model does not fix."""
 
-    axes: dict[str, AxisSize] = Field(default={}, description="size of a dynamic axis, by its name")
-    shapes: dict[str, tuple[AxisSize, ...]] = Field(default={}, description="whole shape of an input, by its name")
-    values: dict[str, Values] = Field(default={}, description="contents of an input, by its name")
+    axes: dict[str, AxisSize] = Field(default={}, description="size of a dynamic axis, by name: `{sequence: 128}`")
+    shapes: dict[str, tuple[AxisSize, ...]] = Field(
+        default={}, description="whole shape of an input, by name: `{image: [1, 3, 224, 224]}`"
+    )
+    values: dict[str, Values] = Field(default={}, description="contents of an input, by name")
     seed: int = Field(default=0, ge=0, description="seed of the random contents")
     at: Location = Field(
-        default="device", description="where each timed call finds its inputs; host: it copies them to the device"
+        default="device", description="where timed calls find inputs; host: they copy them to the device each time"
     )
 
     @model_validator(mode="before")
@@ -72,7 +77,7 @@ def _allow_location(schema: dict[str, Any]) -> None:
 
 
 class ModelWorkload(Workload):
-    """A model file on an engine in a process of its own (white box)."""
+    """A model file on an engine, in its own process."""
 
     headline: ClassVar[str | None] = HEADLINE
     metric_names: ClassVar[tuple[str, ...] | None] = tuple(name for name in METRICS if name not in _OF_OTHERS)
@@ -98,7 +103,8 @@ class ModelWorkload(Workload):
     kind: Literal["model"] = Field(description="which kind of workload this is")
     model: str = Field(
         min_length=1,
-        description="zoo:NAME, a path, https://, hf:ORG/NAME@REVISION/FILE, s3:// or ftp://",
+        description="zoo:NAME, a path (relative to the recipe), https://..., hf:ORG/NAME@REVISION/FILE, "
+        "s3://BUCKET/KEY, or ftp://... with a checksum",
         examples=["zoo:mobilenet-v2", "models/mine.onnx"],
         json_schema_extra={"path": "reference"},
     )
@@ -109,13 +115,14 @@ class ModelWorkload(Workload):
     )
     engine: str = Field(
         min_length=1,
-        description="the engine that runs the model; `prony engines` lists the installed ones",
+        description="the engine that runs the model; `prony engines` lists them",
         examples=["onnxruntime", "openvino"],
     )
     engine_version: str | None = Field(
         default=None,
         pattern=r"^[0-9]+(\.[0-9A-Za-z]+)*$",
-        description="the engine's version, or its first part; install one with `prony engines add NAME --version`",
+        description="version of the engine; 1.20 is any 1.20; `prony engines add NAME --version 1.20` installs one; "
+        "default: the installed one",
         examples=["1.20", "1.20.1"],
     )
     unit: str = Field(
@@ -123,21 +130,23 @@ class ModelWorkload(Workload):
     )
     batch_size: int = Field(default=1, ge=1, description="items per inference")
     threads: int | None = Field(
-        default=None, ge=1, le=4096, description="threads of the engine; default: all CPUs that this process may use"
+        default=None, ge=1, le=4096, description="engine threads; default: every CPU that this process may use"
     )
     precision: Precision = Field(
-        default="default", description="precision to compute in; default: the engine's choice, which is shown"
+        default="default", description="precision to compute in; `default` is the engine's choice"
     )
     inputs: Inputs = Field(
         default=Inputs(),
-        description="sizes and contents of the inputs that the model does not fix",
+        description="sizes and contents of inputs; `inputs: host` is short for `inputs: {at: host}`",
         json_schema_extra=_allow_location,
     )
     outputs: Location = Field(
-        default="device", description="where each timed call leaves its outputs; host: it copies them from the device"
+        default="device", description="where timed calls leave outputs; host: the copy counts in inference_ms"
     )
     options: dict[str, Scalar] = Field(
-        default={}, description="passed to the engine unchanged", json_schema_extra={"path": "words"}
+        default={},
+        description="engine options: text, numbers, true or false, by name",
+        json_schema_extra={"path": "words"},
     )
 
     @property

@@ -88,24 +88,28 @@ Variables = Annotated[dict[str, str], AfterValidator(_environment)]
 
 
 class ScriptMetric(Noun):
-    """One number that a script tells: by name where it is emitted or printed as JSON, else by a pattern."""
+    """A metric of a script: one that it emits or prints as JSON, or one that a pattern finds."""
 
-    name: str = Field(min_length=1, max_length=200, description="name of the metric", examples=["accuracy"])
+    name: str = Field(
+        min_length=1, max_length=200, description="name of the metric, as emitted or printed", examples=["accuracy"]
+    )
     pattern: Annotated[str, AfterValidator(_pattern)] | None = Field(
         default=None,
         min_length=1,
-        description="regular expression for lines of output; the value is its group, or the match's number without one",
+        description="regular expression for output lines; the value is its group, or the number in the match",
         examples=["accuracy=([0-9.]+)"],
     )
     stream: Literal["stdout", "stderr"] | None = Field(
         default=None, description="which output to search; default: both"
     )
-    unit: str | None = Field(default=None, max_length=40, description="its unit", examples=["ms"])
+    unit: str | None = Field(
+        default=None, max_length=40, description="unit of the metric; default: as emitted", examples=["ms"]
+    )
     better: Literal["higher", "lower"] | None = Field(
-        default=None, description="which direction is better; default: changes are shown but not judged"
+        default=None, description="which direction is better; default: not judged"
     )
     reduce: Reduce | None = Field(
-        default=None, description="how its values become one number per run; default: the workload's `reduce`"
+        default=None, description="how its values become one number per run; default: as the workload"
     )
 
     @model_validator(mode="after")
@@ -116,7 +120,7 @@ class ScriptMetric(Noun):
 
 
 class ScriptSource(Noun):
-    """Something that must lie on the disk before the script begins."""
+    """A file or folder that the script needs before it starts."""
 
     source: Annotated[str, AfterValidator(_source)] = Field(
         min_length=1,
@@ -124,34 +128,30 @@ class ScriptSource(Noun):
         examples=["https://example.org/mnist.npz"],
         json_schema_extra={"path": "reference"},
     )
-    path: str = Field(
-        min_length=1, description="where the script finds it: an absolute path, or relative to the folder it runs in"
-    )
+    path: str = Field(min_length=1, description="where the script finds it: absolute, or relative to its folder")
     checksum: str | None = Field(
         default=None,
         pattern=r"^(sha256:[0-9a-f]{64}|md5:[0-9a-f]{32})$",
-        description="sha256: or md5: and the hexadecimal digits of the source",
+        description="sha256: or md5: and the hexadecimal digits",
     )
     name: str | None = Field(default=None, min_length=1, description="a name for people")
 
 
 class Launch(Noun):
-    """How the processes of a script are started."""
+    """How to start the processes of a script."""
 
     kind: Literal["process", "torchrun", "mpirun"] = Field(
         default="process",
-        description="process: Prony starts the processes itself; several get RANK and similar variables",
+        description="what starts the processes; process: Prony itself, with RANK and similar variables",
     )
-    processes: int = Field(default=1, ge=1, le=4096, description="processes on each node")
-    nodes: int = Field(
-        default=1, ge=1, le=4096, description="machines that run it together: this many agents of a server"
-    )
+    processes: int = Field(default=1, ge=1, le=4096, description="processes per node")
+    nodes: int = Field(default=1, ge=1, le=4096, description="machines that run it together, each an agent")
     spread: bool = Field(
         default=True,
-        description="false: without a server or a Slurm target, the processes of all nodes start on one machine",
+        description="nodes must be different machines; false: without a server or Slurm, all run on this one",
     )
     fallback: Literal["process"] | None = Field(
-        default=None, description="launcher to use if this one is missing; default: a missing launcher is an error"
+        default=None, description="launcher to use if this one is missing; default: an error"
     )
 
     @property
@@ -161,47 +161,45 @@ class Launch(Noun):
 
 
 class Readiness(Noun):
-    """When a script's server may be asked: its page answers with a status below 400."""
+    """When the server counts as ready: its page answers with a status below 400."""
 
-    path: str = Field(default="/", pattern="^/", description="the path to request")
-    port: Port | None = Field(default=None, description="port of the request; default: the first of the server's ports")
+    path: str = Field(default="/", pattern="^/", description="page to request")
+    port: Port | None = Field(default=None, description="port to request; default: the first of `ports`")
     scheme: Literal["http", "https"] = Field(default="http", description="protocol of the request")
     initial_delay: DurationNs | None = Field(default=None, description="wait before the first request")
-    period: DurationNs = _lasting(10**9, "time between requests")
+    period: DurationNs = _lasting(10**9, "time between two requests")
     timeout: DurationNs = _lasting(10**9, "timeout of one request")
-    success_threshold: int = Field(default=1, ge=1, description="good answers in a row until it is ready")
+    success_threshold: int = Field(default=1, ge=1, description="good answers in a row until the server is ready")
     failure_threshold: int | None = Field(
         default=None, ge=1, description="bad answers in a row that end the run; default: the time limit ends it"
     )
 
 
 class ScriptServer(Noun):
-    """A server beside the script: started before it, stopped after it."""
+    """A server that the script uses; Prony starts it before the script and stops it afterwards."""
 
-    command: Command | None = Field(
-        default=None, description="the program with its arguments; default: the image's own command"
-    )
+    command: Command | None = Field(default=None, description="program and arguments; default: the image's own")
     arguments: Words = Field(default=[], description="extra arguments for the command, or for the image's own command")
     ports: Annotated[tuple[Port, ...], Field(min_length=1, max_length=64)] = Field(
-        description="where it listens; the script finds them in INFERENCE_SERVER_PORT, INFERENCE_SERVER_PORT_1, ..."
+        description="ports it listens on; the script finds them in INFERENCE_SERVER_PORT, INFERENCE_SERVER_PORT_1, ..."
     )
-    environment: Variables = Field(default={}, description="environment variables, in addition to those of Prony")
-    readiness: Readiness | None = Field(default=None, description="how to see that it is ready; default: it listens")
+    environment: Variables = Field(default={}, description="environment variables, added to Prony's")
+    readiness: Readiness | None = Field(default=None, description="when it is ready; default: when it listens")
     image: ImageName | None = Field(
         default=None,
-        description="container image that it runs in",
+        description="container image",
         json_schema_extra={"path": "name"},
     )
     metrics: Annotated[tuple[ScriptMetric, ...], Field(max_length=1000)] = Field(
         default=(), description="metrics that it reports"
     )
     sources: Annotated[tuple[ScriptSource, ...], Field(max_length=1000)] = Field(
-        default=(), description="files to fetch before it starts"
+        default=(), description="files needed before it starts"
     )
 
 
 class ScriptWorkload(Workload):
-    """Any command that tells numbers (`prony.emit`, JSON lines, patterns); each run is a whole fresh execution."""
+    """Any command that reports numbers (`prony.emit`, JSON lines, patterns); each run is a fresh execution."""
 
     measure_keys: ClassVar[tuple[str, ...] | None] = ("repeats", "warmup", "until")
     wrong_section: ClassVar[str] = "`load` is for services; for a script, use `measure`"
@@ -218,43 +216,45 @@ class ScriptWorkload(Workload):
 
     kind: Literal["script"] = Field(description="which kind of workload this is")
     command: Command | None = Field(
-        description="the program with its arguments, split as by a shell, but run without; null: the image's command",
+        description="program and arguments, as a list or as text, which is split into words (no shell); `$(NAME)` is a "
+        "variable; null: the image's own",
         examples=["python train.py --epochs 3"],
     )
     arguments: Words = Field(default=[], description="extra arguments for the command, or for the image's own command")
     directory: str | None = Field(
         default=None,
         min_length=1,
-        description="the script's folder, a .tar of it, or one file; it runs in a copy; default: an empty folder",
+        description="the script's folder, a .tar of it, or one file, relative to the recipe; each run gets a copy; "
+        "default: an empty folder",
         examples=["scripts"],
         json_schema_extra={"path": "scripts"},
     )
     directory_name: Annotated[str, AfterValidator(_plain_name)] | None = Field(
         default=None,
-        description="put its files into a subfolder of this name; default: directly into the folder it runs in",
+        description="put the files into a subfolder of this name",
         examples=["src"],
     )
     copy_files: bool = Field(
         default=True,
-        description="false: run in the folder itself, not in a copy; only on this machine; the script may change it",
+        description="false: run in `directory` itself, on this machine; not with an image, a server or sources",
     )
-    environment: Variables = Field(default={}, description="environment variables, in addition to those of Prony")
+    environment: Variables = Field(default={}, description="environment variables, added to Prony's")
     image: ImageName | None = Field(
         default=None,
-        description="container image that it runs in; needs a container engine",
+        description="container image; refused without a container engine",
         json_schema_extra={"path": "name"},
     )
     container: bool = Field(
-        default=True, description="false: ignore the image and run the command directly on the machine"
+        default=True, description="false: ignore the image and run on the machine; the report says so"
     )
     metrics: Annotated[tuple[ScriptMetric, ...], Field(max_length=1000)] = Field(
-        default=(), description="units, directions and patterns of the metrics it reports; the first is the headline"
+        default=(), description="units, directions and patterns of its metrics; the first is the headline"
     )
     reduce: Reduce = Field(default="last", description="how the values of a metric become one number per run")
     sources: Annotated[tuple[ScriptSource, ...], Field(max_length=1000)] = Field(
-        default=(), description="files to fetch before it starts"
+        default=(), description="files needed before it starts"
     )
-    launch: Launch = Field(default=Launch(), description="one process, or several that work together")
+    launch: Launch = Field(default=Launch(), description="how to start its processes")
     server: ScriptServer | None = Field(default=None, description="a server that the script uses")
 
     @property

@@ -41,12 +41,10 @@ class ServiceWorkload(Workload):
     service: str | None = Field(
         default=None, min_length=1, description="the service to start; `prony services` lists them", examples=["redis"]
     )
-    settings: dict[str, Option] = Field(
-        default={}, description="settings of the service: configuration, model, arguments"
-    )
+    settings: dict[str, Option] = Field(default={}, description="service settings: configuration, model, arguments")
     restart: Literal["auto", "each-run", "once"] = Field(
         default="auto",
-        description="when to start the service: before each run, with fresh data, or once for all runs; "
+        description="when to start the service: before each run, with its data made again, or once for all runs; "
         "auto: before each run if that takes at most 2 s, but once for LLMs, searches and several agents",
     )
     endpoint: str | None = Field(
@@ -59,16 +57,16 @@ class ServiceWorkload(Workload):
     driver: str | None = Field(
         default=None,
         min_length=1,
-        description="how to talk to it; default: the service's own driver",
+        description="the protocol; default: the service's own",
         examples=["openai-chat", "redis"],
     )
-    options: dict[str, Option] = Field(default={}, description="options of the driver: operations, sizes, model name")
-    task: str | None = Field(default=None, min_length=1, description="the prompts for an LLM; default: synthetic")
-    prompts: dict[str, Option] = Field(default={}, description="options of the task: lengths, data set, turns")
+    options: dict[str, Option] = Field(default={}, description="driver options: operations, sizes, model name")
+    task: str | None = Field(default=None, min_length=1, description="what an LLM is asked; default: synthetic")
+    prompts: dict[str, Option] = Field(default={}, description="task options: lengths, data set, turns")
     metrics_url: str | None = Field(
         default=None,
         min_length=1,
-        description="a Prometheus metrics URL to read during the load; default: the service's own",
+        description="Prometheus page to read during the load; default: the service's own",
     )
 
     @property

@@ -117,7 +117,11 @@ def _ask(plain: socket.socket, asking: tuple[bytes, bytes], endpoint: Endpoint) 
     asked, granted = asking
     plain.sendall(asked)
     if receive(plain, endpoint) != granted:
-        raise TransportError(f"{show_endpoint(endpoint)} does not offer TLS", hint="turn it on there", code="no_tls")
+        raise TransportError(
+            f"{show_endpoint(endpoint)} does not offer TLS",
+            hint="turn on TLS on that server, or use an address without TLS",
+            code="no_tls",
+        )
 
 
 @contextmanager

@@ -140,7 +140,10 @@ class CoreMlSession:
 
     def outputs(self, raw: Any) -> dict[str, Array]:
         if not isinstance(raw, Mapping):
-            raise SutError(f"Core ML answered with {type(raw).__name__} instead of named outputs")
+            raise SutError(
+                f"Core ML answered with {type(raw).__name__} instead of named outputs",
+                hint="convert the model again, with named outputs",
+            )
         return {name: _array(value) for name, value in raw.items()}
 
 

@@ -109,7 +109,7 @@ class VllmSession(FolderTexts):
             self._begin(ids)
         elif ids.shape[1] != 1 or ids[:, 0].tolist() != self._last:
             raise CapacityError(
-                "vLLM reads nothing behind what its cache holds", code="engine_limit",
+                "vLLM cannot read a prompt after tokens that are in its cache", code="engine_limit",
                 hint="measure the prompt with depth 0; tokens are written at any depth with prompt 0",
             )  # fmt: skip
         else:
@@ -118,7 +118,7 @@ class VllmSession(FolderTexts):
 
     def generate(self, tokens: Array, count: int, on_token: Callable[[], object]) -> Array:
         if np.asarray(tokens).tolist() != self._last:
-            raise SutError("vLLM goes on only with the tokens that it wrote itself", code="engine_error")
+            raise SutError("vLLM can continue only with tokens that it wrote itself", code="engine_error")
         written = np.empty((len(tokens), count), np.int32)
         for step in range(count):
             written[:, step] = self._next_tokens()

@@ -24,7 +24,7 @@ _LONGEST_SOCKET = 104
 _SOCKET_NAME = 60  # the hash that %C stands for, and what ssh adds while it makes the socket
 _SSH_FAILED = 255
 _COPY = 2**20
-_RETRY = "what came whole is kept; run prony watch ID to fetch the rest"
+_RETRY = "complete files are kept; run prony watch ID to fetch the rest"
 
 
 @dataclass(frozen=True)

@@ -140,4 +140,4 @@ class _Line:
             return None if size < 0 else self._file.read(size + 2)[:-2].decode(errors="replace")
         if kind == b"*":
             return [self._read() for _ in range(int(rest))]
-        raise SutError(f"this is not Redis: {line[:80]!r}")
+        raise SutError(f"this is not Redis: {line[:80]!r}", hint="check which program has the port")

@@ -30,7 +30,8 @@ HOW_LOAD = (
     "are steady and every user had a first answer, and ends when nothing more is sent.",
     "Latency begins when a request was due under an open load, and when it was sent under a closed one; it is that of "
     "successes that began in the window. Throughput counts successes that ended in it. Failed requests are counted by "
-    "cause, and are in neither. Bytes are stamped by the kernel where it can; how late the client read them is told.",
+    "cause, and are in neither. Bytes are stamped by the kernel where it can; the report says how late the "
+    "client read them.",
 )
 
 
@@ -75,12 +76,12 @@ def _protocol(data: ExperimentData) -> Html:
     )
     counted = str(measure.least_runs)
     if measure.most_runs > measure.least_runs:
-        counted += f", quick ones up to {measure.most_runs}"
+        counted += f", up to {measure.most_runs} if they are fast"
     return pairs([
         ("repetitions (fresh processes)", str(measure.repeats)), ("warm inferences in each", counted),
         ("warm-up", str(measure.warmup)), ("cold starts", str(measure.cold_starts or measure.repeats)),
         ("until", until), ("page cache", measure.page_cache), ("isolation", measure.isolation),
-        ("cap on measuring", duration_text(measure.max_time)), ("time-out", duration_text(limits.timeout)),
+        ("cap on measuring", duration_text(measure.max_time)), ("timeout", duration_text(limits.timeout)),
         ("memory limit", "none" if limits.memory is None else size_text(limits.memory)),
     ])  # fmt: skip
 
@@ -88,13 +89,13 @@ def _protocol(data: ExperimentData) -> Html:
 def _load_protocol(data: ExperimentData) -> Html:
     load = data.experiment.recipe.load
     limits = ", ".join(f"{metric_title(key)} {limit:g}" for key, limit in load.slo.items())
-    lasting = "as the load says" if load.duration_ns is None else duration_text(load.duration_ns)
+    lasting = "set by the load" if load.duration_ns is None else duration_text(load.duration_ns)
     warmup = load.warmup if isinstance(load.warmup, str) else duration_text(load.warmup)
     asked = load.asked_requests
     return pairs([
         ("load", load.way), ("lasting", lasting), ("requests", None if asked is None else str(asked)),
         ("runs", str(load.repeats)), ("warm-up", warmup), ("drain", duration_text(load.drain)),
-        ("time-out of a request", duration_text(load.timeout)), ("limits", limits or "none"),
+        ("timeout of a request", duration_text(load.timeout)), ("limits", limits or "none"),
         ("seeds", f"arrivals {load.seeds.arrivals}, prompts {load.seeds.prompts}, lengths {load.seeds.lengths}"),
     ])  # fmt: skip
 

@@ -24,7 +24,7 @@ router = APIRouter(prefix="/api/v1/agents", tags=["agents"], route_class=Operati
     "/{agent_id}/heartbeat", operation_id="heartbeat", response_model=HeartbeatAnswer, summary="Send a heartbeat"
 )
 async def heartbeat(request: Request, agent_id: Id, body: Heartbeat) -> Response:
-    """Renews every lease that the agent holds, and tells which of its jobs to stop."""
+    """Renews every lease that the agent holds, and says which of its jobs to stop."""
     who = who_of(request)
     require_agent(who, agent_id)
     return answer(await fleet_of(request).agents.heartbeat(agent_id, body, who=who))
@@ -43,7 +43,7 @@ async def enroll(request: Request, body: Enrolment) -> Response:
 
 @router.get("", operation_id="agents", response_model=Page[Agent], summary="List agents")
 async def agents(request: Request, query: Annotated[AgentsAsked, Query()]) -> Response:
-    """With the state that each is in and what it offers."""
+    """Each with its state and what it offers."""
     return respond_tagged(
         request, await fleet_of(request).agents.page(state=query.state, limit=query.limit, cursor=query.cursor)
     )
@@ -93,13 +93,13 @@ async def drain(request: Request, agent_id: Id) -> Response:
 
 @router.post("/{agent_id}/reset", operation_id="reset", response_model=Agent, summary="Reset an agent")
 async def reset(request: Request, agent_id: Id) -> Response:
-    """One that is faulty or draining becomes active."""
+    """A faulty or draining agent becomes active again."""
     return answer(await fleet_of(request).agents.reset(agent_id, who=who_of(request)))
 
 
 @router.delete("/{agent_id}", operation_id="remove", status_code=204, summary="Remove an agent")
 async def remove(request: Request, agent_id: Id) -> Response:
-    """Its token ends, and what it runs is given to others."""
+    """Its token is revoked, and its jobs go to other agents."""
     await fleet_of(request).agents.remove(agent_id, who=who_of(request))
     gate_of(request).forget()
     return nothing()

@@ -74,6 +74,6 @@ async def test_alarm(request: Request, alarm_id: Id) -> Response:
 
 @router.delete("/{alarm_id}", operation_id="remove_alarm", status_code=204, summary="Remove an alarm")
 async def remove_alarm(request: Request, alarm_id: Id) -> Response:
-    """With what it found and sent."""
+    """Its incidents and deliveries are deleted too."""
     await fleet_of(request).alarms.remove(alarm_id, who=who_of(request))
     return nothing()

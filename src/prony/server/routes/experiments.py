@@ -52,7 +52,7 @@ _CREATED: dict[int | str, Described] = {
     openapi_extra=KEY_PARAMETER, summary="Submit a recipe",
 )  # fmt: skip
 async def submit(request: Request, body: Submission) -> Response:
-    """The recipe becomes jobs, which agents that fit lease. A wrong recipe is refused, with every problem."""
+    """The recipe becomes jobs, for agents that fit. A wrong recipe is refused, with every problem."""
     view, is_new = await while_asked(
         request, fleet_of(request).experiments.submit(body, key=idempotency_key(request), who=who_of(request))
     )
@@ -70,7 +70,7 @@ async def experiments(request: Request, query: Annotated[ExperimentsAsked, Query
 
 @router.get("/{experiment_id}", operation_id="experiment", response_model=ExperimentView, summary="Get one experiment")
 async def experiment(request: Request, experiment_id: Id) -> Response:
-    """With how many of its jobs are in which state."""
+    """With the number of its jobs in each state."""
     return respond_tagged(request, await fleet_of(request).experiments.get(experiment_id))
 
 
@@ -94,7 +94,7 @@ async def delete(request: Request, experiment_id: Id, query: Annotated[DeleteAsk
     summary="Cancel an experiment",
 )  # fmt: skip
 async def cancel_experiment(request: Request, experiment_id: Id) -> Response:
-    """Waiting jobs are cancelled at once, running ones as soon as their agents are told."""
+    """Waiting jobs are cancelled at once, running ones as soon as their agents report again."""
     return answer(await fleet_of(request).experiments.cancel(experiment_id, who=who_of(request)))
 
 
@@ -112,7 +112,7 @@ async def retry_experiment(request: Request, experiment_id: Id) -> Response:
     openapi_extra=KEY_PARAMETER, summary="Submit the same recipe again",
 )  # fmt: skip
 async def rerun(request: Request, experiment_id: Id) -> Response:
-    """As it was after its overrides; the new experiment notes which one it repeats."""
+    """With its overrides; the new experiment names the one that it repeats."""
     view, is_new = await while_asked(
         request, fleet_of(request).experiments.rerun(experiment_id, key=idempotency_key(request), who=who_of(request))
     )
@@ -123,7 +123,7 @@ async def rerun(request: Request, experiment_id: Id) -> Response:
     "/{experiment_id}/score", operation_id="score", response_model=ScoredJobs, summary="Score stored answers again"
 )
 async def score(request: Request, experiment_id: Id, body: NewScores) -> Response:
-    """No model is asked, and no program of yours runs on the server: send what it said of each answer."""
+    """No model is called. Your own scorer does not run on the server: send its score of each answer."""
     return answer(await while_asked(request, fleet_of(request).results.score(experiment_id, body, who=who_of(request))))
 
 
@@ -142,7 +142,7 @@ async def watch(request: Request, experiment_id: Id) -> Response:
 
 @router.get("/{experiment_id}/results", operation_id="results", response_model=ShownResults, summary="Get every result")
 async def results(request: Request, experiment_id: Id, query: Annotated[ResultsAsked, Query()]) -> Response:
-    """Jobs, results, summaries and machines: all that a report is made of, but the samples; and the columns, programs
+    """Jobs, results, summaries and machines: everything in a report except the samples; and the columns, programs
     and exports that the kind of the workload brings."""
     return respond_measurements(await fleet_of(request).results.shown(experiment_id, verify=query.verify))
 

@@ -35,13 +35,13 @@ router = APIRouter(tags=["fleet"], route_class=Operation)
     summary="List agents that could run a recipe",
 )  # fmt: skip
 async def compatibility(request: Request, body: Submission) -> Response:
-    """Each agent against each kind of job: it fits, or this is what it lacks. Nothing is stored."""
+    """For each agent and kind of job: whether it fits, or what it lacks. Nothing is stored."""
     return answer(await while_asked(request, fleet_of(request).recipes.compatibility(body)))
 
 
 @router.get("/api/v1/queue", operation_id="queue", response_model=Queue, summary="List waiting jobs and reasons")
 async def queue(request: Request) -> Response:
-    """The lots that have waiting or leased jobs, in the order in which they are served."""
+    """Groups of waiting or leased jobs, in the order in which they are served."""
     return respond_tagged(request, await fleet_of(request).queries.queue())
 
 
@@ -55,7 +55,7 @@ async def failures(request: Request, query: Annotated[FailuresAsked, Query()]) -
     "/api/v1/store/check", operation_id="check_store", response_model=StoreCheck, summary="Check stored results"
 )
 async def check_store(request: Request) -> Response:
-    """Holds every sample file against its checksum, as `prony doctor --store`. Takes minutes for many results."""
+    """Checks every sample file against its checksum, as `prony doctor --store`. Takes minutes for many results."""
     return answer(await while_asked(request, fleet_of(request).results.check_store()))
 
 
@@ -72,7 +72,7 @@ async def events(request: Request) -> Response:
 
 @router.get("/api/v1/clock", operation_id="clock", response_model=ClockReading, summary="Get the server's clock")
 async def clock() -> Response:
-    """The server's monotonic clock: agents that run a job together start by it."""
+    """The server's monotonic clock: agents that run a job together use it to start at once."""
     received_ns = time.perf_counter_ns()
     return answer(ClockReading(received_ns=received_ns, answered_ns=time.perf_counter_ns()))
 
@@ -115,9 +115,9 @@ async def metrics(request: Request) -> Response:
 
 @router.get(
     "/metrics/targets", operation_id="metrics_targets", response_model=tuple[ScrapeTarget, ...],
-    summary="Which agents Prometheus reads",
+    summary="Get the agents for Prometheus to read",
 )  # fmt: skip
 async def metrics_targets(request: Request) -> Response:
-    """The agents that serve metrics of their own, as Prometheus' HTTP service discovery wants them."""
+    """The agents that serve their own metrics, in the format of Prometheus' HTTP service discovery."""
     found = TypeAdapter(tuple[ScrapeTarget, ...]).dump_json(fleet_of(request).agents.scrape_targets())
     return Response(found, media_type="application/json")

@@ -14,7 +14,7 @@ from prony.server.operation import Operation, fleet_of, who_of
 from prony.server.query_params import ListingAsked
 from prony.server.responses import respond_tagged
 
-router = APIRouter(prefix="/api/v1", tags=["glance"], route_class=Operation)
+router = APIRouter(prefix="/api/v1", tags=["overview"], route_class=Operation)
 
 
 @router.get("/listing", operation_id="listing", response_model=Listing, summary="Search experiments")

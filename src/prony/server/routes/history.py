@@ -19,7 +19,7 @@ router = APIRouter(prefix="/api/v1", tags=["history"], route_class=Operation)
 
 @router.get("/series", operation_id="series", response_model=Page[Series], summary="List series")
 async def series(request: Request, query: Annotated[SeriesAsked, Query()]) -> Response:
-    """One for each benchmark with its parameters on one kind of machine and one branch, by name."""
+    """One for each benchmark with its parameters, kind of machine and branch, by name."""
     found = await fleet_of(request).histories.series(
         name=query.name, state=query.state, branch=query.branch, limit=query.limit, cursor=query.cursor
     )  # fmt: skip
@@ -44,7 +44,7 @@ async def baseline(request: Request, series_id: Id) -> Response:
     "/series/{series_id}/baseline", operation_id="set_baseline", response_model=Baseline, summary="Pin a baseline"
 )  # fmt: skip
 async def set_baseline(request: Request, series_id: Id, body: NewBaseline) -> Response:
-    """A result of this series; without a job, the newest that may be quoted."""
+    """A result of this series; without a job, the newest that is not void."""
     return answer(await fleet_of(request).histories.set_baseline(series_id, body, who=who_of(request)))
 
 
@@ -59,7 +59,7 @@ async def clear_baseline(request: Request, series_id: Id) -> Response:
 
 @router.get("/changes", operation_id="changes", response_model=Page[Change], summary="List changes")
 async def changes(request: Request, query: Annotated[ChangesAsked, Query()]) -> Response:
-    """Those that are open, over all series, or those in one state; the newest first."""
+    """The open changes of all series, or those in one state; the newest first."""
     found = await fleet_of(request).histories.changes(
         state=query.state, kind=query.kind, branch=query.branch, limit=query.limit, cursor=query.cursor
     )  # fmt: skip
@@ -68,7 +68,7 @@ async def changes(request: Request, query: Annotated[ChangesAsked, Query()]) -> 
 
 @router.get("/changes/{change_id}", operation_id="change", response_model=Change, summary="Get one change")
 async def change(request: Request, change_id: Id) -> Response:
-    """With all that is known of it, and one sentence that says it."""
+    """With its evidence, and a sentence that sums it up."""
     return answer(await fleet_of(request).histories.change(change_id))
 
 

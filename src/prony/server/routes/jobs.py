@@ -59,7 +59,7 @@ async def job(request: Request, job_id: Id) -> Response:
 
 @router.post("/{job_id}/cancel", operation_id="cancel", response_model=QueuedJob, summary="Cancel a job")
 async def cancel(request: Request, job_id: Id) -> Response:
-    """A running job stops as soon as its agent is told."""
+    """A running job stops as soon as its agent reports again."""
     return answer(await fleet_of(request).jobs.cancel(job_id, who=who_of(request)))
 
 
@@ -105,7 +105,7 @@ async def files(request: Request, job_id: Id) -> Response:
     responses={200: binary("application/octet-stream", "the file as it is")},
 )  # fmt: skip
 async def file(request: Request, job_id: Id, query: Annotated[FileAsked, Query()]) -> Response:
-    """As it lies in the result folder; nothing outside it is reached."""
+    """As it is stored in the result folder."""
     path = await fleet_of(request).results.file(job_id, query.name)
     return FileResponse(
         path, media_type="application/octet-stream", filename=f"{job_id}-{path.name}", headers=_FILE_POLICY
@@ -142,6 +142,6 @@ async def samples(request: Request, job_id: Id) -> Response:
     responses={200: binary(_PARQUET, "one row a reading")},
 )  # fmt: skip
 async def telemetry(request: Request, job_id: Id) -> Response:
-    """Counters of the machine beside the run."""
+    """Counters of the machine during the run."""
     path = await fleet_of(request).results.telemetry(job_id)
     return FileResponse(path, media_type=_PARQUET, filename=f"{job_id}-telemetry.parquet")

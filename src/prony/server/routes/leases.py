@@ -80,7 +80,10 @@ async def finish(request: Request, lease_id: Id, query: Annotated[FinishAsked, Q
     _name(request, lease_id)
     sha256 = header(request.scope, b"prony-sha256").decode("latin-1").lower()
     if not _SHA256.fullmatch(sha256):
-        raise RequestError("Prony-Sha256 must be the SHA-256 of the tar, 64 hexadecimal digits", field="Prony-Sha256")
+        raise RequestError(
+            "Prony-Sha256 must be the SHA-256 of the tar, 64 hexadecimal digits",
+            field="Prony-Sha256", hint="send it as a header of the request",
+        )  # fmt: skip
     arrived = asyncio.Event()
     chunks = octets(request, fleet.context.settings.max_upload_bytes, ended=arrived)
     work = fleet.intake.finish(

@@ -14,7 +14,7 @@ from prony.server.operation import Operation, fleet_of
 from prony.server.query_params import CountersAsked, DistributionAsked, Id, LoadSeriesAsked, TimelineAsked
 from prony.server.responses import respond_measurements
 
-router = APIRouter(prefix="/api/v1/jobs", tags=["pictures"], route_class=Operation)
+router = APIRouter(prefix="/api/v1/jobs", tags=["charts"], route_class=Operation)
 
 
 @router.get(
@@ -43,7 +43,7 @@ async def timeline(request: Request, job_id: Id, query: Annotated[TimelineAsked,
     summary="Get a load second by second",
 )
 async def load_series(request: Request, job_id: Id, query: Annotated[LoadSeriesAsked, Query()]) -> Response:
-    """Replies, errors, requests in flight and latencies of each run. Of a load that runs, as its agent reports it."""
+    """Replies, errors, requests in flight and latencies of each run. While it runs: as its agent reports it."""
     return respond_measurements(await fleet_of(request).results.load_series(job_id, points=query.points))
 
 
@@ -63,7 +63,7 @@ async def lines(request: Request, job_id: Id) -> Response:
     "/{job_id}/sections", operation_id="sections", response_model=JobSections, summary="Get a result in sections"
 )
 async def sections(request: Request, job_id: Id) -> Response:
-    """What the kind of the workload shows of a result beside its numbers: facts, tables, and which charts there are."""
+    """What the kind of workload shows of a result besides its numbers: facts, tables, and which charts there are."""
     return respond_measurements(await fleet_of(request).results.sections(job_id))
 
 

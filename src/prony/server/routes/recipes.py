@@ -59,7 +59,7 @@ async def forms(request: Request) -> Response:
 
 @router.post("/recipes/draft", operation_id="draft", response_model=DraftedRecipe, summary="Write a recipe of a form")
 async def draft(request: Request, body: FilledForm) -> Response:
-    """By the rules of the command that the form stands for. Nothing is stored."""
+    """As the command of the form would write it. Nothing is stored."""
     return answer(await while_asked(request, fleet_of(request).recipes.draft(body)))
 
 
@@ -73,9 +73,8 @@ async def kinds(request: Request) -> Response:
     "/recipes/names", operation_id="catalogue", response_model=Catalogue, summary="List names that a recipe can use"
 )
 async def catalogue(request: Request) -> Response:
-    """Models of the zoo, engines, services, drivers and tasks that this Prony knows by name, each list also by the
-    places in a recipe where its names may stand; rules of a comparison, words for the axes of a matrix, and titles of
-    metrics."""
+    """Names of zoo models, engines, services, drivers and tasks, also by the places in a recipe where they may stand;
+    rules of a comparison, axes of a matrix, and titles of metrics."""
     found = Catalogue(
         models=tuple(Named(name=f"zoo:{card.name}", about=card.description) for card in ZOO.values()),
         engines=tuple(Named(name=name) for name in sorted(plugins.find_plugins(plugins.ENGINES))),

@@ -30,7 +30,7 @@ async def add_schedule(request: Request, body: NewSchedule) -> Response:
 
 @router.get("", operation_id="schedules", response_model=Page[Schedule], summary="List schedules")
 async def schedules(request: Request, query: Annotated[PageAsked, Query()]) -> Response:
-    """By name, with when each is due next."""
+    """By name, with the next time of each."""
     return respond_tagged(request, await fleet_of(request).schedules.page(limit=query.limit, cursor=query.cursor))
 
 

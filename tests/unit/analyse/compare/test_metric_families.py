@@ -48,7 +48,7 @@ class TestFamilies:
         assert supporting.effect is not None
         assert first.effect.q == pytest.approx(2 * (first.effect.p or 0))
         assert supporting.effect.q is None
-        assert "among 2 at once" in first.sentence
+        assert "corrected for 2 tests" in first.sentence
 
     def test_the_whole_is_as_bad_as_its_worst_headline(self) -> None:
         found = self.whole(slower=1.1, jobs=2)

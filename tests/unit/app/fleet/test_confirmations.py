@@ -188,7 +188,7 @@ async def test_a_regression_is_run_again_on_its_agent_and_pages_only_when_that_c
     assert decided.state is ChangeState.CONFIRMED
     assert any(step.startswith("repeated: 7 runs of the same job against 22") for step in decided.path)
     assert any("not side by side" in step for step in decided.path)
-    why = "confirming runs: not in turns: no known difference between the results before and after"
+    why = "confirming runs: not run alternately: no known difference between the results before and after"
     assert decided.path.count(why) == 1
     assert any("calibrations before and after are missing" in step for step in decided.path)
     assert await told(fleet_fixture, there) == [("regression", "firing", "regression")]
@@ -347,7 +347,7 @@ async def test_two_files_of_a_model_take_turns_and_where_the_old_one_is_gone_tha
         await lab.fake_agent.finish(await lab.fake_agent.lease(), "failed", failure=SUT)
     await lab.attend()
     path = (await lab.change()).path
-    text = "7 pairs of model sha256:0000000000 and sha256:1111111111 in turn"
+    text = "7 pairs of model sha256:0000000000 and sha256:1111111111, run alternately"
     assert f"confirming runs: {text}, in {view.experiment.id}" in path
     assert f"confirming runs: {view.experiment.id} failed, only 0 complete pairs were measured: {SUT.message}" in path
     assert path[-1].startswith("confirming runs: the same job 3 times more")

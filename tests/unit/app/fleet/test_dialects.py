@@ -32,7 +32,7 @@ async def test_a_descriptor_is_submitted_with_its_notes_and_its_own_text(fleet_f
     view, _ = await fleet_fixture.fleet.experiments.submit(submission(), who=ME)
     kept = (await fleet_fixture.fleet.experiments.get(view.experiment.id)).experiment
     assert (kept.dialect, kept.recipe.workload.kind, kept.recipe_text) == ("benchmark-ai", "script", DESCRIPTOR)
-    assert kept.notes[0].startswith("descriptor.toml:7: hardware.instance_type: p3.8xlarge is not asked for")
+    assert kept.notes[0].startswith("descriptor.toml:7: hardware.instance_type: p3.8xlarge is not requested")
 
 
 async def test_what_was_noted_stays_with_an_experiment_that_is_made_again(fleet_fixture: FleetFixture) -> None:

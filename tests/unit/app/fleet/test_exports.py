@@ -127,7 +127,7 @@ def test_an_address_is_found_by_its_name_or_given_as_it_is() -> None:
     assert find_address("mlflow", known) == "mlflow+http://127.0.0.1:5000"
     assert find_address("elasticsearch+http://h:9200", known) == "elasticsearch+http://h:9200"
     assert find_address("some/folder", known) is None
-    with pytest.raises(InputError, match="no address of elasticsearch is set"):
+    with pytest.raises(InputError, match="no address for elasticsearch is set"):
         find_address("elasticsearch", known)
     with pytest.raises(NotFoundError, match="no destination is called 'mflow'"):
         find_address("mflow+http://127.0.0.1:5000", known)

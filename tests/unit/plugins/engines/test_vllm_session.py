@@ -128,7 +128,7 @@ def test_a_token_that_it_wrote_itself_is_read_by_the_next_step() -> None:
 def test_nothing_else_is_read_behind_what_the_cache_holds(ids: list[list[int]]) -> None:
     session = make_session(CountingEngine())
     session.prefill(PROMPT)
-    with pytest.raises(CapacityError, match="reads nothing behind") as caught:
+    with pytest.raises(CapacityError, match="cannot read a prompt after tokens") as caught:
         session.prefill(np.array(ids, np.int32))
     assert caught.value.code == "engine_limit"
 

@@ -105,7 +105,7 @@ def test_a_prompt_that_is_known_from_before_fails_the_run_although_the_cache_is_
     suite = LlmSuite(asked(), Faulty(PrefixLlm))
     (test,) = suite.tests()
     test.sample(2)  # the warm-up reads other prompts
-    with pytest.raises(SutError, match="kept what it had read") as told:
+    with pytest.raises(SutError, match="kept tokens of the prompt") as told:
         readings(suite)
     assert told.value.code == "cache_not_empty"
 

@@ -55,7 +55,7 @@ export function Actions({ view }: { view: ExperimentView }) {
         <ConfirmButton
           label="Cancel"
           title="Cancel this experiment?"
-          question="Waiting jobs are cancelled at once, running ones as soon as their agents are told. Results are kept."
+          question="Waiting jobs are cancelled at once, running ones as soon as their agents report again. Results are kept."
           yes="Cancel it"
           act={cancel}
         />

@@ -102,8 +102,8 @@ class LlmSuite:
             first_ns = min(first_ns, end_ns - begin_ns)
         if first_ns >= max(_FAR_FASTER * again_ns, again_ns + _NOTICED_NS):
             raise cache_not_empty(
-                f"the prompt was read in {again_ns / 1e6:.3g} ms at most when it came again, but in "
-                f"{first_ns / 1e6:.3g} ms at first: the engine kept what it had read"
+                f"the prompt was read in {again_ns / 1e6:.3g} ms at most the second time, but in "
+                f"{first_ns / 1e6:.3g} ms the first time: the engine kept tokens of the prompt in its cache"
             )
 
     def _other_prompt(self) -> Array:

@@ -63,7 +63,7 @@ def script_cancelled() -> Failure:
 
 def lost() -> Failure:
     message = "the process that supervises the script was killed, and the script with it"
-    return Failure(code="warden_lost", message=message, phase=_PHASE, whose="prony")
+    return Failure(code="warden_lost", message=message, hint=_HINTS[KILL], phase=_PHASE, whose="prony")
 
 
 def _ends_of(plan: ScriptPlan, told: Sequence[RankEnd]) -> tuple[list[RankEnd], str]:

@@ -101,7 +101,7 @@ class Http2Session:
 
 
 HttpVersion = Literal[1, 2]
-_STATUS_HINT = "check the path of the address, who may ask there, and the server's log"
+_STATUS_HINT = "check the path of the address, the access rights, and the server's log"
 HTTP_HELP = "HTTP version; use 2 if the server needs it. Both send one request at a time on each connection"
 _WIRES = {1: "prony.load.http:HttpWire", 2: "prony.load.http2:Http2Wire"}
 

@@ -54,7 +54,7 @@ class HttpSession:
             said = " ".join(answer.text.split())[:300]
             raise SutError(
                 f"{show_endpoint(self._endpoint)} answered {answer.status_code} to {method} {_bare(path)}: {said}",
-                hint="check the address, who may ask there, and the server's log",
+                hint="check the address, the access rights, and the server's log",
             )
         return answer
 

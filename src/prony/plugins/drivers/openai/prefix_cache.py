@@ -53,11 +53,11 @@ class ServerCache:
         slots = listed.json() if listed.status_code == 200 else []
         numbers = [slot.get("id") for slot in slots if isinstance(slot, dict)] if isinstance(slots, list) else []
         if not numbers:
-            raise SutError(_NONE_OFFERED)
+            raise SutError(_NONE_OFFERED, hint="or use load.cache: as-is")
         for number in numbers:
             answer = session.ask("POST", f"/slots/{number}?action=erase", good=(*_NOT_THERE, 501))
             if answer.status_code != 200:
-                raise SutError(_NONE_OFFERED)
+                raise SutError(_NONE_OFFERED, hint="or use load.cache: as-is")
         return "POST /slots/N?action=erase"
 
     def read_counts(self) -> CacheCounts | None:

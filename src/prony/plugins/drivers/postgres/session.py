@@ -84,7 +84,9 @@ class PostgresSession:
     def _problem(self, told: dict[str, str]) -> SutError:
         state = told.get("C", "")
         text = f"PostgreSQL at {show_endpoint(self._endpoint)} says {state}: {told.get('M', 'an error')}"
-        return _RefusedError(text) if state[:2] in _WRONG_LOGIN else SutError(text)
+        if state[:2] in _WRONG_LOGIN:
+            return _RefusedError(text)
+        return SutError(text, hint="see the log of PostgreSQL; psql shows whether it accepts the statement")
 
     def _message(self) -> tuple[bytes, bytes]:
         head = self._take(5)

@@ -83,5 +83,8 @@ class RedisSession:
             ) from exc
         if seen.error:
             line = next((line for line in b"".join(parts).split(b"\r\n") if line.startswith(b"-")), b"-an error")
-            raise SutError(f"the Redis at {show_endpoint(self._endpoint)} says: {line[1:300].decode(errors='replace')}")
+            raise SutError(
+                f"the Redis at {show_endpoint(self._endpoint)} says: {line[1:300].decode(errors='replace')}",
+                hint="see its log; redis-cli shows whether it accepts the command",
+            )
         return seen.replies

@@ -6,6 +6,7 @@ import json
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from prony.app.fleet.fleet import Fleet
 from prony.server.app import create_app
@@ -13,11 +14,14 @@ from prony.server.openapi import document
 from prony.store.home import Home
 
 
-def main(to: Path) -> None:
+def describe_api() -> dict[str, Any]:
+    """Return the document, as a server that stores nothing makes it."""
     with tempfile.TemporaryDirectory() as folder:
-        fleet = Fleet.open(Home(Path(folder)))
-        made = document(create_app(fleet, open_to_all=True))
-    to.write_text(json.dumps(made, indent=1, sort_keys=True))
+        return document(create_app(Fleet.open(Home(Path(folder))), open_to_all=True))
+
+
+def main(to: Path) -> None:
+    to.write_text(json.dumps(describe_api(), indent=1, sort_keys=True))
 
 
 if __name__ == "__main__":

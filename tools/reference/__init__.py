@@ -1,0 +1,1 @@
+"""Write the tables of the documentation that repeat the code."""
