@@ -220,14 +220,13 @@ def _modes_median() -> float:
     return float(np.median(_run_modes(np.random.default_rng(0), 4_000_000)))
 
 
-STRONGLY_FOLLOWING = "following runs (AR 0.6)"
 RUN_NOISES: dict[str, RunNoise] = {
     "runs of 2 % noise": lambda rng, count: np.exp(0.02 * rng.standard_normal(count)),
     "runs of 5 % noise": lambda rng, count: np.exp(0.05 * rng.standard_normal(count)),
     "skewed runs": lambda rng, count: np.exp(rng.exponential(0.05, count) - 0.05 * math.log(2)),
     "runs of two modes": lambda rng, count: _run_modes(rng, count) / _modes_median(),
     "following runs (AR 0.3)": following_runs(0.3),
-    STRONGLY_FOLLOWING: following_runs(0.6),
+    "following runs (AR 0.6)": following_runs(0.6),
 }
 
 
