@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from statistics import NormalDist
@@ -28,7 +28,9 @@ from benchmarks.coverage_runs import (
     NOISES,
     RUN_NOISES,
     SETS,
+    Noise,
     Row,
+    SetsOfRuns,
     Tally,
     cover,
     cover_following,
@@ -206,11 +208,13 @@ _HEADS = f"{'noise':<27} {'samples':>7} {'runs':>5} {'spread':>6} {'of':<6} {'pr
 _NUMBERS = f"{'held':>7} {'off by':>8} {'+-width':>8}"
 
 
-def show_percentiles(sets: int, seed: int, *, is_all: bool) -> int:
+def show_percentiles(
+    sets: int, seed: int, *, is_all: bool, noises: Sequence[Noise] = NOISES, grid: Sequence[SetsOfRuns] = SETS
+) -> int:
     """Print percentiles over runs: each that falls short or over-covers, and the extremes of all; return the misses."""
     print(f"percentiles over runs, {sets} sets each; chance alone moves a row by a point or two\n{_HEADS} {_NUMBERS}")
     missed, over, count = 0, 0, 0
-    for row in _rows(sets, seed):
+    for row in _rows(sets, seed, noises, grid):
         is_short, count = is_too_short(row.tally), count + 1
         # Few runs claim what correlated ones hold, and these are independent.
         is_over = row.tally.off_by > _OFF_BY and not is_few(row.runs)
@@ -222,8 +226,8 @@ def show_percentiles(sets: int, seed: int, *, is_all: bool) -> int:
     return missed
 
 
-def _rows(sets: int, seed: int) -> Iterator[Row]:
-    for noise, (size, runs, spread) in product(NOISES, SETS):
+def _rows(sets: int, seed: int, noises: Sequence[Noise], grid: Sequence[SetsOfRuns]) -> Iterator[Row]:
+    for noise, (size, runs, spread) in product(noises, grid):
         yield from cover(noise, size, runs=runs, spread=spread, sets=min(sets, 30_000 // runs), seed=seed)
 
 
@@ -244,11 +248,18 @@ def show_stopping(sets: int, seed: int) -> int:
         for ci, most in ((0.01, 30), (0.02, 50), (0.05, 30)):
             tally, made = cover_stopping(draw, ci, most=most, sets=sets, seed=seed)
             missed += _show_tally(f"{name}, until +-{ci:.0%} or {most}: {made:.0f} runs", tally)
+    missed += show_following(sets, seed, (2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 50))
+    print()
+    return missed
+
+
+def show_following(sets: int, seed: int, counts: Sequence[int]) -> int:
+    """Print the median of so many runs that follow each other; return the misses."""
+    missed = 0
     for rho in (0.0, 0.3, 0.6):
-        for runs in (2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 50):
+        for runs in counts:
             tally = cover_following(rho, runs, sets=sets, seed=seed)
             missed += _show_tally(f"{runs} following runs (AR {rho:g})", tally)
-    print()
     return missed
 
 

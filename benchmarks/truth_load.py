@@ -6,6 +6,7 @@ import asyncio
 import multiprocessing
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from benchmarks.product import Product
@@ -16,6 +17,9 @@ _TOKENS = 32
 _MOCK = MockOptions(ttft_ns=50_000_000, itl_ns=10_000_000, tokens=_TOKENS, errors=0.03)
 # Of a result that is valid: how far a reported median may lie from the truth, in milliseconds.
 _MOST_MS = 0.2
+# Enough for a p99, at a pace that has them within a minute; a pause in each stream is one gap of fifteen.
+_TAIL_MOCK = MockOptions(ttft_ns=20_000_000, itl_ns=2_000_000, tokens=16)
+_TAIL_STREAMS, _TAIL_REQUESTS, _MOST_TAIL_MS = (1, 8, 64), 800, 2.0
 # A queue with so many places, each of which takes so long: more clients than places bring nothing.
 _PLACES, _EACH_S = 4, 0.02
 _CLIENTS = (1, 2, 3, 4, 6, 8, 12, 16)
@@ -44,6 +48,35 @@ def print_mock(product: Product) -> list[str]:
         if grade == "valid" and any(abs(ours - true) > _MOST_MS for ours, true in times):
             missed.append(f"times at {streams} streams are valid and wrong")
     return missed
+
+
+def print_tails(product: Product) -> list[str]:
+    """Print the 99th percentiles that were reported beside the mock's; return what missed its bound."""
+    print(f"\nmock: p99 reported / true in ms, {_TAIL_REQUESTS} requests; valid ones within {_MOST_TAIL_MS:g} ms")
+    print(f"{'pause':>7}{'streams':>9}{'TTFT p99':>22}{'ITL p99':>22}  verdict")
+    missed = []
+    for stall_ms in (0, 100):
+        for streams in _TAIL_STREAMS:
+            with serve_mock(replace(_TAIL_MOCK, stall_ns=stall_ms * 1_000_000)) as mock:
+                told = product.run(_tail_recipe(mock.url, streams, stall_ms))["jobs"][0]
+                truth = mock.truth()
+            times = [(told["estimates"][f"{name}.p99"]["value"], truth[name]["p99"]) for name in ("ttft_ms", "itl_ms")]
+            grade = told["verdict"]["grade"]
+            cells = "".join(f"{f'{ours:.3f} / {true:.3f}':>22}" for ours, true in times)
+            print(f"{stall_ms:>4} ms{streams:>9}{cells}  {grade}", flush=True)
+            if grade == "valid" and any(abs(ours - true) > _MOST_TAIL_MS for ours, true in times):
+                missed.append(f"p99 at {streams} streams with pauses of {stall_ms} ms is valid and wrong")
+    return missed
+
+
+def _tail_recipe(url: str, streams: int, stall_ms: int) -> dict[str, Any]:
+    recipe = _recipe(url, streams)
+    prompts = {"input_words": 20, "output_tokens": _TAIL_MOCK.tokens}
+    return {
+        "name": f"tail-{stall_ms}-{streams}",
+        "workload": recipe["workload"] | {"prompts": prompts},
+        "load": recipe["load"] | {"requests": _TAIL_REQUESTS},
+    }
 
 
 def _recipe(url: str, streams: int) -> dict[str, Any]:
