@@ -54,7 +54,7 @@ def print_tails(product: Product) -> list[str]:
     """Print the 99th percentiles that were reported beside the mock's; return what missed its bound."""
     print(f"\nmock: p99 reported / true in ms, {_TAIL_REQUESTS} requests; valid ones within {_MOST_TAIL_MS:g} ms")
     print(f"{'pause':>7}{'streams':>9}{'TTFT p99':>22}{'ITL p99':>22}  verdict")
-    missed = []
+    missed, grades = [], []
     for stall_ms in (0, 100):
         for streams in _TAIL_STREAMS:
             with serve_mock(replace(_TAIL_MOCK, stall_ns=stall_ms * 1_000_000)) as mock:
@@ -63,9 +63,11 @@ def print_tails(product: Product) -> list[str]:
             times = [(told["estimates"][f"{name}.p99"]["value"], truth[name]["p99"]) for name in ("ttft_ms", "itl_ms")]
             grade = told["verdict"]["grade"]
             cells = "".join(f"{f'{ours:.3f} / {true:.3f}':>22}" for ours, true in times)
+            grades.append(grade)
             print(f"{stall_ms:>4} ms{streams:>9}{cells}  {grade}", flush=True)
             if grade == "valid" and any(abs(ours - true) > _MOST_TAIL_MS for ours, true in times):
                 missed.append(f"p99 at {streams} streams with pauses of {stall_ms} ms is valid and wrong")
+    print(f"{grades.count('valid')} of {len(grades)} are valid and held to the bound")
     return missed
 
 
