@@ -84,7 +84,8 @@ NOISES = (
     _two_modes(0.011, 5.0), _following(0.6), _following(0.9),
 )  # fmt: skip
 # Samples in a run, runs, and the standard deviation of the logarithm of a run's level.
-SETS = (
+SetsOfRuns = tuple[int, int, float]
+SETS: tuple[SetsOfRuns, ...] = (
     (40, 3, 0.03), (40, 10, 0.2), (40, 50, 0.03), (72, 5, 0.03), (72, 30, 0.03), (100, 5, 0.2), (100, 50, 0.2),
     (368, 3, 0.2), (368, 5, 0.03), (368, 10, 0.03), (368, 30, 0.03), (368, 50, 0.2), (1000, 5, 0.03), (1000, 30, 0.2),
     (3700, 5, 0.03), (3700, 10, 0.2), (3700, 50, 0.03), (10_000, 3, 0.03), (10_000, 5, 0.2), (10_000, 10, 0.03),
@@ -220,14 +221,13 @@ def _modes_median() -> float:
     return float(np.median(_run_modes(np.random.default_rng(0), 4_000_000)))
 
 
-STRONGLY_FOLLOWING = "following runs (AR 0.6)"
 RUN_NOISES: dict[str, RunNoise] = {
     "runs of 2 % noise": lambda rng, count: np.exp(0.02 * rng.standard_normal(count)),
     "runs of 5 % noise": lambda rng, count: np.exp(0.05 * rng.standard_normal(count)),
     "skewed runs": lambda rng, count: np.exp(rng.exponential(0.05, count) - 0.05 * math.log(2)),
     "runs of two modes": lambda rng, count: _run_modes(rng, count) / _modes_median(),
     "following runs (AR 0.3)": following_runs(0.3),
-    STRONGLY_FOLLOWING: following_runs(0.6),
+    "following runs (AR 0.6)": following_runs(0.6),
 }
 
 

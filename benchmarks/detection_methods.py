@@ -28,13 +28,13 @@ from prony.analyse.history.confirmation import (
     was_spike,
 )
 from prony.analyse.history.detect import Rules
-from prony.analyse.history.level_track import Decision, LevelTrack, NoticedChange, follow_levels
+from prony.analyse.history.level_track import NEAR, Decision, LevelTrack, NoticedChange, follow_levels
+from prony.analyse.history.machine_record import MachineRecord, record_before
 from prony.analyse.history.machine_speed import MachineSpeeds
 from prony.stats.changes import robust_sd
 from prony.stats.quantiles import Array
 
 RULES = Rules()
-_NEAR = 5
 # The time between two runs in a row, in parts of the time between two runs of the history.
 _IN_A_ROW = 0.02
 
@@ -87,6 +87,7 @@ class _Judge:
         self.speeds = _speeds(history.canary(setting.sight))
         self.rng = np.random.default_rng((*history.seed, 1))
         self.decisions: list[Decision] = []
+        self.left_open: list[int] = []
         self.alerts: list[Alert] = []
         self.extra = 0
 
@@ -110,12 +111,16 @@ class _Judge:
             self._tell(told, end) if told is not None and told.finding.shift < 0 else None
             return fresh
         position, is_alone = asked
-        said = self._confirm(course, position, end, is_alone=is_alone)
+        # What runs have left open is open without an alarm, and is not asked again.
+        is_known = any(abs(one - position) <= NEAR for one in self.left_open)
+        said = "left open" if is_known else self._confirm(course, position, end, is_alone=is_alone)
+        if said in ("machine", "restless"):
+            self.left_open.append(position)
         if said == "unsettled" and told is not None:
             self._tell(told, end)
             return fresh
-        if said in ("unsettled", "machine", "spike"):
-            return replace(course, seen=end)
+        if said in ("unsettled", "machine", "restless", "left open", "spike"):
+            return replace(course, seen=end) if told is None else fresh
         is_real = said == "confirmed"
         self.decisions.append(Decision(position, end - 1, is_real))
         if is_real:
@@ -143,12 +148,17 @@ class _Judge:
             return said
         old = Repeats(self.values[before], self.speeds.between(before.start, before.stop))
         repeated = runs.again(PAIRS + MORE)
-        said = judge_repeats(old, _first(repeated, PAIRS), self.rules)
+        judge = partial(judge_repeats, old, rules=self.rules, record=self._record(position))
+        said = judge(_first(repeated, PAIRS))
         self.extra += PAIRS
         if said == "open":
-            said = judge_repeats(old, repeated, self.rules, is_last=True)
+            said = judge(repeated, is_last=True)
             self.extra += MORE
         return said
+
+    def _record(self, position: int) -> MachineRecord:
+        real = [one.position for one in self.decisions if one.is_real and one.position < position]
+        return record_before(self.values[:position], self.speeds.between(0, position), real)
 
 
 def _first(runs: Repeats, count: int) -> Repeats:
@@ -202,7 +212,7 @@ def _fresh(found: Sequence[tuple[int, int, bool]]) -> tuple[Alert, ...]:
     """Return each alert once: one that lies near an earlier one is the same."""
     kept: list[Alert] = []
     for noticed, located, is_worse in found:
-        if not any(abs(one.located - located) <= _NEAR and one.is_worse == is_worse for one in kept):
+        if not any(abs(one.located - located) <= NEAR and one.is_worse == is_worse for one in kept):
             kept.append(Alert(noticed, located, is_worse))
     return tuple(kept)
 

@@ -2,9 +2,10 @@
 
 Parts: `same` runs six workloads twelve times each and compares all pairs (a quiet machine, about half an hour); `power`
 simulates changes of known size in results measured apart, also of a service with some slow starts; `mock` sets what is
-reported beside the mock's own truth, from 1 to 512 streams; `knee` sweeps a queue with a known number of places;
-`machine` measures a model of known duration with and without a busy process beside it. How often intervals hold the
-truth is `python -m benchmarks.coverage`. Exit code 1 if a bound is missed.
+reported beside the mock's own truth, from 1 to 512 streams; `tails` does so with the 99th percentiles; `knee` sweeps a
+queue with a known number of places; `machine` measures a model of known duration with and without a busy process beside
+it; `coverage` counts how often intervals hold the truth, on a part of what `python -m benchmarks.coverage` draws. Exit
+code 1 if a bound is missed.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import sys
 
 from benchmarks.bench import describe, scratch
 from benchmarks.product import Product
-from benchmarks.truth_load import print_knee, print_mock
+from benchmarks.truth_coverage import print_coverage
+from benchmarks.truth_load import print_knee, print_mock, print_tails
 from benchmarks.truth_machine import print_known_duration
 from benchmarks.truth_same import RECIPES, print_power, print_same, record
 from benchmarks.truth_starts import print_starts
 
-PARTS = ("power", "mock", "knee", "machine", "same")
+PARTS = ("power", "mock", "tails", "knee", "machine", "coverage", "same")
 
 
 def main(arguments: list[str]) -> int:
@@ -42,8 +44,10 @@ def main(arguments: list[str]) -> int:
             missed += print_power(template, options.comparisons, options.seed)
             missed += print_starts(template, options.comparisons, options.seed)
         missed += print_mock(product) if "mock" in wanted else []
+        missed += print_tails(product) if "tails" in wanted else []
         missed += print_knee(product) if "knee" in wanted else []
         missed += print_known_duration(product, max(2, options.times // 2)) if "machine" in wanted else []
+        missed += print_coverage(options.comparisons // 4, options.seed) if "coverage" in wanted else []
         if "same" in wanted:
             chosen = {title: RECIPES[title] for title in options.workload or RECIPES}
             recorded = record(product, chosen, options.times)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+import numpy as np
 import pytest
 
 from prony.error_codes import ERROR_CODES
@@ -21,6 +22,7 @@ from prony.model.metric import METRICS, STATISTICS
 from prony.plugins.models.zoo.cards import ZOO
 from prony.plugins.models.zoo.llm_cards import LLM_ZOO
 from prony.stats.quantiles import least_count, median_ranks
+from prony.stats.run_intervals import median_interval
 from tools.reference.errors import MEANINGS, list_uses
 
 from .house import PACKAGE, entry_points, files, nodes, page, project, rows, section, tree
@@ -63,9 +65,12 @@ def test_the_confidences_on_the_page_are_the_real_ones() -> None:
     counts = [int(row[0]) for row in told]
     assert counts[:6] == [1, 2, 3, 4, 5, 6]
     for row in told[1:]:
-        ranks = median_ranks(int(row[0]))
+        count = int(row[0])
+        ranks, independent = median_interval(np.arange(count) % 2), median_ranks(count)
         assert ranks is not None
+        assert independent is not None
         assert float(row[2].removesuffix(" %")) == pytest.approx(ranks.confidence * 100, abs=0.005)
+        assert float(row[3].removesuffix(" %")) == pytest.approx(independent.confidence * 100, abs=0.05)
         widest = ranks.low == 1
         assert row[1] == ("smallest to largest" if widest else f"{_nth(ranks.low)} to {_nth(ranks.high)}")
 

@@ -20,7 +20,7 @@ from prony.model.metric import HEADLINE, LOAD_HEADLINE, METRICS, STATISTICS, key
 from prony.model.result import Repetition
 from prony.stats.intervals import batch_mean_interval, mean_interval
 from prony.stats.quantiles import Array, least_count, lower_rank, quantile
-from prony.stats.run_intervals import median_interval
+from prony.stats.run_intervals import independent_share, is_few, median_interval
 from prony.stats.spread import FEWEST_RUNS, Moments, best_count, detectable_change, noise_of, split
 
 
@@ -124,10 +124,13 @@ def across_runs(
         why = f"runs are correlated, and {count} are too few to correct for that"
         return without_interval(quantile(ordered, 0.5), unit, count, f"median of {count} {noun}", why)
     upper = ordered if highs is None else np.sort(highs)
+    how = "order statistics"
+    if is_few(count):
+        how = f"smallest to largest, {independent_share(count) * 100:.3g} % if independent"
     return Estimate(
         value=quantile(ordered, 0.5), unit=unit, count=count,
         low=float(ordered[ranks.low - 1]), high=float(upper[ranks.high - 1]), confidence=ranks.confidence,
-        method=f"median of {count} {noun}; order statistics",
+        method=f"median of {count} {noun}; {how}",
     )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ _ANSWERS = {
     "rejected": "rejected",
     "open": "open",
     "machine": "but the canary shows that the machine changed too",
+    "restless": "but results of this machine vary as much by themselves, or are too few to tell: use `prony duet`",
     "unsettled": "but it is unknown whether the machine or the code changed",
 }
 
@@ -75,18 +76,28 @@ class RepeatedRun:
     canary: dict[str, float]
 
 
+@dataclass(frozen=True)
+class EarlierRuns:
+    """All results of a machine before a change; `borders`: where real changes began."""
+
+    runs: tuple[RepeatedRun, ...]
+    borders: tuple[int, ...] = ()
+
+
 def confirm_again(
     connection: Connection, change_id: str, before: Sequence[RepeatedRun], after: Sequence[RepeatedRun], *,
-    is_last: bool = False,
+    earlier: EarlierRuns, is_last: bool = False,
 ) -> tuple[str, Change | None]:  # fmt: skip
     """Judge a change by running the same job again, where nothing can be set back: not both versions side by side.
 
-    Return the answer of `judge_repeats`, and the change where that decides it.
+    `before` are results of the old level, `earlier` also those of levels before it. Return the answer of
+    `judge_repeats`, and the change where that decides it.
     """
     import numpy as np
 
     from prony.analyse.history.confirmation import judge_repeats
     from prony.analyse.history.detect import Rules
+    from prony.analyse.history.machine_record import record_before
     from prony.stats.shift import ratio
 
     found = _still_open(connection, change_id)
@@ -94,8 +105,9 @@ def confirm_again(
     for values in sides:
         _check_positive(values, "results are numbers above zero")
     # The direction was said before these were run: it got worse.
-    old, new = (_repeats(runs, found) for runs in (before, after))
-    said = judge_repeats(old, new, Rules(), is_last=is_last)
+    old, new, known = (_repeats(runs, found) for runs in (before, after, earlier.runs))
+    record = record_before(known.values, known.speeds, earlier.borders)
+    said = judge_repeats(old, new, Rules(), record=record, is_last=is_last)
     runs = f"{new.values.size} runs of the same job against {old.values.size} before the change"
     told = f"repeated: {runs}, not side by side, {_size(ratio(sides[0], sides[1]))}, {_ANSWERS[said]}"
     if said in ("confirmed", "rejected"):

@@ -118,7 +118,9 @@ class Until(Noun):
 
     ci: Share = Field(description="relative half-width of the median's interval")
     max_repeats: int = Field(
-        default=30, ge=6, description="most fresh processes, at least `repeats`; twice as many if some are disturbed"
+        default=30,
+        ge=6,
+        description="most fresh processes, at least `repeats`, and 10 to reach `ci`; twice as many if disturbed",
     )
 
 

@@ -18,7 +18,7 @@ from prony.model.estimate import Estimate
 from prony.ports.clock import Clock
 from prony.runner.child.wire import ChildOrder, Message
 from prony.runner.host import EngineHost, Watch
-from prony.stats.quantiles import median_ranks
+from prony.stats.run_intervals import median_interval
 from prony.stats.spread import robust_cv
 
 _TIMEOUT_NS = 60 * 10**9
@@ -122,7 +122,7 @@ def _kernel_figures(runs: list[_Run]) -> dict[str, Estimate]:
 
 def estimate(values: list[float], unit: str, method: str) -> Estimate:
     """Return the median of one number a run, with its interval."""
-    ordered, ranks = sorted(values), median_ranks(len(values))
+    ordered, ranks = sorted(values), median_interval(np.array(values))
     return Estimate(
         value=float(np.median(values)),
         unit=unit,

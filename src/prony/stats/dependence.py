@@ -12,8 +12,6 @@ import numpy as np
 from prony.stats.quantiles import Array
 
 _DEPENDENT_ABOVE = 0.2
-# Of fewer runs nobody can tell whether they follow each other.
-FEWEST_TO_TELL = 10
 _LONGEST_LAG = 100
 _MOST_SAMPLES = 100_000
 
@@ -25,14 +23,12 @@ def lag1(values: Array) -> float:
     return float(np.sum(centred[1:] * centred[:-1])) / power if values.size > 2 and power > 0 else 0.0
 
 
-def worth_of_runs(values: Array, *, fewest: int = FEWEST_TO_TELL, caution: float = 0.0) -> float:
+def worth_of_runs(values: Array, *, caution: float = 0.0) -> float:
     """Return how many independent runs one of these is worth, in the order in which they were made; at most 1.
 
     The autocorrelation of a few values comes out too low by about (1 + 3 rho) / n, which is added. With `caution` it is
-    taken higher by so many of its standard errors. Of fewer than `fewest` each is worth one.
+    taken higher by so many of its standard errors.
     """
-    if values.size < fewest:
-        return 1.0
     found = lag1(values)
     more = (1 + 3 * found) / values.size + caution / math.sqrt(values.size)
     rho = min(found + more, 0.95) if found else 0.0

@@ -14,7 +14,7 @@ _CONFIDENCE = 0.95
 def achieved_precision(run_values: Sequence[float]) -> float | None:
     """Return the relative half-width of the 95 % interval of the median that will be printed of these runs.
 
-    The values are in the order of the runs. None where no such interval exists: fewer than six runs, more where they
+    The values are in the order of the runs. None where no such interval exists: fewer than ten runs, more where they
     follow each other, a median of zero, a value that is not finite.
     """
     values = np.asarray(run_values, dtype=np.float64)
@@ -29,6 +29,6 @@ def achieved_precision(run_values: Sequence[float]) -> float | None:
 
 
 def tight_enough(run_values: Sequence[float], ci: float) -> bool:
-    """Say whether the achieved half-width is at most `ci`; never on significance, never below six runs."""
+    """Say whether the achieved half-width is at most `ci`; never on significance, never below ten runs."""
     width = achieved_precision(run_values)
     return width is not None and width <= ci

@@ -9114,7 +9114,7 @@ export interface components {
             ci: string;
             /**
              * Max Repeats
-             * @description most fresh processes, at least `repeats`; twice as many if some are disturbed
+             * @description most fresh processes, at least `repeats`, and 10 to reach `ci`; twice as many if disturbed
              * @default 30
              */
             max_repeats: number;

@@ -18,6 +18,7 @@ from typing import Literal
 import numpy as np
 
 from prony.analyse.history.detect import NO_SPEEDS, Rules
+from prony.analyse.history.machine_record import MachineRecord
 from prony.analyse.history.machine_speed import MachineSpeeds, explaining_canary, helpful_canary
 from prony.stats.changes import middle, robust_sd
 from prony.stats.permutation import robust_p, sign_flip_p
@@ -36,9 +37,7 @@ AGAIN = 1.5
 # At which probability a change is confirmed, at first and after all runs: of pairs, and of runs of one side alone.
 _IN_TURNS, _REPEATED, _PROMISING = (0.008, 0.005), (0.003, 0.002), 0.25
 Answer = Literal["confirmed", "rejected", "open"]
-RepeatsAnswer = Literal["confirmed", "rejected", "open", "machine", "unsettled"]
-# Of how many deviations of chance the likeness of neighbours must be.
-_RESTLESS = 2.5
+RepeatsAnswer = Literal["confirmed", "rejected", "open", "machine", "restless", "unsettled"]
 # How many runs before the suspect one the old version is taken from: the change may be a little older than it seems.
 _EARLIER, _EARLIER_OF_ONE = 3, 6
 
@@ -74,12 +73,21 @@ class Repeats:
     speeds: MachineSpeeds = NO_SPEEDS
 
 
-def judge_repeats(before: Repeats, after: Repeats, rules: Rules, *, is_last: bool = False) -> RepeatsAnswer:
+def judge_repeats(
+    before: Repeats, after: Repeats, rules: Rules, *, record: MachineRecord, is_last: bool = False
+) -> RepeatsAnswer:
     """The same where nothing can be set back: results of the old level and runs of today.
 
-    They did not take turns, so only the canary can tell the machine from the code. `machine`: it says that the machine
-    changed. `unsettled`: the new level is there, and no canary was timed beside both.
+    They did not take turns, so only the canary and the machine's record can tell the machine from the code. `machine`:
+    the canary says that the machine changed. `unsettled`: the new level is there, and no canary was timed beside both.
+    `restless`: it is there, and such results come about on this machine by themselves, or nobody knows yet.
     """
+    said = _judge_beside_canary(before, after, rules, is_last=is_last)
+    is_there = said in ("confirmed", "unsettled")
+    return "restless" if is_there and not record.is_calm(shift(before.values, after.values).value) else said
+
+
+def _judge_beside_canary(before: Repeats, after: Repeats, rules: Rules, *, is_last: bool) -> RepeatsAnswer:
     judge = partial(_judge_sides, rules=rules, is_last=is_last)
     old, new = before.speeds.complete(), after.speeds.complete()
     shared = [name for name in old.names if name in new.names]
@@ -89,20 +97,13 @@ def judge_repeats(before: Repeats, after: Repeats, rules: Rules, *, is_last: boo
     said = judge(before.values, after.values)
     if said != "confirmed":
         return said
-    if not shared or _is_restless(before.values):
+    if not shared:
         return "unsettled"
     explaining = explaining_canary(old, new, shift(before.values, after.values).value)
     if explaining is None:
         return said
     rest = judge(before.values - old.beside(explaining), after.values - new.beside(explaining))
     return "machine" if rest == "rejected" else rest
-
-
-def _is_restless(values: Array) -> bool:
-    """Do results follow the one before, so that runs of one day say no more than one result?"""
-    rest = values - np.mean(values)
-    total = float(rest @ rest)
-    return total > 0 and float(rest[1:] @ rest[:-1]) / total > _RESTLESS / math.sqrt(values.size)
 
 
 def _judge_sides(before: Array, after: Array, rules: Rules, *, is_last: bool) -> Answer:

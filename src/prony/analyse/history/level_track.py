@@ -30,7 +30,8 @@ from prony.model.estimate import Grade
 from prony.model.history import Point, SeriesLevel
 from prony.model.metric import METRICS, Better, is_time_or_rate, key_of
 from prony.stats.changes import find_calm
-from prony.stats.quantiles import Array, median_ranks
+from prony.stats.quantiles import Array
+from prony.stats.run_intervals import median_interval
 
 # Two findings as near as this are one change.
 NEAR = 5
@@ -285,7 +286,7 @@ def _value_of(point: Point, metric: str) -> float | None:
 def level_of(values: Array) -> SeriesLevel:
     """Return where some numbers lie; at least one must be given."""
     ordered = np.sort(values)
-    ranks = median_ranks(ordered.size)
+    ranks = median_interval(values)
     low, high = (None, None) if ranks is None else (float(ordered[ranks.low - 1]), float(ordered[ranks.high - 1]))
     return SeriesLevel(median=float(np.median(ordered)), low=low, high=high, runs=int(ordered.size))
 

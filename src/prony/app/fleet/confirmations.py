@@ -18,6 +18,7 @@ from functools import partial
 from prony.analyse.history.causes import CANARY, canary_moved
 from prony.analyse.history.confirmation import MORE, PAIRS, ROUNDS, last_good, round_pause
 from prony.analyse.history.detect import Rules
+from prony.analyse.history.machine_record import LONGEST_RECORD
 from prony.analyse.history.sides import Sides, Version, find_sides
 from prony.app import change_decisions
 from prony.app.check_jobs import new_id
@@ -53,14 +54,16 @@ _LEAST_BEFORE, _MOST_BEFORE = PAIRS, Rules().window
 
 @dataclass(frozen=True)
 class Case:
-    """`before`: the results of the old level from the same agent; `sides`: what to set to have the old version and the
-    new one, or why that cannot be done; `pause`: how long to wait between two rounds of repetitions."""
+    """`before`: the results of the old level from the same agent; `earlier`: all of that agent before the change;
+    `sides`: what to set to have the old version and the new one, or why that cannot be done; `pause`: how long to wait
+    between two rounds of repetitions."""
 
     change: Change
     job: Job
     recipe: Recipe
     agent_id: str
     before: tuple[change_decisions.RepeatedRun, ...]
+    earlier: change_decisions.EarlierRuns
     sides: Sides | str
     pause: timedelta
 
@@ -107,7 +110,8 @@ def _study_change(connection: Connection, change: Change, is_there: Callable[[st
     if position == 0:
         return _Refusal("the result of the change, or those before it, were deleted")
     earlier = points[max(0, position - change.before.runs) : position]
-    agents = confirmations.agents_of(connection, [one.job_id for one in (*earlier, points[position])])
+    known = points[max(0, position - LONGEST_RECORD) : position]
+    agents = confirmations.agents_of(connection, [one.job_id for one in (*known, points[position])])
     agent_id = agents.get(change.job_id)
     if agent_id is None:
         return _Refusal("the result came from no agent of this server")
@@ -119,12 +123,28 @@ def _study_change(connection: Connection, change: Change, is_there: Callable[[st
         return _Refusal("several agents ran it together")
     old = points[last_good(position, position - len(earlier), is_alone=is_alone(change))]
     own = [one for one in earlier if agents.get(one.job_id) == agent_id]
-    before = tuple(change_decisions.RepeatedRun(one.values[change.metric], one.canary) for one in own[-_MOST_BEFORE:])
+    before = _repeated_runs(own[-_MOST_BEFORE:], change.metric)
+    record = _earlier_runs(connection, change, [one for one in known if agents.get(one.job_id) == agent_id])
     recipe = result_rows.experiment(connection, change.experiment_id).recipe
     pause = round_pause([one.measured_at for one in points])
     before_change = Version(old, Job.read_json(queue.job_document(connection, old.job_id)))
     sides = find_sides(before_change, Version(points[position], job))
-    return Case(change, job, recipe, agent_id, before, sides, pause)
+    return Case(change, job, recipe, agent_id, before, record, sides, pause)
+
+
+def _repeated_runs(points: Sequence[Point], metric: str) -> tuple[change_decisions.RepeatedRun, ...]:
+    return tuple(change_decisions.RepeatedRun(one.values[metric], one.canary) for one in points)
+
+
+def _earlier_runs(connection: Connection, change: Change, points: Sequence[Point]) -> change_decisions.EarlierRuns:
+    """Return these results, and where among them changes began that were confirmed or acknowledged."""
+    real = {
+        one.job_id
+        for one in series_rows.changes(connection, change.series_id)
+        if one.metric == change.metric and one.state in (ChangeState.CONFIRMED, ChangeState.ACKNOWLEDGED)
+    }
+    borders = tuple(place for place, one in enumerate(points) if one.job_id in real)
+    return change_decisions.EarlierRuns(_repeated_runs(points, change.metric), borders)
 
 
 def is_alone(change: Change) -> bool:
@@ -404,9 +424,9 @@ class Confirmations:
             confirmations.end(transaction.connection, batch, "machine", told)
             return None
         said, decided = change_decisions.confirm_again(
-            transaction.connection, change.id, case.before, runs, is_last=planned > PAIRS
+            transaction.connection, change.id, case.before, runs, earlier=case.earlier, is_last=planned > PAIRS
         )  # fmt: skip
-        if said not in ("machine", "unsettled"):
+        if said not in ("machine", "restless", "unsettled"):
             return self._end(transaction, batch, decided)
         confirmations.end(transaction.connection, batch, said, "")
         self._histories.report_change(transaction, series_rows.change(transaction.connection, change.id))

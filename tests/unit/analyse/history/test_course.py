@@ -9,6 +9,7 @@ from lanes import count_examples
 from prony.analyse.history.confirmation import MORE, PAIRS, Repeats, judge_pairs, judge_repeats, last_good
 from prony.analyse.history.detect import Rules
 from prony.analyse.history.level_track import Decision, LevelTrack, follow_levels
+from prony.analyse.history.machine_record import record_before
 from prony.analyse.history.machine_speed import MachineSpeeds
 from prony.stats.quantiles import Array
 
@@ -207,6 +208,9 @@ class TestEveryCourse:
         assert follow_levels(array, RULES) == follow_levels(array.copy(), RULES)
 
 
+CALM = record_before(runs(9, 60), beside(canary(19, 60)), ())
+
+
 class TestConfirming:
     def test_pairs_that_all_say_worse_confirm(self) -> None:
         assert judge_pairs(np.full(PAIRS, 0.05) + runs(3, PAIRS) - np.log(100), RULES) == "confirmed"
@@ -226,24 +230,25 @@ class TestConfirming:
     def test_runs_of_one_version_confirm_where_a_canary_vouches_for_the_machine(self) -> None:
         old, new = runs(1, 40), runs(2, PAIRS) + 0.06
         vouched = judge_repeats(
-            Repeats(old, beside(canary(11, 40))), Repeats(new, beside(canary(12, PAIRS))), RULES
+            Repeats(old, beside(canary(11, 40))), Repeats(new, beside(canary(12, PAIRS))), RULES, record=CALM
         )  # fmt: skip
         assert vouched == "confirmed"
-        assert judge_repeats(Repeats(old), Repeats(new), RULES) == "unsettled"
+        assert judge_repeats(Repeats(old), Repeats(new), RULES, record=CALM) == "unsettled"
 
     def test_runs_on_a_machine_that_changed_say_so_and_confirm_nothing(self) -> None:
         old = Repeats(runs(1, 40), beside(canary(11, 40)))
         new = Repeats(runs(2, PAIRS) + 0.06, beside(canary(12, PAIRS) + 0.06))
-        assert judge_repeats(old, new, RULES) == "machine"
+        assert judge_repeats(old, new, RULES, record=CALM) == "machine"
 
     def test_runs_at_the_old_level_reject_without_a_canary_too(self) -> None:
-        assert judge_repeats(Repeats(runs(1, 40)), Repeats(runs(2, PAIRS)), RULES) == "rejected"
+        assert judge_repeats(Repeats(runs(1, 40)), Repeats(runs(2, PAIRS)), RULES, record=CALM) == "rejected"
 
     def test_runs_of_a_series_whose_results_follow_each_other_settle_nothing(self) -> None:
-        mood = np.cumsum(np.random.default_rng(4).normal(0, 0.004, 40))
-        old = Repeats(runs(1, 40, sd=0.002) + mood - mood[-1], beside(canary(11, 40)))
+        mood = np.cumsum(np.random.default_rng(4).normal(0, 0.004, 60))
+        old = Repeats(runs(1, 60, sd=0.002) + mood - mood[-1], beside(canary(11, 60)))
         new = Repeats(runs(2, PAIRS, sd=0.002) + 0.08, beside(canary(12, PAIRS)))
-        assert judge_repeats(old, new, RULES) == "unsettled"
+        record = record_before(old.values, old.speeds, ())
+        assert judge_repeats(old, new, RULES, record=record) == "restless"
 
     def test_the_old_version_is_taken_from_a_little_before_and_from_the_same_level(self) -> None:
         assert last_good(40, 0, is_alone=False) == 37

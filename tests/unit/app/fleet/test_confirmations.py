@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from prony.analyse.history.confirmation import ROUNDS
+from prony.analyse.history.machine_record import CALM_RESULTS
 from prony.instruments.samples import SAMPLES, sample_frame
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.alarm import NewAlarm
@@ -29,7 +30,7 @@ from .parcels import AT, SUT, repacked, write
 
 pytestmark = pytest.mark.anyio
 # Microseconds: results that vary by a per cent, in no order; and some that are a tenth worse.
-STEADY = [1000 + 2 * ((place * 7) % 11 - 5) for place in range(22)]
+STEADY = [1000 + 2 * ((place * 7) % 11 - 5) for place in range(46)]
 WORSE = [1100 + 2 * ((place * 5) % 7 - 3) for place in range(20)]
 
 
@@ -186,7 +187,7 @@ async def test_a_regression_is_run_again_on_its_agent_and_pages_only_when_that_c
     await lab.repeat(WORSE[:7])
     decided = await lab.change()
     assert decided.state is ChangeState.CONFIRMED
-    assert any(step.startswith("repeated: 7 runs of the same job against 22") for step in decided.path)
+    assert any(step.startswith("repeated: 7 runs of the same job against 46") for step in decided.path)
     assert any("not side by side" in step for step in decided.path)
     why = "confirming runs: not run alternately: no known difference between the results before and after"
     assert decided.path.count(why) == 1
@@ -212,6 +213,24 @@ async def test_without_a_canary_runs_of_one_version_decide_nothing_and_the_histo
         assert change.state is ChangeState.FOUND
         assert change.path[-1].endswith("but it is unknown whether the machine or the code changed")
         assert await told(fleet_fixture, there) == [("regression", "firing", "regression")]
+        await lab.attend()
+        assert len(await lab.confirming()) == 3
+
+
+async def test_too_few_results_to_know_the_machine_leave_a_repeated_regression_open_and_page_nobody(
+    home: Home, migrated_file: Path, there: Receiver, tmp_path: Path
+) -> None:
+    shutil.copy(migrated_file, home.database)
+    async with open_fleet(home) as fleet_fixture:
+        await alarmed(fleet_fixture, there, "regression")
+        lab = Lab(fleet_fixture, await fleet_fixture.agent(), tmp_path)
+        await lab.record(STEADY[: CALM_RESULTS - 1] + WORSE[:4])
+        await lab.attend()
+        await lab.repeat(WORSE[:7])
+        change = await lab.change()
+        assert change.state is ChangeState.FOUND
+        assert change.path[-1].endswith("use `prony duet`")
+        assert await told(fleet_fixture, there) == []
         await lab.attend()
         assert len(await lab.confirming()) == 3
 
