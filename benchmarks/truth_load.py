@@ -60,7 +60,9 @@ def _list_doubts(told: Mapping[str, Any]) -> str:
 
 def print_tails(product: Product) -> list[str]:
     """Print the 99th percentiles that were reported beside the mock's; return what missed its bound."""
-    print(f"\nmock: p99 reported / true in ms, {_TAIL_REQUESTS} requests or more; undisturbed ones within {_MOST_TAIL_MS:g} ms")
+    print(
+        f"\nmock: p99 reported / true in ms, {_TAIL_REQUESTS} requests and more; undisturbed within {_MOST_TAIL_MS:g} ms"
+    )
     print(f"{'pause':>7}{'streams':>9}{'TTFT p99':>22}{'ITL p99':>22}  verdict")
     missed, undisturbed = [], 0
     for stall_ms in (0, 100):
