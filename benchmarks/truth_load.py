@@ -61,7 +61,7 @@ def _list_doubts(told: Mapping[str, Any]) -> str:
 def print_tails(product: Product) -> list[str]:
     """Print the 99th percentiles that were reported beside the mock's; return what missed its bound."""
     print(
-        f"\nmock: p99 reported / true in ms, {_TAIL_REQUESTS} requests or more; undisturbed within {_MOST_TAIL_MS:g} ms"
+        f"\nmock: p99 reported / true in ms, {_TAIL_REQUESTS} or more requests; undisturbed within {_MOST_TAIL_MS:g} ms"
     )
     print(f"{'pause':>7}{'streams':>9}{'TTFT p99':>22}{'ITL p99':>22}  verdict")
     missed, undisturbed = [], 0
