@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+from tools.sources import parse_source
 
 SOURCE = Path(__file__).parents[1] / "src" / "prony"
 # Kinds whose cause lies outside of the recipe: on the machine, in the network, in the database, in access rights.
@@ -21,13 +24,15 @@ class ErrorHint(NamedTuple):
     hint: str
 
 
-def collect_hints() -> list[ErrorHint]:
+@cache
+def collect_hints() -> tuple[ErrorHint, ...]:
     """Return one line for each code: the first in the source whose message and hint are both written there."""
     found: dict[str, ErrorHint] = {}
     for path in sorted(SOURCE.rglob("*.py")):
-        for one in _read_hints(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        for one in _read_hints(parse_source(text)) if any(kind in text for kind in KINDS) else ():
             found.setdefault(one.code, one)
-    return [found[code] for code in sorted(found)]
+    return tuple(found[code] for code in sorted(found))
 
 
 def write_hint_table(page: str) -> str:

@@ -25,7 +25,7 @@ from prony.runner import engines, exit_decoder
 from prony.stats.quantiles import least_count, median_ranks
 from tools.reference import write_metric_rows, write_settings_table
 
-from .house import PACKAGE, entry_points, files, nodes, page, project, rows, section, tree
+from .house import PACKAGE, entry_points, files, nodes, page, project, rows, section, walk
 
 # What the environment is called where it is read.
 ENVIRONMENTS = ("environ", "os.environ", "environment")
@@ -274,7 +274,7 @@ def rules_in_source() -> set[tuple[str, str]]:
     found = set()
     of_models = ("kinds/model/rules.py", "kinds/model/device_rules.py")
     for name in ("analyse/rules.py", "analyse/canaries.py", "analyse/external_results.py", *of_models):
-        for node in ast.walk(tree(PACKAGE / name)):
+        for node in walk(PACKAGE / name):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in grades:
                 assert isinstance(node.args[0], ast.Constant)
                 found.add((str(node.args[0].value), grades[node.func.id]))
