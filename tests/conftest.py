@@ -25,7 +25,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from lanes import count_examples
-from prony.ports import plugins
+from prony.model.entry_points import forget_entry_points
 from servers.binaries import AbsentError
 from servers.forked import fork_commands, plain_processes
 from servers.needs import count_missing, lack
@@ -259,7 +259,7 @@ def faulty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable
     """Register the faulty engine, here and in child processes; return a maker of model files for it."""
     monkeypatch.syspath_prepend(str(FAULTY))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(FAULTY), os.environ.get("PYTHONPATH", "")]))
-    plugins.find_plugins.cache_clear()
+    forget_entry_points()
 
     def model(plan: str) -> Path:
         path = tmp_path / "model.faulty"
@@ -267,4 +267,4 @@ def faulty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable
         return path
 
     yield model
-    plugins.find_plugins.cache_clear()
+    forget_entry_points()
