@@ -95,8 +95,9 @@ def main() -> None:
     order = _wait_for_order(channel)
     if order is None:
         return
-    if _name(order.words) in _PARENTS:
-        order = _start_children_starter() or order
+    # What this process starts may start others in turn: an agent a runner, and that an engine.
+    while _name(order.words) in _PARENTS and (ordered := _start_children_starter()) is not None:
+        order = ordered
     _run(order.words)
 
 
