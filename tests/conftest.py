@@ -19,6 +19,7 @@ from contextlib import ExitStack, nullcontext
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -80,6 +81,7 @@ LONGEST_FIRST = (
     "integration/test_server.py",
     "e2e/test_fleet_commands.py",
     "ui/test_accessibility.py",
+    "architecture",
     "fault/test_fuzz.py",
     "contract/test_sark_leases.py",
     "contract/test_executors.py",
@@ -98,7 +100,6 @@ LONGEST_FIRST = (
     "unit/agent",
     "unit/server",
     "unit/cli",
-    "architecture",
     "contract",
 )
 
@@ -112,6 +113,21 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_turn)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Have one worker run all of the architecture's files: each would parse the sources for itself."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            folder = "tests/architecture"
+            return folder if nodeid.startswith(f"{folder}/") else super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
