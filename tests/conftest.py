@@ -37,6 +37,9 @@ from servers.shared import Shared, shared, wait_ended
 # What one process has compiled the next one reads, whatever the surroundings say: the tests start thousands.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# The name of the command has pytest take this package for a plug-in's, and rewrite its asserts: a thousand modules.
+for _finder in sys.meta_path:
+    getattr(_finder, "_must_rewrite", set()).discard("prony")
 # A question that names no limit of its own waits as long as a busy machine needs; httpx would give up after 5 s.
 for _part in ("connect", "read", "write", "pool"):
     setattr(httpx._config.DEFAULT_TIMEOUT_CONFIG, _part, 60.0)
