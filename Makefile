@@ -22,7 +22,8 @@ VLLM_VERSION ?= 0.32.0
 TORCH_VERSION ?= 2.13.0
 # Two workers a core, for half of the time a test waits for processes that it started; but never more than six.
 WORKERS ?= $(shell n=$$(nproc 2>/dev/null || sysctl -n hw.ncpu); [ $$n -gt 3 ] && echo 6 || echo $$((2 * n)))
-# A file is one worker's, so that what its tests share is made once; the long ones first, as tests/conftest.py says.
+# A file is one worker's, so that what its tests share is made once, and so are all files of the architecture; the long
+# ones first, as tests/conftest.py says.
 PYTEST_OPTIONS := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PYTEST := $(BIN)/python -m pytest $(PYTEST_OPTIONS)
 

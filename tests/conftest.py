@@ -19,13 +19,14 @@ from contextlib import ExitStack, nullcontext
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from hypothesis import HealthCheck, settings
 
 from lanes import count_examples
-from prony.ports import plugins
+from prony.model.entry_points import forget_entry_points
 from servers.binaries import AbsentError
 from servers.forked import fork_commands, plain_processes
 from servers.needs import count_missing, lack
@@ -36,6 +37,9 @@ from servers.shared import Shared, shared, wait_ended
 # What one process has compiled the next one reads, whatever the surroundings say: the tests start thousands.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# The name of the command has pytest take this package for a plug-in's, and rewrite its asserts: a thousand modules.
+for _finder in sys.meta_path:
+    getattr(_finder, "_must_rewrite", set()).discard("prony")
 # A question that names no limit of its own waits as long as a busy machine needs; httpx would give up after 5 s.
 for _part in ("connect", "read", "write", "pool"):
     setattr(httpx._config.DEFAULT_TIMEOUT_CONFIG, _part, 60.0)
@@ -80,6 +84,7 @@ LONGEST_FIRST = (
     "integration/test_server.py",
     "e2e/test_fleet_commands.py",
     "ui/test_accessibility.py",
+    "architecture",
     "fault/test_fuzz.py",
     "contract/test_sark_leases.py",
     "contract/test_executors.py",
@@ -98,7 +103,6 @@ LONGEST_FIRST = (
     "unit/agent",
     "unit/server",
     "unit/cli",
-    "architecture",
     "contract",
 )
 
@@ -112,6 +116,21 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_turn)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Have one worker run all of the architecture's files: each would parse the sources for itself."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            folder = "tests/architecture"
+            return folder if nodeid.startswith(f"{folder}/") else super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -259,7 +278,7 @@ def faulty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable
     """Register the faulty engine, here and in child processes; return a maker of model files for it."""
     monkeypatch.syspath_prepend(str(FAULTY))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(FAULTY), os.environ.get("PYTHONPATH", "")]))
-    plugins.find_plugins.cache_clear()
+    forget_entry_points()
 
     def model(plan: str) -> Path:
         path = tmp_path / "model.faulty"
@@ -267,4 +286,4 @@ def faulty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable
         return path
 
     yield model
-    plugins.find_plugins.cache_clear()
+    forget_entry_points()

@@ -32,11 +32,17 @@ def tree(path: Path) -> ast.Module:
     return parse_source(path.read_text())
 
 
+@cache
+def walk(path: Path) -> tuple[ast.AST, ...]:
+    """Return every node of a module, a parent before its children; several tests walk through the same modules."""
+    return tuple(ast.walk(tree(path)))
+
+
 def nodes(*words: str) -> Iterator[ast.AST]:
     """Yield every node of the modules that hold one of these words: to walk through all takes seconds."""
     for path in modules().values():
         if any(word in path.read_text() for word in words):
-            yield from ast.walk(tree(path))
+            yield from walk(path)
 
 
 def package_statements() -> Iterator[tuple[Path, ast.AST]]:

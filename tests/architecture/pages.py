@@ -53,6 +53,7 @@ def unused() -> set[str]:
     }
 
 
+@cache
 def asked() -> set[tuple[str, str]]:
     """Return the method and the address, with holes for what differs, of all that the pages ask."""
     found: set[tuple[str, str]] = set()

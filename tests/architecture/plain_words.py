@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 
-from .house import ROOT, files, modules, tree
+from .house import ROOT, files, modules, walk
 
 LISTS = Path(__file__).with_name("plain_words.toml")
 # A page reads well where half of its sentences are shorter than this.
@@ -45,7 +45,7 @@ def texts() -> Iterator[tuple[str, str]]:
     for path in documents():
         yield _name(path), _flat(path.read_text())
     for path in modules().values():
-        yield _name(path), _flat("\n".join(_strings(tree(path))))
+        yield _name(path), _flat("\n".join(_strings(path)))
     for path in (ROOT / "recipes").glob("*.yaml"):
         yield _name(path), _flat(path.read_text())
     for path in files():
@@ -86,16 +86,15 @@ def _sentences(page: str) -> Iterator[str]:
         yield from _END.split(" ".join(paragraph.split()))
 
 
-def _strings(module: ast.Module) -> Iterator[str]:
+def _strings(module: Path) -> Iterator[str]:
     """Yield the strings of a module, without docstrings; but that of a command's `arguments` is its help."""
     hidden = set()
-    for node in ast.walk(module):
+    for node in walk(module):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and getattr(node, "name", "") != "arguments":
                 hidden.add(first.value)
-    for node in ast.walk(module):
-        if isinstance(node, ast.JoinedStr):
+        elif isinstance(node, ast.JoinedStr):
             hidden.update(node.values)
             yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in hidden:

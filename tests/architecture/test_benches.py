@@ -12,7 +12,7 @@ from prony.cli.main import COMMANDS
 from prony.client import Client
 from prony.ports import use_cases
 
-from .house import PACKAGE, tree
+from .house import PACKAGE, walk
 
 OPENS = "open_bench"
 # What a command imports that must know whether it asks this machine or a server.
@@ -58,7 +58,7 @@ PASSED_ON = {
 
 def imported_by(command: str) -> set[str]:
     path = PACKAGE / "cli" / "commands" / f"{COMMANDS[command][0]}.py"
-    nodes = (node for node in ast.walk(tree(path)) if isinstance(node, ast.ImportFrom))
+    nodes = (node for node in walk(path) if isinstance(node, ast.ImportFrom))
     return {alias.name for node in nodes for alias in node.names}
 
 

@@ -25,7 +25,7 @@ from prony.stats.quantiles import least_count, median_ranks
 from prony.stats.run_intervals import median_interval
 from tools.reference.errors import MEANINGS, list_uses
 
-from .house import PACKAGE, entry_points, files, nodes, page, project, rows, section, tree
+from .house import PACKAGE, entry_points, files, nodes, page, project, rows, section, walk
 
 # What the environment is called where it is read.
 ENVIRONMENTS = ("environ", "os.environ", "environment")
@@ -252,7 +252,7 @@ def rules_in_source() -> set[tuple[str, str]]:
     found = set()
     of_models = ("kinds/model/rules.py", "kinds/model/device_rules.py")
     for name in ("analyse/rules.py", "analyse/canaries.py", "analyse/external_results.py", *of_models):
-        for node in ast.walk(tree(PACKAGE / name)):
+        for node in walk(PACKAGE / name):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in grades:
                 assert isinstance(node.args[0], ast.Constant)
                 found.add((str(node.args[0].value), grades[node.func.id]))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
 from prony.error_codes import ERROR_CODES
+from tools.sources import statements
 
-SOURCE = Path(__file__).parents[2] / "src" / "prony"
+from .house import PACKAGE, modules, tree
+
 KINDS = {
     "InputError", "NotFoundError", "ConflictError", "AccessError", "CapacityError", "SutError", "StoreError",
     "TransportError", "RequestError",
@@ -16,16 +17,16 @@ KINDS = {
 WITHOUT = ("compat/sark/", "store/campaigns.py")
 
 
-def raised_without_hint(tree: ast.Module) -> list[int]:
+def raised_without_hint(source: ast.Module) -> list[int]:
     """Return the lines that raise such an error with no hint."""
-    calls = [node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)]
-    return [
+    calls = [node.exc for node in statements(source) if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)]
+    return sorted(
         call.lineno
         for call in calls
         if isinstance(call.func, ast.Name)
         and call.func.id in KINDS
         and not any(keyword.arg in ("hint", None) or _has_advice(keyword) for keyword in call.keywords)
-    ]
+    )
 
 
 def _has_advice(keyword: ast.keyword) -> bool:
@@ -36,9 +37,9 @@ def _has_advice(keyword: ast.keyword) -> bool:
 def test_every_error_that_a_person_can_correct_says_what_to_do() -> None:
     found = [
         f"{name}:{line}"
-        for path in sorted(SOURCE.rglob("*.py"))
-        if not (name := path.relative_to(SOURCE).as_posix()).startswith(WITHOUT)
-        for line in raised_without_hint(ast.parse(path.read_text(encoding="utf-8")))
+        for path in modules().values()
+        if not (name := path.relative_to(PACKAGE).as_posix()).startswith(WITHOUT)
+        for line in raised_without_hint(tree(path))
     ]
     assert found == []
 

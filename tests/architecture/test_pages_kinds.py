@@ -39,10 +39,11 @@ def named_in(text: str) -> set[str]:
     return {found.group().lower() for found in NAMED.finditer(text)}
 
 
-@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(SOURCES)))
-def test_no_source_of_the_pages_names_a_kind_or_another_program(path: Path) -> None:
-    place = path.relative_to(SOURCES).as_posix()
-    assert {word for word in named_in(path.read_text()) if (place, word) not in EXCEPTIONS} == set()
+def test_no_source_of_the_pages_names_a_kind_or_another_program() -> None:
+    places = {path.relative_to(SOURCES).as_posix(): path for path in sources()}
+    named = {(place, word) for place, path in places.items() for word in named_in(path.read_text())}
+    assert len(places) > 200
+    assert named - EXCEPTIONS.keys() == set()
 
 
 def test_every_exception_is_still_needed() -> None:

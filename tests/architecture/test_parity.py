@@ -32,10 +32,10 @@ from prony.model.matrix import MatrixTerms
 from prony.model.queue import JobBatch, Modification, Submission
 from prony.model.recipe_form import FilledForm
 from prony.model.schedule import NewSchedule
-from prony.store.home import Home
 from servers.canned import canned, problem
 
-from .house import PACKAGE, tree
+from .conftest import Document
+from .house import PACKAGE, walk
 
 # Where an operation stands in the client: the part, and the method where it has another name there.
 PARTS: dict[str, str] = {
@@ -233,31 +233,6 @@ ARGUMENTS: dict[str, Any] = {
     "on_lost": print,
 }
 
-Document = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def openapi(tmp_path_factory: pytest.TempPathFactory) -> Document:
-    """Return what the server says of itself."""
-    from prony.app.fleet.fleet import Fleet
-    from prony.server.app import create_app
-    from prony.server.openapi import document
-
-    fleet = Fleet.open(Home(tmp_path_factory.mktemp("home")))
-    return document(create_app(fleet, open_to_all=True))
-
-
-@pytest.fixture(scope="module")
-def api(openapi: Document) -> dict[str, tuple[str, str, Document]]:
-    """Return every operation of the API by its id: method, path, and what its own document says of it."""
-    paths = openapi["paths"]
-    return {
-        operation["operationId"]: (method.upper(), path, operation)
-        for path, operations in paths.items()
-        if path.startswith("/api/")
-        for method, operation in operations.items()
-    }
-
 
 def places() -> dict[str, str]:
     """Return where each operation stands in the client, as `part.method`."""
@@ -329,7 +304,7 @@ def files_of(command: str) -> set[Path]:
     while waiting:
         path = waiting.pop()
         seen.add(path)
-        for node in ast.walk(tree(path)):
+        for node in walk(path):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("prony.cli."):
                 found = PACKAGE.parent.joinpath(*str(node.module).split(".")).with_suffix(".py")
                 waiting += [found] if found not in seen else []
@@ -344,13 +319,17 @@ def asked_by(command: str) -> set[str]:
 
 def asked_in(files: Iterable[Path]) -> set[str]:
     """Return the operations that these modules ask for, as `bench.part.method` or `client.part.method`."""
+    return set[str]().union(*map(_asked_in_file, files))
+
+
+@cache
+def _asked_in_file(path: Path) -> set[str]:
     by_place = {place: operation for operation, place in places().items()}
     found = set[str]()
-    for path in files:
-        for node in ast.walk(tree(path)):
-            if isinstance(node, ast.Attribute) and isinstance(part := node.value, ast.Attribute):
-                place = f"{part.attr}.{node.attr}" if _name(part.value) in BENCHES else ""
-                found.update(MADE_OF.get(place, [by_place[place]] if place in by_place else []))
+    for node in walk(path):
+        if isinstance(node, ast.Attribute) and isinstance(part := node.value, ast.Attribute):
+            place = f"{part.attr}.{node.attr}" if _name(part.value) in BENCHES else ""
+            found.update(MADE_OF.get(place, [by_place[place]] if place in by_place else []))
     return found
 
 

@@ -14,7 +14,7 @@ from prony.api import PUBLIC
 from prony.cli.main import COMMANDS
 from prony.runner import host
 
-from .house import PACKAGE, entry_points, modules, project, tree
+from .house import PACKAGE, entry_points, modules, project, walk
 
 # Alembic finds these by their folder and runs them itself.
 BY_PATH = ("prony.store.migrations",)
@@ -51,7 +51,7 @@ def named_in(module: str) -> set[str]:
     path = modules()[module]
     if not QUOTED.search(path.read_text()):  # to look through every tree takes seconds
         return set()
-    constants = (node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant))
+    constants = (node.value for node in walk(path) if isinstance(node, ast.Constant))
     texts = {text.partition(":")[0] for text in constants if isinstance(text, str)}
     return texts & modules().keys()
 

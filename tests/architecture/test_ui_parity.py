@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
 
+from .conftest import Document
 from .house import modules
 from .pages import SOURCES, asked, holes, reached, unused
-from .test_parity import CALLS, NO_COMMAND, Document, api, asked_in, openapi
-
-__all__ = ["api", "openapi"]
+from .test_parity import CALLS, NO_COMMAND, asked_in
 
 Api = dict[str, tuple[str, str, Any]]
 
@@ -25,6 +25,7 @@ NOT_IN_A_BROWSER = {
 HELD_BY = {"baseline": "history", "change": "history", "compatibility": "check"}
 
 
+@cache
 def asked_by_commands() -> set[str]:
     """Return every operation that the CLI takes from its client."""
     return asked_in(path for name, path in modules().items() if name.startswith("prony.cli."))

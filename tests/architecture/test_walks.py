@@ -9,7 +9,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from .house import PACKAGE, ROOT, drawn_layers, modules, page, section, tree
+from .house import PACKAGE, ROOT, drawn_layers, modules, page, section, walk
 
 FunctionLike = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 MOST_ROOMS = 10
@@ -53,12 +53,12 @@ def rooms() -> set[str]:
 
 
 def imported(path: Path) -> set[str]:
-    nodes = (node for node in ast.walk(tree(path)) if isinstance(node, ast.ImportFrom) and node.module)
+    nodes = (node for node in walk(path) if isinstance(node, ast.ImportFrom) and node.module)
     return {name for node in nodes for name in (str(node.module), *(f"{node.module}.{one.name}" for one in node.names))}
 
 
 def takes_options(path: Path) -> bool:
-    functions = [node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef)]
+    functions = [node for node in walk(path) if isinstance(node, ast.FunctionDef)]
     arguments = [one for function in functions for one in (*function.args.args, *function.args.kwonlyargs)]
     return any(
         one.arg in NAMES or (isinstance(one.annotation, ast.Name) and one.annotation.id in KINDS) for one in arguments
@@ -87,7 +87,7 @@ def sample_rooms() -> set[str]:
 
 
 def handles_samples(path: Path) -> bool:
-    functions = [node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef)]
+    functions = [node for node in walk(path) if isinstance(node, ast.FunctionDef)]
     takes = any(
         one.arg == "samples" and one.annotation is not None and ast.unparse(one.annotation) == "pl.DataFrame"
         for function in functions
@@ -136,8 +136,8 @@ def test_what_the_page_says_a_file_holds_stands_in_it() -> None:
 
 def defined(path: Path) -> set[str]:
     """Return the names of the functions, methods, classes and constants of a module."""
-    named = {node.name for node in ast.walk(tree(path)) if isinstance(node, FunctionLike)}
-    targets = {node.target for node in ast.walk(tree(path)) if isinstance(node, ast.AnnAssign)}
+    named = {node.name for node in walk(path) if isinstance(node, FunctionLike)}
+    targets = {node.target for node in walk(path) if isinstance(node, ast.AnnAssign)}
     return named | {target.id for target in targets if isinstance(target, ast.Name)}
 
 

@@ -225,8 +225,8 @@ def test_a_runner_killed_at_a_random_instant_leaves_no_orphan_and_a_folder_that_
 
 def test_a_folder_is_mended_only_after_its_runner_has_ended(faulty: Model, tmp_path: Path) -> None:
     runner = start([job(faulty("check:fine"), repeats=1000)], tmp_path)
-    assert runner.stdout is not None
     read_until_measured(runner, 2)
+    assert runner.stdout is not None
     with ThreadPoolExecutor(1) as pool:
         mending = pool.submit(mend, tmp_path / "out")
         with pytest.raises(TimeoutError):

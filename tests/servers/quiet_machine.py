@@ -7,6 +7,7 @@ busy with tests, nearly every run would be made twice.
 
 from __future__ import annotations
 
+import mmap
 import os
 import shutil
 import sys
@@ -41,7 +42,16 @@ def make_quiet_root(folder: Path) -> Path:
 
 
 def quieten_process() -> None:
-    """Have this process find the machine quiet if its environment says so and it reads counters at all."""
+    """Have this process find the machine quiet if its environment says so and it asks at all."""
+    _quieten_counters()
+    canary = sys.modules.get("prony.instruments.canary")
+    if QUIET_ROOT in os.environ and canary is not None:
+        # Its work takes equally long each time, and most of what a short job takes: here it is not done.
+        setattr(canary, "_fastest_ms", lambda _: 1.0)  # noqa: B010
+        setattr(canary, "_MEMORY_BYTES", mmap.PAGESIZE)  # noqa: B010
+
+
+def _quieten_counters() -> None:
     root, counters = os.environ.get(QUIET_ROOT), sys.modules.get("prony.instruments.counters")
     if root and counters is not None:
         counters.HostCounters.read.__func__.__defaults__ = (Path(root),)
@@ -49,12 +59,12 @@ def quieten_process() -> None:
 
 @contextmanager
 def quiet_process() -> Iterator[None]:
-    """The same, while the block runs."""
+    """Have this process read counters that stand still while the block runs."""
     from prony.instruments.counters import HostCounters
 
     read = HostCounters.read.__func__  # type: ignore[attr-defined]
     before = read.__defaults__
-    quieten_process()
+    _quieten_counters()
     try:
         yield
     finally:

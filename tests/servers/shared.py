@@ -16,13 +16,17 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from servers.binaries import AbsentError, Programs
 from servers.process import is_alive
+
+if TYPE_CHECKING:
+    import psycopg
 
 Reference = dict[str, Any]
 USERS, REFERENCE = "users", "server.json"
@@ -46,25 +50,38 @@ class Shared:
 
     def create(self, *, template: str = "template1") -> str:
         """Make a database; return its name."""
-        import psycopg
-
         name = f"t_{uuid.uuid4().hex}"
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            # As files: the log of writes would hold every page of it once more. Older servers know no other way.
-            way = " STRATEGY FILE_COPY" if connection.info.server_version >= _KNOWS_STRATEGIES else ""
-            connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"{way}'.encode())
+        # As files: the log of writes would hold every page of it once more. Older servers know no other way.
+        way = " STRATEGY FILE_COPY" if self._connection.info.server_version >= _KNOWS_STRATEGIES else ""
+        self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"{way}')
         return name
 
     def create_migrated(self) -> str:
         """Make a database that has Prony's tables; return its name."""
+        return self.create(template=self._template)
+
+    def drop(self, name: str) -> None:
+        self._execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        if "_connection" in vars(self):
+            self._connection.close()
+
+    @cached_property
+    def _connection(self) -> psycopg.Connection[tuple[object, ...]]:
+        """One for all that is asked: to make another takes longer than most questions."""
+        import psycopg
+
+        return psycopg.connect(self.url, autocommit=True)
+
+    @cached_property
+    def _template(self) -> str:
         with _alone(self.place):
             known = {row[0] for row in self._execute("SELECT datname FROM pg_database")}
             if _TEMPLATE not in known:
                 self._make_template()
-        return self.create(template=_TEMPLATE)
-
-    def drop(self, name: str) -> None:
-        self._execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        return _TEMPLATE
 
     def _make_template(self) -> None:
         from prony.store.database import connect_database
@@ -79,11 +96,8 @@ class Shared:
         self._execute(f'ALTER DATABASE "{name}" RENAME TO "{_TEMPLATE}"')
 
     def _execute(self, statement: str) -> list[tuple[object, ...]]:
-        import psycopg
-
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            done = connection.execute(statement.encode())
-            return done.fetchall() if done.description else []
+        done = self._connection.execute(statement.encode())
+        return done.fetchall() if done.description else []
 
 
 @contextmanager
@@ -99,7 +113,8 @@ def shared(place: Path) -> Iterator[Shared]:
         if "absent" in reference:
             raise AbsentError(reference["absent"])
         programs = Programs(Path(reference["programs"]), reference["account"])
-        yield Shared(reference["url"], programs, Path(reference["folder"]), place)
+        with closing(Shared(reference["url"], programs, Path(reference["folder"]), place)) as server:
+            yield server
     finally:
         os.close(users)  # gives the lock back too
 

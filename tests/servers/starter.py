@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from prony.cli.main import COMMANDS
+from prony.model.entry_points import forget_entry_points
 from prony.model.workload import kind_packages
 from prony.ports import plugins
 from servers.forked import NUMBER, SIZE, Order, Starter, use_starter
@@ -33,8 +34,10 @@ from servers.quiet_machine import quieten_process
 
 # What a command imports when it begins its work. Polars makes its threads when it is first used, which is never here.
 _COMMAND = ("encodings.idna", "prony.app.settings", "prony.cli.option_settings")
+# The engine's process: its starter is a child of each runner's, and finds done what the runner's own starter has done.
+_HOST = ("numpy", "onnxruntime", "prony.runner.child.spawner", "prony.plugins.engines.onnxruntime")
 _RUNNER = (
-    *_COMMAND, "numpy.ma", "polars", "polars._utils.parquet", "onnx", "filelock", "prony.app.runner",
+    *_COMMAND, *_HOST, "numpy.ma", "polars", "polars._utils.parquet", "onnx", "filelock", "prony.app.runner",
     "prony.runner.jobs", "prony.runner.engines", "prony.runner.observer", "prony.runner.watch_machine",
     "prony.runner.models", "prony.runner.card_lock", "prony.runner.pagecache", "prony.runner.onnx_file",
     "prony.instruments.canary", "prony.instruments.device.software", "prony.kinds.model.run",
@@ -53,7 +56,6 @@ _RUN = (
     "prony.kinds.model.prepare", "prony.report.html", "prony.report.html.job", "prony.report.html.method",
     "matplotlib.figure", "matplotlib.backends.backend_agg", "yaml", *_SHOW, *_RUNNER,
 )  # fmt: skip
-_HOST = ("numpy", "onnxruntime", "prony.runner.child.spawner", "prony.plugins.engines.onnxruntime")
 _WORKER = (
     "polars", "prony.app.fleet.reading", "prony.app.fleet.unpack_result", "prony.recipe.yaml_text",
     "prony.kinds.model.prepare", "prony.ports.find_task", *_SUMMARIES,
@@ -93,8 +95,9 @@ def main() -> None:
     order = _wait_for_order(channel)
     if order is None:
         return
-    if _name(order.words) in _PARENTS:
-        order = _start_children_starter() or order
+    # What this process starts may start others in turn: an agent a runner, and that an engine.
+    while _name(order.words) in _PARENTS and (ordered := _start_children_starter()) is not None:
+        order = ordered
     _run(order.words)
 
 
@@ -245,7 +248,7 @@ def _change_path(before: list[str], after: list[str]) -> None:
     """Put the folders of a command's PYTHONPATH in the place of ours, and look for plug-ins again."""
     if before != after:
         sys.path[:] = [*dict.fromkeys(after), *(entry for entry in sys.path if entry not in before)]
-        plugins.find_plugins.cache_clear()
+        forget_entry_points()
 
 
 def _duplicate_above(file: int, numbers: list[int]) -> int:

@@ -22,6 +22,7 @@ from prony.ports import plugins
 from prony.ports.engine import SeesCards
 from prony.ports.probe import Probe
 from prony.ports.service import Installation, Service, starting_option
+from prony.runner.containers import PROOF
 from prony.runner.services.site import with_own_programs
 from prony.store.home import Home
 
@@ -31,10 +32,10 @@ _AT_ONCE = 8
 _VERSION = Installation.pattern
 _PYTHONS = ("python", "python3")
 _TORCH = re.compile(r"torch-([^-]+?)(?:-py[0-9.]+)?\.(?:dist|egg)-info")
-# What each kind of engine is asked for its version, which also shows whether it works: docker needs a daemon.
-_ENGINE_QUESTION = {
-    "podman": ("info", "--format", "{{.Version.Version}}"),
-    "docker": ("info", "--format", "{{.ServerVersion}}"),
+# What each kind of engine is asked: does it work, and in which version? docker needs a daemon for both.
+_ENGINE_QUESTIONS = {
+    "podman": (PROOF["podman"], ("version", "--format", "{{.Server.Version}}")),
+    "docker": ((*PROOF["docker"], "--format", "{{.ServerVersion}}"),),
 }
 _TO_GET = {"mpirun": "apt-get install openmpi-bin", "torchrun": "pip install torch", "srun": "install Slurm"}
 # How one of them is found: run in a thread of its own.
@@ -136,12 +137,14 @@ def _container(name: str) -> AbilityReport:
     if path is None:
         reason = f"{name} is not on PATH; to get it: apt-get install {name}"
         return AbilityReport(kind="container", name=name, state="missing", reason=reason)
-    said = _run([path, *_ENGINE_QUESTION.get(name, ("--version",))])
-    if said is None or said.returncode != 0:
-        lines = (said.stderr.strip() or said.stdout.strip()).splitlines() if said is not None else []
-        reason = f"{name} does not work: {lines[-1][:200] if lines else f'no answer in {_ASK_S:.0f} s'}"
-        return AbilityReport(kind="container", name=name, state="broken", path=path, reason=reason)
-    version = _first_match(_VERSION, said.stdout) or None
+    version = None
+    for question in _ENGINE_QUESTIONS.get(name, (("--version",),)):
+        said = _run([path, *question])
+        if said is None or said.returncode != 0:
+            lines = (said.stderr.strip() or said.stdout.strip()).splitlines() if said is not None else []
+            reason = f"{name} does not work: {lines[-1][:200] if lines else f'no answer in {_ASK_S:.0f} s'}"
+            return AbilityReport(kind="container", name=name, state="broken", path=path, reason=reason)
+        version = _first_match(_VERSION, said.stdout) or None
     return AbilityReport(kind="container", name=name, state="ready", version=version, path=path)
 
 

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeVar, get_args
 
@@ -19,6 +18,7 @@ from pydantic import ConfigDict, Field
 
 from prony.errors import CapacityError, InputError, NotFoundError
 from prony.model.base import Noun
+from prony.model.entry_points import find_entry_points
 
 if TYPE_CHECKING:
     from prony.model.load import Load
@@ -144,7 +144,7 @@ def kind_packages() -> dict[str, str]:
     Raises:
         CapacityError: There is none: Prony's sources are here, and Prony is not installed.
     """
-    found = {entry.name: entry.value for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
+    found = {name: entry.value for name, entry in find_entry_points(GROUP).items()}
     if not found:
         raise CapacityError(
             "Prony is not installed for this Python: none of its plug-ins is found, as when a copy of its sources runs",

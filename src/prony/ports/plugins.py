@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from prony.errors import NotFoundError
+from prony.model.entry_points import find_entry_points
 
 ENGINES = "prony.engines"
 MODELS = "prony.models"
@@ -28,10 +28,9 @@ COMMANDS = "prony.commands"
 DESTINATIONS = "prony.destinations"
 
 
-@cache
 def find_plugins(group: str) -> dict[str, EntryPoint]:
     """Return every plug-in of one kind by name, none of them loaded."""
-    return {entry.name: entry for entry in sorted(entry_points(group=group), key=lambda entry: entry.name)}
+    return find_entry_points(group)
 
 
 def target(group: str, name: str) -> str:

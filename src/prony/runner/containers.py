@@ -19,11 +19,13 @@ from prony.errors import CapacityError
 from prony.model.container import ENGINES, POD, WITH_APPTAINER
 from prony.runner.checksum import sha256_of
 
-__all__ = ["ENGINES", "NO_ENGINE", "POD", "WITH_APPTAINER", "Box", "ContainerEngine", "engine_at_hand"]
+__all__ = ["ENGINES", "NO_ENGINE", "POD", "PROOF", "WITH_APPTAINER", "Box", "ContainerEngine", "engine_at_hand"]
 
 NO_ENGINE = "an image needs podman, docker or apptainer, but none is on PATH; to get one: apt-get install podman"
 # Engines whose containers are no children of whoever starts them: what these use is counted for a daemon.
 DAEMONS = frozenset(("docker", POD))
+# What shows whether one of them works. `podman info` also asks which packages its parts are from: ten times as long.
+PROOF = {"podman": ("ps", "--quiet"), "docker": ("info",)}
 _LABEL = "prony.runner"
 _ASK_S = 60.0
 # Static programs that reap what a command leaves and hand signals on. podman brings none; docker does.
@@ -71,7 +73,7 @@ class ContainerEngine:
     def trouble(self) -> str | None:
         """Return why it cannot run anything now, or None: a program on the path may lack the server that it needs."""
         try:
-            asked = [self.path, "info" if self.name in ENGINES else "--version"]
+            asked = [self.path, *PROOF.get(self.name, ("--version",))]
             done = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=_ASK_S)
         except (OSError, subprocess.SubprocessError) as exc:
             return f"{self.name} does not answer: {exc}"
