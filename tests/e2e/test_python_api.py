@@ -223,7 +223,7 @@ def test_a_function_that_no_other_process_can_import_is_refused(function: object
 
 
 def test_options_of_models_are_refused_of_a_function() -> None:
-    with pytest.raises(InputError, match="engine= is not for functions"):
+    with pytest.raises(InputError, match="of a function does not take engine="):
         prony.bench(spin, engine="onnxruntime")
 
 

@@ -27,9 +27,12 @@ def plain_quantity(value: float, unit: str, *, bare: bool = False) -> str:
 
 def ends(one: Estimate) -> str:
     """Return ` [12.1, 12.6]` with a space before it, rounded outwards; empty where there is no interval."""
-    if one.low is None or one.high is None:
-        return ""
-    return f" [{plain_number(_round_away(one.low, math.floor))}, {plain_number(_round_away(one.high, math.ceil))}]"
+    return "" if one.low is None or one.high is None else f" {format_ends(one.low, one.high)}"
+
+
+def format_ends(low: float, high: float) -> str:
+    """Return `[12.1, 12.6]`, rounded outwards."""
+    return f"[{plain_number(_round_away(low, math.floor))}, {plain_number(_round_away(high, math.ceil))}]"
 
 
 def _round_away(end: float, away: Callable[[float], int]) -> float:

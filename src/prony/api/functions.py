@@ -126,7 +126,10 @@ def _bench_function(
 ) -> ExperimentResult | FunctionResult:
     foreign = next((name for name in options if name not in _OF_FUNCTIONS), None)
     if foreign is not None:
-        raise InputError(f"{foreign}= is not for functions", hint=f"they take {' and '.join(sorted(_OF_FUNCTIONS))}")
+        raise InputError(
+            f"prony.bench of a function does not take {foreign}=",
+            hint=f"it takes {' and '.join(sorted(_OF_FUNCTIONS))}",
+        )
     time_ns = _read_time_ns(options.get("time"), _ONE_PROCESS_S if processes is None else _EACH_PROCESS_S)
     if processes is None:
         return _time_here(function, options.get("runs"), time_ns)

@@ -292,7 +292,7 @@ def convert_frame(frame: pl.DataFrame, library: Library) -> Any:
     try:
         import pandas as pd
     except ModuleNotFoundError as exc:
-        raise CapacityError("pandas is not installed", hint="pip install pandas, or take the polars frame") from exc
+        raise CapacityError("pandas is not installed", hint="pip install pandas, or use frame('polars')") from exc
     return pd.DataFrame(frame.to_dict(as_series=False))
 
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from prony.errors import ConflictError, InputError, NotFoundError
+from prony.model.comparison import effect_text
 from prony.model.history import OPEN, Acknowledgement, Change, ChangeState
 from prony.model.metric import is_time_or_rate
 from prony.store import series as rows
@@ -147,8 +148,8 @@ def confirm_once(connection: Connection, change_id: str, before: Sequence[float]
 
 def _size(found: Shift) -> str:
     """Say how many times as much it is, as it is said of the change itself."""
-    text = f"{found.value - 1:+.1%}"
-    return text if found.low is None or found.high is None else f"{text} [{found.low - 1:+.1%}, {found.high - 1:+.1%}]"
+    low, high = (None if end is None else end - 1 for end in (found.low, found.high))
+    return effect_text(found.value - 1, low, high)
 
 
 def _still_open(connection: Connection, change_id: str) -> Change:

@@ -61,7 +61,9 @@ def draft_recipe(filled: FilledForm) -> str:
     """
     found = {one.form.name: one for one in _drafters()}
     if filled.form not in found:
-        raise NotFoundError(f"no form {filled.form!r}", hint=f"forms: {', '.join((*found, DUET_FORM.name))}")
+        raise NotFoundError(
+            f"no recipe form has the name {filled.form!r}", hint=f"use one of: {', '.join((*found, DUET_FORM.name))}"
+        )
     _refuse_unknown(filled, found[filled.form].form)
     return found[filled.form].write(filled.answers)
 
@@ -116,7 +118,7 @@ def _write_model(answers: Answers) -> str:
 def _write_commands(answers: Answers) -> str:
     commands = _lines(answers, COMMAND)
     if not commands:
-        raise InputError("name a command", hint="for example python3 -c 'print(1)'")
+        raise InputError("the field Command is empty", hint="write a command there, such as: python3 -c 'print(1)'")
     request = CommandRequest(
         commands=commands, runs=_number(answers, REPEATS, "Executions"),
         warmup=_number(answers, "measure.warmup", "Warm-up") or 0, directory=None,

@@ -126,6 +126,16 @@ def _is_whole_by_rounding(value: float, digits: int) -> bool:
     return is_raised and rounded == round(rounded)
 
 
+def effect_text(effect: float, low: float | None, high: float | None) -> str:
+    """Return `+8.7% [+6.6%, +19.2%]` of shares, the ends rounded outwards; without ends, the effect alone."""
+    text = f"{effect:+.1%}"
+    if low is None or high is None:
+        return text
+    # The inner rounding takes away what a float adds: 0.066 * 1000 is 66.00000000000001.
+    ends = (math.floor(round(low * 1000, 6)) / 1000, math.ceil(round(high * 1000, 6)) / 1000)
+    return f"{text} [{ends[0]:+.1%}, {ends[1]:+.1%}]"
+
+
 def chance_text(p: float) -> str:
     """Return a probability with two digits, and a bound below what can be told.
 

@@ -18,7 +18,9 @@ class Tokenizer:
         if path.is_dir():
             path = path / "tokenizer.json"
         if not path.is_file():
-            raise NotFoundError(f"tokenizer not found: {path}", hint="write the path of a tokenizer.json")
+            raise NotFoundError(
+                f"tokenizer not found: {path}", hint="let the key `tokenizer` name a tokenizer.json that exists"
+            )
         try:
             import tokenizers
         except ImportError as exc:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from prony.model.comparison import effect_text
 from prony.model.history import OPEN, Change, ChangeState, History, Point, SeriesState
 from prony.ports.metric_titles import metric_title
 from prony.report import number
@@ -110,10 +111,9 @@ def _against(history: History, experiment_id: str) -> str:
 
 
 def _change(change: Change) -> FigureLine:
-    known = change.low is not None and change.high is not None
-    interval = f"[{change.low:+.1%}, {change.high:+.1%}]" if known else number.DASH
+    size, _, interval = effect_text(change.effect, change.low, change.high).partition(" ")
     said = change.acknowledgement
     words = [*change.facts, *([f"known: {said.reason}" if said.reason else "known"] if said is not None else [])]
-    cells = (change.title, change.kind, change.state.value, f"{change.effect:+.1%}", interval, change.job_id,
+    cells = (change.title, change.kind, change.state.value, size, interval or number.DASH, change.job_id,
              "; ".join(words) or number.DASH)  # fmt: skip
     return FigureLine(change.id, cells)

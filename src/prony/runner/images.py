@@ -165,7 +165,7 @@ def find_mirror(image: str, endings: Sequence[str], environment: Mapping[str, st
         if file.exists():
             return str(file)
     raise CapacityError(
-        f"image {image} is not in the folder {mirror}, which {MIRRORS_VARIABLE} sets for {registry}",
+        f"image {image} is not in the folder {mirror}, the mirror of {registry} in {MIRRORS_VARIABLE}",
         hint=f"put it there as {tried[0].name}",
         code="no_image",
     )

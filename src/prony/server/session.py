@@ -50,7 +50,8 @@ def check_same_origin(scope: Scope) -> None:
     if not is_own:
         raise AccessError(
             f"a page of {origin[:100].decode('latin-1') or 'another origin'!r} may not use this session",
-            hint="use the server's own pages; behind a proxy, forward the Host header and use --trusted-proxy",
+            hint="open the server's own pages, or send a token; behind a proxy, forward the Host header "
+            "and use --trusted-proxy",
             code="foreign_origin",
         )
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prony.analyse.wording import ends
-from prony.model.comparison import chance_text, percent_text
+from prony.model.comparison import chance_text, effect_text, percent_text
 from prony.model.estimate import Estimate, Missing
 from prony.report import number
 
@@ -104,6 +104,18 @@ def test_a_change_below_a_whole_percent_is_not_written_as_that_nor_as_zero(one: 
 @pytest.mark.parametrize("one", EFFECTS["chances"], ids=lambda one: one["text"])
 def test_a_probability_below_a_level_is_not_written_as_that_level(one: dict[str, Any]) -> None:
     assert chance_text(one["p"]) == one["text"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [(0.0661, 0.1919, "[+6.6%, +19.2%]"), (-0.0661, -0.0119, "[-6.7%, -1.1%]"), (0.066, 0.07, "[+6.6%, +7.0%]")],
+)
+def test_the_ends_of_a_change_are_rounded_outwards(low: float, high: float, shown: str) -> None:
+    assert effect_text(0.1, low, high) == f"+10.0% {shown}"
+
+
+def test_a_change_without_an_interval_has_no_ends() -> None:
+    assert effect_text(-0.25, None, 0.1) == "-25.0%"
 
 
 @pytest.mark.parametrize("one", EFFECTS["shares"], ids=lambda one: one["text"])

@@ -68,7 +68,7 @@ def test_each_line_is_a_command() -> None:
         ("hardware", {"workload.unit": "disk", "workload.test": "cpu-gemm"}, "has none of these tests"),
         ("hardware", {"measure.repeats": "5, 6"}, "one number"),
         ("hardware", {"workload.colour": "red"}, "no field workload.colour"),
-        ("command", {"workload.command": "  \n"}, "name a command"),
+        ("command", {"workload.command": "  \n"}, "the field Command is empty"),
     ],
 )
 def test_an_answer_that_cannot_be_used_is_refused_with_its_reason(
@@ -79,7 +79,7 @@ def test_an_answer_that_cannot_be_used_is_refused_with_its_reason(
 
 
 def test_a_form_that_is_not_there_is_not_found() -> None:
-    with pytest.raises(NotFoundError, match="no form 'dream'"):
+    with pytest.raises(NotFoundError, match="no recipe form has the name 'dream'"):
         draft_recipe(FilledForm(form="dream"))
 
 

@@ -13,8 +13,9 @@ import numpy as np
 from prony.analyse.history.causes import Causes, causes
 from prony.analyse.history.detect import Finding, Rules
 from prony.analyse.history.level_track import NEAR, Decision, JudgedNumbers, LevelTrack, NoticedChange, level_of
-from prony.analyse.wording import plain_number
+from prony.analyse.wording import format_ends, plain_number
 from prony.model.calibration import Calibration
+from prony.model.comparison import effect_text
 from prony.model.history import (
     OPEN,
     Change,
@@ -48,9 +49,7 @@ _RECENT = 30
 
 
 def _change_sentence(change: Change) -> str:
-    size = f"{change.effect:+.1%}"
-    if change.low is not None and change.high is not None:
-        size += f" [{change.low:+.1%}, {change.high:+.1%}]"
+    size = effect_text(change.effect, change.low, change.high)
     sure = "one result alone" if change.p is None else f"p = {change.p:.2g}"
     about = f"{metric_title(change.metric)} of {change.title} on {change.machine} {_verb(change)} by {size}"
     levels = f"{_level(change.before)} -> {_level(change.after)} {change.unit}"
@@ -125,7 +124,7 @@ def _verb(change: Change) -> str:
 def _level(level: SeriesLevel) -> str:
     if level.low is None or level.high is None:
         return plain_number(level.median)
-    return f"{plain_number(level.median)} [{plain_number(level.low)}, {plain_number(level.high)}]"
+    return f"{plain_number(level.median)} {format_ends(level.low, level.high)}"
 
 
 _DECIDED = (ChangeState.CONFIRMED, ChangeState.REJECTED, ChangeState.ACKNOWLEDGED)

@@ -139,7 +139,9 @@ def _plan(options: Namespace) -> ServicePlan:
 
     is_system = _is_system(options)
     if options.run_as and not is_system:
-        raise InputError("--run-as needs --system", hint="a service of a user runs as that user")
+        raise InputError(
+            "--run-as needs --system", hint="add --system, or leave out --run-as: a service of a user runs as that user"
+        )
     words = _PROGRAMS[options.program]
     place = options.home or (_SYSTEM_HOME if is_system else home().root)
     return ServicePlan(

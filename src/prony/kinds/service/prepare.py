@@ -49,7 +49,11 @@ def chosen(workload: ServiceWorkload) -> Chosen:
         raise InputError("a service workload needs a service or an endpoint", hint=hint, code="recipe")
     name = workload.driver or (service.driver if service is not None else "")
     if not name:
-        raise InputError("workload.driver is missing", hint="workload.driver: http", code="recipe")
+        raise InputError(
+            "workload.driver is missing",
+            hint="add it, such as `driver: http`; `prony drivers` lists them",
+            code="recipe",
+        )
     driver: Driver = plugins.load_plugin(plugins.DRIVERS, name)()
     options = read_plugin_options(driver, workload.options, "workload.options")
     if not driver.asks:

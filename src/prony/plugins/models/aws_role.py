@@ -19,6 +19,7 @@ _CONTAINER = "http://169.254.170.2"
 _PLAIN_HOSTS = ("localhost", "127.0.0.1", "::1", "169.254.170.2", "169.254.170.23", "fd00:ec2::23")
 _INSTANCE_S, _CONTAINER_S = 1.0, 5.0  # off the cloud nobody answers, and every fetch without keys would wait
 _LARGEST_BYTES = 100_000
+_HINT = "give this container or instance a role that may read the bucket, or set AWS_PROFILE or AWS_ACCESS_KEY_ID"
 _ROLES = "/latest/meta-data/iam/security-credentials/"
 
 
@@ -105,10 +106,7 @@ def _ask(address: str, headers: Mapping[str, str], timeout_s: float, *, method: 
             return content
     except (OSError, HTTPException, ValueError) as exc:
         status = f"status {exc.code}" if isinstance(exc, HTTPError) else str(exc)
-        raise TransportError(
-            f"no keys for s3 from {address}: {status}", hint="check the role of this container or instance",
-            code="aws_role",
-        ) from exc  # fmt: skip
+        raise TransportError(f"no keys for s3 from {address}: {status}", hint=_HINT, code="aws_role") from exc
 
 
 def _parse_keys(content: bytes, address: str) -> RoleKeys:
@@ -117,5 +115,7 @@ def _parse_keys(content: bytes, address: str) -> RoleKeys:
         return RoleKeys(str(told["AccessKeyId"]), str(told["SecretAccessKey"]), str(told["Token"]))
     except (ValueError, KeyError, TypeError) as exc:
         raise TransportError(
-            f"{address} returned no keys", hint="check the role of this container or instance", code="aws_role"
+            f"{address} returned no keys",
+            hint=_HINT,
+            code="aws_role",
         ) from exc

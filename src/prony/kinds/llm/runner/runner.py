@@ -186,5 +186,5 @@ def check_folder(folder: Path, engine: str, formats: Sequence[str]) -> None:
         marks = " or ".join(FOLDER_MARKS[one] for one in loaded)
         raise InputError(
             f"{folder.name} has no {marks}, which {engine} needs",
-            hint="see docs/llm.md for the formats of each engine", code="format_unavailable",
+            hint="`prony docs llm` lists the formats of each engine", code="format_unavailable",
         )  # fmt: skip

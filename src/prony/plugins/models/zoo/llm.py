@@ -53,7 +53,8 @@ def choose_llm_format(card: LlmCard, formats: Sequence[str]) -> str:
         )  # fmt: skip
     if found == GENAI_FOLDER and card.parameters > _MOST_IN_GRAPH:
         raise CapacityError(
-            f"zoo:{card.name} is too large for one ONNX file", hint="the largest in this format is zoo:llm-135m",
+            f"zoo:{card.name} is too large for one ONNX file",
+            hint="use another engine, or zoo:llm-135m, the largest in this format",
             code="format_unavailable",
         )  # fmt: skip
     return found
