@@ -69,6 +69,14 @@ def failure_text(failure: Failure) -> str:
     return f"{where}{failure.message}{signal}{hint}"
 
 
+def name_lines(keys: Sequence[tuple[str, ...]], *, only: str) -> list[str]:
+    """Name each line of a picture by that in which it differs from the others; `only` is the name of a single one."""
+    differing = [place for place in range(len(keys[0])) if len({key[place] for key in keys}) > 1]
+    if not differing:
+        return [only]
+    return [", ".join(key[place].removeprefix("engine ") for place in differing) for key in keys]
+
+
 def end_sentence(text: str) -> str:
     """Return the text with one mark at its end: a hint may be a question, or end with a dot of its own."""
     return text if text.endswith((".", "?", "!")) else f"{text}."

@@ -11,6 +11,8 @@ import polars as pl
 import pytest
 from analyse.jobs import job, repetition, result, samples
 
+from prony.kinds.model.plots import plot_batches
+from prony.kinds.model.schema import ModelWorkload
 from prony.kinds.model.summary import ModelSummary, summarise
 from prony.model.experiment_data import ExperimentData
 from prony.model.job_plot import JobPlot, PlotLine, PlotPoint
@@ -136,3 +138,17 @@ def test_jobs_together_are_drawn_with_one_name_for_all_bounds() -> None:
     scattered = PlotLine(name="configurations", role="points", points=points)
     plot = JobPlot(title="Quality", x_title="speed", y_title="KL", lines=(scattered,))
     assert str(together.job_plot(plot, "1")).count(">batch 1<") == 2
+
+
+def test_models_of_several_batch_sizes_have_a_line_for_each_engine(full: ExperimentData) -> None:
+    (picture,) = plot_batches(full.entries)
+    assert picture.title == "Throughput over batch size"
+    rated = [entry for entry in full.entries if "throughput_per_s.p50" in entry.summary.estimates]
+    assert {line.name for line in picture.lines} <= {entry.job.work(ModelWorkload).engine for entry in rated}
+    for line in picture.lines:
+        assert [point.x for point in line.points] == [1, 4]
+        assert all(point.y_low is not None and point.y_low <= point.y for point in line.points)
+
+
+def test_one_batch_size_gives_no_picture_of_batches(full: ExperimentData) -> None:
+    assert plot_batches([one for one in full.entries if one.job.work(ModelWorkload).batch_size == 1]) == ()

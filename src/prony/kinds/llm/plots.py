@@ -102,7 +102,10 @@ def group_by_line(entries: Sequence[Entry], axis: str, metric: str) -> dict[str,
     for entry in (one for one in entries if f"{metric}.p50" in one.summary.estimates):
         groups.setdefault(_setting_values(entry, leave_out=axis), []).append(entry)
     drawn = {key: sorted(mine, key=_axis_reader(axis)) for key, mine in groups.items() if len(mine) > 1}
-    return dict(zip(_line_names(list(drawn)), drawn.values(), strict=True)) if drawn else {}
+    if not drawn:
+        return {}
+    engine = next(iter(drawn.values()))[0].job.work(LlmWorkload).engine
+    return dict(zip(entry_fields.name_lines(list(drawn), only=engine), drawn.values(), strict=True))
 
 
 def _axis_reader(axis: str) -> Callable[[Entry], float]:
@@ -121,14 +124,6 @@ def _setting_values(entry: Entry, *, leave_out: str) -> tuple[str, ...]:
     values = [f"{name} {getattr(work, name)}" for name in _SETTINGS if name != leave_out]
     options = [f"{name} {value}" for name, value in work.options.items()]
     return (entry.environment.device.name, *values, ", ".join(options))
-
-
-def _line_names(keys: Sequence[tuple[str, ...]]) -> list[str]:
-    """Name each line by that in which it differs from the others; a single one by its engine."""
-    differing = [place for place in range(len(keys[0])) if len({key[place] for key in keys}) > 1]
-    if not differing:
-        return [keys[0][1 + _SETTINGS.index("engine")].partition(" ")[2]]
-    return [", ".join(key[place].removeprefix("engine ") for place in differing) for key in keys]
 
 
 def _point(entry: Entry, axis: str, metric: str) -> PlotPoint:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from prony.kinds.model.plots import plot_batches
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.estimate import Estimate
 from prony.model.experiment_data import Entry, ExperimentData
+from prony.model.job_plot import JobPlot, OtherReading
 from prony.model.result import OutputCheck
 from prony.model.section import Fact, Section, SectionTable
 from prony.ports.workload import SETTINGS, Drawings, Report, ReportPage
@@ -71,6 +73,10 @@ class ModelReport(Report):
     def same_work(self, entry: Entry) -> str:
         work = entry.job.work(ModelWorkload)
         return f"{work.model}\n{work.checksum}\n{work.batch_size}\n{work.inputs.model_dump_json()}"
+
+    def plots(self, entries: Sequence[Entry], readings: Sequence[OtherReading]) -> tuple[JobPlot, ...]:
+        del readings
+        return plot_batches(entries)
 
     def answers(self, entries: Sequence[Entry]) -> list[str]:
         return self.findings(entries)
