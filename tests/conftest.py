@@ -77,6 +77,7 @@ os.environ["PATH"] = f"{os.environ.get('PATH', '')}{os.pathsep}{Path(__file__).p
 # The files and folders that take longest, longest first, and the browsers apart: begun late, one of them would keep a
 # worker busy when the others are done. What is new and slow belongs here too; `--durations` tells.
 LONGEST_FIRST = (
+    "integration/test_podman.py",
     "fault/test_kills.py",
     "integration/test_agent.py",
     "integration/test_sark.py",

@@ -71,7 +71,7 @@ def test_a_function_is_measured_in_the_tests_own_process_and_its_answer_returned
     done = inner.runpytest_inprocess("--prony-time", "0.05s")
     done.assert_outcomes(passed=3)
     said = done.stdout.str()
-    shown = re.search(r"test_speed\.py::test_speed: (\d+\.\d) ms .* a call in one process, ", said)
+    shown = re.search(r"test_speed\.py::test_speed: (\d+\.\d+) ms .* a call in one process, ", said)
     # A sleep of 2 ms is never shorter, and on a busy machine longer.
     assert shown is not None, said
     assert 2.0 <= float(shown[1]) < 200
