@@ -168,6 +168,7 @@ def test_a_stop_keeps_what_was_measured_and_marks_it_partial(
 ) -> None:
     runner = start([job(faulty("check:fine"), repeats=1000)], tmp_path)
     read_until_measured(runner, 2)
+    assert runner.stdout is not None
     everyone = family(runner.pid)
     runner.send_signal(number)
     runner.stdout.read()
