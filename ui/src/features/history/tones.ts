@@ -28,9 +28,20 @@ export function changeTone(change: Pick<Change, "kind" | "state">): Tone {
   return KINDS[change.kind];
 }
 
-/** A relative effect as people write it, with its interval where there is one. */
+/** A relative effect as people write it, with its interval where there is one, whose ends are rounded outwards. */
 export function formatChangeSize(effect: number, low?: number | null, high?: number | null): string {
-  const formatPercent = (value: number) => `${value < 0 ? "−" : "+"}${(Math.abs(value) * 100).toFixed(1)} %`;
-  const interval = low == null || high == null ? "" : ` [${formatPercent(low)}, ${formatPercent(high)}]`;
-  return formatPercent(effect) + interval;
+  const interval =
+    low == null || high == null
+      ? ""
+      : ` [${formatSigned(roundAway(low, Math.floor))}, ${formatSigned(roundAway(high, Math.ceil))}]`;
+  return formatSigned(effect) + interval;
+}
+
+function formatSigned(share: number): string {
+  return `${share < 0 ? "−" : "+"}${(Math.abs(share) * 100).toFixed(1)} %`;
+}
+
+function roundAway(share: number, away: (steps: number) => number): number {
+  // The inner rounding takes away what a float adds: 0.066 * 1000 is 66.00000000000001.
+  return away(Number((share * 1000).toFixed(6))) / 1000;
 }
