@@ -211,7 +211,7 @@ def test_a_commit_that_makes_a_script_slower_is_confirmed_by_runs_of_both_commit
     change = lab.decided(ChangeState.CONFIRMED)
     assert 0.18 < change.effect < 0.22
     assert change.commits == (fast, slow)
-    words = f"confirming runs: 7 pairs of scripts commit {fast[:10]} and commit {slow[:10]} in turn, in "
+    words = f"confirming runs: 7 pairs of scripts commit {fast[:10]} and commit {slow[:10]}, run alternately, in "
     assert any(step.startswith(words) for step in change.path)
     assert change.path[-1].startswith("side by side: 7 of 7 pairs agree, +")
     jobs = lab.client.jobs.page(experiment=lab.confirming(change)[-1].experiment.id, limit=100).items
@@ -254,4 +254,4 @@ def test_an_option_that_makes_a_service_slower_is_confirmed_by_runs_with_both_in
     lab.run(1, submission=asked)
     change = lab.decided(ChangeState.CONFIRMED)
     assert change.effect > 0.2
-    assert any(" pairs of the service's config.appendfsync no and always in turn" in step for step in change.path)
+    assert any(" pairs of the service's config.appendfsync no and always, run alternately" in step for step in change.path)

@@ -110,6 +110,9 @@ def _next_key(keys: Keys, rest: str) -> tuple[str, str]:
     if inner is not None and known_keys((*keys, "any")) and "." in rest:
         key, _, rest = rest.rpartition(".")
         return key, rest
+    if inner is not None and "." in rest and any(one.get("type") == "object" for one in alternatives(inner)):
+        key, _, rest = rest.partition(".")  # an option of a service or driver that is itself a map
+        return key, rest
     return rest, ""
 
 
