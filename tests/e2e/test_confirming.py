@@ -254,4 +254,6 @@ def test_an_option_that_makes_a_service_slower_is_confirmed_by_runs_with_both_in
     lab.run(1, submission=asked)
     change = lab.decided(ChangeState.CONFIRMED)
     assert change.effect > 0.2
-    assert any(" pairs of the service's config.appendfsync no and always, run alternately" in step for step in change.path)
+    assert any(
+        " pairs of the service's config.appendfsync no and always, run alternately" in step for step in change.path
+    )
