@@ -36,9 +36,9 @@ SAYS_WHICH = """[sh, -c, 'cat /which; echo speed=42']"""
 
 
 @pytest.fixture(scope="module")
-def shared_podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Podman]:
+def shared_podman() -> Iterator[Podman]:
     try:
-        with podman_engine(tmp_path_factory.mktemp("podman") / "own") as found:
+        with podman_engine() as found:
             yield found
     except AbsentError as exc:
         lack("podman", str(exc))

@@ -45,6 +45,9 @@ storage: {{filesystem: {{rootdirectory: {folder}/kept}}}}
 http: {{addr: "127.0.0.1:{port}"}}
 """
 _PATIENCE_S = 120
+# podman refuses a longer one where an option names it, as it does to clean up after a container; the one that started
+# the container then waits twenty seconds for what nobody writes.
+_LONGEST_RUN_FOLDER = 50
 
 
 @dataclass(frozen=True)
@@ -84,12 +87,14 @@ class Podman:
 
 
 @contextmanager
-def podman_engine(folder: Path) -> Iterator[Podman]:
+def podman_engine() -> Iterator[Podman]:
     """Give a podman that has run a container of busybox; when the block ends, nothing of it is left."""
     for program in ("podman", "busybox"):
         if shutil.which(program) is None:
             raise AbsentError(f"no {program} here: apt-get install podman runc netavark iptables busybox-static")
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="podman-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
+    if len(str(folder / "run")) > _LONGEST_RUN_FOLDER:
+        folder = Path(tempfile.mkdtemp(prefix="podman-", dir="/tmp"))
     port = free_port()
     podman = Podman(folder, _write_settings(folder, port), f"127.0.0.1:{port}")
     try:
@@ -100,6 +105,9 @@ def podman_engine(folder: Path) -> Iterator[Podman]:
         podman.run("image", "rm", "--force", "--all", check=False)
         if os.getuid() != 0:  # files of other users of its own are in there
             podman.run("unshare", "rm", "-rf", folder / "storage", check=False)
+        else:
+            subprocess.run(["umount", folder / "storage" / "overlay"], capture_output=True, check=False)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _write_settings(folder: Path, port: int) -> dict[str, str]:
@@ -205,13 +213,12 @@ def serve_registry(podman: Podman) -> Iterator[Registry]:
 
 def main() -> int:
     """Say by the exit code whether a container starts on this machine."""
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            with podman_engine(Path(folder) / "podman"):
-                return 0
-        except AbsentError as exc:
-            sys.stderr.write(f"{exc}\n")
-            return 1
+    try:
+        with podman_engine():
+            return 0
+    except AbsentError as exc:
+        sys.stderr.write(f"{exc}\n")
+        return 1
 
 
 def _listens(port: int) -> bool:
