@@ -149,16 +149,31 @@ def missing_text(missing: Missing) -> str:
     return f"n too small (needs {missing.needed})"
 
 
+def format_times(value: float, low: float | None, high: float | None) -> str:
+    """Return `2.41 [2.31, 2.5] times`, the ends rounded outwards; without ends, the number alone."""
+    ends = "" if low is None or high is None else f" [{_short_end(low, math.floor)}, {_short_end(high, math.ceil)}]"
+    return f"{value:.3g}{ends} times"
+
+
+def _short_end(end: float, away: Callable[[float], int]) -> str:
+    return f"{_round_away(end, _decimals_of_value(end, 3), away):.3g}"
+
+
 def format_ratio(value: float, digits: int = 2) -> str:
     """Return `1.9×`: a description, so two digits unless its ends need one more to differ."""
     return f"{_format_fixed(value, _decimals_of_value(value, digits))}×"
 
 
 def format_ratio_with_ends(value: float, low: float, high: float) -> tuple[str, str]:
-    """Return a ratio and its ends, `1.9×` and `1.8× to 2.0×`, with a third digit where two would make the ends one."""
+    """Return a ratio and its ends, `1.9×` and `1.8× to 2.0×`, with a third digit where two would make the ends one.
+
+    The ends are rounded outwards.
+    """
     digits = 2 if format_ratio(low) != format_ratio(high) else 3
-    ends = f"{format_ratio(low, digits)} to {format_ratio(high, digits)}"
-    return format_ratio(value, digits), ends
+    first, last = (
+        _format_end(end, _decimals_of_value(end, digits), away) for end, away in ((low, math.floor), (high, math.ceil))
+    )
+    return format_ratio(value, digits), f"{first}× to {last}×"
 
 
 def format_share(value: float) -> str:

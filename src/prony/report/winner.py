@@ -85,8 +85,7 @@ def _invert(effect: Effect) -> Effect:
 
 
 def _times(effect: Effect) -> str:
-    ends = "" if effect.low is None or effect.high is None else f" [{effect.low:.3g}, {effect.high:.3g}]"
-    return f"{effect.value:.3g}{ends} times"
+    return number.format_times(effect.value, effect.low, effect.high)
 
 
 def _sureness(effect: Effect) -> str:

@@ -134,3 +134,13 @@ def test_an_interval_in_a_sentence_is_rounded_outwards(low: float, high: float, 
 def test_the_ends_of_a_ratio_get_a_third_digit_where_two_would_make_them_one() -> None:
     assert number.format_ratio_with_ends(2.0, 1.8, 2.2) == ("2.0×", "1.8× to 2.2×")
     assert number.format_ratio_with_ends(1.589, 1.562, 1.607) == ("1.59×", "1.56× to 1.61×")
+    assert number.format_ratio_with_ends(2.0, 1.86, 2.14) == ("2.0×", "1.8× to 2.2×")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [(2.3179, 2.5011, "2.41 [2.31, 2.51] times"), (1.0, 3.0, "2.41 [1, 3] times"), (None, None, "2.41 times"),
+     (0.99999, 1234.5, "2.41 [0.999, 1.24e+03] times")],
+)  # fmt: skip
+def test_how_many_times_is_rounded_outwards(low: float | None, high: float | None, text: str) -> None:
+    assert number.format_times(2.4111, low, high) == text

@@ -45,7 +45,7 @@ def test_the_faster_of_two_is_named_with_ratio_interval_and_chance() -> None:
 
 def test_the_second_of_two_may_be_the_faster_one_and_the_ratio_is_turned_round() -> None:
     said = sentence(pair("a", "b", Conclusion.IMPROVEMENT, 0.5))
-    assert said.startswith("b is faster than a, which takes 2 [1.82, 2.22] times as long")
+    assert said.startswith("b is faster than a, which takes 2 [1.81, 2.23] times as long")
 
 
 def test_of_several_the_fastest_is_held_against_the_next() -> None:
