@@ -32,6 +32,8 @@ from prony.model.queue import Page
 from prony.store import series as rows
 from prony.store.database import Connection
 
+_UNDECIDED = (ChangeState.SUSPECT, ChangeState.FOUND)
+
 if TYPE_CHECKING:
     from prony.analyse.history.changes_found import HistoryChanges
     from prony.analyse.history.level_track import JudgedNumbers, LevelTrack
@@ -216,8 +218,8 @@ def series_named(connection: Connection, text: str, branch: str | None = None) -
     return select_branch(listed, text, branch if is_by_name else None)
 
 
-def mark_unsettled(connection: Connection, changes: Page[Change], *, runs_may_decide: bool) -> Page[Change]:
-    """Mark the suspects that the history cannot settle, and no runs are going to."""
+def mark_doubtful(connection: Connection, changes: Page[Change], *, runs_may_decide: bool) -> Page[Change]:
+    """Mark the suspects that the history cannot settle, and no runs are going to; and where the machine changed."""
     from prony.analyse.history.changes_found import SEEN_BEFORE
     from prony.store import confirmations
 
@@ -225,9 +227,11 @@ def mark_unsettled(connection: Connection, changes: Page[Change], *, runs_may_de
         is_stuck = one.state is ChangeState.SUSPECT and one.kind == "regression" and SEEN_BEFORE in one.path
         return is_stuck and (not runs_may_decide or confirmations.cannot_be_run(connection, one.id))
 
-    return changes.model_copy(
-        update={"items": tuple(one.model_copy(update={"unsettled": is_unsettled(one)}) for one in changes.items)}
-    )
+    def mark(one: Change) -> Change:
+        is_machines = one.state in _UNDECIDED and confirmations.has_machine_changed(connection, one.id)
+        return one.model_copy(update={"unsettled": is_unsettled(one), "machine_changed": is_machines})
+
+    return changes.model_copy(update={"items": tuple(map(mark, changes.items))})
 
 
 # Decided

@@ -66,7 +66,7 @@ class LocalHistories:
         self.judge()
         with reading(self.store.engine) as connection:
             page = rows.change_page(connection, branch=branch, limit=limit, cursor=cursor)
-            return steps.mark_unsettled(connection, page, runs_may_decide=False)
+            return steps.mark_doubtful(connection, page, runs_may_decide=False)
 
     def find_change(self, text: str) -> str:
         """Return the id of the change that a person means by it, or by the beginning of it.

@@ -142,6 +142,8 @@ class Change(Noun):
     acknowledgement: Acknowledgement | None = None
     # A suspect that the history cannot tell from a machine with two speeds, and that no runs are going to decide.
     unsettled: bool = False
+    # The canary beside the confirming runs says that the machine changed too.
+    machine_changed: bool = False
     # The newest result that was known when a person, or runs side by side, decided of it.
     decided_after: str | None = None
 

@@ -99,7 +99,15 @@ def is_confirming(connection: Connection, experiment_id: str) -> bool:
 
 def cannot_be_run(connection: Connection, change_id: str) -> bool:
     """Was it found that runs will not decide this change?"""
-    outcomes = ("impossible", "given up", "unsettled")
+    return _has_ended(connection, change_id, ("impossible", "given up", "unsettled"))
+
+
+def has_machine_changed(connection: Connection, change_id: str) -> bool:
+    """Did the canary beside the runs say that the machine changed too?"""
+    return _has_ended(connection, change_id, ("machine",))
+
+
+def _has_ended(connection: Connection, change_id: str, outcomes: Sequence[str]) -> bool:
     query = select(_T.c.number).where(_T.c.change_id == change_id, _T.c.outcome.in_(outcomes))
     return connection.execute(query).first() is not None
 

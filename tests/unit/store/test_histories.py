@@ -13,6 +13,7 @@ from prony.analyse.history.detect import Rules
 from prony.app import change_decisions
 from prony.app import history as steps
 from prony.app.local_histories import LocalHistories
+from prony.cli.commands.watch_regressions import fails_a_build
 from prony.errors import ConflictError, InputError, NotFoundError
 from prony.kinds.model.schema import ModelWorkload
 from prony.kinds.service.schema import ServiceWorkload
@@ -140,7 +141,22 @@ def test_a_suspect_that_no_runs_will_settle_is_counted(store: Store) -> None:
     assert "like a machine that switches between two speeds" in suspect.sentence
     with reading(store.engine) as connection:
         page = rows.change_page(connection, states=(ChangeState.SUSPECT,))
-        assert not steps.mark_unsettled(connection, page, runs_may_decide=True).items[0].unsettled
+        assert not steps.mark_doubtful(connection, page, runs_may_decide=True).items[0].unsettled
+
+
+@pytest.mark.parametrize(("outcome", "is_counted"), [("machine", False), ("restless", True), ("unsettled", True)])
+def test_what_the_canary_of_the_confirming_runs_explains_fails_no_build(
+    store: Store, outcome: str, is_counted: bool
+) -> None:
+    fill(store, numbers(40, change=30))
+    (change,) = only(store).changes
+    batch = confirmations.Batch(change.id, 1, "again", None, 10, NOW)
+    with writing(store.engine) as connection:
+        confirmations.add(connection, batch)
+        confirmations.end(connection, batch, outcome, "")
+    (found,) = LocalHistories(store).changes().items
+    assert found.machine_changed != is_counted
+    assert fails_a_build(found, "confirmed") == is_counted
 
 
 def test_the_order_in_which_results_come_does_not_matter(store: Store) -> None:

@@ -2728,6 +2728,11 @@ export interface components {
             /** Machine */
             machine: string;
             /**
+             * Machine Changed
+             * @default false
+             */
+            machine_changed: boolean;
+            /**
              * Measured At
              * Format: date-time
              */

@@ -99,7 +99,7 @@ class Histories:
 
         def read(connection: Connection) -> Page[Change]:
             page = rows.change_page(connection, states=states, kind=kind, branch=branch, limit=limit, cursor=cursor)
-            return steps.mark_unsettled(connection, page, runs_may_decide=runs_may_decide)
+            return steps.mark_doubtful(connection, page, runs_may_decide=runs_may_decide)
 
         return await self._context.read(read)
 

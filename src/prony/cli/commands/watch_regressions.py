@@ -53,13 +53,13 @@ def command(options: Namespace) -> int:
                 if change.id not in known:
                     known.add(change.id)
                     print_text(f"{change.noticed_at:%Y-%m-%d %H:%M} {change.kind} {change.id}: {change.sentence}")
-    return 1 if any(_fails(one, options.fail_on) for one in found) else 0
+    return 1 if any(fails_a_build(one, options.fail_on) for one in found) else 0
 
 
-def _fails(change: Change, fail_on: str) -> bool:
+def fails_a_build(change: Change, fail_on: str) -> bool:
     """An improvement, a drift and a change of the machine fail no build."""
     is_counted = fail_on == "suspect" or change.state.value != "suspect" or change.unsettled
-    return change.kind == "regression" and is_counted
+    return change.kind == "regression" and is_counted and not change.machine_changed
 
 
 def _print(found: Sequence[Change], *, as_json: bool) -> None:
@@ -74,6 +74,11 @@ def _print(found: Sequence[Change], *, as_json: bool) -> None:
         print_columns(CHANGES, [change_cells(one) for one in found])
         for one in found:
             print_text(f"\n{one.id}: {one.sentence}")
+        if moved := [one.id for one in found if one.machine_changed]:
+            print_note(
+                f"{len(moved)} not counted ({', '.join(moved)}): the canary shows that the machine changed too. "
+                "Compare both versions with `prony duet`, then acknowledge known changes with `prony ack`"
+            )
         if unsettled := [one.id for one in found if one.unsettled]:
             print_note(
                 f"{len(unsettled)} suspected, which runs cannot settle ({', '.join(unsettled)}): counted as "
