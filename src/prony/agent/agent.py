@@ -326,7 +326,7 @@ class AgentProcess:
             raise ConflictError(
                 f"another process uses the identity of agent {self.membership.id}",
                 hint="its home may be a copy: remove the folder `agents` in one of the two, and enrol that agent again",
-                code="not_this_life",
+                code="agent_replaced",
             )
 
 

@@ -132,7 +132,7 @@ class TargetScanner:
             raise CapacityError(
                 f"no machine of {self._target.name} described its hardware: {reason or 'no description came'}",
                 hint=f"run prony targets check {self._target.name}",
-                code="not_described",
+                code="target_not_described",
             ) from exc
         finally:
             executor.end([handle])

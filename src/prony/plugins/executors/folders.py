@@ -281,7 +281,7 @@ def check_installed(told: bytes, shell: Shell) -> None:
         raise CapacityError(
             f"Prony {__version__} is not installed on {shell.host or 'this machine'}",
             hint="run prony targets install NAME, or set its option python to a Python with Prony",
-            code="no_prony_there",
+            code="prony_not_installed",
         )
 
 
