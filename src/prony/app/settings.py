@@ -227,7 +227,9 @@ def _read_text(path: Path) -> str:
     try:
         content = path.read_bytes()
         if len(content) > _LARGEST_BYTES:
-            raise InputError(f"{path} is larger than {_LARGEST_BYTES} bytes", hint="is it a settings file?")
+            raise InputError(
+                f"{path} is larger than {_LARGEST_BYTES} bytes", hint="check the path: this is probably another file"
+            )
         return content.decode("utf-8")
     except OSError as exc:
         raise InputError(

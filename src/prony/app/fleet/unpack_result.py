@@ -157,7 +157,7 @@ def summarise_brought(contents: FolderContents) -> Summary:
 
 def _refusal(exc: Exception) -> InputError:
     said = str(exc).strip().partition("\n")[0][:200]
-    hint = "is this the folder as `prony exec` wrote it?"
+    hint = "send the folder unchanged, as `prony exec` wrote it"
     return InputError(f"the result cannot be summarised: {said}", hint=hint, code="damaged")
 
 
