@@ -163,7 +163,10 @@ class Gang:
         if ready:
             data = os.read(_IN, 2**16)
             if not data:
-                raise LostGangError("this part of a job gets no start signal", hint="let an agent run it, not a person")
+                raise LostGangError(
+                    "this part of a job waits for the other agents, and no agent runs it",
+                    hint="submit the whole recipe to a server: prony run RECIPE --server URL",
+                )
             self._heard += data
         return None
 
