@@ -42,9 +42,7 @@ def add(connection: Connection, table: Table, values: Values, noun: str, **once:
         return True
     found = connection.execute(select(table).where(table.c.id == values["id"])).first()
     if found is None or any(found._mapping[name] != value for name, value in values.items()):
-        raise ConflictError(
-            f"a different {noun} with the id {values['id']} is stored already", hint="delete that one first"
-        )
+        raise ConflictError(f"another {noun} {values['id']} is stored already", hint="delete that one first")
     return False
 
 
