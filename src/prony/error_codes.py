@@ -368,9 +368,15 @@ _EXPERIMENTS = {
         "use one Slurm target for both",
     ),
     "no_server_clock": ("the server's clock could not be read", "check that the server answers"),
-    "worker_failed": ("a SARK worker reported `Failed`; the message is what it wrote", "see the worker's log"),
-    "empty_report": ("a SARK worker reported no inference time; the job is tried again", "see the worker's log"),
-    "no_worker": ("no SARK worker took the job in time", "start a worker, then `prony retry ID`"),
+    "worker_failed": (
+        "a worker of another program reported `Failed`; the message is what it wrote",
+        "see the worker's log",
+    ),
+    "empty_report": (
+        "a worker of another program reported no inference time; the job is tried again",
+        "see the worker's log",
+    ),
+    "no_worker": ("no worker of another program took the job in time", "start a worker, then `prony retry ID`"),
     "lease_lost": ("the job's agents were lost in every attempt", "check the agents, then `prony retry ID`"),
     "no_series": ("no history has this name", "`prony history` lists them"),
     "no_change": ("no change has this id", "`prony watch-regressions` lists them"),
