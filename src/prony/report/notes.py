@@ -217,7 +217,7 @@ def instrument(calibration: Calibration | None) -> str:
     rate, late = (calibration.figures.get(name) for name in ("load_rate_per_s", "load_sent_late_ms"))
     if rate is not None and late is not None:
         most, behind = number.format_number(rate), number.format_number(late)
-        parts.append(f"one client process sends up to {most}, at half of it {behind} late (p99)")
+        parts.append(f"one client process sends up to {most}, at half of that rate {behind} late (p99)")
     told = "; ".join(parts) or "no value was stored"
     doubt = f"; not reliable: {describe_disturbance(calibration)}" if calibration.disturbed else ""
     return f"{told} (calibrated {calibration.taken_at:%Y-%m-%d}){doubt}"
