@@ -103,7 +103,7 @@ class Bridge:
             except TransportError as exc:
                 self._connect(is_there=False, message=exc.message)
             except PronyError as exc:
-                self.fleet.context.hook("round_failed", message=exc.message)
+                self.fleet.context.hook("maintenance_failed", message=exc.message)
             await asyncio.sleep(self.settings.poll_s)
 
     def _connect(self, *, is_there: bool, message: str = "") -> None:
