@@ -123,7 +123,7 @@ _MODELS = {
 }
 _FILES = {
     "insecure_url": (
-        "plain http or ftp, where the file could be changed on the way",
+        "the URL is plain http or ftp, where the file could be changed on the way",
         "use https, or write its checksum",
     ),
     "too_big": ("the file is larger than the limit", "download it yourself and use its path"),
@@ -141,7 +141,7 @@ _FILES = {
         "write the checksum in the recipe",
     ),
     "redirects": ("too many redirects", "use the final URL"),
-    "bad_status": ("the other side answered with an error", "check the URL or the endpoint"),
+    "bad_status": ("the server answered with an error", "check the URL or the endpoint"),
     "no_tls": (
         "the server has no TLS, or its certificate is not trusted",
         "turn on TLS there, or name its CA: `?ca=FILE`",
@@ -242,22 +242,25 @@ _ENDINGS = {
         "the engine crashed: SIGSEGV, SIGBUS, SIGABRT, SIGFPE or another signal",
         f"{SEE_LOG}; try another version of the engine",
     ),
-    "illegal_instruction": ("SIGILL: the engine was built for another CPU", "install a build for this CPU"),
+    "illegal_instruction": ("the engine was built for another CPU (SIGILL)", "install a build for this CPU"),
     "out_of_memory": (
-        "out of memory, or killed for memory",
+        "memory ran out, or the system killed the process for it",
         "use a smaller model, batch or context, or a larger machine",
     ),
-    "memory_limit": ("more memory than `limits.memory`", "raise the limit"),
-    "timeout": ("longer than `limits.timeout`", "raise the limit, or measure less"),
-    "log_limit": ("more than 256 MiB of output", "print less, or print to a file"),
-    "cpu_limit": ("SIGXCPU: the system's limit on CPU time", "raise it: `ulimit -t`"),
-    "killed": ("SIGKILL or SIGTERM from outside", "find out what sent it: a person or a supervisor"),
+    "memory_limit": ("a process used more memory than `limits.memory`", "raise the limit"),
+    "timeout": ("a repetition took longer than `limits.timeout`", "raise the limit, or measure less"),
+    "log_limit": ("a process wrote more than 256 MiB of output", "print less, or print to a file"),
+    "cpu_limit": ("the system's limit on CPU time ended the process (SIGXCPU)", "raise it: `ulimit -t`"),
+    "killed": (
+        "something outside Prony ended the process (SIGKILL or SIGTERM)",
+        "find out what sent it: a person or a supervisor",
+    ),
     "engine_exit": ("the engine ended its process", SEE_LOG),
     "engine_starter_lost": (
         "the process that starts the engine's processes ended",
         f"{SEE_LOG}; memory may have run out",
     ),
-    "unreadable_message": ("unreadable data from the engine's process", SEE_LOG),
+    "unreadable_message": ("the engine's process sent unreadable data", SEE_LOG),
     "cancelled": ("a person stopped it", "`prony retry ID` runs it again"),
 }
 _SCRIPTS = {
@@ -303,7 +306,7 @@ _STORAGE = {
 }
 _SERVER = {
     "malformed": (
-        "not HTTP, not JSON, or not readable",
+        "the request is not HTTP, not JSON, or not readable",
         "correct the request: `/docs` of the server shows each operation",
     ),
     "invalid": ("a field of the request is wrong", "correct it: `/docs` of the server shows each operation"),
@@ -370,11 +373,11 @@ _EXPERIMENTS = {
     "no_server_clock": ("the server's clock could not be read", "check that the server answers"),
     "worker_failed": (
         "a worker of another program reported `Failed`; the message is what it wrote",
-        "see the worker's log",
+        "read the log of that worker",
     ),
     "empty_report": (
         "a worker of another program reported no inference time; the job is tried again",
-        "see the worker's log",
+        "read the log of that worker",
     ),
     "no_worker": ("no worker of another program took the job in time", "start a worker, then `prony retry ID`"),
     "lease_lost": ("the job's agents were lost in every attempt", "check the agents, then `prony retry ID`"),
@@ -423,7 +426,7 @@ _TARGETS = {
     ),
     "image_needed": (
         "Prony cannot be installed on Kubernetes: the image must have it",
-        "build one, and set the target's option `image`",
+        "build an image with Prony, and set the target's option `image`",
     ),
     "slurm_option": (
         "Slurm refuses an option of the target, such as the partition",
