@@ -15,20 +15,30 @@ class ErrorCode(NamedTuple):
     advice: str
 
 
+# A hint with this command; where one job is shown, its id takes the place of ID: `name_job`.
+_LOG_COMMAND = "`prony logs ID`"
+SEE_LOG = f"{_LOG_COMMAND} prints the log"
+
+
+def name_job(hint: str, job_id: str) -> str:
+    """Return a hint with a job's id in the command that prints its log."""
+    return hint.replace(_LOG_COMMAND, _LOG_COMMAND.replace("ID", job_id))
+
+
 # Of the kinds of error themselves: errors that need no narrower code.
 _KINDS = {
     "input": ("the recipe, an option or a file is wrong", "correct what the message names"),
     "recipe": ("the recipe is wrong; each problem has its line", "correct each problem; `prony check` finds them all"),
-    "not_found": ("what you named does not exist", "check the name: the hint says what lists the known ones"),
-    "conflict": ("not possible in this state", "the hint says what is possible"),
+    "not_found": ("what you named does not exist", "check the name; the hint names the command that lists all"),
+    "conflict": ("this cannot be done in the present state", "the hint says what is possible"),
     "forbidden": ("you may not do this", "use a token whose role allows it"),
     "capacity": ("something is missing or busy: an engine, a unit, a package", "add it, or wait"),
-    "sut": ("the system under test failed: that is the result", "see its log"),
+    "sut": ("what is measured failed: an engine, a service or a script", SEE_LOG),
     "measurement": ("the number cannot be trusted", "measure again"),
     "store": ("stored data cannot be read or written", "check the disk and the database"),
     "transport": (
-        "the other side cannot be reached, or its answer makes no sense",
-        "check the network and the other side",
+        "the other program cannot be reached, or its answer cannot be read",
+        "check the network, and that the other program runs",
     ),
     "error": ("anything else", "read the message"),
 }
@@ -36,12 +46,13 @@ _COMMANDS = {
     "unknown_command": ("no command has this name", "`prony --help` lists the commands"),
     "settings": ("unknown key or wrong value in the settings", "correct it; `prony settings` lists them all"),
     "unknown_format": ("unknown report or export format", "use one of the formats that the message lists"),
-    "ambiguous": ("the text matches several things", "type more of the id"),
+    "ambiguous": ("several ids begin with this text", "type more of the id"),
     "bad_job": ("the file for `prony exec` is not a job", "give it a `job.json`"),
     "unknown_kind": ("this kind of workload is not installed here", "install the plug-in that has it"),
     "unknown_engine": ("no engine has this name", "`prony engines` lists them"),
     "unknown_topic": ("`prony docs` has no page of this name", "`prony docs --list` lists the pages"),
-    "no_prometheus": ("Prometheus is not installed, or did not start", "install it, or see its log"),
+    "no_prometheus": ("Prometheus is not installed", "install it"),
+    "prometheus_failed": ("Prometheus did not start", "read its output in the file that the message names"),
     "no_documentation": ("the documentation is not in this installation", "run `make docs`"),
     "unknown_model": (
         "the model does not exist, or its address has an unknown scheme",
@@ -63,8 +74,8 @@ _COMMANDS = {
     "unknown_path": ("no job has this setting", "`prony show ID` lists the settings of its jobs"),
     "unknown_axis": ("no job has this row or column", "use one that the hint lists"),
     "gate": (
-        "the gate cannot be read, or its metric is never measured for this workload",
-        "write it like `inference_ms.p99 <= 20`",
+        "the gate is wrong: its form, or a metric that this workload does not have",
+        "write it like `inference_ms.p99 <= 20`; `prony docs metrics` lists the metrics",
     ),
     "no_gates": ("neither the recipe nor the command has gates", "add `gates` to the recipe, or use --gate"),
     "no_sweep": ("the jobs do not differ in their load", "vary the load in the matrix"),
@@ -76,12 +87,12 @@ _COMMANDS = {
 }
 _MODELS = {
     "checksum_mismatch": (
-        "the file differs from its checksum, or a result changed on the way",
-        "fetch or send it again; if the change is wanted, write the new checksum",
+        "the received file does not have its checksum",
+        "fetch it again; if the file was changed on purpose, write the new checksum",
     ),
     "format_unavailable": (
-        "the engine does not load this format, or the zoo does not have it",
-        "choose another engine or another file",
+        "the engine does not load models of this format",
+        "choose another engine or file; `prony docs choose-engine` lists formats",
     ),
     "damaged_model": ("the model file is empty, cut short or of an unknown architecture", "fetch or export it again"),
     "model_invalid": ("the file is no model of the engine's format", "check that it is complete, or export it again"),
@@ -112,7 +123,7 @@ _MODELS = {
 }
 _FILES = {
     "insecure_url": (
-        "plain http or ftp, where the file could be changed on the way",
+        "the URL is plain http or ftp, where the file could be changed on the way",
         "use https, or write its checksum",
     ),
     "too_big": ("the file is larger than the limit", "download it yourself and use its path"),
@@ -125,9 +136,12 @@ _FILES = {
         "ask the owner for `prony agent start --model-folders FOLDER`",
     ),
     "no_access": ("the server wants a login (401, 403)", "for `hf:` set HF_TOKEN; else download it yourself"),
-    "unknown_length": ("the server sends neither a length nor a checksum", "write the checksum in the recipe"),
+    "unknown_length": (
+        "the server sends neither a length nor a checksum of the file",
+        "write the checksum in the recipe",
+    ),
     "redirects": ("too many redirects", "use the final URL"),
-    "bad_status": ("the other side answered with an error", "check the URL or the endpoint"),
+    "bad_status": ("the server answered with an error", "check the URL or the endpoint"),
     "no_tls": (
         "the server has no TLS, or its certificate is not trusted",
         "turn on TLS there, or name its CA: `?ca=FILE`",
@@ -148,7 +162,7 @@ _ACCESS = {
 }
 _ENGINES = {
     "engine_missing": (
-        "the engine is not installed; for `prony bench`: no engine here reads the model",
+        "the engine that the job or the model needs is not installed",
         "`prony engines add NAME`",
     ),
     "engine_unsupported": ("the engine does not work on this system", "`prony engines` lists those that do"),
@@ -186,9 +200,10 @@ _ENGINES = {
         "remove `precision`, or convert the model",
     ),
     "load_failed": (
-        "the engine cannot load the model, or a hardware test ended",
+        "the engine cannot load the model",
         "export the model again, or try another engine",
     ),
+    "hardware_test_failed": ("a process of a hardware test ended", "check that enough memory is free"),
     "wrong_output": ("hardware test: the GPU returned wrong data", "check the GPU and its memory"),
     "no_llm_engine": ("the engine does not run language models", "choose one that does, such as `llamacpp`"),
     "token_count": (
@@ -196,7 +211,7 @@ _ENGINES = {
         "ask for fewer tokens, or use another engine",
     ),
     "cache_not_empty": (
-        "the engine kept tokens of an earlier prompt, so reading would look too fast",
+        "the engine kept tokens of an earlier prompt, so prompt times would be too short",
         "use another version of the engine",
     ),
     "not_finite": ("the language model predicts NaN or infinity", "try another precision or another file"),
@@ -210,35 +225,42 @@ _SERVICES = {
     ),
     "no_program": ("`settings.program` does not exist", "correct its path"),
     "all_failed": ("no request of the load succeeded", "see the errors in the report; check the endpoint"),
-    "service_failed": ("the service ended, did not start, or found no free port", "see its log"),
-    "service_timeout": ("the service was not ready in time", "see its log"),
+    "service_failed": ("the service ended, did not start, or found no free port", SEE_LOG),
+    "service_timeout": ("the service was not ready in time", SEE_LOG),
     "no_folder": ("the service needs a temporary folder that other users can open", "set TMPDIR to one"),
     "no_user": ("the service cannot run as root, and there is no user `nobody`", "run Prony as an ordinary user"),
-    "client_failed": ("the load command failed or timed out", "see its log, or raise `load.duration`"),
+    "client_failed": ("the load command failed", SEE_LOG),
+    "client_timeout": ("the load command did not end in time", "raise `load.duration`"),
     "scorer_failed": (
         "your scorer failed, timed out or printed no scores; timings are kept",
         "correct it, then `prony score ID`",
     ),
 }
 _ENDINGS = {
-    "engine_error": ("the engine raised an error", "see the log"),
+    "engine_error": ("the engine raised an error", SEE_LOG),
     "crash": (
         "the engine crashed: SIGSEGV, SIGBUS, SIGABRT, SIGFPE or another signal",
-        "see the log; try another version of the engine",
+        f"{SEE_LOG}; try another version of the engine",
     ),
-    "illegal_instruction": ("SIGILL: the engine was built for another CPU", "install a build for this CPU"),
+    "illegal_instruction": ("the engine was built for another CPU (SIGILL)", "install a build for this CPU"),
     "out_of_memory": (
-        "out of memory, or killed for memory",
+        "memory ran out, or the system killed the process for it",
         "use a smaller model, batch or context, or a larger machine",
     ),
-    "memory_limit": ("more memory than `limits.memory`", "raise the limit"),
-    "timeout": ("longer than `limits.timeout`", "raise the limit, or measure less"),
-    "log_limit": ("more than 256 MiB of output", "print less, or print to a file"),
-    "cpu_limit": ("SIGXCPU: the system's limit on CPU time", "raise it: `ulimit -t`"),
-    "killed": ("SIGKILL or SIGTERM from outside", "find out what sent it: a person or a supervisor"),
-    "engine_exit": ("the engine ended its process", "see the log"),
-    "spawner_lost": ("the process that starts the engine's processes ended", "run it again; see the log"),
-    "garbled": ("unreadable data from the engine's process", "see the log"),
+    "memory_limit": ("a process used more memory than `limits.memory`", "raise the limit"),
+    "timeout": ("a repetition took longer than `limits.timeout`", "raise the limit, or measure less"),
+    "log_limit": ("a process wrote more than 256 MiB of output", "print less, or print to a file"),
+    "cpu_limit": ("the system's limit on CPU time ended the process (SIGXCPU)", "raise it: `ulimit -t`"),
+    "killed": (
+        "something outside Prony ended the process (SIGKILL or SIGTERM)",
+        "find out what sent it: a person or a supervisor",
+    ),
+    "engine_exit": ("the engine ended its process", SEE_LOG),
+    "engine_starter_lost": (
+        "the process that starts the engine's processes ended",
+        f"{SEE_LOG}; memory may have run out",
+    ),
+    "unreadable_message": ("the engine's process sent unreadable data", SEE_LOG),
     "cancelled": ("a person stopped it", "`prony retry ID` runs it again"),
 }
 _SCRIPTS = {
@@ -268,25 +290,28 @@ _SCRIPTS = {
     "no_torchrun": ("the script's interpreter has no torch", "install torch, or use `launch.kind: process`"),
     "no_mpirun": ("mpirun is missing, or too new for several nodes", "install Open MPI 4 on every node"),
     "no_launcher": ("the launcher does not answer", "run the command in the hint on that machine"),
-    "script_exit": ("the script or a rank ended with a nonzero exit code", "see its log"),
-    "script_signal": ("a signal ended the script or a rank", "see its log"),
-    "warden_lost": ("the process that supervises a script was killed", "find out what killed it, and run it again"),
+    "script_exit": ("the script or a rank ended with a nonzero exit code", SEE_LOG),
+    "script_signal": ("a signal ended the script or a rank", SEE_LOG),
+    "supervisor_lost": ("the process that supervises a script was killed", "find out what killed it, and run it again"),
 }
 _STORAGE = {
     "store_busy": ("another Prony has locked the home or the result", "wait until it has finished"),
     "newer_store": ("a newer Prony made the database", "upgrade Prony, or use another home"),
-    "runner_lost": ("the process that measures ended unexpectedly", "see its log; memory may have run out"),
-    "disk_full": ("no room for a result or for a disk test", "free some space"),
+    "runner_lost": (
+        "the process that measures ended unexpectedly",
+        "memory may have run out; `prony doctor` checks the machine",
+    ),
+    "disk_full": ("the disk is full", "free some space"),
     "damaged": ("the received result is incomplete, unsafe or of another job", "send it again"),
 }
 _SERVER = {
     "malformed": (
-        "not HTTP, not JSON, or not readable",
+        "the request is not HTTP, not JSON, or not readable",
         "correct the request: `/docs` of the server shows each operation",
     ),
     "invalid": ("a field of the request is wrong", "correct it: `/docs` of the server shows each operation"),
     "method_not_allowed": ("the address does not have this method", "use one that `Allow` lists"),
-    "closing": ("the server stops", "try again after `Retry-After`"),
+    "server_stopping": ("the server is stopping", "try again after the seconds in `Retry-After`"),
     "internal": ("a bug in Prony", "search the server's log for `X-Request-Id`, and report it"),
     "too_large": ("the headers, the body or the result are over their limit", "send less, or in smaller parts"),
     "too_slow": ("the headers of the request came too late", "send the whole request at once"),
@@ -300,7 +325,10 @@ _SERVER = {
     "foreign_origin": ("a page of another origin sent the request", "use the server's own pages, or send a token"),
     "no_auth_beyond_loopback": ("`--no-auth` works on loopback only", "leave it out, or use --host 127.0.0.1"),
     "lists_full": ("the built-in lists for workers are full (64 MiB)", "start workers, or use --redis URL"),
-    "redis_away": ("the workers' Redis does not answer; the server tries again", "start it, or check its address"),
+    "redis_unreachable": (
+        "the workers' Redis does not answer; the server tries again",
+        "start it, or check its address",
+    ),
     "address_unavailable": ("the port is taken or not allowed", "stop the program that has it, or use --port 0"),
     "server_running": ("another server uses this home", "stop it, or set PRONY_HOME to another folder"),
 }
@@ -312,7 +340,10 @@ _EXPERIMENTS = {
     ),
     "key_reused": ("the Idempotency-Key belongs to another submission", "use a new key for each submission"),
     "no_jobs_named": ("the batch names no job", "give ids, an experiment or a state"),
-    "no_result": ("the job has no result yet, or not this file", "`prony watch ID` waits for it"),
+    "no_result": (
+        "no job has this id, or it has no such result yet",
+        "`prony show ID` lists the jobs; `prony watch ID` waits for results",
+    ),
     "bad_cursor": ("the cursor is not the `next` of a page", "use the `next` of an earlier page"),
     "bad_offset": ("the log is not that long", "begin at 0"),
     "no_file": ("the result has no file of this name", "`prony files JOB` lists them"),
@@ -325,8 +356,11 @@ _EXPERIMENTS = {
         "agents on different machines cannot share a loopback address",
         "use an address that all of them can reach",
     ),
-    "gang_lost": ("the job's other agents did not arrive in time", "check that all of them use the same server"),
-    "member_lost": ("one of the job's agents was lost; the whole job is tried again", "see that agent's log"),
+    "agents_missing": ("the job's other agents did not arrive in time", "check that all of them use the same server"),
+    "agent_lost": (
+        "one of the job's agents was lost; the whole job is tried again",
+        "`prony agents` shows its state; check its machine and network",
+    ),
     "aws_profile": (
         "an AWS profile, or the file that should have it, cannot be read",
         "check AWS_PROFILE and `~/.aws`",
@@ -336,18 +370,24 @@ _EXPERIMENTS = {
         "`load.clients.on` names a target that cannot share a job with the service's",
         "use one Slurm target for both",
     ),
-    "no_clock": ("the server's clock could not be read", "check that the server answers"),
-    "worker_failed": ("a worker reported `Failed`; the message is its remark", "see the worker's log"),
-    "empty_report": ("a worker reported no inference time; the job is tried again", "see the worker's log"),
-    "no_worker": ("no live worker could take the job in time", "start one"),
+    "no_server_clock": ("the server's clock could not be read", "check that the server answers"),
+    "worker_failed": (
+        "a worker of another program reported `Failed`; the message is what it wrote",
+        "read the log of that worker",
+    ),
+    "empty_report": (
+        "a worker of another program reported no inference time; the job is tried again",
+        "read the log of that worker",
+    ),
+    "no_worker": ("no worker of another program took the job in time", "start a worker, then `prony retry ID`"),
     "lease_lost": ("the job's agents were lost in every attempt", "check the agents, then `prony retry ID`"),
     "no_series": ("no history has this name", "`prony history` lists them"),
     "no_change": ("no change has this id", "`prony watch-regressions` lists them"),
     "no_baseline": ("the series has no baseline", "`prony baseline set` pins a result"),
     "no_alarm": ("no alarm has this name", "`prony alarm list` lists them"),
-    "bad_address": ("nothing can be sent to this alarm address", "correct it; the hint shows the forms"),
+    "bad_address": ("the alarm's address is not valid", "correct it; the hint shows the forms"),
     "no_schedule": ("no schedule has this name", "`prony schedule list` lists them"),
-    "no_time": ("the schedule has no time", "use --cron, or add `schedule` to the recipe"),
+    "no_schedule_time": ("the schedule has no time", "use --cron, or add `schedule` to the recipe"),
 }
 _TARGETS = {
     "unknown_target": ("no target has this name; on a server only `local` exists", "`prony targets list` lists yours"),
@@ -359,34 +399,34 @@ _TARGETS = {
     ),
     "host_key": (
         "unknown or changed ssh host key",
-        "compare its fingerprint with the owner, then log in once with ssh",
+        "ask the host's owner for the fingerprint, compare it, then log in once with ssh",
     ),
     "ssh_login": ("the ssh login was refused", "log in once by hand, then try again"),
     "no_python": ("the target has no Python 3.11 or newer", "set the target's option `python` or `setup`"),
-    "no_prony_there": ("Prony is not installed on the target", "`prony targets install NAME`"),
+    "prony_not_installed": ("Prony is not installed on the target", "`prony targets install NAME`"),
     "no_packages": ("packages for the target cannot be downloaded here", "check the network and pip's index"),
-    "stopped_there": (
+    "stopped_at_target": (
         "the target stopped the job; measured data is kept",
         "raise the target's `minutes`, or measure less",
     ),
-    "lost_there": ("the target lost the job; it is tried again", "`prony targets check NAME`"),
-    "not_described": ("the target's machine did not describe itself", "`prony targets check NAME`"),
+    "lost_at_target": ("the target lost the job; it is tried again", "`prony targets check NAME`"),
+    "target_not_described": ("no machine of the target reported its hardware", "`prony targets check NAME`"),
     "suspended": ("the scheduler suspended the job, so its numbers are void", "run it where jobs are not suspended"),
     "kubernetes_option": ("wrong context, kubeconfig or namespace", "correct the target's options"),
     "kubernetes_forbidden": (
-        "the cluster does not allow this user a request",
+        "the cluster refuses a request of this user",
         "run the command in the hint, or ask its admin",
     ),
     "kubernetes_full": ("a quota of the namespace is used up", "wait, or ask for a larger quota"),
     "kubernetes_refused": ("the cluster refuses an object", "correct what the message names"),
     "no_kubectl": ("no `kubectl` here", "install it"),
     "payload_too_large": (
-        "the recipe's files are more than a cluster takes with a Job",
+        "the recipe's files are too large to send with a Job",
         "put large files into the image or on a volume",
     ),
     "image_needed": (
         "Prony cannot be installed on Kubernetes: the image must have it",
-        "build one, and set the target's option `image`",
+        "build an image with Prony, and set the target's option `image`",
     ),
     "slurm_option": (
         "Slurm refuses an option of the target, such as the partition",
@@ -397,11 +437,20 @@ _TARGETS = {
 }
 _AGENTS = {
     "no_agent": ("no agent has this id, or it was removed", "`prony agents` lists them"),
-    "not_this_life": ("another process is now this agent", "only one process may be one agent; enrol again"),
-    "no_lease": ("unknown lease, or its experiment was deleted", "ask for another job"),
-    "wrong_offset": ("a part of an upload starts at a wrong offset", "ask for the offset and continue from there"),
-    "no_body": ("the result is missing", "send it as the body"),
-    "opener_lost": (
+    "agent_replaced": (
+        "another process has enrolled as this agent",
+        "stop one of the two; if the home was copied, remove `agents` in the copy and enrol it again",
+    ),
+    "no_lease": (
+        "the agent no longer has this job: it was given to another agent, or deleted",
+        "agents ask for another job by themselves",
+    ),
+    "wrong_offset": (
+        "a part of an upload starts at a wrong offset",
+        "get the uploaded size from the server and continue from there",
+    ),
+    "no_body": ("the request has no result in its body", "send the result's tar as the body"),
+    "unpacker_lost": (
         "the process that unpacks results ended twice; the agent sends the result again",
         "memory may have run out: see the server's log",
     ),
@@ -410,6 +459,19 @@ _AGENTS = {
         "the agent's owner does not allow this kind of workload",
         "ask the owner for `prony agent start --kinds`",
     ),
+}
+# Codes of before 2026-11-19 in stored results and in those of older agents.
+RENAMED_CODES = {
+    "gang_lost": "agents_missing",
+    "garbled": "unreadable_message",
+    "lost_there": "lost_at_target",
+    "member_lost": "agent_lost",
+    "no_clock": "no_server_clock",
+    "no_prony_there": "prony_not_installed",
+    "not_described": "target_not_described",
+    "spawner_lost": "engine_starter_lost",
+    "stopped_there": "stopped_at_target",
+    "warden_lost": "supervisor_lost",
 }
 _PARTS = (
     _KINDS, _COMMANDS, _MODELS, _FILES, _ACCESS, _ENGINES, _SERVICES, _ENDINGS, _SCRIPTS, _STORAGE, _SERVER,

@@ -44,6 +44,17 @@ def test_a_line_with_a_code_that_no_error_has_is_an_error() -> None:
         write_error_rows("| `warp_core` | x |\n")
 
 
+def test_the_page_of_the_api_has_every_status_that_an_error_can_have() -> None:
+    errors = {int(status) for status in re.findall(r"\b[45]\d\d\b", " ".join(_cells("errors", 2)))}
+    shown = {int(status) for status in re.findall(r"\b[45]\d\d\b", " ".join(_cells("api", 0)))}
+    assert shown == errors
+
+
+def _cells(name: str, column: int) -> list[str]:
+    lines = [line.split(" | ") for line in page(name).splitlines() if line.startswith("| ")]
+    return [cells[column] for cells in lines if len(cells) > column]
+
+
 def test_the_page_of_the_recipe_has_a_table_for_every_part_of_it() -> None:
     named = re.findall(r"^<!-- keys: (\w+) -->$", page("recipe"), re.MULTILINE)
     assert sorted(named) == sorted(list_nouns())

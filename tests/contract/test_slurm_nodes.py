@@ -239,5 +239,5 @@ def test_a_node_whose_runner_is_killed_ends_the_others_and_what_they_measured_is
     assert time.monotonic() - killed_at < PATIENCE_S
     look_until(executor, handle, has_ended)
     result, _ = fetch_result(executor, handle, tmp_path)
-    assert (result["state"], result["failure"]["code"]) == ("failed", "member_lost")
+    assert (result["state"], result["failure"]["code"]) == ("failed", "agent_lost")
     executor.end([handle])

@@ -266,4 +266,4 @@ def test_the_spawner_killed_in_the_middle_is_a_recorded_failure(faulty: Model, t
     assert runner.returncode == 1
     failures = [item.failure for item in result_in(tmp_path / "out").repetitions if item.failure]
     assert failures
-    assert failures[0].code == "spawner_lost"
+    assert failures[0].code == "engine_starter_lost"

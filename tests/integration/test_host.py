@@ -158,7 +158,7 @@ def test_an_engine_that_floods_the_log_is_ended(
 def test_an_engine_that_babbles_on_the_wire_fails_its_repetition(perform: Callable[..., EngineAnswer]) -> None:
     answer = perform("load:babble first:hang")
     assert answer.failure is not None
-    assert answer.failure.code == "garbled"
+    assert answer.failure.code == "unreadable_message"
 
 
 def test_a_spawner_that_hangs_is_given_up_by_the_time_limit(faulty: Model, tmp_path: Path) -> None:

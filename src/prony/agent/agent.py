@@ -255,7 +255,9 @@ class AgentProcess:
         if refused.is_dismissal:
             self._enrol_again(refused)
         else:
-            self.log.warning("no lease", reason=refused.error.message, hint=refused.error.hint, status=refused.status)
+            self.log.warning(
+                "the server gave no job", reason=refused.error.message, hint=refused.error.hint, status=refused.status
+            )
 
     # The end
 
@@ -279,7 +281,8 @@ class AgentProcess:
                 await self.stopping.unless_hurried(self._wait_until_idle())
         if self.uploader.unsent:
             self.log.warning(
-                "unsent results stay on this disk until the agent started again", results=len(self.uploader.unsent)
+                "unsent results stay on this disk; the next start of the agent sends them",
+                results=len(self.uploader.unsent),
             )
         self.log.info("stopped")
 
@@ -326,7 +329,7 @@ class AgentProcess:
             raise ConflictError(
                 f"another process uses the identity of agent {self.membership.id}",
                 hint="its home may be a copy: remove the folder `agents` in one of the two, and enrol that agent again",
-                code="not_this_life",
+                code="agent_replaced",
             )
 
 

@@ -11,17 +11,17 @@ from prony.errors import StoreError
 PREFIX = "prony_agent_"
 # name -> (type, what it is)
 KNOWN: dict[str, tuple[str, str]] = {
-    "state": ("gauge", "1 for the agent's current state"),
+    "state": ("gauge", "1 for the current `state` of the agent"),
     "connected": ("gauge", "1 while the server answers"),
-    "jobs_total": ("counter", "jobs that ended here, by the state of their result"),
+    "jobs_total": ("counter", "jobs that ended here, by the `state` of their result"),
     "job_seconds_total": ("counter", "time spent in runners"),
     "job_running_seconds": ("gauge", "running time of the current job"),
     "jobs_placed": ("gauge", "jobs of a stand-in agent that are at its target"),
     "leases_returned_total": ("counter", "jobs returned without a result"),
-    "spool_results": ("gauge", "results on this disk that are not uploaded yet"),
-    "spool_bytes": ("gauge", "size of the results on this disk that are not uploaded yet"),
+    "spool_results": ("gauge", "unsent results on this disk"),
+    "spool_bytes": ("gauge", "size of the unsent results on this disk"),
     "upload_retries_total": ("counter", "failed attempts to upload a result"),
-    "results_refused_total": ("counter", "results that the server rejected for good, by code"),
+    "results_refused_total": ("counter", "results that the server refused for good, by `code`"),
     "unreachable_total": ("counter", "calls that the server did not answer"),
 }
 _TYPE = "text/plain; version=0.0.4; charset=utf-8"

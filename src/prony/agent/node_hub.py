@@ -22,6 +22,7 @@ from pydantic import ValidationError
 
 from prony.agent.stopping import cancel_tasks
 from prony.app.meetings import Meetings, add_lives
+from prony.error_codes import SEE_LOG
 from prony.errors import TransportError
 from prony.model.base import Noun
 from prony.model.event import Event, Live
@@ -267,7 +268,7 @@ class NodeLink:
 
 
 def _hub_lost() -> TransportError:
-    return TransportError("the first node of the allocation does not answer any more", hint="look at its log")
+    return TransportError("the first node of the allocation does not answer any more", hint=SEE_LOG)
 
 
 def _write(writer: asyncio.StreamWriter, message: Mapping[str, Any]) -> None:

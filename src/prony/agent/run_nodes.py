@@ -25,6 +25,7 @@ from prony.agent.stopping import cancel_tasks
 from prony.app.job_log import LOOK_S
 from prony.app.printed_lines import PrintedEvents, PrintedFiles
 from prony.app.runner import read_sent_jobs, take_variables
+from prony.error_codes import SEE_LOG
 from prony.errors import PronyError, exit_code
 from prony.model.event import Event
 from prony.model.gang import Part
@@ -204,7 +205,7 @@ class _Node:
             return told
         nodes = ", ".join(str(index) for index in bad)
         message = f"node {nodes} of {job.agents} was lost or stopped before its part ended"
-        return Failure(code="member_lost", message=message, hint="look at its log in the job's folder", whose="prony")
+        return Failure(code="agent_lost", message=message, hint=SEE_LOG, whose="prony")
 
 
 async def _hear(runner: RunnerProcess, messenger: Messenger, link: NodeLink, job_id: str) -> None:

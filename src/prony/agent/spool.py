@@ -119,7 +119,9 @@ class Spool:
         if packed is not None:
             if packed.lease_id == lease.id:
                 return work
-            self.refuse(work, f"lease {lease.id} is for the same job and attempt")
+            self.refuse(
+                work, f"the server lent the same attempt again, as lease {lease.id}, so this earlier result is not sent"
+            )
         with disk_told(work.path):
             shutil.rmtree(work.path, ignore_errors=True)
             work.path.mkdir(parents=True)

@@ -130,13 +130,13 @@ class TargetScanner:
             return read_noun(into / RESULT / DESCRIPTION, Capabilities)
         except NotFoundError as exc:
             raise CapacityError(
-                f"no machine of {self._target.name} described its hardware: {reason or 'no description came'}",
+                f"no machine of {self._target.name} reported its hardware: {reason or 'no report came'}",
                 hint=f"run prony targets check {self._target.name}",
-                code="not_described",
+                code="target_not_described",
             ) from exc
         finally:
             executor.end([handle])
 
     def _pause(self, seconds: float) -> None:
         if self._given_up.wait(seconds):
-            raise PronyError("stopped before the target's machines described their hardware")
+            raise PronyError("stopped before the target's machines reported their hardware")

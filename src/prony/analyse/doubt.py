@@ -86,7 +86,7 @@ def _leave_open(contrast: Contrast, why: str) -> Contrast:
     sentence = contrast.sentence.replace(f"{name} {said}, ", f"{name} {seems}, ", 1)
     update = {"conclusion": Conclusion.INCONCLUSIVE, "apparent": contrast.conclusion, "sentence": sentence}
     open_one = contrast.model_copy(update=update)
-    return _add(open_one, f"This may not come from the program, so it is inconclusive: {why}")
+    return _add(open_one, f"The machine may be the cause and not the program, so it is inconclusive: {why}")
 
 
 def _first_sentence(text: str) -> str:

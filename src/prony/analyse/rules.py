@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from prony.analyse.verdict import Evidence, note, percent, runs_text, suspect, void
+from prony.error_codes import SEE_LOG
 from prony.model.estimate import Reason
 from prony.model.recipe import UNLIMITED_RUNS
 from prony.model.result import FOREIGN_CPU_VOIDS, Repetition, ResultState
@@ -134,7 +135,7 @@ def nothing_measured(evidence: Evidence) -> Iterator[Reason]:
     tried = len(evidence.result.repetitions)
     text = f"None of {tried} repetitions gave a measurement{cause}." if tried else f"Nothing ran{cause}."
     hint = first.hint if first else ""
-    yield void("no_success", f"{text} Hint: {hint}." if hint else f"{text} See the log of the job.")
+    yield void("no_success", f"{text} Hint: {hint}." if hint else f"{text} {SEE_LOG}.")
 
 
 def failed_repetitions(evidence: Evidence) -> Iterator[Reason]:

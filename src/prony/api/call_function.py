@@ -70,7 +70,7 @@ def emit_durations(metric: str, times: CallTimes) -> None:
 def _load_script(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(_SCRIPT, path)
     if spec is None or spec.loader is None:
-        raise InputError(f"{path} cannot be imported", hint="is it a Python file?")
+        raise InputError(f"{path} cannot be imported", hint="check that it is a Python file that can be read")
     module = sys.modules[_SCRIPT] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -33,7 +33,10 @@ def calibrate_deep(scratch: Path, *, runs: int, progress: Callable[[int, int], N
     medians = equal_runs(scratch, count=runs, progress=progress)
     figures = noise_figures(medians, differ)
     if not figures:
-        raise MeasurementError("these runs have no median to compare", hint="is the machine overloaded?")
+        raise MeasurementError(
+            "these runs have no median to compare",
+            hint="the machine may be overloaded: calibrate again when it is idle",
+        )
     return Depth(figures, noise_class(figures["run_noise"].value), alpha_for(figures), tuple(warnings(medians)))
 
 

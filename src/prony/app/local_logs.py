@@ -91,5 +91,11 @@ def read_local_log(
         offset = piece.next_offset
 
 
+def is_running(store: Store, text: str) -> bool:
+    """Does the experiment still run that is meant, or whose job is meant?"""
+    experiment_id, _ = resolve_reference(store, text)
+    return _is_running(store, experiment_id)
+
+
 def _is_running(store: Store, experiment_id: str) -> bool:
     return store.experiment(experiment_id).state in (ExperimentState.PENDING, ExperimentState.RUNNING)

@@ -94,7 +94,7 @@ def _run_proof(executor: Executor, key: str, patience_s: float) -> CheckLine:
         return CheckLine(
             title="job", status="ok", value=f"an empty job was submitted, ran and came back in {took_s:.1f} s"
         )
-    return unproven or CheckLine(title="job", status="failed", value="it returned no list of files")
+    return unproven or CheckLine(title="job", status="failed", value="the target sent no list of files")
 
 
 def _wait_for_proof(executor: Executor, handle: Handle, patience_s: float) -> CheckLine | None:

@@ -178,7 +178,9 @@ def _ending_of(model: str, cache: Path, base: Path) -> str:
     options.policy.check_scheme(model)
     files = source_of(model).fetch(model, options, lambda *_: None)
     if files.path.is_file() and files.path.stat().st_size == 0:
-        raise InputError(f"{files.path} is empty", hint="was it written or copied completely?", code="damaged_model")
+        raise InputError(
+            f"{files.path} is empty", hint="the file is incomplete: export or copy it again", code="damaged_model"
+        )
     return files.path.suffix.lower()
 
 

@@ -144,7 +144,7 @@ def _wait_ready(
     raise CapacityError(
         f"Prometheus {what}: {last}",
         hint=f"check that port {plan.port} is free; its output is in {log}",
-        code="no_prometheus",
+        code="prometheus_failed",
     )
 
 

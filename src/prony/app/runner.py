@@ -269,7 +269,9 @@ def _job(file: Path) -> Job:
     except FileNotFoundError as exc:
         raise NotFoundError(f"no job file at {file}", hint="give the path of a job.json") from exc
     except ValidationError as exc:
-        raise InputError(f"{file}: {describe_invalid(exc)}", hint="is this a job.json?", code="bad_job") from exc
+        raise InputError(
+            f"{file}: {describe_invalid(exc)}", hint="give a job.json that Prony wrote", code="bad_job"
+        ) from exc
 
 
 def _emit(event: Event) -> None:

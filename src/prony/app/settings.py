@@ -227,7 +227,9 @@ def _read_text(path: Path) -> str:
     try:
         content = path.read_bytes()
         if len(content) > _LARGEST_BYTES:
-            raise InputError(f"{path} is larger than {_LARGEST_BYTES} bytes", hint="is it a settings file?")
+            raise InputError(
+                f"{path} is larger than {_LARGEST_BYTES} bytes", hint="check the path: this is probably another file"
+            )
         return content.decode("utf-8")
     except OSError as exc:
         raise InputError(
@@ -347,7 +349,7 @@ def _unknown_variable(name: str, catalogue: Sequence[Setting], path: Path | None
 def _nearest(key: str, catalogue: Sequence[Setting]) -> str:
     only_variable = next((one for one in catalogue if one.key == key), None)
     if only_variable is not None:
-        return f"it must not stand in a shared file: set {only_variable.variable}, or cli.token_file"
+        return f"it is a secret and must not be in a shared file: set {only_variable.variable}, or cli.token_file"
     near = difflib.get_close_matches(key, [setting.key for setting in catalogue if setting.in_files], n=1)
     return f"did you mean {near[0]}?" if near else "`prony settings` lists all"
 

@@ -67,6 +67,8 @@ def finish(
         if data.experiment.state in _EARLY:
             kept = f"completed measurements are kept: prony show {data.experiment.id}{again}"
             print_note(f"stopped early; {kept if output.is_kept else 'nothing is kept'}")
+        elif not output.is_kept and any(entry.result.state is ResultState.FAILED for entry in data.entries):
+            print_note("nothing is kept, so `prony logs` has no log: repeat the command without --no-save")
     if output.github:
         from prony.report import render
 

@@ -64,7 +64,7 @@ def submit(loaded: LoadedRecipe, overrides: Sequence[str], output: RunOutput, op
     if options.priority is not None and not -_MOST <= options.priority <= _MOST:
         raise InputError(
             f"--priority {options.priority} is outside -{_MOST} to {_MOST}",
-            hint="0 is usual, and a higher one goes first",
+            hint="the usual priority is 0; higher runs first",
         )
     with connect_server(options) as client:
         every = [*overrides, *upload_scripts(client, loaded)]

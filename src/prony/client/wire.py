@@ -108,7 +108,7 @@ def read_all(noun: type[N], body: str | bytes, where: str) -> tuple[N, ...]:
 
 
 def _unreadable(where: str, error: ValidationError) -> TransportError:
-    hint = "is a Prony server of the same version at this address?"
+    hint = "check that a Prony server of the same version runs at this address"
     return TransportError(f"{where} sent an answer that cannot be read: {describe_invalid(error)}", hint=hint)
 
 
@@ -142,7 +142,7 @@ def _stranger(status: int, body: bytes, where: str, location: str) -> TransportE
     quoted = f": {said}" if said and not said.startswith("<") else ""
     return TransportError(
         f"{where} answered {status} {words}".rstrip() + quoted,
-        hint="is a Prony server at this address? if a proxy is in front of it, does the proxy reach it?",
+        hint="check that a Prony server runs at this address, and that a proxy in front of it reaches it",
     )
 
 

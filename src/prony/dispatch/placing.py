@@ -65,14 +65,14 @@ def explain_ending(placement: Placement) -> Failure:
     told = placement.reason or f"it ended at {target}: {placement.state or ending}"
     if ending in (PlaceEnding.DONE, PlaceEnding.TIME):
         return Failure(
-            code="stopped_there",
+            code="stopped_at_target",
             message=f"it was stopped at {target}, by its time limit or by a person: {told}",
             hint="raise the target's minutes, or measure less",
             whose="input",
         )
     if ending is PlaceEnding.MEMORY:
         return Failure(code="out_of_memory", message=told, hint="request more memory there", whose="sut")
-    return Failure(code="lost_there", message=told, hint=f"run prony targets check {target}", whose="prony")
+    return Failure(code="lost_at_target", message=told, hint=f"run prony targets check {target}", whose="prony")
 
 
 def next_look_s(phase: PlacePhase, looks: int) -> float:

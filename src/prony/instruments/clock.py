@@ -94,7 +94,7 @@ def offset_of(trips: Sequence[Trip]) -> Offset:
 
     known = [trip for trip in trips if trip.on_the_way_ns >= 0]
     if not known:
-        raise MeasurementError("no clock could be read", hint="check that the server answers", code="no_clock")
+        raise MeasurementError("no clock could be read", hint="check that the server answers", code="no_server_clock")
     best = min(known, key=lambda trip: trip.on_the_way_ns)
     twice = (best.received_ns - best.sent_ns) + (best.answered_ns - best.back_ns)
     return Offset(offset_ns=twice // 2, uncertainty_ns=(best.on_the_way_ns + 1) // 2 + 1)

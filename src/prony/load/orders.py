@@ -92,7 +92,7 @@ def write_requests(requests: Sequence[Request], folder: Path) -> None:
     early = np.flatnonzero(after >= np.arange(len(after)))
     if early.size:
         raise InputError(
-            f"request {early[0]} must come after request {after[early[0]]}, but stands before it",
+            f"request {early[0]} must come after request {after[early[0]]}, but comes before it",
             hint="put the turns of a session in the order in which they are sent",
         )
     after.tofile(folder / "requests.after")

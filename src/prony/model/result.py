@@ -6,6 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
+from pydantic import field_validator
+
+from prony.error_codes import RENAMED_CODES
 from prony.model.base import Noun
 from prony.model.clients import CacheFacts, ClientSide, ClientTiming, ServiceFacts
 from prony.model.target import PlacementNote
@@ -28,6 +31,12 @@ class Failure(Noun):
     detail: str = ""
     # Whose move it is, as in the error tree: another repetition would only say the same of `input` and `capacity`.
     whose: Literal["input", "capacity", "sut", "prony"] = "sut"
+
+    @field_validator("code")
+    @classmethod
+    def _rename(cls, code: str) -> str:
+        """Give a code of an older Prony its name of today."""
+        return RENAMED_CODES.get(code, code)
 
 
 class Phase(Noun):

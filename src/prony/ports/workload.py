@@ -350,7 +350,7 @@ class Report:
         return {}
 
 
-SETTINGS = "Settings asked for and effective"
+SETTINGS = "Requested and effective settings"
 
 
 class WorkloadKind(Protocol):

@@ -38,7 +38,7 @@ def _place_error(exc: tomllib.TOMLDecodeError, text: str, name: str) -> Exceptio
     at_end = (text.rstrip("\n").count("\n") + 1, 1)
     place = (int(found[1]), int(found[2])) if found and found[1] else at_end
     said = _PLACE.sub("", message).strip()
-    hint = "text stands in quotes" if said == "Invalid value" else ""
+    hint = "put text in quotes" if said == "Invalid value" else ""
     return syntax_error("TOML", name, said[:1].lower() + said[1:], place, hint)
 
 

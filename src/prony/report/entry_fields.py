@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from prony.error_codes import name_job
 from prony.model.estimate import Estimate, Grade, Missing, Summary, headline_of
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import key_of
@@ -61,11 +62,11 @@ def failures(entry: Entry) -> list[tuple[Repetition | None, Failure]]:
     return found + [(one, one.failure) for one in entry.result.repetitions if one.failure is not None]
 
 
-def failure_text(failure: Failure) -> str:
+def failure_text(failure: Failure, job_id: str = "ID") -> str:
     """Return the decoded reason in one line: the phase, the message, the signal and what to do."""
     where = f"in {failure.phase}: " if failure.phase else ""
     signal = f" ({failure.signal})" if failure.signal and failure.signal not in failure.message else ""
-    hint = f"; {failure.hint}" if failure.hint else ""
+    hint = f"; {name_job(failure.hint, job_id)}" if failure.hint else ""
     return f"{where}{failure.message}{signal}{hint}"
 
 

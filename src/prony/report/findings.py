@@ -228,5 +228,5 @@ def _singles(groups: Sequence[Sequence[Entry]]) -> list[str]:
 
 def _describe_failure(entry: Entry) -> str:
     found = entry_fields.failures(entry)
-    why = entry_fields.failure_text(found[0][1]) if found else "no reason was recorded"
+    why = entry_fields.failure_text(found[0][1], entry.job.id) if found else "no reason was recorded"
     return entry_fields.end_sentence(f"{entry_fields.label(entry)} failed {why}")

@@ -73,7 +73,7 @@ def _baseline(history: History, experiment_id: str) -> str:
     against = _against(history, experiment_id)
     if history.baseline is None or against is None or history.baseline.experiment_id == experiment_id:
         return ""
-    return f"{history.series.title} stands {against} against its baseline, job {history.baseline.job_id}."
+    return f"{history.series.title} changed by {against} against its baseline, job {history.baseline.job_id}."
 
 
 def _line(history: History, experiment_id: str) -> FigureLine:

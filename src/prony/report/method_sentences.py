@@ -9,8 +9,8 @@ from prony.report import comparison, number, sweep_tables
 
 _QUANTILES = (
     "Quantiles within a run are median-unbiased (type 8); the interval of a median over runs is by order statistics. "
-    "Fewer than ten runs claim what they hold even where each is correlated with the one before, so 95 % takes ten; "
-    "the confidence stands beside each interval. Shares have Wilson's interval."
+    "A run may be correlated with the one before, so an interval of 95 % needs ten runs; with fewer, the confidence "
+    "beside the interval is lower. Shares have Wilson's interval."
 )
 _GATES = (
     "A gate passes if the whole interval of its number is within "

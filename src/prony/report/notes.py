@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
+from prony.error_codes import name_job
 from prony.model.calibration import Calibration, describe_disturbance
 from prony.model.estimate import DETECTABLE_CHANGE, Grade
 from prony.model.experiment_data import Entry, ExperimentData
@@ -31,17 +32,19 @@ class Note:
 def notes(data: ExperimentData) -> list[Note]:
     """Return the worst first: what holds for several jobs is said once, the rest in one note a job."""
     found: dict[tuple[Grade | None, str], list[tuple[str, str]]] = {}
+    first: dict[tuple[Grade | None, str], str] = {}  # the job whose log is named
     for entry in data.entries:
         for grade, text in _of_entry(entry):
+            first.setdefault((grade, _pattern(text)), entry.job.id)
             found.setdefault((grade, _pattern(text)), []).append((text, entry_fields.label(entry)))
     shared: list[Note] = []
     alone: dict[tuple[Grade | None, str], list[str]] = {}
-    for (grade, _), said in found.items():
+    for (grade, pattern), said in found.items():
+        text = name_job(merge_texts([text for text, _ in said]), first[grade, pattern])
         if len(said) > 1:
-            jobs = tuple(dict.fromkeys(job for _, job in said))
-            shared.append(Note(grade, merge_texts([text for text, _ in said]), jobs))
+            shared.append(Note(grade, text, tuple(dict.fromkeys(job for _, job in said))))
         else:
-            alone.setdefault((grade, said[0][1]), []).append(said[0][0])
+            alone.setdefault((grade, said[0][1]), []).append(text)
     listed = shared + [Note(grade, " ".join(texts), (job,)) for (grade, job), texts in alone.items()]
     order = {grade: place for place, grade in enumerate((*entry_fields.WORST_FIRST, None))}
     # Within a grade what concerns most jobs comes first.
@@ -214,7 +217,7 @@ def instrument(calibration: Calibration | None) -> str:
     rate, late = (calibration.figures.get(name) for name in ("load_rate_per_s", "load_sent_late_ms"))
     if rate is not None and late is not None:
         most, behind = number.format_number(rate), number.format_number(late)
-        parts.append(f"one client process sends up to {most}, at half of it {behind} late (p99)")
+        parts.append(f"one client process sends up to {most}, at half of that rate {behind} late (p99)")
     told = "; ".join(parts) or "no value was stored"
     doubt = f"; not reliable: {describe_disturbance(calibration)}" if calibration.disturbed else ""
     return f"{told} (calibrated {calibration.taken_at:%Y-%m-%d}){doubt}"

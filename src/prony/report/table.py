@@ -232,7 +232,8 @@ def _absent(entry: Entry, key: str) -> Cell:
         return Cell(note=number.missing_text(absent))
     if key == entry_fields.headline(entry) and entry_fields.has_failed(entry):
         return Cell(
-            "failed", note="; ".join(entry_fields.failure_text(why) for _, why in entry_fields.failures(entry)[:1])
+            "failed",
+            note="; ".join(entry_fields.failure_text(why, entry.job.id) for _, why in entry_fields.failures(entry)[:1]),
         )
     return Cell()
 

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+from prony.error_codes import SEE_LOG
 from prony.errors import InputError, SutError
 from prony.instruments.request_lines import Log, joined_logs, place_requests, read_log
 from prony.instruments.requests import Array
@@ -218,11 +219,11 @@ def _failure(order: CommandOrder, clients: Sequence[_Client], *, is_late: bool, 
         return None  # a load that was cut: what was written down until then counts, and is told to be cut
     if is_late:
         said = f"clients timed out after {order.limit_s:g} s and were ended"
-        return SutError(said, hint="raise load.duration", code="client_failed")
+        return SutError(said, hint="raise load.duration", code="client_timeout")
     bad = [client for client in clients if client.status != 0]
     if not bad:
         return None
     words = bad[0].log.read_bytes()[-_TAIL:].decode(errors="replace").strip()
     how = f"exit code {bad[0].status}" if bad[0].status > 0 else f"signal {-bad[0].status}"
     said = f"{len(bad)} of {len(clients)} clients failed, the first with {how}; its last output: {words or 'none'}"
-    return SutError(said, hint=f"see its log: {bad[0].log}", code="client_failed")
+    return SutError(said, hint=SEE_LOG, code="client_failed")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
+from prony.error_codes import SEE_LOG
 from prony.model.result import Failure
 
 _MEANINGS: dict[str, tuple[str, str, str]] = {
@@ -13,14 +14,14 @@ _MEANINGS: dict[str, tuple[str, str, str]] = {
         "the engine used an instruction that this CPU does not have",
         "install a build of the engine for this CPU, or one without native flags",
     ),
-    "SIGSEGV": ("crash", "the engine crashed (segmentation fault)", "see the log; try another version of the engine"),
+    "SIGSEGV": ("crash", "the engine crashed (segmentation fault)", f"{SEE_LOG}; try another version of the engine"),
     "SIGBUS": (
         "crash",
         "the engine crashed (bus error)",
         "check whether the disk is full or the model file is cut short",
     ),
-    "SIGABRT": ("crash", "the engine aborted itself", "see the end of the log"),
-    "SIGFPE": ("crash", "the engine crashed (arithmetic error)", "see the log; try another version of the engine"),
+    "SIGABRT": ("crash", "the engine aborted itself", f"{SEE_LOG}; its end says why"),
+    "SIGFPE": ("crash", "the engine crashed (arithmetic error)", f"{SEE_LOG}; try another version of the engine"),
     "SIGXCPU": ("cpu_limit", "the system's CPU time limit was reached", "raise the limit (ulimit -t)"),
     "SIGKILL": (
         "killed",
@@ -37,7 +38,7 @@ def decode_exit(status: int, phase: str, *, out_of_memory: bool = False, detail:
         return _from_signal(os.WTERMSIG(status), phase, out_of_memory=out_of_memory, detail=detail)
     code = os.waitstatus_to_exitcode(status)
     message = f"the engine ended its own process with exit code {code} during {phase}"
-    return Failure(code="engine_exit", message=message, hint="see the log", phase=phase, detail=detail)
+    return Failure(code="engine_exit", message=message, hint=SEE_LOG, phase=phase, detail=detail)
 
 
 def _from_signal(number: int, phase: str, *, out_of_memory: bool, detail: str) -> Failure:
@@ -46,7 +47,7 @@ def _from_signal(number: int, phase: str, *, out_of_memory: bool, detail: str) -
         message = f"the system ran out of memory and killed the engine during {phase}"
         hint = "use a smaller batch or model, or a machine with more memory"
         return Failure(code="out_of_memory", message=message, hint=hint, phase=phase, signal=name, detail=detail)
-    code, meaning, hint = _MEANINGS.get(name, ("crash", f"the engine was ended by {name}", "see the log"))
+    code, meaning, hint = _MEANINGS.get(name, ("crash", f"the engine was ended by {name}", SEE_LOG))
     message = f"{meaning} ({name} during {phase})"
     return Failure(code=code, message=message, hint=hint, phase=phase, signal=name, detail=detail)
 
@@ -76,4 +77,4 @@ def cancelled_failure(phase: str) -> Failure:
 def garbled_failure(phase: str, detail: str) -> Failure:
     message = f"the engine's process sent an unreadable message during {phase}"
     hint = "the engine may write to file descriptors that belong to Prony"
-    return Failure(code="garbled", message=message, hint=hint, phase=phase, detail=detail)
+    return Failure(code="unreadable_message", message=message, hint=hint, phase=phase, detail=detail)

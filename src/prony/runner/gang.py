@@ -32,7 +32,7 @@ _BOOT, _NETWORK = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/n
 class LostGangError(PronyError):
     """Nobody leads to the others any more."""
 
-    code = "gang_lost"
+    code = "agents_missing"
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Gang:
                 raise MeasurementError(
                     f"timed out waiting for the other agents of this job at `{name}` after {waited:g} s",
                     hint="check that all agents use the same server; limits.timeout is how long they wait",
-                    code="gang_lost",
+                    code="agents_missing",
                 )
 
     def _next(self) -> Told | None:
@@ -163,7 +163,10 @@ class Gang:
         if ready:
             data = os.read(_IN, 2**16)
             if not data:
-                raise LostGangError("this part of a job gets no start signal", hint="let an agent run it, not a person")
+                raise LostGangError(
+                    "this part of a job waits for the other agents, and no agent runs it",
+                    hint="submit the whole recipe to a server: prony run RECIPE --server URL",
+                )
             self._heard += data
         return None
 

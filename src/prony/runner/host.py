@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
+from prony.error_codes import SEE_LOG
 from prony.errors import CapacityError
 from prony.instruments.memory import resident_kib
 from prony.model.result import Failure
@@ -194,7 +195,7 @@ class EngineHost:
             self._abandon(course)
             return
         if block is None:
-            self._spawner_lost(course)
+            self._starter_lost(course)
             return
         for message in block:
             self._hear(message, course, watch)
@@ -224,7 +225,7 @@ class EngineHost:
         try:
             self._wire.send(event, **body)
         except BrokenPipeError:
-            self._spawner_lost(course)
+            self._starter_lost(course)
 
     def _handle_exit(self, status: int, course: _Course, watch: Watch) -> None:
         course.exited = True
@@ -238,7 +239,7 @@ class EngineHost:
         tail = self._log_tail()
         course.answer.failure = decode_exit(status, self._phase(), out_of_memory=starved, detail=tail)
 
-    def _spawner_lost(self, course: _Course) -> None:
+    def _starter_lost(self, course: _Course) -> None:
         self._process.wait()
         course.exited = True
         if course.answer.failure is None:
@@ -247,8 +248,10 @@ class EngineHost:
                 f"the process that starts the engine ended ({_exit_text(self._process.returncode)}) during {phase}"
             )
             tail = self._log_tail()
-            hint = "see the log; the system may have run out of memory"
-            course.answer.failure = Failure(code="spawner_lost", message=message, hint=hint, phase=phase, detail=tail)
+            hint = f"{SEE_LOG}; the system may have run out of memory"
+            course.answer.failure = Failure(
+                code="engine_starter_lost", message=message, hint=hint, phase=phase, detail=tail
+            )
 
     def _enforce(self, course: _Course, watch: Watch) -> None:
         """End the child where it broke a limit or was asked to stop and does not."""

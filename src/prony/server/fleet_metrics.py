@@ -45,7 +45,10 @@ def _counter(pattern: str, family: str, meaning: str, *labels: str, scale: float
 
 # A counter of a probe that is not here is not exported: what Prometheus keeps is known beforehand.
 PROBED = (
-    _counter(r"cpu_(busy|iowait|steal)_s_total", "cpu_seconds_total", "time of all CPUs, by mode", "mode"),
+    _counter(
+        r"cpu_(busy|iowait|steal)_s_total", "cpu_seconds_total",
+        "time of all CPUs, by `mode`: busy, iowait or steal", "mode",
+    ),
     _counter(r"frequency_mean_mhz", "cpu_clock_hertz", "mean clock of the CPUs", scale=1e6),
     _counter(r"temperature_max_c", "temperature_celsius", "hottest sensor of the CPU"),
     _counter(r"memory_available_mib", "memory_available_bytes", "available memory", scale=_MIB),
@@ -92,7 +95,9 @@ class FleetCollector:
         yield from _job_families(self.state, jobs[:MOST_JOBS])
         yield from _result_families(self.series)
         left_out = GaugeMetricFamily(
-            "prony_metrics_left_out", "devices, jobs and series beyond the limits of this page", labels=("of",)
+            "prony_metrics_left_out",
+            "devices, jobs and series beyond the limits of this page: not shown",
+            labels=("of",),
         )
         left_out.add_metric(("devices",), max(0, len(devices) - MOST_DEVICES))
         left_out.add_metric(("jobs",), max(0, len(jobs) - MOST_JOBS))
@@ -190,12 +195,16 @@ class LoadFamilies:
 
     def __init__(self) -> None:
         self._requests = CounterMetricFamily(
-            "prony_job_requests_total", "requests of the load, by outcome", labels=(*_OF_JOB, "outcome")
+            "prony_job_requests_total",
+            "requests of the load, by `outcome`: answered or failed",
+            labels=(*_OF_JOB, "outcome"),
         )
         self._in_flight = _gauge("prony_job_requests_in_flight", "requests that wait for their answer", _OF_JOB)
         self._rate = _gauge("prony_job_requests_per_second", "answered requests in the last second", _OF_JOB)
         self._latency = _gauge(
-            "prony_job_latency_seconds", "latency of the last second, by quantile", (*_OF_JOB, "quantile")
+            "prony_job_latency_seconds",
+            "latency of the last second, by `quantile`: 0.5 or 0.99",
+            (*_OF_JOB, "quantile"),
         )
         self._tokens = _gauge(
             "prony_job_tokens_per_second", "tokens of a language model on an engine, while it is timed", _OF_JOB

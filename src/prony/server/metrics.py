@@ -38,27 +38,36 @@ class Metrics:
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         GCCollector(registry=registry)
-        Info("prony", "this server", registry=registry).info({"version": __version__})
-        self._requests = Counter("prony_http_requests", "answered requests", ("operation", "status"), registry=registry)
+        Info("prony", "1; the label `version` is the server's", registry=registry).info({"version": __version__})
+        self._requests = Counter(
+            "prony_http_requests", "requests that the server answered", ("operation", "status"), registry=registry
+        )
         self._request_s = Histogram(
             "prony_http_request_duration_seconds",
-            "time from a request's arrival to the end of its answer; long polls wait on purpose",
+            "time from a request's arrival to the end of its answer; of long polls with their wait",
             ("operation",),
             buckets=_REQUEST_S,
             registry=registry,
         )
-        self._jobs = Gauge("prony_jobs", "jobs by state", ("state",), registry=registry)
+        self._jobs = Gauge("prony_jobs", "jobs by state; `waiting` is the queue", ("state",), registry=registry)
         self._agents = Gauge("prony_agents", "agents by state", ("state",), registry=registry)
         self._experiments = Gauge("prony_experiments", "experiments stored", registry=registry)
         self._oldest = Gauge(
             "prony_oldest_waiting_seconds", "how long the oldest waiting job has waited", registry=registry
         )
-        self._lease = Gauge("prony_oldest_lease_seconds", "age of the oldest lease", registry=registry)
+        self._lease = Gauge(
+            "prony_oldest_lease_seconds", "how long the oldest running job has been with its agent", registry=registry
+        )
         self._backlog = Gauge("prony_writer_backlog", "writes that wait for the database", registry=registry)
         Gauge("prony_open_waits", "long polls and event streams that are open", registry=registry).set_function(
             lambda: len(waits)
         )
-        self._results = Counter("prony_results", "accepted results", ("state", "code"), registry=registry)
+        self._results = Counter(
+            "prony_results",
+            "results that the server received; `code` is that of a failure",
+            ("state", "code"),
+            registry=registry,
+        )
         self._job_s = Histogram(
             "prony_job_duration_seconds",
             "time from a job's lease to its result",

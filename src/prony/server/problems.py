@@ -69,7 +69,7 @@ class MethodError(RequestError):
 class ClosingError(CapacityError):
     """The server goes down while somebody waits for an answer."""
 
-    code = "closing"
+    code = "server_stopping"
 
 
 class ClientGoneError(Exception):

@@ -38,8 +38,8 @@ _IN_THE_WAY = ("40P01", "40001", "23505")
 # What the database says, and what a person can do about it.
 _HINTS = (
     ("locked", "another process has held the database for over 10 s; try again when it is done"),
-    ("full", "free some space on this disk, then try again; what was stored before is unharmed"),
-    ("disk i/o", "is the disk full or at its quota? what was stored before is unharmed"),
+    ("full", "free some space on this disk, then try again; what was stored before is not damaged"),
+    ("disk i/o", "check whether the disk is full or at its quota; what was stored before is not damaged"),
     ("readonly", "check that you may write to this folder, or set PRONY_HOME to another one"),
     ("unable to open", "check that you may write to this folder, or set PRONY_HOME to another one"),
     ("not a database", "move the file away: the result folders beside it can be imported into a new one"),

@@ -53,7 +53,9 @@ def read_folder(path: Path) -> FolderContents:
 def read_nouns(path: Path) -> FolderContents:
     """Read all but the samples, of a folder whose samples were looked at when it came."""
     if not path.is_dir():
-        raise NotFoundError(f"no result folder at {path}", hint="was it moved or removed by hand?")
+        raise NotFoundError(
+            f"no result folder at {path}", hint="if it was moved, move it back; else `prony delete ID` removes the rest"
+        )
     contents = FolderContents(
         path=path,
         job=read_noun(path / JOB, Job),
@@ -69,7 +71,7 @@ def read_noun(path: Path, kind: type[N]) -> N:
     try:
         return kind.read_json(path.read_bytes())
     except FileNotFoundError as exc:
-        hint = "did prony exec finish writing this folder?"
+        hint = "the folder is not complete: wait until `prony exec` has ended, or run the job again"
         raise NotFoundError(f"no {path.name} in {path.parent}", hint=hint) from exc
     except OSError as exc:
         raise StoreError(f"cannot read {path}: {exc.strerror}", hint="check its permissions and its disk") from exc

@@ -22,7 +22,7 @@ def hold_file_lock(path: Path, *, wait_s: float = 30.0) -> Iterator[None]:
         if not taken:
             raise StoreError(
                 f"another Prony has been changing {path.parent} for over {wait_s:g} s",
-                hint="wait for it to finish its import, delete or upgrade, then try again",
+                hint="wait until its import, delete or upgrade has ended, then try again",
                 code="store_busy",
             )
         yield

@@ -48,7 +48,9 @@ def write_owner_token(home: Home, secret: str) -> None:
             os.fsync(file.fileno())
         fresh.replace(path)
     except OSError as exc:
-        raise StoreError(f"cannot write {path}: {exc.strerror}", hint="is the disk full or read-only?") from exc
+        raise StoreError(
+            f"cannot write {path}: {exc.strerror}", hint="check whether the disk is full or read-only"
+        ) from exc
 
 
 def is_private(home: Home) -> bool:

@@ -124,4 +124,6 @@ def _replace(path: Path, text: str) -> None:
             file.flush()
         unfinished.replace(path)
     except OSError as exc:
-        raise StoreError(f"cannot write {path}: {exc.strerror}", hint="is the disk full or read-only?") from exc
+        raise StoreError(
+            f"cannot write {path}: {exc.strerror}", hint="check whether the disk is full or read-only"
+        ) from exc

@@ -38,7 +38,7 @@ _HINTS = (
     (("3d000", "fatal: database"), "make it first: createdb --encoding=UTF8 NAME"),
     (("53300", "too many clients", "remaining connection slots"),
      f"raise PostgreSQL's max_connections: each server process opens up to {_POOL_SIZE + _POOL_MORE + 2}"),
-    (("53100", "no space left"), "free some space on the database's disk; what was stored before is unharmed"),
+    (("53100", "no space left"), "free some space on the database's disk; what was stored before is not damaged"),
     (("55p03",), "another process has held a lock for over 10 s; try again when it is done"),
     (("40p01", "40001"), "two transactions conflicted and this one was rolled back: try again"),
     (("25006",), "this database is read-only, such as a standby: use the URL of the primary"),

@@ -116,7 +116,10 @@ def _write_export(store: Store, experiment: Experiment, folder: Path) -> None:
 
 def _copy_export(record: Record, job: Job, to: Path) -> None:
     if not record.folder.is_dir():
-        raise NotFoundError(f"the result folder {record.folder} is gone", hint="was it moved or removed by hand?")
+        raise NotFoundError(
+            f"the result folder {record.folder} is gone",
+            hint="if it was moved, move it back; else leave out this experiment",
+        )
     check_damage(record.folder, job, record.result)  # the manifest would vouch for what is damaged
     _copy(record.folder, to)
 

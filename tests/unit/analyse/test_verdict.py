@@ -56,7 +56,7 @@ def test_a_clean_measurement_is_valid_and_needs_no_reason() -> None:
 def test_no_successful_repetition_is_void_and_says_why_and_where_to_look() -> None:
     found = verdict(document=result([failed(0), failed(1)], state=ResultState.FAILED), runs={})
     assert found.grade is Grade.VOID
-    why = "None of 2 repetitions gave a measurement: SIGILL: wrong instruction. See the log of the job."
+    why = "None of 2 repetitions gave a measurement: SIGILL: wrong instruction. `prony logs ID` prints the log."
     assert reason(found, "no_success").text == why
 
 

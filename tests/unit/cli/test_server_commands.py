@@ -196,7 +196,8 @@ def test_a_log_is_printed_as_far_as_it_goes(one_job: Canned, capfdbinary: pytest
     one_job.at("GET /jobs/e1-001/logs", log("one\n", 4), log("two\n", 8), log("", 8))
     assert main(["logs", "e1-001", "--attempt", "2"]) == 0
     assert capfdbinary.readouterr().out == b"one\ntwo\n"
-    assert one_job.requests[-1].query == {"attempt": ["2"], "offset": ["8"], "wait_s": ["0.0"]}
+    read = [request for request in one_job.requests if request.path.endswith("/logs")]
+    assert read[-1].query == {"attempt": ["2"], "offset": ["8"], "wait_s": ["0.0"]}
 
 
 def test_a_log_never_acts_on_a_terminal_even_behind_a_pipe(
@@ -227,6 +228,48 @@ def test_a_log_is_followed_to_its_end_through_silence_and_loss(
     one_job.at("GET /jobs/e1-001/logs", log("", 0), Answer(hang_up=True), log("one\n", 4), log("two\n", 8, ended=True))
     assert main(["logs", "e1-001", "-f"]) == 0
     assert capfdbinary.readouterr().out == b"one\ntwo\n"
+
+
+@pytest.mark.parametrize(
+    ("changed", "words", "said"),
+    [
+        (
+            {"reason": "no agent is enrolled"},
+            (),
+            "job e1-001 waits for an agent: no agent is enrolled; `prony logs e1-001",
+        ),
+        (
+            {"state": "leased", "agent_id": "a1"},
+            (),
+            "still runs on agent a1; `prony logs e1-001 --follow` prints the rest",
+        ),
+        ({"state": "failed", "reason": "lost"}, (), "no log: job e1-001 is failed: lost"),
+        ({"state": "failed"}, ("--search", "x"), "leave out --search and --source"),
+        ({"state": "complete", "attempt": 1}, ("--attempt", "2"), "has no attempt 2 yet: the newest is attempt 1"),
+    ],
+)
+def test_a_log_without_lines_says_why_and_what_to_do(
+    server: Canned, capsys: pytest.CaptureFixture[str], changed: dict[str, Any], words: tuple[str, ...], said: str
+) -> None:
+    detail = JobDetail(queued=job(**changed), job=loads(RECIPE, name="small.yaml").jobs("e1")[0])
+    server.at("GET /jobs/e1-001", document(detail.model_dump_json()))
+    server.at("GET /jobs/e1-001/logs", log("", 0, ended=changed.get("state") in ("failed", "complete")))
+    assert main(["logs", "e1-001", *words]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert said in printed.err
+
+
+def test_a_followed_log_ends_with_the_state_of_a_job_that_failed(
+    server: Canned, capsys: pytest.CaptureFixture[str]
+) -> None:
+    detail = JobDetail(
+        queued=job(state="failed", reason="exit code 3"), job=loads(RECIPE, name="small.yaml").jobs("e1")[0]
+    )
+    server.at("GET /jobs/e1-001", document(detail.model_dump_json()))
+    server.at("GET /jobs/e1-001/logs", log("one\n", 4), log("", 4, ended=True))
+    assert main(["logs", "e1-001", "-f"]) == 0
+    assert capsys.readouterr() == ("one\n", "job e1-001 is failed: exit code 3\n")
 
 
 # Watching

@@ -141,4 +141,4 @@ def test_pauses_grow_to_a_limit_and_are_scattered() -> None:
 def test_a_web_page_in_place_of_an_answer_asks_whether_a_server_is_there() -> None:
     with pytest.raises(TransportError) as caught:
         wire.read_all(Queue, b"<html></html>", WHERE)
-    assert "is a Prony server" in caught.value.hint
+    assert "check that a Prony server" in caught.value.hint

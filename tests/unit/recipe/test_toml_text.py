@@ -80,7 +80,7 @@ def test_a_table_that_stands_twice_is_refused_with_its_line() -> None:
 def test_text_without_quotes_gets_advice() -> None:
     with pytest.raises(RecipeError) as caught:
         toml_text.parse("name = a\n", "r.toml")
-    assert caught.value.hint == "text stands in quotes"
+    assert caught.value.hint == "put text in quotes"
 
 
 def test_the_dotted_keys_of_toml_are_axes_and_their_problems_have_lines() -> None:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from prony.error_codes import SEE_LOG
 from prony.kinds.llm.schema import LlmWorkload
 from prony.kinds.llm.tokens import LLM_METRICS
 from prony.kinds.script.schema import ScriptWorkload
 from prony.model.estimate import Grade, Missing, Reason, Sensitivity, Verdict
 from prony.model.experiment_data import Entry, ExperimentData
-from prony.model.result import Failure, OutputCheck
+from prony.model.result import Failure, OutputCheck, ResultState
 from prony.report import compare, entry_fields
 from prony.report.findings import answers, findings
 from prony.report.notes import instrument, merge_texts, notes, sensitivity
@@ -203,6 +204,19 @@ def test_how_small_a_change_is_seen_is_said_once_and_not_of_void_results(pair: t
     assert line(good, void) == "with 5 runs on each side that run alternately, a change of 3 % can be detected here"
     assert line(void) == ""
     assert line(good, judged(pair[1], Grade.VALID, "detectable_change")) == ""
+
+
+def test_a_hint_that_names_the_log_names_the_first_job_that_it_concerns(partial: ExperimentData) -> None:
+    why = Failure(code="engine_exit", message="the engine ended", hint=SEE_LOG)
+    entries = tuple(
+        one.model_copy(update={"result": one.result.model_copy(update={"state": ResultState.FAILED, "failure": why})})
+        for one in partial.entries
+    )
+    (told,) = [one for one in notes(partial.model_copy(update={"entries": entries})) if "the engine ended" in one.text]
+    assert len(told.jobs) == len(entries) > 1
+    assert told.text.endswith(f"; `prony logs {entries[0].job.id}` prints the log.")
+    alone = partial.model_copy(update={"entries": entries[1:2]})
+    assert f"`prony logs {entries[1].job.id}` prints the log" in " ".join(one.text for one in notes(alone))
 
 
 def test_a_job_that_was_stopped_did_not_fail(partial: ExperimentData) -> None:

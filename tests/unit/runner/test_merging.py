@@ -148,7 +148,7 @@ def test_logs_machines_and_counters_of_all_agents_are_kept(tmp_path: Path) -> No
 
 def test_a_load_that_lost_a_member_keeps_the_rows_of_the_others_and_says_why_it_failed(tmp_path: Path) -> None:
     survivor = halves(tmp_path, whole(200))[0]
-    lost = Failure(code="member_lost", message="a1 was lost", whose="prony")
+    lost = Failure(code="agent_lost", message="a1 was lost", whose="prony")
     result = merge([survivor], JOB, tmp_path / "whole", lost)
     assert (result.state, result.failure) == ("failed", lost)
     assert result.repetitions[0].state == "cancelled"

@@ -225,7 +225,7 @@ def test_a_full_disk_is_a_store_error_and_what_was_stored_is_whole(home: Home, t
     said = tmp_path / "said"
     assert _in_processes(_fill_up, (home.root, said)) == [0]
     assert "prony.db says: " in said.read_text()
-    assert "what was stored before is unharmed" in said.read_text()
+    assert "what was stored before is not damaged" in said.read_text()
     with Store.open(home) as store:
         assert _is_sound(store)
         found = store.experiments()

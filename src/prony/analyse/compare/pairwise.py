@@ -69,13 +69,13 @@ def apart_sentence(effect: Effect) -> str:
     calibrated = effect.apart_calibrated
     is_believed = calibrated is not None and calibrated > ASSUMED_SPREAD
     if effect.apart_results:
-        beside = ", beside this machine's deep calibration" if is_believed else ""
-        known = f"learned from {effect.apart_results} results{beside}"
+        beside = " and this machine's deep calibration" if is_believed else ""
+        known = f"from {effect.apart_results} earlier results{beside}"
     elif is_believed:
-        known = "from this machine's deep calibration: no history yet"
+        known = "from this machine's deep calibration: there are no earlier results"
     else:
-        less = "" if calibrated is None else ", and the deep calibration saw less"
-        known = f"assumed: no history yet{less}"
+        less = "" if calibrated is None else ", and the deep calibration found less"
+        known = f"assumed: no earlier results{less}"
     return f"Two separate results of the same thing differ by about {percent_text(effect.apart or 0.0)} ({known})."
 
 
@@ -101,7 +101,7 @@ def _chance(effect: Effect, tests: int) -> str:
         return "untested"
     among = f", {chance_text(effect.q)} corrected for {tests} tests" if effect.q is not None and tests > 1 else ""
     known = effect.apart_p if effect.apart_q is None else effect.apart_q
-    apart = f"; measured apart, p {_equals(chance_text(known))}" if known is not None else ""
+    apart = f"; as two separate results, p {_equals(chance_text(known))}" if known is not None else ""
     return f"p {_equals(effect.chance)}{among}{apart}"
 
 

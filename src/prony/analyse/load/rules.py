@@ -13,6 +13,7 @@ from prony.analyse.load.evidence import LoadEvidence
 from prony.analyse.load.rates import request_limits
 from prony.analyse.verdict import note, percent, runs_text, suspect, void
 from prony.analyse.wording import plain_quantity
+from prony.error_codes import SEE_LOG
 from prony.instruments.columns import UNKNOWN, Requests
 from prony.instruments.requests import CAUSES
 from prony.instruments.window import is_open
@@ -64,7 +65,8 @@ def all_failed(evidence: LoadEvidence) -> Iterator[Reason]:
     if sent and not any(run.successes.any() for run in evidence.all_runs):
         yield void(
             "all_failed",
-            f"None of {sent} requests succeeded: {_causes(evidence)}. Check the service's address and its log.",
+            f"None of {sent} requests succeeded: {_causes(evidence)}. Check the address; if Prony "
+            f"started the service, {SEE_LOG}.",
         )
 
 

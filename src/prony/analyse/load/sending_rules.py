@@ -54,8 +54,8 @@ def too_few_agents(evidence: LoadEvidence) -> Iterator[Reason]:
         fewest = min(len(side.members) for side in evidence.used_sides)
         yield void(
             "member_lost",
-            f"Only {fewest} of {wanted} agents sent their part of a run: the load was lower. See the logs of the "
-            "others, and run it again.",
+            f"Only {fewest} of {wanted} agents sent their part of a run: the load was lower. Check the others "
+            "(`prony agents`), and run it again.",
         )
 
 

@@ -302,7 +302,7 @@ class Agents:
             raise ConflictError(
                 f"agent {agent_id} was enrolled by another process than this one ({incarnation})",
                 hint="enrol again; only one process may be this agent",
-                code="not_this_life",
+                code="agent_replaced",
             )
         return known_agent
 

@@ -146,7 +146,12 @@ def _build_messages(
             )
             continue
         if one.number > _MOST_TRIES:  # nobody who tried lived to tell what came of it
-            notices.record(transaction.connection, one, Try(at=now, ok=False, said="given up"), again_s=None)
+            notices.record(
+                transaction.connection,
+                one,
+                Try(at=now, ok=False, said="not tried again: it failed too often"),
+                again_s=None,
+            )
             continue
         alarm = rows.find(transaction.connection, one.notice.alarm_id)
         message = _write_message(alarm, one.notice, at=one.created_at, link=link)

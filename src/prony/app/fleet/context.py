@@ -140,7 +140,7 @@ class FleetContext:
         try:
             await work
         except PronyError as exc:
-            self.hook("note_failed", message=exc.message)
+            self.hook("background_task_failed", message=exc.message)
 
     def hook(self, happened: str, **facts: object) -> None:
         """Tell whoever counts things."""

@@ -83,7 +83,7 @@ class GangResults:
     def _failure(self, cause: Row[Any]) -> Failure:
         """Return why there is no whole result, for where no runner tells it in its own folder."""
         hint = "the parts of the other agents are kept; the whole job is tried again"
-        return Failure(code="member_lost", message=self._describe_cause(cause), hint=hint, whose="prony")
+        return Failure(code="agent_lost", message=self._describe_cause(cause), hint=hint, whose="prony")
 
     async def _give_back(self, whole: Row[Any], reason: str, *, counts: bool) -> None:
         def act(transaction: Transaction) -> None:

@@ -313,7 +313,9 @@ class Leases:
         def act(transaction: Transaction) -> None:
             row = queue.of_lease(transaction.connection, lease_id, locked=True)
             check_self(row.attempt_agent, who)
-            self._transitions.put_back(transaction, lease_id, "returned", reason or "handed back", counts=False)
+            self._transitions.put_back(
+                transaction, lease_id, "returned", reason or "the agent returned it", counts=False
+            )
 
         await self._context.write(act)
 

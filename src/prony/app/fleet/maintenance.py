@@ -80,7 +80,7 @@ class Maintenance:
             try:
                 await self.look_around()
             except PronyError as exc:  # the database is away; agents go on, and so does the round
-                self._context.hook("round_failed", message=exc.message)
+                self._context.hook("maintenance_failed", message=exc.message)
             # Beside the round, which looks after leases and must not wait for a long history.
             if self._judging is None or self._judging.done():
                 self._judging = self._context.spawn(self.attend())

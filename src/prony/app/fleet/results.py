@@ -215,7 +215,7 @@ class Results:
             raise NotFoundError(
                 f"the result of job {job_id} has no {name}",
                 hint=f"`prony files {job_id}` lists what it has",
-                code="no_result",
+                code="no_file",
             )
         return path
 

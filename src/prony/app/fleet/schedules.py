@@ -53,7 +53,7 @@ def build_schedule(new: NewSchedule, read: ReadRecipe, home: Home, *, now: datet
         raise InputError(
             "no time is given: neither --cron nor the recipe's `schedule`",
             hint="as in --cron '0 3 * * *' --zone Europe/Paris",
-            code="no_time",
+            code="no_schedule_time",
         )
     check_scripts(plan_experiment(read, dict, now=now, who=who).jobs, home)
     timing = Timing.model_validate(own | given)

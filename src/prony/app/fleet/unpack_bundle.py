@@ -83,7 +83,7 @@ def _lost() -> StoreError:
     return StoreError(
         "the process that unpacks experiments ended while it read this one",
         hint="memory may have run out; check the server's log, and give it more memory",
-        code="opener_lost",
+        code="unpacker_lost",
     )
 
 

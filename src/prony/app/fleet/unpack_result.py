@@ -157,7 +157,7 @@ def summarise_brought(contents: FolderContents) -> Summary:
 
 def _refusal(exc: Exception) -> InputError:
     said = str(exc).strip().partition("\n")[0][:200]
-    hint = "is this the folder as `prony exec` wrote it?"
+    hint = "send the folder unchanged, as `prony exec` wrote it"
     return InputError(f"the result cannot be summarised: {said}", hint=hint, code="damaged")
 
 
@@ -178,7 +178,7 @@ def _lost() -> StoreError:
     return StoreError(
         "the process that unpacks results ended while it read this one",
         hint="memory may have run out; check the server's log, and give it more memory",
-        code="opener_lost",
+        code="unpacker_lost",
     )
 
 

@@ -18,7 +18,7 @@ from prony.store.job_view import queued_of
 from prony.store.lot_rows import LotCount
 
 _MOST_NAMED = 3
-_SOON = "about to be leased"
+_SOON = "an agent is about to get it"
 # States that a sentence has other words for than their names.
 _STATES = {AgentState.DISK_FULL: "out of disk space"}
 

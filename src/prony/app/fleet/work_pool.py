@@ -139,7 +139,7 @@ class _Worker:
         try:
             process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, env=environment)
         except OSError as exc:
-            hint = "is there a limit on processes?"
+            hint = "check the limit on processes of this user: ulimit -u"
             raise StoreError(f"cannot start a process that {verb}: {exc.strerror}", hint=hint) from exc
         return cls(process)
 

@@ -47,5 +47,5 @@ def command(options: Namespace) -> int:
     )
     made = write_offline_bundle(plan, options.file, print_note)
     print_text(f"wrote {made}: {made.stat().st_size / 2**20:,.0f} MiB")
-    print_text(f"there: tar xf {made.name} && sh {made.stem}/install.sh --offline")
+    print_text(f"on the other machine: tar xf {made.name} && sh {made.stem}/install.sh --offline")
     return 0

@@ -65,6 +65,7 @@ def _label(text: str) -> tuple[str, str]:
 def _show(client: Client, options: Namespace) -> int:
     from prony.cli.columns import ATTEMPT, attempt_cells
     from prony.cli.output import print_columns, print_json, print_text
+    from prony.error_codes import name_job
     from prony.report.escaping import one_line
 
     detail = client.jobs.get(client.jobs.find(options.job))
@@ -75,7 +76,8 @@ def _show(client: Client, options: Namespace) -> int:
     print_text(one_line(f"{queued.id}  {queued.title}"))
     print_text(one_line(f"{queued.state}{f': {queued.reason}' if queued.reason else ''}"))
     if queued.failure is not None:
-        print_text(one_line(f"{queued.failure.code}: {queued.failure.message} {queued.failure.hint}"))
+        hint = name_job(queued.failure.hint, queued.id)
+        print_text(one_line(f"{queued.failure.code}: {queued.failure.message}{f'; {hint}' if hint else ''}"))
     if detail.attempts:
         print_columns(ATTEMPT, [attempt_cells(attempt) for attempt in detail.attempts])
     return 0

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING
 from prony.cli.arguments import add_json, add_server
 
 if TYPE_CHECKING:
+    from prony.app.local_logs import LocalLog
     from prony.client import Client
     from prony.model.failures import FailureReport
     from prony.model.log import LogPiece
+    from prony.model.queue import QueuedJob
+    from prony.store.store import Store
 
 _WAIT_S = 20.0
+_NO_LINE = "no line of the log matches; leave out --search and --source to see all lines"
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -50,8 +54,30 @@ def command(options: Namespace) -> int:
             piece = _read_piece(client, job_id, offset, options)
             show(piece.text)
             if piece.ended or (not options.follow and piece.next_offset == offset):
-                return 0
+                break
             offset = piece.next_offset
+        _note_rest(client.jobs.get(job_id).queued, show, options)
+    return 0
+
+
+def _note_rest(job: QueuedJob, show: _Printer, options: Namespace) -> None:
+    """Say why a server has no log of the job, or not all of it yet, and what to do."""
+    from prony.cli.output import print_note
+    from prony.cli.remote import again
+    from prony.model.queue import JobState
+    from prony.model.states import ENDED
+
+    more, why = f"prony logs {job.id} --follow{again(options)}", f": {job.reason}" if job.reason else ""
+    if options.attempt is not None and options.attempt > job.attempt:
+        print_note(f"job {job.id} has no attempt {options.attempt} yet: the newest is attempt {job.attempt}")
+    elif job.state is JobState.WAITING and (options.attempt is None or options.attempt == job.attempt):
+        print_note(f"job {job.id} waits for an agent{why}; `{more}` prints its log from its start on")
+    elif job.state is JobState.LEASED and not options.follow:
+        print_note(f"job {job.id} still runs on agent {job.agent_id}; `{more}` prints the rest as it comes")
+    elif show.is_empty:
+        print_note(_NO_LINE if _is_filtered(options) else f"no log: job {job.id} is {job.state}{why}")
+    elif options.follow and job.state in ENDED - {JobState.COMPLETE}:
+        print_note(f"job {job.id} is {job.state}{why}")
 
 
 def _check(options: Namespace) -> None:
@@ -101,7 +127,7 @@ def _read_failures(options: Namespace) -> FailureReport:
 
 def _print_here(options: Namespace) -> int:
     """Print the logs that lie beside the results of an experiment, or of one job of it."""
-    from prony.app.local_logs import local_logs, read_local_log
+    from prony.app.local_logs import read_local_log
     from prony.cli.output import print_note
     from prony.errors import InputError
     from prony.model.log import LogFilter
@@ -109,20 +135,61 @@ def _print_here(options: Namespace) -> int:
 
     if options.attempt is not None:
         raise InputError("--attempt needs a server", hint="use --server URL or set PRONY_SERVER")
-    wanted = LogFilter(options.search, options.source)
+    wanted, show = LogFilter(options.search, options.source), _Printer()
     with Store.open() as store:
-        logs = local_logs(store, options.job)
+        logs = _find_here(store, options)
         if options.follow and len(logs) > 1:
             raise InputError(f"--follow needs one job, and {options.job} has several", hint="give a job's id")
-        if not logs:
-            print_note("no log: the job printed nothing")
         for log in logs:
             if len(logs) > 1:
                 print_note(f"== {log.title}")
-            show = _Printer()
             for text in read_local_log(store, log, wanted, follow=options.follow, sleep=time.sleep):
                 show(text)
+            show.end()
+        if note := _describe_rest_here(store, show, options, has_logs=bool(logs)):
+            print_note(note)
     return 0
+
+
+def _find_here(store: Store, options: Namespace) -> list[LocalLog]:
+    """Return the logs on this machine; with --follow, wait for the first one of an experiment that runs."""
+    from prony.app.local_logs import is_running, local_logs
+    from prony.errors import NotFoundError
+
+    try:
+        while True:
+            logs = local_logs(store, options.job)
+            if logs or not options.follow or not is_running(store, options.job):
+                return logs
+            time.sleep(1.0)
+    except NotFoundError as exc:
+        if exc.code != NotFoundError.code:
+            raise
+        hint = "`prony list` shows what this machine has; for a job of a server, add --server URL"
+        raise NotFoundError(exc.message, hint=hint) from exc
+
+
+def _describe_rest_here(store: Store, show: _Printer, options: Namespace, *, has_logs: bool) -> str:
+    """Say why there is no log on this machine, or not all of it yet, and what to do."""
+    from prony.app.experiment_data import resolve_reference
+    from prony.app.local_logs import is_running
+    from prony.store.placements import Placements
+
+    experiment_id, _ = resolve_reference(store, options.job)
+    if is_running(store, options.job) and not options.follow:
+        if placed := Placements(store.home).of(experiment_id):
+            return (
+                f"experiment {experiment_id} runs at {placed[-1].target.name}: `prony watch {experiment_id}` follows it"
+            )
+        begin = "" if has_logs else "no log yet: nothing was printed so far; "
+        return f"{begin}experiment {experiment_id} still runs: --follow prints the rest of one job's log as it comes"
+    if has_logs:
+        return _NO_LINE if show.is_empty and _is_filtered(options) else ""
+    return f"no log: nothing was printed, or it was deleted; `prony show {experiment_id}` shows how it ended"
+
+
+def _is_filtered(options: Namespace) -> bool:
+    return bool(options.search or options.source)
 
 
 def _read_piece(client: Client, job_id: str, offset: int, options: Namespace) -> LogPiece:
@@ -152,10 +219,16 @@ class _Printer:
     """Prints a log piece by piece; what an engine or a script printed never acts on a terminal, even behind a pipe."""
 
     def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a letter may be cut in two
+        self.is_empty = True
+        self.end()
 
     def __call__(self, piece: bytes) -> None:
         from prony.model.shown import plain_log
 
+        self.is_empty = self.is_empty and not piece
         sys.stdout.write(plain_log(self._decoder.decode(piece)))
         sys.stdout.flush()
+
+    def end(self) -> None:
+        """Begin another log with the next piece."""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a letter may be cut in two

@@ -38,7 +38,7 @@ def arguments(parser: ArgumentParser) -> None:
     revoking.add_argument("id", metavar="ID", help="the id in `prony tokens list`")
     trail = actions.add_parser("audit", help="show the audit log, newest first")
     trail.add_argument("--limit", "-n", type=int, default=50, help="number of newest entries (50)")
-    trail.add_argument("--cursor", help="continue after an earlier page: its next")
+    trail.add_argument("--cursor", help="continue after an earlier page: the cursor that it printed")
     for action in (adding, listing, revoking, trail):
         action.add_argument("--database", metavar="URL", default="", help="use this database instead of the home's")
         add_json(action)

@@ -34,7 +34,7 @@ def _contrasts(baseline: Entry, candidate: Entry) -> tuple[Contrast, ...]:
     if workload.headline is None:
         raise InputError(
             f"the fixed limits are for latencies of models and services; a {workload.kind} has none",
-            hint="leave --rule out", code="not_comparable",
+            hint="leave out --rule", code="not_comparable",
         )  # fmt: skip
     latency = key_of(workload.headline).metric
     limits = {f"{latency}.{name}": 0.10 for name in ("mean", "p95", "p99")} | {"throughput_per_s.p50": 0.10}
@@ -61,7 +61,8 @@ def _contrast(key: str, limit: float, baseline: Entry, candidate: Entry) -> Cont
         verb = "exceeds" if worse else "is within"
         told = (
             f"{title} {verb} the fixed limit of {percent_text(limit)}, {effect.change} "
-            f"({value_text(before)} to {value_text(after)}); one number against one, whatever the spread between runs."
+            f"({value_text(before)} to {value_text(after)}); "
+            "it compares one number with one and ignores the spread between runs."
         )
     return Contrast(
         key=key, unit=metric.unit, better=metric.better, role="headline", family=metric.name,

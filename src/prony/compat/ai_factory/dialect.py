@@ -71,7 +71,7 @@ def _section(kind: Any, document: Mapping[str, Any], name: str, draft: Draft) ->
 def _benchmarks(document: Mapping[str, Any], draft: Draft) -> nouns.Benchmarks | None:
     found: nouns.Benchmarks | None = _section(nouns.Benchmarks, document, "benchmarks", draft)
     if found is not None and found.metrics:
-        draft.note(("benchmarks", "metrics"), "are ignored: everything that can be measured is measured")
+        draft.note(("benchmarks", "metrics"), "are ignored: Prony measures every metric that it can")
     return found
 
 

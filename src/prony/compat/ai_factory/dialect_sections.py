@@ -134,7 +134,7 @@ def _redis_stress(settings: nouns.RedisStress, _: str | None) -> Asking:
         "key_size": settings.key_size_bytes,
         "value_size": settings.value_size_bytes,
     }
-    fewer = {"num_requests": f"its requests are spread over {keys} keys"} if keys < settings.num_requests else {}
+    fewer = {"num_requests": f"its requests use {keys} different keys"} if keys < settings.num_requests else {}
     return Asking("redis", options, 2 * settings.num_requests, notes=fewer)
 
 

@@ -81,7 +81,10 @@ def read_benchmark(folder: Path) -> Benchmark:
     run, summary = _document(folder / RUN), _document(folder / SUMMARY)
     log = read_log(logs)
     if not run and not summary and not log.lines:
-        raise InputError(f"{folder} has no request, no summary and no run in it", hint=f"is {RUN} empty?")
+        raise InputError(
+            f"{folder} has no request, no summary and no run in it",
+            hint="name a results folder of AI Factory that is not empty",
+        )
     identity = run.get("benchmark_id")
     named = identity if isinstance(identity, str) and identity else folder.name
     return Benchmark(folder, named, run, summary, log, _digest(folder, files))
@@ -105,7 +108,7 @@ def _document(path: Path) -> Mapping[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as exc:
-        raise InputError(f"{path} is not JSON: {exc}", hint="was it written completely?") from exc
+        raise InputError(f"{path} is not JSON: {exc}", hint="the file may be cut short: copy it again") from exc
     if not isinstance(found, dict):
         raise InputError(f"{path} is not a JSON object", hint="name the file that AI Factory wrote")
     return found

@@ -18,10 +18,12 @@ Text = Annotated[str, Field(min_length=1)]
 
 class Info(Noun):
     description: str | None = Field(default=None, description="what this benchmark is for")
-    task_name: str | None = Field(default=None, description="what it is called")
+    task_name: str | None = Field(default=None, description="name of the benchmark")
     execution_engine: Literal["default", "aws.sagemaker"] = Field(default="default", description="where it runs")
     scheduling: str = Field(default="single_run", description="single_run, or a cron expression")
-    labels: dict[LabelName, LabelValue] = Field(default={}, max_length=10, description="labels of its own")
+    labels: dict[LabelName, LabelValue] = Field(
+        default={}, max_length=10, description="labels, stored with every result"
+    )
 
 
 class Distributed(Noun):
@@ -36,7 +38,9 @@ class Distributed(Noun):
 
 class Hardware(Noun):
     instance_type: Text = Field(description="a type of machine of EC2, or local", examples=["p3.8xlarge"])
-    strategy: Literal["single_node", "horovod", "inference"] = Field(default="single_node", description="how it runs")
+    strategy: Literal["single_node", "horovod", "inference"] = Field(
+        default="single_node", description="how it runs: on one node, on several, or beside a server"
+    )
     aws_zone_id: str | None = None
     availability_zone: str | None = None
     distributed: Distributed | None = None
@@ -46,7 +50,7 @@ class Env(Noun):
     docker_image: Text = Field(description="the image that it runs in", examples=["python:3"])
     privileged: bool = False
     extended_shm: bool = True
-    vars: dict[str, str] = Field(default={}, description="variables of the environment")
+    vars: dict[str, str] = Field(default={}, description="environment variables")
 
 
 class Script(Noun):
@@ -57,7 +61,7 @@ class Script(Noun):
 
 class Ml(Noun):
     benchmark_code: str | None = Field(default=None, description="the command")
-    args: str | None = Field(default=None, description="more words for the command")
+    args: str | None = Field(default=None, description="more arguments of the command")
     framework: Literal["", "tensorflow", "mxnet"] = ""
     framework_version: str | None = None
     script: Script | None = None
@@ -66,9 +70,9 @@ class Ml(Noun):
 class Source(Noun):
     """`uri` is what 2019 called `src`."""
 
-    src: Text | None = Field(default=None, description="where it is fetched from", examples=["s3://bucket/key"])
+    src: Text | None = Field(default=None, description="URL to fetch it from", examples=["s3://bucket/key"])
     uri: Text | None = None
-    path: Text = Field(description="where the command finds it", examples=["/data/mnist"])
+    path: Text = Field(description="path where the command finds it", examples=["/data/mnist"])
     md5: str | None = Field(
         default=None,
         pattern=r"^((md5:)?[a-fA-F0-9]{32}|sha256:[a-fA-F0-9]{64}|)$",
@@ -109,12 +113,12 @@ class Probe(Noun):
 
 class ServerEnv(Noun):
     docker_image: Text = Field(description="the image that the server runs in", examples=["python:3"])
-    ports: tuple[Port, ...] = Field(min_length=1, max_length=64, description="where the server listens")
+    ports: tuple[Port, ...] = Field(min_length=1, max_length=64, description="ports where the server listens")
     start_command: str = Field(description="the server's command; may be empty", examples=["python serve.py"])
     start_command_args: str | None = None
     privileged: bool = False
     extended_shm: bool = True
-    vars: dict[str, str] = Field(default={}, description="variables of the environment")
+    vars: dict[str, str] = Field(default={}, description="environment variables")
     readiness_probe: Probe | None = None
 
 
@@ -125,7 +129,7 @@ class ServerHardware(Noun):
 class Server(Noun):
     hardware: ServerHardware = Field(description="the machine that the server needs")
     env: ServerEnv = Field(description="how the server is started")
-    models: tuple[Source, ...] = Field(default=(), description="what is fetched before it starts")
+    models: tuple[Source, ...] = Field(default=(), description="files to fetch before it starts")
     output: Output | None = None
 
 
@@ -140,9 +144,9 @@ class CustomParams(Noun):
 
 class Descriptor(Noun):
     spec_version: Text = Field(description="0.1.0", examples=["0.1.0"])
-    info: Info = Field(description="what this benchmark is")
+    info: Info = Field(description="name, schedule and labels of the benchmark")
     hardware: Hardware = Field(description="the machine that it needs")
-    env: Env = Field(description="what it runs in")
+    env: Env = Field(description="image and environment variables")
     ml: Ml = Field(default=Ml(), description="the command")
     data: Data | None = None
     output: Output | None = None

@@ -101,7 +101,7 @@ def _info(draft: Draft, found: Descriptor) -> None:
     if found.spec_version != SPEC_VERSION:
         draft.note(("spec_version",), f"is read as {SPEC_VERSION}, the only version")
     if info.description is None and info.task_name is None:
-        draft.refuse(("info", "description"), "is missing: what this benchmark is for")
+        draft.refuse(("info", "description"), "is missing: write what this benchmark is for")
     name = info.labels.get("task_name") or info.task_name or ""
     origin: Keys = ("info", "labels", "task_name") if "task_name" in info.labels else ("info", "task_name")
     draft.set("name", _name(name, draft), origin)
@@ -225,7 +225,7 @@ def _sources(draft: Draft, sources: tuple[Source, ...], origin: Keys, within: Ke
         draft.at((*within, "sources", len(listed), "source"), (*place, "src" if one.uri is None else "uri"))
         if (one.src is None) == (one.uri is None):
             said = (
-                "is missing: where it is fetched from"
+                "is missing: the URL to fetch it from"
                 if one.src is None
                 else "and uri (its name of 2019) are both given"
             )

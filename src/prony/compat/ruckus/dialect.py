@@ -62,7 +62,7 @@ def _generate(draft: Draft, spec: ExperimentSpec) -> None:
     template, place = params.prompt_template, (*_PARAMS, "prompt_template", "messages")
     users = [one.content for one in template.messages if one.role == "user"]
     if not users:
-        draft.refuse(place, "there is no message of the user, so there is nothing to ask")
+        draft.refuse(place, "there is no message with the role user, so there is no prompt")
         return
     if len(template.messages) - len(users) > 1 or len(users) > 1:
         draft.note(place, "earlier messages are put before the user's last one, as one text")
@@ -160,7 +160,7 @@ def _measure_gpu(draft: Draft, spec: ExperimentSpec) -> None:
     tests = ["gpu-memory"] * params.test_memory_bandwidth
     tests += ["gpu-gemm"] * (params.test_compute_flops or params.test_tensor_cores)
     if not tests:
-        draft.refuse(_PARAMS, "no test is on: set test_memory_bandwidth or test_compute_flops")
+        draft.refuse(_PARAMS, "every test is turned off: set test_memory_bandwidth or test_compute_flops to true")
         return
     _hardware(draft, spec, tests)
     if params.test_tensor_cores and not params.test_compute_flops:

@@ -19,12 +19,12 @@ TaskType = Literal[
 
 
 class Message(Noun):
-    role: Literal["system", "user", "assistant"] = Field(description="who says it")
-    content: Text = Field(description="what is said")
+    role: Literal["system", "user", "assistant"] = Field(description="who wrote the message")
+    content: Text = Field(description="text of the message")
 
 
 class PromptTemplate(Noun):
-    messages: Annotated[tuple[Message, ...], Field(min_length=1)] = Field(description="what the model is asked")
+    messages: Annotated[tuple[Message, ...], Field(min_length=1)] = Field(description="messages to the model")
     extra_body: dict[str, Any] | None = Field(default=None, description="more fields of the request")
 
 
@@ -36,8 +36,8 @@ class GpuParams(Noun):
     test_memory_bandwidth: bool = Field(default=True, description="measure the memory")
     test_compute_flops: bool = Field(default=True, description="measure matrix products")
     test_tensor_cores: bool = Field(default=False, description="measure products in the formats of tensor cores")
-    max_memory_usage_percent: float = Field(default=80, ge=10, le=95, description="of the card's memory")
-    benchmark_duration_seconds: float = Field(default=30, ge=5, le=300, description="how long it takes")
+    max_memory_usage_percent: float = Field(default=80, ge=10, le=95, description="largest share of the card's memory")
+    benchmark_duration_seconds: float = Field(default=30, ge=5, le=300, description="length of the test")
 
 
 class MemoryParams(Noun):
@@ -59,17 +59,19 @@ class ComputeParams(Noun):
 
 
 class SummarizationParams(Noun):
-    prompt_template: str | None = Field(default=None, min_length=1, description="what is asked; {article} is the text")
+    prompt_template: str | None = Field(
+        default=None, min_length=1, description="the prompt; {article} is replaced by the text"
+    )
     max_articles: int | None = Field(default=None, ge=1, description="use only the first N")
-    max_tokens: int | None = Field(default=None, ge=1, description="of a summary")
+    max_tokens: int | None = Field(default=None, ge=1, description="most tokens of a summary")
     data_path: str | None = Field(default=None, min_length=1, description="a file of articles and summaries")
 
 
 class TaskSpec(Noun):
     name: Text = Field(description="name of the task")
-    type: TaskType = Field(description="what is done")
-    description: str | None = Field(default=None, description="for people")
-    params: dict[str, Any] | None = Field(default=None, description="of this type of task")
+    type: TaskType = Field(description="kind of task")
+    description: str | None = Field(default=None, description="description for people")
+    params: dict[str, Any] | None = Field(default=None, description="settings of this type of task")
 
 
 class FrameworkSpec(Noun):
@@ -82,12 +84,12 @@ class FrameworkSpec(Noun):
 
 
 class MetricsSpec(Noun):
-    metrics: dict[str, Any] = Field(description="by name, what kind of metric each is")
+    metrics: dict[str, Any] = Field(description="the kind of each metric, by its name")
 
 
 class GpuRequirements(Noun):
-    min_gpu_count: int = Field(default=1, ge=1, description="how many GPUs")
-    min_memory_mb: float | None = Field(default=None, ge=0, description="of each GPU")
+    min_gpu_count: int = Field(default=1, ge=1, description="fewest GPUs")
+    min_memory_mb: float | None = Field(default=None, ge=0, description="memory of each GPU")
     required_vendors: tuple[Literal["nvidia", "amd", "intel", "apple", "unknown"], ...] = ()
     required_precision_types: tuple[Precision, ...] = ()
     tensor_cores_required: bool = False
@@ -97,16 +99,16 @@ class GpuRequirements(Noun):
 class ModelRequirements(Noun):
     required_frameworks: tuple[Text, ...] = ()
     model_architectures: tuple[Text, ...] = ()
-    min_gpu_memory_gb: float | None = Field(default=None, ge=0, description="of a GPU")
+    min_gpu_memory_gb: float | None = Field(default=None, ge=0, description="memory of a GPU")
     tokenization_required: bool = True
     streaming_support: bool = False
 
 
 class SystemRequirements(Noun):
-    min_total_memory_gb: float | None = Field(default=None, ge=0, description="of the machine")
+    min_total_memory_gb: float | None = Field(default=None, ge=0, description="memory of the machine")
     required_os_types: tuple[Literal["Linux", "Windows", "Darwin", "Unknown"], ...] = ()
     required_cpu_architectures: tuple[Text, ...] = ()
-    min_cpu_cores: int | None = Field(default=None, ge=1, description="physical cores")
+    min_cpu_cores: int | None = Field(default=None, ge=1, description="fewest physical cores")
 
 
 class CapabilityRequirements(Noun):
@@ -116,22 +118,22 @@ class CapabilityRequirements(Noun):
     gpu_requirements: GpuRequirements | None = None
     model_requirements: ModelRequirements | None = None
     system_requirements: SystemRequirements | None = None
-    timeout_seconds: float = Field(default=3600, gt=0, description="of a job")
+    timeout_seconds: float = Field(default=3600, gt=0, description="time limit of a job")
 
 
 class ExperimentSpec(Noun):
     """`runs_per_job` stood in the request for a job there; here it may stand in the spec."""
 
     name: Text = Field(description="name of the experiment")
-    description: str | None = Field(default=None, description="for people")
-    model: Text = Field(description="a name, or a folder", examples=["HuggingFaceTB/SmolLM2-135M"])
-    task: TaskSpec = Field(description="what is done")
+    description: str | None = Field(default=None, description="description for people")
+    model: Text = Field(description="a name on Hugging Face, or a folder", examples=["HuggingFaceTB/SmolLM2-135M"])
+    task: TaskSpec = Field(description="the task")
     framework: FrameworkSpec = Field(description="what runs the model")
     metrics: MetricsSpec = Field(description="what is measured")
     capability_requirements: CapabilityRequirements | None = Field(
         default=None, description="what a device must have to run it"
     )
-    runs_per_job: int | None = Field(default=None, ge=1, le=100, description="how often it is run, 1 to 100")
+    runs_per_job: int | None = Field(default=None, ge=1, le=100, description="number of runs, 1 to 100")
     id: str | None = Field(default=None, description="made from the name; a value here is ignored")
     created_at: str | None = None
     updated_at: str | None = None

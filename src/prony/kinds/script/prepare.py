@@ -112,7 +112,9 @@ def _check_program(workload: ScriptWorkload) -> None:
         near = nearest(program, _programs(path)) if "/" not in program else None
         raise InputError(
             f"program {program} not found {'in ' + str(folder) if '/' in program else 'on PATH'}",
-            hint=f"did you mean {near}?" if near else "commands run without a shell; for shell syntax, use sh -c '...'",
+            hint=f"did you mean {near}?"
+            if near
+            else "commands run without a shell; for pipes and variables, use sh -c '...'",
             code="no_script_program",
         )
     _check_script_file(workload)

@@ -44,7 +44,10 @@ class WebApi:
             response = self._client.request(method, f"{self.base}/{path}", **rest)
         except httpx.HTTPError as exc:
             why = str(exc) or type(exc).__name__
-            raise TransportError(f"{self.title} at {self.base} does not answer: {why}", hint="is it running?") from exc
+            raise TransportError(
+                f"{self.title} at {self.base} does not answer: {why}",
+                hint="check that it runs, and that the address is right",
+            ) from exc
         if response.is_success or response.status_code in expected:
             return response
         said = f"{self.title} at {self.base} answered {response.status_code}: {response.text[:_LONGEST_QUOTE]}"

@@ -218,7 +218,7 @@ class RemoteFolders:
             self.shell.receive(_COMMON + _PACK_LISTED, values, into, names=missing)
         missing = find_missing_files(note, into)
         if missing:
-            raise TransportError(f"{missing[0]} of {key} arrived incomplete", hint="Prony fetches it again")
+            raise TransportError(f"{missing[0]} of {key} was not transferred completely", hint="Prony fetches it again")
         self.run(_MARK_FETCHED, key=key)
         return note
 
@@ -281,7 +281,7 @@ def check_installed(told: bytes, shell: Shell) -> None:
         raise CapacityError(
             f"Prony {__version__} is not installed on {shell.host or 'this machine'}",
             hint="run prony targets install NAME, or set its option python to a Python with Prony",
-            code="no_prony_there",
+            code="prony_not_installed",
         )
 
 

@@ -222,7 +222,9 @@ def _skip_to_mark(stream: IO[bytes], mark: str) -> None:
     for line in stream:
         if line.rstrip(b"\n") == mark.encode():
             return
-    raise TransportError("no output came back", hint="run prony targets check NAME to see what is missing")
+    raise TransportError(
+        "the shell of the target printed nothing", hint="run prony targets check NAME to see what is missing"
+    )
 
 
 def _open_source(stdin: Path | bytes) -> IO[bytes]:

@@ -202,7 +202,9 @@ def _start_in_container(server: LaunchedServer, site: ServiceSite, image: str) -
     found = engine_of_services()
     if found is None:
         raise CapacityError(
-            NO_ENGINE, code="service_missing", hint="to run the program itself, leave out workload.settings.image"
+            NO_ENGINE,
+            code="service_missing",
+            hint="to run the program without a container, leave out workload.settings.image",
         )
     if found.name not in (POD, *ENGINES):
         return _start_by_apptainer(found, server, site, image)

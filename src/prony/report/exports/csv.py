@@ -67,7 +67,7 @@ def _facts(data: ExperimentData, entry: Entry) -> list[str]:
     return [
         data.experiment.id, data.experiment.name, job.id, summary.title, str(result.state),
         str(summary.verdict.grade), "; ".join(one.text for one in summary.verdict.reasons),
-        entry_fields.failure_text(failed[0][1]) if failed else "",
+        entry_fields.failure_text(failed[0][1], job.id) if failed else "",
         work.subject, result.model.sha256 if result.model else "", work.tool,
         effective.engine_version if effective else "", *(asked.get(name, "") for name in _ASKED),
         effective.device if effective else "", effective.precision if effective else "",

@@ -84,7 +84,11 @@ def _describe_failure(entry: Entry) -> tuple[str, str, str] | None:
     if not found:
         return "error", "unknown", "the job failed and no reason was recorded"
     why = found[0][1]
-    return "error" if why.whose in _INFRASTRUCTURE else "failure", why.code, entry_fields.failure_text(why)
+    return (
+        "error" if why.whose in _INFRASTRUCTURE else "failure",
+        why.code,
+        entry_fields.failure_text(why, entry.job.id),
+    )
 
 
 def _numbers(entry: Entry) -> dict[str, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from prony.error_codes import name_job
 from prony.model.estimate import Grade, Outlier
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import METRICS, key_of
@@ -51,7 +52,7 @@ def _repetition(one: Repetition, entry: Entry) -> list[str]:
         *([entry.summary.excluded[one.index]] if one.index in entry.summary.excluded else []),
     ]
     if one.failure is not None:
-        remarks.append(entry_fields.failure_text(one.failure))
+        remarks.append(entry_fields.failure_text(one.failure, entry.job.id))
     measured = one.phases.get("measure")
     return [
         str(one.index), one.kind, one.state, "yes" if one.index in entry.summary.used else "no",
@@ -181,7 +182,7 @@ def _not_drawn() -> Html:
 
 def _reasons(entry: Entry) -> Html | None:
     """Return why a job has its verdict, folded: the notes under the table tell it of all jobs."""
-    reasons = [tag("li", _mark(one.grade), one.text) for one in entry.summary.verdict.reasons]
+    reasons = [tag("li", _mark(one.grade), name_job(one.text, entry.job.id)) for one in entry.summary.verdict.reasons]
     return fold("Why this verdict", tag("ul", *reasons, class_="notes")) if reasons else None
 
 
@@ -211,8 +212,9 @@ def _failures(entry: Entry) -> Html | None:
             continue
         whose = "The job" if repetition is None else f"Run {repetition.index}"
         detail = tag("details", tag("summary", "its last words"), tag("pre", why.detail)) if why.detail else None
-        blocks.append(tag("div", tag("p", tag("b", f"{whose} failed"), f" {entry_fields.failure_text(why)} ",
-                                     tag("code", why.code)), detail, class_="failure"))  # fmt: skip
+        said = entry_fields.failure_text(why, entry.job.id)
+        line = tag("p", tag("b", f"{whose} failed"), f" {said} ", tag("code", why.code))
+        blocks.append(tag("div", line, detail, class_="failure"))
     return join_html(blocks)
 
 

@@ -8,8 +8,8 @@ from prony.report.html.tags import Child, Html, add_caption, grid, html_page, se
 from prony.report.plots import matrix
 
 _PARETO = (
-    "Each point is a configuration, the bars are its intervals. It is behind the front if another "
-    "is no worse in both and better in one by its whole interval."
+    "Each point is a configuration, the bars are its intervals. It is behind the front if another one is no worse "
+    "on both axes and, by its whole interval, better on one."
 )
 
 

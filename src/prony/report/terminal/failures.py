@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
+from prony.error_codes import name_job
 from prony.model.failures import FailureGroup, FailureReport
 from prony.report.escaping import one_line
 
@@ -28,7 +29,7 @@ def format_failures(report: FailureReport) -> str:
 def _paragraph(group: FailureGroup) -> Iterator[str]:
     yield f"{group.failures}× {group.code}: {one_line(group.message)[:_LONGEST_MESSAGE]}"
     if group.hint:
-        yield f"   hint     {one_line(group.hint)}"
+        yield f"   hint     {one_line(name_job(group.hint, group.newest_job))}"
     yield f"   agents   {_names({name or _HERE: count for name, count in group.agents.items()})}"
     yield f"   recipes  {_names(group.recipes)}"
     yield f"   time     {_times(group)}"

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from prony.error_codes import SEE_LOG
 from prony.errors import CapacityError, PronyError, SutError
 from prony.ports.driver import Endpoint
 from prony.ports.service import Service, ServiceSite, Start
@@ -130,7 +131,7 @@ def _first_that_serves(service: Service, options: Any, wish: Wish, block: ExitSt
             return running
     raise SutError(
         f"{service.name} failed to start {tries} times because its port was in use: {reason}",
-        hint=f"see its log: {wish.log}",
+        hint=SEE_LOG,
         code="service_failed",
     )
 
@@ -243,7 +244,7 @@ class ServiceHost:
         if time.monotonic() > deadline:
             raise SutError(
                 f"{self._service.name} was not ready within {self._wish.timeout_s:g} s: {lacks}{self._tail()}",
-                hint=f"see its log: {self._wish.log}",
+                hint=SEE_LOG,
                 code="service_timeout",
             )
 
@@ -260,7 +261,7 @@ class ServiceHost:
 
     def _failure(self, reason: str) -> PronyError:
         message = f"{self._service.name} failed: {reason}{self._tail()}"
-        return SutError(message, hint=f"see its log: {self._wish.log}", code="service_failed")
+        return SutError(message, hint=SEE_LOG, code="service_failed")
 
     def _tail(self) -> str:
         said = self._last_log_lines().strip()

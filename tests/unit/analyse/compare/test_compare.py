@@ -22,7 +22,7 @@ class TestConclusions:
         assert found.conclusion is Conclusion.REGRESSION
         assert found.sentence == (
             "mlp: Inference p50 got worse, +5.8 % [+4.7 %, +7.1 %] (10.04 ms to 10.59 ms); "
-            "10 against 10 runs, p = 0.0001; measured apart, p <0.0001."
+            "10 against 10 runs, p = 0.0001; as two separate results, p <0.0001."
         )
 
     def test_a_faster_side_is_an_improvement(self) -> None:
@@ -106,7 +106,7 @@ class TestMeasuredApart:
         assert (found.effect.low or 9) < 1
         assert found.more_runs is None
         assert found.sentence.endswith(
-            "Two separate results of the same thing differ by about 2.8 % (assumed: no history yet). "
+            "Two separate results of the same thing differ by about 2.8 % (assumed: no earlier results). "
             "More runs cannot decide this; running both alternately can (prony duet)."
         )
 
@@ -119,7 +119,7 @@ class TestMeasuredApart:
         assert self.of(1.04, near).conclusion is Conclusion.REGRESSION
         assert self.of(1.0, near).conclusion is Conclusion.EQUIVALENT
         assert self.of(1.1, wide).conclusion is Conclusion.INCONCLUSIVE
-        assert "(learned from 30 results)" in self.of(1.1, wide).sentence
+        assert "(from 30 earlier results)" in self.of(1.1, wide).sentence
 
     def test_a_change_long_ago_is_no_spread(self) -> None:
         stepped = [10.0] * 15 + [20.0] * 15

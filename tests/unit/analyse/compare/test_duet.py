@@ -138,11 +138,21 @@ def test_what_a_deep_calibration_found_stands_beside_a_comparison_and_sets_its_l
 @pytest.mark.parametrize(
     ("spread", "results", "expected", "said"),
     [
-        (None, 0, 0.0283, "differ by about 2.8 % (assumed: no history yet)."),
-        (0.004, 0, 0.0283, "differ by about 2.8 % (assumed: no history yet, and the deep calibration saw less)."),
-        (0.06, 0, 0.0849, "differ by about 8.5 % (from this machine's deep calibration: no history yet)."),
-        (0.06, 10, 0.0424, "differ by about 4.2 % (learned from 10 results, beside this machine's deep calibration)."),
-        (0.004, 10, 0.0141, "differ by about 1.4 % (learned from 10 results)."),
+        (None, 0, 0.0283, "differ by about 2.8 % (assumed: no earlier results)."),
+        (
+            0.004,
+            0,
+            0.0283,
+            "differ by about 2.8 % (assumed: no earlier results, and the deep calibration found less).",
+        ),
+        (
+            0.06,
+            0,
+            0.0849,
+            "differ by about 8.5 % (from this machine's deep calibration: there are no earlier results).",
+        ),
+        (0.06, 10, 0.0424, "differ by about 4.2 % (from 10 earlier results and this machine's deep calibration)."),
+        (0.004, 10, 0.0141, "differ by about 1.4 % (from 10 earlier results)."),
     ],
 )
 def test_a_deep_calibration_tells_how_far_results_lie_apart_where_the_history_does_not(

@@ -52,7 +52,7 @@ def test_a_run_that_lacks_a_member_is_void() -> None:
     lost = reason_of("member_lost", GOOD, agents=2)
     assert lost is not None
     assert lost.grade is Grade.VOID
-    assert lost.text.endswith("See the logs of the others, and run it again.")
+    assert lost.text.endswith("Check the others (`prony agents`), and run it again.")
 
 
 def test_a_load_of_one_agent_has_no_members_and_nothing_to_tell_of_them() -> None:

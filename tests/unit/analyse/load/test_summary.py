@@ -111,7 +111,9 @@ class TestFailures:
     def test_a_server_that_refuses_everything_has_no_numbers(self) -> None:
         summary = self.failed(1.1, Cause.REFUSED)
         assert reasons(summary)["all_failed"] is Grade.VOID
-        assert summary.verdict.reasons[0].text.endswith("Check the service's address and its log.")
+        assert summary.verdict.reasons[0].text.endswith(
+            "Check the address; if Prony started the service, `prony logs ID` prints the log."
+        )
         assert summary.estimates.keys() == {"error_rate.mean"}
         assert summary.estimates["error_rate.mean"].value == 1
 

@@ -155,7 +155,7 @@ async def test_only_the_life_that_is_enrolled_is_served(fleet_fixture: FleetFixt
     asked = LeaseRequest(agent_id=fake_agent.id, incarnation="another", wait_s=0)
     with pytest.raises(ConflictError) as refused:
         await fleet_fixture.fleet.leases.acquire(asked, who=ME)
-    assert refused.value.code == "not_this_life"
+    assert refused.value.code == "agent_replaced"
     with pytest.raises(NotFoundError):
         await fleet_fixture.fleet.leases.acquire(LeaseRequest(agent_id="nobody", incarnation="x", wait_s=0), who=ME)
 

@@ -100,7 +100,7 @@ async def test_a_result_that_kills_every_process_is_told(
     order = await _order(local, tmp_path)
     with pytest.raises(StoreError) as lost:
         await openers.open(order)
-    assert lost.value.code == "opener_lost"
+    assert lost.value.code == "unpacker_lost"
     monkeypatch.delenv("PYTHONPATH")
     assert (await openers.open(order)).state is ResultState.COMPLETE  # and the next one finds a process again
 

@@ -204,7 +204,7 @@ async def test_a_job_says_at_once_why_it_waits(fleet_fixture: FleetFixture) -> N
     assert "engine null (has none)" in told
     await fleet_fixture.fleet.agents.remove(windows.id, who=ME)
     fake_agent = await fleet_fixture.agent()
-    assert await reasons(fleet_fixture, view.experiment.id) == {"about to be leased"}
+    assert await reasons(fleet_fixture, view.experiment.id) == {"an agent is about to get it"}
     await fake_agent.lease()
     assert await reasons(fleet_fixture, view.experiment.id) == {"1 of 1 agents that fit are busy"}
     await fleet_fixture.fleet.agents.drain(fake_agent.id, who=ME)

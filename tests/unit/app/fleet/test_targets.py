@@ -130,6 +130,6 @@ async def test_a_server_shows_targets_and_how_placements_fare(fleet_fixture: Fle
 
 
 def test_a_part_that_its_wall_time_cut_is_not_tried_again() -> None:
-    cut = Failure(code="stopped_there", message="", whose="input")
+    cut = Failure(code="stopped_at_target", message="", whose="input")
     assert after_result(ResultState.PARTIAL, cut, tries_left=2, is_cancelled=False) is JobState.PARTIAL
     assert after_result(ResultState.PARTIAL, None, tries_left=2, is_cancelled=False) is JobState.WAITING

@@ -81,7 +81,7 @@ async def test_an_experiment_that_begins_to_run_is_told(fleet_fixture: FleetFixt
     view = await fleet_fixture.submit(recipe(1))
     fake_agent = await fleet_fixture.agent()
     async with watching(fleet_fixture, view.experiment.id) as (seen, snapshot):
-        assert snapshot["jobs"][0]["reason"] == "about to be leased"
+        assert snapshot["jobs"][0]["reason"] == "an agent is about to get it"
         await fake_agent.lease()
         assert await seen.jobs_until("running") in ([], [(view.experiment.id + "-001", "leased")])
 

@@ -90,7 +90,7 @@ def test_the_verdict_is_suspect_and_a_failure_void(tmp_path: Path) -> None:
     assert summary_of(tmp_path / "good" / "r").verdict.grade == "suspect"
     bad = summary_of(tmp_path / "bad" / "r")
     assert (bad.verdict.grade, bad.estimates) == ("void", {})
-    assert bad.verdict.reasons[0].text == "Nothing ran: broken. See the log of the job."
+    assert bad.verdict.reasons[0].text == "Nothing ran: broken. `prony logs ID` prints the log."
 
 
 def test_a_report_is_recorded_without_loading_what_reads_samples(tmp_path: Path) -> None:

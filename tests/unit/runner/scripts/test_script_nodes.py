@@ -269,7 +269,7 @@ def test_what_mpirun_wants_started_elsewhere_is_left_for_the_others_and_stays_wi
 
 
 def test_something_else_than_the_daemon_is_not_started() -> None:
-    with pytest.raises(CapacityError, match="another program than orted"):
+    with pytest.raises(CapacityError, match="a program other than orted"):
         daemon_of("PATH=/opt/bin:$PATH ; /opt/bin/orted")
 
 

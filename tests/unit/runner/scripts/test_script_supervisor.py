@@ -70,7 +70,7 @@ def test_a_supervisor_that_is_killed_takes_the_script_with_it(tmp_path: Path) ->
     os.kill(parent, signal.SIGKILL)
     assert wait_gone(script)
     assert runner.wait(120) == 1
-    assert "warden_lost" in (tmp_path / "out" / "result.json").read_text()
+    assert "supervisor_lost" in (tmp_path / "out" / "result.json").read_text()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells when another process ended")

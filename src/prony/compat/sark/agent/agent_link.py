@@ -22,7 +22,7 @@ class SarkAgentLink:
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--sark", metavar="URL", nargs="?", const="http://localhost:5000",
-            help="serve a SARK orchestrator instead; without a URL, http://localhost:5000",
+            help="run jobs of a SARK orchestrator instead; without a URL, http://localhost:5000",
         )  # fmt: skip
         parser.add_argument("--redis-host", metavar="HOST", help="host of SARK's Redis (the orchestrator's)")
         parser.add_argument("--redis-port", metavar="PORT", type=int, default=6379, help="port of SARK's Redis (6379)")

@@ -307,7 +307,7 @@ class SarkLink:
         except Refused as exc:
             if not exc.is_final:
                 raise TransportError(exc.error.message, hint=exc.error.hint) from exc
-            self._log.warning("the orchestrator does not know the job", job_id=job_id, reason=exc.error.message)
+            self._log.warning("the orchestrator no longer has the job", job_id=job_id, reason=exc.error.message)
             await self.queues.forget(job_id)
             return None
         if _has_ended(told) or told.get("worker_id") not in (None, "", self._worker_id):

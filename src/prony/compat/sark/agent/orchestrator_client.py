@@ -60,7 +60,7 @@ class OrchestratorClient:
         """Return a job as the orchestrator has it."""
         found = (await self._ask("GET", "jobs", job_id)).get("job")
         if not isinstance(found, dict):
-            raise TransportError(f"{self.base} says nothing about job {job_id}", hint=_HINT)
+            raise TransportError(f"the answer of {self.base} does not have job {job_id}", hint=_HINT)
         return found
 
     async def health(self) -> httpx.Response:

@@ -30,7 +30,9 @@ class WorkerQueues:
             from redis.backoff import NoBackoff
         except ImportError as exc:
             raise CapacityError(
-                "serving a SARK needs the package redis", hint='pip install "prony[redis]"', code="missing_package"
+                "work for a SARK orchestrator needs the package redis",
+                hint='pip install "prony[redis]"',
+                code="missing_package",
             ) from exc
         self._redis: Any = Redis(
             host=host,

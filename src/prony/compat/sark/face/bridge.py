@@ -103,7 +103,7 @@ class Bridge:
             except TransportError as exc:
                 self._connect(is_there=False, message=exc.message)
             except PronyError as exc:
-                self.fleet.context.hook("round_failed", message=exc.message)
+                self.fleet.context.hook("maintenance_failed", message=exc.message)
             await asyncio.sleep(self.settings.poll_s)
 
     def _connect(self, *, is_there: bool, message: str = "") -> None:
@@ -284,8 +284,10 @@ class Bridge:
         self._unserved = await self._deadlines({row.job_id: row.job_id for row in unserved}, self._unserved)
         for row in unserved:
             if now > self._unserved[row.job_id]:
-                whom = f"worker {row.pinned}" if row.pinned else f"a worker for the queue {queue_of(row)}"
-                await self.fleet.context.write(partial(self._fail, job_id=row.job_id, reason=f"no sign of {whom}"))
+                whom = f"worker {row.pinned}" if row.pinned else f"one for the queue {queue_of(row)}"
+                await self.fleet.context.write(
+                    partial(self._fail, job_id=row.job_id, reason=f"no live worker could take it: {whom} is needed")
+                )
 
     def _fail(self, transaction: Transaction, job_id: str, reason: str) -> None:
         row = queue.by_job(transaction.connection, job_id, locked=True)

@@ -144,8 +144,8 @@ def _failure(told: WorkerResult, figures: dict[str, float]) -> Failure | None:
     if "inference_ms.p50" not in figures:
         return Failure(
             code="empty_report",
-            message="the worker says Complete and gives no InferenceMsMedian",
-            hint="look at the worker's own log",
+            message="the worker reported Complete without InferenceMsMedian",
+            hint="read the log of the worker on its machine",
             phase="worker",
             whose="prony",
         )

@@ -100,7 +100,7 @@ class RedisQueues:
         try:
             yield
         except (RedisError, OSError) as exc:
-            raise TransportError(f"Redis does not answer: {exc}", hint=_HINT, code="redis_away") from exc
+            raise TransportError(f"Redis does not answer: {exc}", hint=_HINT, code="redis_unreachable") from exc
 
 
 def _text(raw: bytes) -> str:

@@ -169,7 +169,7 @@ class _Team:
                 raise SutError(
                     "a process of the memory test ended unexpectedly",
                     hint="check that enough memory is free",
-                    code="load_failed",
+                    code="hardware_test_failed",
                 )
             missing -= len(told)
 

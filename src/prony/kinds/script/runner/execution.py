@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from prony.error_codes import SEE_LOG
 from prony.instruments.counters import oom_kills
 from prony.kinds.script.runner.plan import ScriptPlan, Stream
 from prony.kinds.script.runner.reading import Tail
@@ -63,7 +64,7 @@ def script_cancelled() -> Failure:
 
 def lost() -> Failure:
     message = "the process that supervises the script was killed, and the script with it"
-    return Failure(code="warden_lost", message=message, hint=_HINTS[KILL], phase=_PHASE, whose="prony")
+    return Failure(code="supervisor_lost", message=message, hint=_HINTS[KILL], phase=_PHASE, whose="prony")
 
 
 def _ends_of(plan: ScriptPlan, told: Sequence[RankEnd]) -> tuple[list[RankEnd], str]:
@@ -89,13 +90,13 @@ def _find_failure(
     name = signal.Signals(-first.status).name if -first.status in {*signal.Signals} else None
     if name is None:
         message = f"{what} {reason or f'ended with {exit_text(first.status)}'}{more}"
-        hint = "see the result's logs for its whole output"
+        hint = SEE_LOG
         return Failure(code="script_exit", message=message, hint=hint, phase=_PHASE, detail=detail)
     if out_of_memory and name == "SIGKILL":
         message = f"{what} was killed because the system ran out of memory{more}"
         hint = "use less memory, or a machine with more"
         return Failure(code="out_of_memory", message=message, hint=hint, phase=_PHASE, signal=name, detail=detail)
-    hint = _HINTS.get(signal.Signals(-first.status), "see the result's logs for its whole output")
+    hint = _HINTS.get(signal.Signals(-first.status), SEE_LOG)
     message = f"{what} ended with {exit_text(first.status)}{more}"
     return Failure(code="script_signal", message=message, hint=hint, phase=_PHASE, signal=name, detail=detail)
 

@@ -72,7 +72,7 @@ def daemon_of(text: str) -> tuple[str, ...]:
     words = shlex.split(text)
     if words[:1] != [_DAEMON]:
         raise CapacityError(
-            f"mpirun on the first node asked for another program than {_DAEMON}: {text[:200]}",
+            f"mpirun on the first node tried to start a program other than {_DAEMON}: {text[:200]}",
             hint="unset OPAL_PREFIX there, and put Open MPI on PATH on every node", code="no_launcher",
         )  # fmt: skip
     return tuple(word for word in words if word != "--daemonize")
