@@ -23,7 +23,7 @@ _HEIGHT = 900
 # An example comes into the editor, and readings into their charts, after the page is there.
 _SETTLED_MS = 700
 # What is wrong with what is shown: wider than the window, a text that is cut, a table that hides columns without a
-# sign of it, or two texts on each other. What lies outside the box that scrolls it is not seen, and so not compared.
+# sign of it, or hides any in the widest window, or two texts on each other. What lies outside the box that scrolls it is not seen, and so not compared.
 FAULTS = """() => {
   const found = [];
   const page = document.scrollingElement;
@@ -40,6 +40,8 @@ FAULTS = """() => {
   for (const one of root.querySelectorAll(".scroll"))
     if (one.scrollWidth > one.clientWidth + 1 && !getComputedStyle(one).backgroundImage.includes("gradient"))
       found.push(`hides columns: ${one.getAttribute("aria-label")}`);
+    else if (one.scrollWidth > one.clientWidth + 1 && innerWidth >= 1440 && one.querySelectorAll("th").length < 16)
+      found.push(`does not fit: ${one.getAttribute("aria-label")}`);
   const texts = [];
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {

@@ -20,6 +20,7 @@ _FAULTS = """() => {
   const found = [];
   const box = dialog.getBoundingClientRect();
   if (box.left < 0 || box.right > document.documentElement.clientWidth + 0.5) found.push("leaves the window");
+  if (getComputedStyle(dialog).textAlign !== "left") found.push("its text is not aligned to the left");
   for (const one of [dialog, dialog.querySelector(".body")])
     if (one.scrollWidth > one.clientWidth) found.push(`${one.className || "dialog"} scrolls sideways`);
   const parts = [...dialog.querySelectorAll("button, input, select, textarea, h2, label > span, .field > span")];
