@@ -23,7 +23,8 @@ _HEIGHT = 900
 # An example comes into the editor, and readings into their charts, after the page is there.
 _SETTLED_MS = 700
 # What is wrong with what is shown: wider than the window, a text that is cut, a table that hides columns without a
-# sign of it, or hides any in the widest window, or two texts on each other. What lies outside the box that scrolls it is not seen, and so not compared.
+# sign of it, or hides any in the widest window, or two texts on each other. What lies outside the box that scrolls it
+# is not seen, and so not compared.
 FAULTS = """() => {
   const found = [];
   const page = document.scrollingElement;
