@@ -5,6 +5,7 @@
 # make docs   build the documentation into the package      make wheel  the packages, with web pages and documentation
 # make release   the packages twice, byte for byte the same, with checksums and a bill of materials
 # make one-file   Prony with its packages in one file, for machines that have Python and nothing else
+# make screens   pictures of every page and dialog, in build/screens, and a check that nothing is cut
 # make reference   write the tables of the reference pages from the code
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
@@ -33,7 +34,7 @@ HELP := src/prony/app/help
 HELP_SOURCES := $(shell find docs tools/help_site -type f -not -name '*.pyc' 2>/dev/null) mkdocs.yml README.md CONTRIBUTING.md CHANGELOG.md
 
 .PHONY: setup demo test extras coverage test-busy test-slow test-clusters check format lint types contracts bench bench-peers torch servers vllm clean
-.PHONY: ui ui-types ui-check screenshots docs reference wheel release one-file
+.PHONY: ui ui-types ui-check screenshots screens docs reference wheel release one-file
 
 setup: $(DEV) $(SITE)/.built
 
@@ -120,6 +121,11 @@ ui-check: ui/node_modules/.ready
 # The pictures that the documentation shows, by the system's Chromium; with `--all` of every page, light and dark.
 screenshots: setup
 	PYTHONPATH=tests $(BIN)/python -m ui.screens docs/images
+
+# Pictures of every page and dialog in build/screens, light and dark, in three widths, and what is wrong with them: about
+# seven minutes.
+screens: setup
+	PRONY_TEST_REQUIRES=ui,chromium $(BIN)/python -m pytest -n 0 -m "slow or not slow" tests/ui/test_screens.py
 
 demo: $(STAMP)
 	$(BIN)/prony run recipes/quickstart.yaml

@@ -1,7 +1,7 @@
 """Pack experiments of this machine's home as the recorded ones of `prony server --demo`.
 
 `python -m tools.record_demo ID ... --replace /from=/to` exports them, replaces paths of the machine in their texts
-(and in no number), writes their checksums anew and packs them into the package.
+(and in no number), writes their checksums anew and packs them into the package, or elsewhere with `--target FILE`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("ids", metavar="ID", nargs="+")
     parser.add_argument("--replace", action="append", default=[], metavar="OLD=NEW")
+    parser.add_argument("--target", type=Path, default=TARGET, metavar="FILE")
     options = parser.parse_args()
     pairs = [tuple(one.split("=", 1)) for one in options.replace]
     with tempfile.TemporaryDirectory() as scratch, Store.open() as store:
@@ -32,8 +33,8 @@ def main() -> None:
             folder = transfer.export(store, store.resolve_id(one), Path(scratch) / one)
             replace_texts(folder, dict(pairs))
             update_manifest(folder)
-        pack(Path(scratch))
-    print(f"{TARGET}: {TARGET.stat().st_size} bytes")
+        pack(Path(scratch), options.target)
+    print(f"{options.target}: {options.target.stat().st_size} bytes")
 
 
 def replace_texts(folder: Path, pairs: dict[str, str]) -> None:
@@ -52,13 +53,13 @@ def update_manifest(folder: Path) -> None:
     path.write_text(json.dumps(manifest, indent=2) + "\n")
 
 
-def pack(folder: Path) -> None:
+def pack(folder: Path, target: Path) -> None:
     def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
         member.uid = member.gid = member.mtime = 0
         member.uname = member.gname = ""
         return member
 
-    with tarfile.open(TARGET, "w:gz") as archive:
+    with tarfile.open(target, "w:gz") as archive:
         for path in sorted(folder.iterdir()):
             archive.add(path, arcname=path.name, filter=plain)
 

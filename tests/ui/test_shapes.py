@@ -4,53 +4,23 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from prony.app.recordings import import_recordings
-from prony.store.home import Home
-from prony.store.store import Store
-
-from .agent import enrol_device
-from .conftest import api, prony_server
-from .recorded import history_ms, record
+from .showcase import DIALOGS, Showcase, go, open_dialog, open_showcase
 
 Opened = Callable[[str], Page]
 _WIDTHS = (1440, 1024, 390)
 _PARTS = ("results", "jobs", "samples", "details", "telemetry", "logs", "files", "environment", "recipe")
-# Where each dialog is opened, and how: buttons are clicked, `LABEL=TEXT` is written, `[LABEL]` is ticked.
-_DIALOGS: tuple[tuple[str, ...], ...] = (
-    ("/experiments/{tasks}", "Export"),
-    ("/experiments/{tasks}", "Delete"),
-    ("/experiments/{waiting}", "Cancel"),
-    ("/experiments", "[Choose summarize-fleet]", "Delete"),
-    ("/run", "Fill in a form"),
-    *((f"/run?example=quickstart.yaml&form={form}",) for form in ("llm", "hardware", "command", "service", "duet")),
-    ("/fleet", "Enrol an agent"),
-    ("/fleet", "Enrol an agent", "What is the token for?=rack-8", "Make a token and show the command"),
-    ("/fleet", "Remove"),
-    ("/settings", "Make a token"),
-    ("/settings", "Make a token", "Name=bob", "Make it"),
-    ("/settings", "Revoke"),
-    ("/alarms", "Add an alarm"),
-    ("/alarms", "Add an alarm", "Name=night", "Add it"),
-    ("/alarms/ops", "Remove"),
-    ("/schedules", "Add a schedule"),
-    ("/schedules/nightly", "Remove"),
-    ("/history/{series}", "Pin another"),
-    ("/history/{series}", "Clear"),
-    ("/history/{series}", "Acknowledge"),
-)
-_RECIPE = 'name: nightly\nworkload: {kind: model, model: "zoo:tiny", engine: onnxruntime}\n'
 # What is wrong with the open dialog: it leaves the window, scrolls sideways, or two parts of it cover each other.
 _FAULTS = """() => {
   const dialog = document.querySelector("dialog[open]");
   const found = [];
   const box = dialog.getBoundingClientRect();
   if (box.left < 0 || box.right > document.documentElement.clientWidth + 0.5) found.push("leaves the window");
+  if (getComputedStyle(dialog).textAlign !== "left") found.push("its text is not aligned to the left");
   for (const one of [dialog, dialog.querySelector(".body")])
     if (one.scrollWidth > one.clientWidth) found.push(`${one.className || "dialog"} scrolls sideways`);
   const parts = [...dialog.querySelectorAll("button, input, select, textarea, h2, label > span, .field > span")];
@@ -68,48 +38,13 @@ _FAULTS = """() => {
 }"""
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A server with recorded experiments: one of four jobs, one of tasks whose jobs have long titles, a history.
-
-    One more experiment waits for an agent, and there is one of each thing that can be removed.
-    """
-
-    url: str
-    tasks: str
-    series: str
-    waiting: str
-
-
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
-    home = Home(tmp_path_factory.mktemp("shapes"))
-    names: dict[str, str] = {}
-    import_recordings(home.create(), lambda one: names.update({one.name: one.id}))
-    with Store.open(home) as store:
-        for place, value in enumerate(history_ms(24, change=18)):
-            record(store, place, [value])
-    with prony_server(home.root) as url, api(url) as client:
-        series = client.get("/series", params={"name": "nightly"}).raise_for_status().json()["items"][0]["id"]
-        made = client.post("/experiments", json={"text": _RECIPE}).raise_for_status().json()["experiment"]["id"]
-        for path, body in (
-            ("/schedules", {"submission": {"text": _RECIPE}, "cron": "0 3 * * *"}),
-            ("/alarms", {"name": "ops", "when": "experiment failed"}),
-            ("/tokens", {"name": "ann", "role": "viewer"}),
-        ):
-            client.post(path, json=body).raise_for_status()
-        client.put(f"/series/{series}/baseline", json={}).raise_for_status()
-        enrol_device(client, "rack-7")
-        yield Shown(url, names["summarize-fleet"], series, made)
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
+    with open_showcase(tmp_path_factory.mktemp("shapes")) as made:
+        yield made
 
 
-def go(page: Page, shown: Shown, path: str) -> None:
-    page.goto(path.format(tasks=shown.tasks, series=shown.series, waiting=shown.waiting))
-    expect(page.locator("main h1")).to_be_visible()
-    expect(page.locator("main .loading")).to_have_count(0)
-
-
-def test_no_part_of_an_experiment_with_long_titles_scrolls_sideways_on_a_phone(opened: Opened, shown: Shown) -> None:
+def test_no_part_of_an_experiment_with_long_titles_scrolls_sideways_on_a_phone(opened: Opened, shown: Showcase) -> None:
     page = opened(shown.url)
     page.set_viewport_size({"width": 390, "height": 844})
     too_wide = []
@@ -120,7 +55,7 @@ def test_no_part_of_an_experiment_with_long_titles_scrolls_sideways_on_a_phone(o
     assert too_wide == []
 
 
-def test_the_usual_columns_of_numbers_fit_a_window_of_1440_pixels(opened: Opened, shown: Shown) -> None:
+def test_the_usual_columns_of_numbers_fit_a_window_of_1440_pixels(opened: Opened, shown: Showcase) -> None:
     page = opened(shown.url)
     page.set_viewport_size({"width": 1440, "height": 900})
     go(page, shown, "/experiments/{tasks}")
@@ -129,18 +64,12 @@ def test_the_usual_columns_of_numbers_fit_a_window_of_1440_pixels(opened: Opened
     assert numbers.evaluate("one => one.scrollWidth - one.clientWidth") <= 0
 
 
-def test_no_part_of_a_dialog_covers_another_or_leaves_the_window(opened: Opened, shown: Shown) -> None:
+def test_no_part_of_a_dialog_covers_another_or_leaves_the_window(opened: Opened, shown: Showcase) -> None:
     page = opened(shown.url)
     wrong = {}
-    for path, *steps in _DIALOGS:
+    for path, *steps in DIALOGS:
         page.set_viewport_size({"width": 1440, "height": 900})
-        go(page, shown, path)
-        for step in steps:
-            take_step(page, step)
-        dialog = page.get_by_role("dialog")
-        expect(dialog).to_be_visible()
-        expect(dialog.locator(".loading")).to_have_count(0)
-        expect(dialog).to_have_attribute("aria-busy", "false")
+        open_dialog(page, shown, path, *steps)
         for width in _WIDTHS:
             page.set_viewport_size({"width": width, "height": 844})
             if found := page.evaluate(_FAULTS):
@@ -148,23 +77,9 @@ def test_no_part_of_a_dialog_covers_another_or_leaves_the_window(opened: Opened,
     assert wrong == {}
 
 
-def take_step(page: Page, step: str) -> None:
-    """Click, write or tick, in the open dialog where there is one."""
-    dialog = page.locator("dialog[open]")
-    place = dialog if dialog.count() else page.locator("main")
-    label, is_written, text = step.partition("=")
-    if is_written:
-        place.get_by_label(label).fill(text)
-    elif step.startswith("["):
-        place.get_by_label(step.strip("[]")).first.check()
-    else:
-        place.get_by_role("button", name=step, exact=True).first.click()
-        expect(page.get_by_role("dialog")).to_be_visible()
-
-
 @pytest.mark.parametrize("path", ["/experiments/{tasks}", "/experiments/{tasks}?part=samples"])
 def test_every_chart_is_saved_as_a_picture_of_twice_its_pixels(
-    opened: Opened, shown: Shown, path: str, tmp_path: Path
+    opened: Opened, shown: Showcase, path: str, tmp_path: Path
 ) -> None:
     page = opened(shown.url)
     go(page, shown, path)
@@ -184,7 +99,7 @@ def test_every_chart_is_saved_as_a_picture_of_twice_its_pixels(
         assert (width, height) == (round(2 * box["width"]), round(2 * box["height"]))
 
 
-def test_a_chart_is_zoomed_by_the_wheel_and_shown_whole_again(opened: Opened, shown: Shown) -> None:
+def test_a_chart_is_zoomed_by_the_wheel_and_shown_whole_again(opened: Opened, shown: Showcase) -> None:
     page = opened(shown.url)
     go(page, shown, "/experiments/{tasks}")
     chart = page.locator("figure.chart").first

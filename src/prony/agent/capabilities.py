@@ -10,10 +10,12 @@ from prony.agent.settings import AgentSettings
 from prony.app.abilities import inspect_abilities, inspect_engines
 from prony.app.local_device import cached_models
 from prony.dispatch.facts import facts_of
-from prony.errors import InputError
+from prony.errors import InputError, PronyError
 from prony.instruments.device import detect
+from prony.instruments.preflight import quick_state
 from prony.model.agent import Capabilities
-from prony.model.device import Device, EngineReport
+from prony.model.calibration import Calibration
+from prony.model.device import Device, EngineReport, State
 from prony.runner.card_lock import list_usable_cards
 from prony.store.home import Home
 
@@ -28,6 +30,7 @@ class CapabilityScanner:
         self.settings = settings
         self._engines: tuple[EngineReport, ...] = ()
         self._inspected: tuple[tuple[str, int], ...] | None = None
+        self._state: State | None = None
 
     @property
     def device(self) -> Device:
@@ -45,6 +48,8 @@ class CapabilityScanner:
             looking = pool.submit(inspect_abilities)
             self._look_at_engines()
             abilities = tuple(looking.result())
+        if self._state is None:
+            self._state = quick_state(home=self.home.root).model_copy(update={"values": {}})
         labels = dict(self.settings.labels)
         facts = facts_of(
             self.device,
@@ -61,6 +66,8 @@ class CapabilityScanner:
             facts=facts,
             labels=labels,
             version=__version__,
+            state=self._state,
+            calibration=read_calibration(self.home),
         )
 
     def close(self) -> None:
@@ -75,6 +82,19 @@ class CapabilityScanner:
     def _read_environment_stamps(self) -> tuple[tuple[str, int], ...]:
         """Return what tells whether an engine was given an environment of its own since the last look."""
         return tuple((str(path), _changed_ns(path)) for path in sorted(self.home.engines.glob("*/*.json")))
+
+
+def read_calibration(home: Home) -> Calibration | None:
+    """Return this machine's newest calibration; None where there is none, or where nobody can read it now."""
+    if not home.database.exists():
+        return None
+    from prony.store.store import Store
+
+    try:
+        with Store.open(home) as store:
+            return store.latest_calibration(detect().hardware_id)
+    except PronyError:  # the next job's log tells it
+        return None
 
 
 def _changed_ns(path: Path) -> int:

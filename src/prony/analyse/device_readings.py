@@ -30,6 +30,8 @@ def _quantity(pattern: str, title: str, unit: str, scale: float = 1.0) -> _Quant
     return _Quantity(re.compile(pattern), title, unit, scale)
 
 
+# Times of arrival that lie closer together say little of the time between two readings.
+_LEAST_S = 1.0
 _MEMORY = "memory_available_mib"
 # A share of one core, for each second: divided by the cores, it is one of the machine.
 _OF_CORES = re.compile(r"cpu_(busy|iowait|steal)_s_total")
@@ -86,21 +88,31 @@ def _values_of(
 ) -> tuple[float | None, ...]:
     read = [reading.get(name) for reading in readings]
     if name.endswith("_total"):
-        rates = [None, *(_rate(*pair) for pair in pairwise(zip(at_s, read, strict=True)))]
-        cores = _cores(hardware) if _OF_CORES.fullmatch(name) else 1
-        return tuple(None if rate is None or not cores else rate * quantity.scale / cores for rate in rates)
+        rates = [_rate(at_s, read, place) for place in range(len(read))]
+        if not _OF_CORES.fullmatch(name):
+            return tuple(None if rate is None else rate * quantity.scale for rate in rates)
+        cores = _cores(hardware)
+        # A message that was held up squeezes the time: no machine is busier than all of its cores.
+        shares = [None if rate is None or not cores else min(rate / cores, 1.0) for rate in rates]
+        return tuple(None if share is None else share * quantity.scale for share in shares)
     if name == _MEMORY:
         whole = hardware.memory_mib if hardware is not None else None
         return tuple(None if value is None or not whole else max(0.0, whole - value) for value in read)
     return tuple(None if value is None else value * quantity.scale for value in read)
 
 
-def _rate(before: tuple[float, float | None], after: tuple[float, float | None]) -> float | None:
-    """Return the growth for each second; None where the counter began anew or was not read."""
-    passed_s = after[0] - before[0]
-    if before[1] is None or after[1] is None or after[1] < before[1] or passed_s <= 0:
+def _rate(at_s: Sequence[float], read: Sequence[float | None], place: int) -> float | None:
+    """Return the growth for each second up to a reading; None where the counter began anew or was not read.
+
+    What came at almost the same time, as at the end of a job, is measured against an earlier reading.
+    """
+    begin = next((one for one in range(place - 1, -1, -1) if at_s[place] - at_s[one] >= _LEAST_S), None)
+    if begin is None:
         return None
-    return (after[1] - before[1]) / passed_s
+    values = [value for value in read[begin : place + 1] if value is not None]
+    if len(values) <= place - begin or any(later < earlier for earlier, later in pairwise(values)):
+        return None
+    return (values[-1] - values[0]) / (at_s[place] - at_s[begin])
 
 
 def _cores(hardware: Hardware | None) -> int:

@@ -85,6 +85,12 @@ def _precision(entry: Entry) -> str | None:
     return asked
 
 
+def _batch(entry: Entry) -> int | None:
+    """Return what a model calls `batch_size`, and a language model `batch`."""
+    found = (getattr(entry.job.workload, name, None) for name in ("batch_size", "batch"))
+    return next((size for size in found if size is not None), None)
+
+
 def _version(entry: Entry) -> str | None:
     if entry.result.effective is not None:
         return entry.result.effective.engine_version
@@ -104,7 +110,7 @@ _WORDS: dict[str, Callable[[Entry], Any]] = {
     "service": lambda entry: entry.job.workload.subject,
     "unit": _of_model("unit"),
     "precision": _precision,
-    "batch": _of_model("batch_size"),
+    "batch": _batch,
     "threads": _of_model("threads"),
     "concurrency": _concurrency,
     "rate": lambda entry: f"{entry.job.load.open.rate:g}" if entry.job.load.open is not None else None,

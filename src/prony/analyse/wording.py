@@ -26,8 +26,8 @@ def plain_quantity(value: float, unit: str, *, bare: bool = False) -> str:
 
 
 def ends(one: Estimate) -> str:
-    """Return ` [12.1, 12.6]` with a space before it, rounded outwards; empty where there is no interval."""
-    return "" if one.low is None or one.high is None else f" {format_ends(one.low, one.high)}"
+    """Return ` [12.1, 12.6]` with a space before it, rounded outwards; empty without an interval, or for a constant."""
+    return "" if one.low is None or one.high is None or one.low == one.high else f" {format_ends(one.low, one.high)}"
 
 
 def format_ends(low: float, high: float) -> str:

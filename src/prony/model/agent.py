@@ -10,7 +10,8 @@ from typing import Annotated
 from pydantic import Field
 
 from prony.model.base import Noun
-from prony.model.device import AbilityReport, Device, EngineReport
+from prony.model.calibration import Calibration
+from prony.model.device import AbilityReport, Device, EngineReport, State
 from prony.model.target import TargetOffer
 
 # One fact of a device: a value, or several of which each counts (a machine may have two kinds of GPU).
@@ -51,6 +52,9 @@ class Capabilities(Noun):
     target: TargetOffer | None = None  # of a stand-in agent: where its jobs run instead of on its own device
     # Where Prometheus finds the agent's own metrics, as host:port; empty where it serves none that others reach.
     metrics_address: Annotated[str, Field(pattern=r"^[A-Za-z0-9.:\[\]_-]{0,300}$")] = ""
+    # How the machine was when the agent began, without the values behind it: what changes all the time is in results.
+    state: State | None = None
+    calibration: Calibration | None = None  # the machine's newest
 
     def reason_for(self, fact: str, wanted: Collection[str]) -> str:
         """Return why the agent has none of these, as it says itself; empty where it says nothing of them."""

@@ -86,10 +86,10 @@ class Effect(Noun):
 
     @property
     def interval(self) -> str:
-        """`[+4.2 %, +6.0 %]`; empty where there is none."""
-        return (
-            "" if self.low is None or self.high is None else f"[{self._written(self.low)}, {self._written(self.high)}]"
-        )
+        """`[+4.2 %, +6.0 %]`; empty where there is none, or one of no width."""
+        if self.low is None or self.high is None or self.low == self.high:
+            return ""
+        return f"[{self._written(self.low)}, {self._written(self.high)}]"
 
     @property
     def chance(self) -> str:

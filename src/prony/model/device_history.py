@@ -42,9 +42,11 @@ class DeviceResult(Noun):
 
 
 class DeviceHistory(Noun):
-    """The newest results of an agent, the oldest of them first, and the calibrations that they were measured with.
+    """The newest results of an agent, the oldest of them first, and the calibrations of its machine: the newest, and
+    those that the results were measured with.
 
-    `conditions` are what would disturb a measurement, as the newest result found them at `checked_at`.
+    `conditions` are what would disturb a measurement, as the newest result or the agent's begin found them at
+    `checked_at`.
     """
 
     agent_id: str

@@ -125,12 +125,7 @@ def _figure(metric: str, one: Estimate) -> str:
 
 
 def _interval(metric: str, one: Estimate) -> str:
-    ends = number.interval_of(one)
-    if ends is None:
-        return ""
-    if metric in SHARES:
-        return f"[{', '.join(number.format_share_ends(*ends))}]"
-    return number.written(one).interval
+    return number.format_share_interval(one) if metric in SHARES else number.written(one).interval
 
 
 _MOST = 6
@@ -160,6 +155,6 @@ def _describe_failure(entry: Entry) -> str:
     if rate is None or not rate.value:
         return ""
     ends = number.interval_of(rate)
-    between = "" if ends is None else f" ({' to '.join(number.format_share_ends(*ends))})"
+    between = "" if ends is None or ends[0] == ends[1] else f" ({' to '.join(number.format_share_ends(*ends))})"
     job = entry_fields.label(entry)
     return f"{number.format_share(rate.value)}{between} of the requests of {job} failed; they are not in the latencies."

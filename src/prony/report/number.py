@@ -72,10 +72,9 @@ def written(estimate: Estimate, scale: Scale | None = None) -> Written:
     if ends is None:
         return Written(_format_fixed(value, _decimals_of_value(value, 3)), scale.symbol, "")
     low, high = ends[0] * scale.factor, ends[1] * scale.factor
+    if low == high:  # it never varied: an interval would say the same number twice more
+        return Written(_format_fixed(value, _decimals_of_constant(value)), scale.symbol, "")
     decimals = _decimals(value, low, high)
-    if low == high:
-        shown = _format_fixed(low, decimals)
-        return Written(_format_fixed(value, decimals), scale.symbol, f"[{shown}, {shown}]")
     interval = f"[{_format_end(low, decimals, math.floor)}, {_format_end(high, decimals, math.ceil)}]"
     return Written(_format_end(value, decimals, round), scale.symbol, interval)
 
@@ -138,10 +137,11 @@ def _add_power(scale: Scale, middle: float) -> Scale:
 def footnote(estimate: Estimate) -> str:
     """Return what stands behind the number: the method, the count and the confidence."""
     count = f"{estimate.count} {estimate.level}{'' if estimate.count == 1 else 's'}"
-    if interval_of(estimate) is None:
+    ends = interval_of(estimate)
+    if ends is None:
         return f"{estimate.method}; {count}; no reliable interval"
     confidence = f"{format_share(estimate.confidence)} interval" if estimate.confidence is not None else "interval"
-    return f"{estimate.method}; {count}; {confidence}"
+    return f"{estimate.method}; {count}; {confidence}{' of no width' if ends[0] == ends[1] else ''}"
 
 
 def missing_text(missing: Missing) -> str:
@@ -182,6 +182,12 @@ def format_share(value: float) -> str:
     return f"{_format_fixed(percent, 0 if percent >= 10 else _decimals_of_value(percent, 2))} %".replace(".0 %", " %")
 
 
+def format_share_interval(estimate: Estimate) -> str:
+    """Return `[0 %, 1.7 %]`; empty where there is no interval, or one of no width."""
+    ends = interval_of(estimate)
+    return "" if ends is None or ends[0] == ends[1] else f"[{', '.join(format_share_ends(*ends))}]"
+
+
 def format_share_ends(low: float, high: float) -> tuple[str, str]:
     """Return both ends of a share's interval as percentages, rounded outwards and each by its own digits."""
     return _format_share_end(low, math.floor), _format_share_end(high, math.ceil)
@@ -209,8 +215,6 @@ def _decimals(value: float, low: float, high: float) -> int:
     Where an end is smaller than the width it gets one digit more, if that writes two of its own.
     """
     width = high - low
-    if width <= 0:
-        return _shortest_decimals(value)
     decimals = _decimals_of_value(width, 2)
     smallest = min((abs(end) for end in (value, low, high) if end), default=width)
     return min(
@@ -219,11 +223,11 @@ def _decimals(value: float, low: float, high: float) -> int:
     )
 
 
-def _shortest_decimals(value: float) -> int:
-    """Return how many decimals write the value as it is, three digits at least and the most there are at most."""
-    least, most = (_decimals_of_value(value, digits) for digits in (3, _MOST_DIGITS))
-    exact = round(value, most)
-    return next((decimals for decimals in range(least, most) if round(value, decimals) == exact), most)
+def _decimals_of_constant(value: float) -> int:
+    """Return how many decimals write a constant whole, where six digits do; else those of four digits."""
+    least, enough, most = (_decimals_of_value(value, digits) for digits in (3, 4, _MOST_DIGITS))
+    fitting = range(least, most + 1)
+    return next((one for one in fitting if math.isclose(round(value, one), value, rel_tol=1e-9)), enough)
 
 
 def _format_end(end: float, decimals: int, away: Callable[[float], int]) -> str:

@@ -245,8 +245,7 @@ def _cell(estimate: Estimate, scale: number.Scale) -> Cell:
 
 def _share_cell(estimate: Estimate, _: number.Scale) -> Cell:
     """Return a share as a percentage."""
-    ends = number.interval_of(estimate)
-    between = "" if ends is None else f"[{', '.join(number.format_share_ends(*ends))}]"
+    between = number.format_share_interval(estimate)
     return Cell(number.format_share(estimate.value), between, number.footnote(estimate))
 
 

@@ -21,10 +21,13 @@ from prony.agent.metrics import KNOWN, AgentMetrics, serve_metrics
 from prony.agent.settings import DEFAULT_SERVER, AgentSettings, model_policy, token_from
 from prony.agent.worker import AgentCondition
 from prony.errors import ConflictError, InputError, StoreError
+from prony.instruments.device import detect
 from prony.model.agent import AgentState
+from prony.model.calibration import Calibration
 from prony.model.device import EngineReport
 from prony.ports.models import AGENT_POLICY
 from prony.store.home import Home
+from prony.store.store import Store
 
 from .small_server import lines_of
 
@@ -252,3 +255,23 @@ def test_what_is_offered_changes_with_the_cache_and_the_engines(home: Home, monk
     (home.engines / "torch" / "interpreter.json").write_text("{}")
     offering.look()
     assert len(starts) == 2
+
+
+def test_what_is_offered_has_the_conditions_of_its_begin_and_the_newest_calibration(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capabilities, "inspect_engines", lambda _: [])
+    offering = CapabilityScanner(home, AgentSettings())
+    first = offering.look()
+    assert first.calibration is None
+    assert first.state is not None
+    assert {"governor", "memory"} & {one.code for one in first.state.conditions}
+    assert first.state.values == {}
+    calibration = Calibration(
+        id="c1", hardware_id=detect().hardware_id, software_id="s", taken_at=first.state.taken_at, figures={}
+    )
+    with Store.open(home) as store:
+        store.save_calibration(calibration)
+    again = offering.look()
+    assert again.calibration == calibration
+    assert again.state == first.state

@@ -20,6 +20,20 @@ def test_growing_counters_become_rates_and_busy_time_a_share_of_all_cores() -> N
     assert lines["disk reads"].values == (None, 100.0, 0.0)
 
 
+def test_readings_that_came_together_are_measured_against_an_earlier_one() -> None:
+    busy_s = [100.0, 110.0, 110.1]
+    read = [{"cpu_busy_s_total": busy, "disk_read_bytes_total": 100 * busy} for busy in busy_s]
+    cpu, disk = derive_readings([0.0, 5.0, 5.001], read, FOUR_CORES)
+    assert cpu.values[1:] == pytest.approx((50.0, 10.1 / 5.001 / 4 * 100))
+    assert disk.values[1:] == pytest.approx((200.0, 1010 / 5.001))
+
+
+def test_a_message_that_was_held_up_makes_no_machine_busier_than_its_cores() -> None:
+    read = [{"cpu_busy_s_total": 0.0}, {"cpu_busy_s_total": 20.0}]
+    (line,) = derive_readings([0.0, 1.5], read, FOUR_CORES)
+    assert line.values == (None, 100.0)
+
+
 def test_used_memory_is_what_is_not_available() -> None:
     (line,) = derive_readings(
         [0.0, 5.0], [{"memory_available_mib": 400.0}, {"memory_available_mib": 100.0}], FOUR_CORES

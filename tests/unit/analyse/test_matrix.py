@@ -9,6 +9,7 @@ import pytest
 from prony.analyse.cost import price_of
 from prony.analyse.matrix import Priced, matrix_report
 from prony.errors import InputError
+from prony.kinds.llm.schema import LlmWorkload
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry
 from prony.model.matrix import MatrixReport, MatrixTerms
@@ -49,6 +50,16 @@ def test_void_competes_for_nothing_and_is_told() -> None:
     found = report(void, model_entry(1, runs(SLOW), engine="b"), model_entry(2, runs(SLOW), engine="c"))
     assert next(cell.mark for cell in found.cells if cell.column == "a") == ""
     assert any("Excluded void results" in note for note in found.notes)
+
+
+def test_a_batch_is_an_axis_of_language_models_too() -> None:
+    def asked(place: int, batch: int) -> Entry:
+        entry = model_entry(place, runs(FAST))
+        workload = LlmWorkload(kind="llm", model="zoo:llm-1m", engine="llamacpp", batch=batch)
+        return entry.model_copy(update={"job": entry.job.model_copy(update={"workload": workload})})
+
+    found = report(asked(0, 1), asked(1, 4), rows="batch", columns="model")
+    assert [cell.row for cell in found.cells] == ["1", "4"]
 
 
 def test_jobs_that_are_not_alike_are_not_averaged() -> None:

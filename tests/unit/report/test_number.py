@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prony.analyse.wording import ends
-from prony.model.comparison import chance_text, effect_text, percent_text
+from prony.model.comparison import Effect, chance_text, effect_text, percent_text
 from prony.model.estimate import Estimate, Missing
 from prony.report import number
 
@@ -50,6 +50,7 @@ def test_a_column_shares_one_unit_so_that_its_numbers_can_be_compared() -> None:
 def test_the_footnote_names_method_count_and_confidence() -> None:
     assert number.footnote(estimate(1, 0.9, 1.1)) == "median of runs; 5 runs; 95 % interval"
     assert number.footnote(estimate(1)) == "median of runs; 5 runs; no reliable interval"
+    assert number.footnote(estimate(1, 1, 1)) == "median of runs; 5 runs; 95 % interval of no width"
 
 
 def test_a_missing_percentile_says_how_many_samples_it_needs() -> None:
@@ -114,21 +115,30 @@ def test_the_ends_of_a_change_are_rounded_outwards(low: float, high: float, show
     assert effect_text(0.1, low, high) == f"+10.0% {shown}"
 
 
+def test_a_change_that_is_the_same_in_every_pair_has_no_interval() -> None:
+    assert Effect(value=1.0, low=1.0, high=1.0, method="x").interval == ""
+    assert Effect(value=1.1, low=1.0, high=1.2, method="x").interval == "[+0.0 %, +20.0 %]"
+
+
 def test_a_change_without_an_interval_has_no_ends() -> None:
     assert effect_text(-0.25, None, 0.1) == "-25.0%"
 
 
 @pytest.mark.parametrize("one", EFFECTS["shares"], ids=lambda one: one["text"])
 def test_the_interval_of_a_share_is_rounded_outwards(one: dict[str, Any]) -> None:
-    assert f"[{', '.join(number.format_share_ends(one['low'], one['high']))}]" == one["text"]
+    assert number.format_share_interval(estimate(one["value"], one["low"], one["high"], "1")) == one["text"]
 
 
 @pytest.mark.parametrize(
     ("low", "high", "text"),
-    [(12.3456, 12.3454, " [12.34, 12.35]"), (1234.5, 1234.5, " [1,234, 1,235]"), (0.0123456, 1.0, " [0.01234, 1]")],
+    [(12.3456, 12.3454, " [12.34, 12.35]"), (1234.4, 1234.6, " [1,234, 1,235]"), (0.0123456, 1.0, " [0.01234, 1]")],
 )
 def test_an_interval_in_a_sentence_is_rounded_outwards(low: float, high: float, text: str) -> None:
     assert ends(Estimate(value=low, unit="ms", low=low, high=high, count=1, method="x")) == text
+
+
+def test_a_constant_in_a_sentence_has_no_interval() -> None:
+    assert ends(Estimate(value=8.8, unit="MiB", low=8.8, high=8.8, count=1, method="x")) == ""
 
 
 def test_the_ends_of_a_ratio_get_a_third_digit_where_two_would_make_them_one() -> None:

@@ -2588,6 +2588,7 @@ export interface components {
              * @default []
              */
             abilities: components["schemas"]["AbilityReport"][];
+            calibration?: components["schemas"]["Calibration"] | null;
             device?: components["schemas"]["Device"] | null;
             /**
              * Engines
@@ -2613,6 +2614,7 @@ export interface components {
              * @default
              */
             metrics_address: string;
+            state?: components["schemas"]["State"] | null;
             target?: components["schemas"]["TargetOffer"] | null;
             /**
              * Version
@@ -3299,9 +3301,11 @@ export interface components {
         };
         /**
          * DeviceHistory
-         * @description The newest results of an agent, the oldest of them first, and the calibrations that they were measured with.
+         * @description The newest results of an agent, the oldest of them first, and the calibrations of its machine: the newest, and
+         *     those that the results were measured with.
          *
-         *     `conditions` are what would disturb a measurement, as the newest result found them at `checked_at`.
+         *     `conditions` are what would disturb a measurement, as the newest result or the agent's begin found them at
+         *     `checked_at`.
          */
         DeviceHistory: {
             /** Agent Id */

@@ -59,6 +59,15 @@ describe("the table of experiments", () => {
     expect(address()).toBe("/experiments/x1");
   });
 
+  it("has a column of labels where any has one", async () => {
+    const [plain, labelled] = [fakeRow({ labels: {} }), fakeRow({ id: "x2", labels: { team: "red" } })];
+    await showPart(<ExperimentTable label="Some" rows={[plain, labelled]} />);
+    await showPart(<ExperimentTable label="None" rows={[plain]} />);
+    const headings = (label: string) => within(screen.getByRole("region", { name: label })).queryByText("Labels");
+    expect(headings("Some")).not.toBeNull();
+    expect(headings("None")).toBeNull();
+  });
+
   it("shows a name of markup as the text that it is", async () => {
     await showPart(
       <ExperimentTable

@@ -23,10 +23,13 @@ interface Props {
 
 export function ExperimentTable(props: Props) {
   const navigate = useNavigate();
+  // A column that is empty takes the place of one that is not.
+  const isLabelled = props.rows.some((row) => Object.keys(row.labels).length > 0);
+  const columns = isLabelled ? COLUMNS : COLUMNS.filter(({ key }) => key !== "labels");
   return (
     <Table
       {...props}
-      columns={COLUMNS}
+      columns={columns}
       keyOf={(row) => row.id}
       rowHeight={53}
       maxHeight="calc(100vh - 250px)"

@@ -85,11 +85,11 @@ export function formatEstimateParts(
   if (!ends) return { value: formatDecimals(value, countDecimals(value, 3)), unit: scale.symbol, interval: "" };
   const low = ends[0] * scale.factor;
   const high = ends[1] * scale.factor;
+  // It never varied: an interval would say the same number twice more.
+  if (low === high)
+    return { value: formatDecimals(value, countConstantDecimals(value)), unit: scale.symbol, interval: "" };
   const decimals = countSupportedDecimals(value, low, high);
-  const shown =
-    low === high
-      ? [formatDecimals(low, decimals), formatDecimals(high, decimals)]
-      : [formatEnd(low, decimals, Math.floor), formatEnd(high, decimals, Math.ceil)];
+  const shown = [formatEnd(low, decimals, Math.floor), formatEnd(high, decimals, Math.ceil)];
   return { value: formatEnd(value, decimals, Math.round), unit: scale.symbol, interval: `[${shown.join(", ")}]` };
 }
 
@@ -177,7 +177,7 @@ export function formatShareParts(estimate: ValueWithInterval): FormattedEstimate
   if (!Number.isFinite(estimate.value)) return { value: DASH, unit: "%", interval: "" };
   const value = formatShare(estimate.value).replace(" %", "");
   const ends = intervalOf(estimate);
-  if (!ends) return { value, unit: "%", interval: "" };
+  if (!ends || ends[0] === ends[1]) return { value, unit: "%", interval: "" };
   const shown = [formatShareEnd(ends[0], Math.floor), formatShareEnd(ends[1], Math.ceil)];
   return { value, unit: "%", interval: `[${shown.join(", ")}]` };
 }
@@ -192,16 +192,16 @@ function formatShareEnd(end: number, away: (steps: number) => number): string {
 /** Return what stands behind the number: the method, the count and the confidence. */
 export function describeMethod(estimate: Estimate): string {
   const count = `${estimate.count} ${estimate.level}${estimate.count === 1 ? "" : "s"}`;
-  if (!intervalOf(estimate)) return `${estimate.method}; ${count}; no reliable interval`;
+  const ends = intervalOf(estimate);
+  if (!ends) return `${estimate.method}; ${count}; no reliable interval`;
   const { confidence } = estimate;
   const kind = confidence === null || confidence === undefined ? "interval" : `${formatShare(confidence)} interval`;
-  return `${estimate.method}; ${count}; ${kind}`;
+  return `${estimate.method}; ${count}; ${kind}${ends[0] === ends[1] ? " of no width" : ""}`;
 }
 
 /** Return how many decimals are written: two significant digits of the interval's width decide. */
 function countSupportedDecimals(value: number, low: number, high: number): number {
   const width = high - low;
-  if (width <= 0) return countShortestDecimals(value);
   const decimals = countDecimals(width, 2);
   // Where an end is smaller than the width it gets one digit more, if that writes two of its own.
   const sizes = [value, low, high].filter((end) => end !== 0).map(Math.abs);
@@ -209,18 +209,14 @@ function countSupportedDecimals(value: number, low: number, high: number): numbe
   return Math.min(Math.max(decimals, Math.min(own, decimals + 1)), countDecimals(Math.max(...sizes), MOST_DIGITS));
 }
 
-/** Return how many decimals write the value as it is, three digits at least and the most there are at most. */
-function countShortestDecimals(value: number): number {
+/** Return how many decimals write a constant whole, where six digits do; else those of four digits. */
+function countConstantDecimals(value: number): number {
   const most = countDecimals(value, MOST_DIGITS);
-  const exact = roundTo(value, most);
-  for (let decimals = countDecimals(value, 3); decimals < most; decimals++) {
-    if (roundTo(value, decimals) === exact) return decimals;
+  for (let decimals = countDecimals(value, 3); decimals <= most; decimals++) {
+    const rounded = Math.round(value * 10 ** decimals) / 10 ** decimals;
+    if (Math.abs(rounded - value) <= 1e-9 * Math.abs(value)) return decimals;
   }
-  return most;
-}
-
-function roundTo(value: number, decimals: number): number {
-  return Number((Math.round(value * 10 ** decimals) / 10 ** decimals).toPrecision(15));
+  return countDecimals(value, 4);
 }
 
 /** Write a number rounded to one side, the ends of an interval outwards; one that is not 0 is never written as 0 and then has its own digits. */

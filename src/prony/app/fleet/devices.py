@@ -10,7 +10,7 @@ from prony.app.fleet.agents import Agents
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.state import FleetState
 from prony.errors import NotFoundError, StoreError
-from prony.model.calibration import Calibration
+from prony.model.agent import Agent
 from prony.model.device import Environment
 from prony.model.device_history import DeviceHistory, DeviceResult, RecentReadings
 from prony.model.estimate import Summary
@@ -54,19 +54,20 @@ class Devices:
         Raises:
             NotFoundError: There is no such agent.
         """
-        await self._agents.get(agent_id)
+        agent = await self._agents.get(agent_id)
         found = await self._context.read(lambda connection: rows.newest_results(connection, agent_id, _MOST_RESULTS))
-        return await asyncio.to_thread(self._tell, agent_id, found)
+        return await asyncio.to_thread(self._tell, agent, found)
 
-    def _tell(self, agent_id: str, found: list[AgentResult]) -> DeviceHistory:
+    def _tell(self, agent: Agent, found: list[AgentResult]) -> DeviceHistory:
         environments = [one for row in found[:_MOST_ENVIRONMENTS] if (one := self._environment(row)) is not None]
-        calibrations: dict[str, Calibration] = {}
-        for one in environments:
-            if one.calibration is not None:
-                calibrations.setdefault(one.calibration.id, one.calibration)
-        newest = environments[0].state if environments else None
+        told = (agent.capabilities.calibration, *(one.calibration for one in environments))
+        calibrations = {one.id: one for one in told if one is not None}
+        states = [
+            one for one in (agent.capabilities.state, *(one.state for one in environments[:1])) if one is not None
+        ]
+        newest = max(states, key=lambda one: one.taken_at, default=None)
         return DeviceHistory(
-            agent_id=agent_id,
+            agent_id=agent.id,
             results=tuple(_result_of(row) for row in reversed(found)),
             calibrations=tuple(sorted(calibrations.values(), key=lambda one: one.taken_at)),
             conditions=() if newest is None else newest.conditions,

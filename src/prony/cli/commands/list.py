@@ -90,5 +90,6 @@ def _headline(row: dict[str, Any]) -> str:
         return "-"
     # The store counts in milliseconds; what is shorter reads better in microseconds, as in the table of `prony show`.
     factor, unit = (1000, "µs") if row["headline_unit"] == "ms" and value < 1 else (1, row["headline_unit"])
-    interval = f" [{low * factor:.4g}, {high * factor:.4g}]" if low is not None and high is not None else ""
+    has_width = low is not None and high is not None and low != high
+    interval = f" [{low * factor:.4g}, {high * factor:.4g}]" if has_width else ""
     return f"{value * factor:.4g} {unit}{interval}  {row['headline_title']}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from prony.error_codes import name_job
-from prony.model.estimate import Grade, Outlier
+from prony.model.estimate import Estimate, Grade, Outlier
 from prony.model.experiment_data import Entry, ExperimentData
 from prony.model.metric import METRICS, key_of
 from prony.model.result import Noise, Repetition
@@ -226,7 +226,9 @@ def _figures(entry: Entry) -> Html | None:
         found = entry_fields.find_estimate(entry.summary, key)
         if found is not None:
             written = number.written(found)
-            body = join_html((f"{written.value} {written.unit} ", tag("span", written.interval or "no interval")))
+            body = join_html(
+                (f"{written.value} {written.unit} ", tag("span", written.interval or _without_ends(found)))
+            )
             shown.append(
                 tag(
                     "div",
@@ -235,6 +237,11 @@ def _figures(entry: Entry) -> Html | None:
                 )
             )
     return tag("dl", *shown, class_="key") if shown else None
+
+
+def _without_ends(found: Estimate) -> str:
+    """Say why a number has no ends beside it: nobody can vouch for any, or it never varied."""
+    return "no interval" if number.interval_of(found) is None else "no variation"
 
 
 def _behind(entry: Entry) -> Html:
@@ -271,7 +278,7 @@ def _numbers(entry: Entry) -> Html | None:
     for key, found in entry.summary.estimates.items():
         written = number.written(found)
         value = f"{written.value} {written.unit}"
-        rows.append([metric_title(key), value, written.interval or "none", number.footnote(found), key])
+        rows.append([metric_title(key), value, written.interval or _without_ends(found), number.footnote(found), key])
     rows += [
         [metric_title(one.metric), number.DASH, number.DASH, f"{number.missing_text(one)}, had {one.count}", one.metric]
         for one in entry.summary.missing

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from prony.app.fleet.current_figures import CurrentFigures
 from prony.errors import NotFoundError
+from prony.model.calibration import Calibration
+from prony.model.device import Condition, State
 
-from .fleet_fixture import FleetFixture
+from .fleet_fixture import ME, FleetFixture
 from .test_alarms import measured
 
 pytestmark = pytest.mark.anyio
@@ -38,6 +41,32 @@ async def test_results_of_an_agent_tell_their_noise_and_the_conditions_of_the_ne
     assert result.noise == pytest.approx(0.0, abs=0.01)
     assert found.checked_at is not None
     assert (await local.fleet.devices.history(other.id)).results == ()
+
+
+async def test_an_agent_that_ran_nothing_tells_its_conditions_and_its_calibration(local: FleetFixture) -> None:
+    agent = await (await local.agent()).shown()
+    at = datetime(2025, 6, 1, tzinfo=UTC)
+    state = State(taken_at=at, conditions=(Condition(code="turbo", title="Turbo", status="warn", value="on"),))
+    calibration = Calibration(id="c1", hardware_id="h", software_id="s", taken_at=at, figures={})
+    told = agent.capabilities.model_copy(update={"state": state, "calibration": calibration})
+    await local.fleet.agents.set_capabilities(agent.id, told, who=ME)
+    found = await local.fleet.devices.history(agent.id)
+    assert found.calibrations == (calibration,)
+    assert (found.conditions, found.checked_at) == (state.conditions, at)
+
+
+async def test_the_conditions_of_the_newest_result_stand_before_those_of_an_earlier_begin(
+    local: FleetFixture, tmp_path: Path
+) -> None:
+    fake_agent = await local.agent()
+    agent = await fake_agent.shown()
+    long_ago = State(taken_at=datetime(2001, 1, 1, tzinfo=UTC))
+    told = agent.capabilities.model_copy(update={"state": long_ago})
+    await local.fleet.agents.set_capabilities(agent.id, told, who=ME)
+    await measured(fake_agent, 100_000, tmp_path / "one")
+    found = await local.fleet.devices.history(agent.id)
+    assert found.checked_at is not None
+    assert found.checked_at > long_ago.taken_at
 
 
 async def test_an_agent_that_is_not_there_has_no_device(local: FleetFixture) -> None:

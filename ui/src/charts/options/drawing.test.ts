@@ -17,6 +17,15 @@ describe("an axis", () => {
     expect(time).toMatchObject({ name: "min since the first run began", interval: 120 });
     expect(time?.max({ max: 610 })).toBe(720);
   });
+
+  it("has them though the numbers lie far apart, where it is straight", () => {
+    const MIB = 2 ** 20;
+    const counter = { probe: "", counter: "disk reads", unit: "B/s", at_s: [0, 600], value: [0.1 * MIB, 90 * MIB] };
+    const { option } = drawTelemetry({ job_id: "j", title: "t", series: [counter], measured: [] }, FAKE_CHART_THEME);
+    const [disk] = option.yAxis as { type: string; name: string; interval?: number }[];
+    expect(disk).toMatchObject({ type: "value", name: "disk reads, MiB/s" });
+    expect((disk?.interval ?? 0) / MIB).toBe(20);
+  });
 });
 
 const name = (dataIndex: number, x: number, y: number, width = 100) => ({

@@ -132,10 +132,11 @@ export function buildValueAxis(
   title: string,
   unit: string,
   zero = false,
+  isStraight = false,
 ) {
   const least = Math.min(...values);
   const most = Math.max(...values);
-  const isWide = !zero && values.length > 0 && least > 0 && most / least > WIDE;
+  const isWide = !zero && !isStraight && values.length > 0 && least > 0 && most / least > WIDE;
   // A straight axis is read by its far end, a logarithmic one by its middle.
   const { name, axisLabel, scale } = buildAxisLabels(
     isWide || values.length === 0 ? values : [Math.max(Math.abs(least), Math.abs(most))],

@@ -33,15 +33,16 @@ export function drawHistory(history: History, title: string, theme: ChartTheme, 
     ...baseOption(theme),
     legend: legendOption(theme, [...grades.map((grade) => SYMBOLS[grade].name), "level", "environment changed"]),
     grid: [
-      { left: 64, right: 72, top: 44, height: 230 },
-      { left: 64, right: 72, top: 282, height: 22 },
+      { left: 64, right: 72, top: 60, height: 230 },
+      { left: 64, right: 72, top: 298, height: 22 },
     ],
     xAxis: [
       { ...buildOrderAxis(history, "", theme), gridIndex: 0, axisLabel: { show: false } },
       { ...buildOrderAxis(history, "results, ordered by commit, else by time", theme), gridIndex: 1 },
     ],
     yAxis: [
-      { ...buildValueAxis(theme, values, title, history.unit), gridIndex: 0 },
+      // Its name stands above the names of the changes, which stand where there is one.
+      { ...buildValueAxis(theme, values, title, history.unit), gridIndex: 0, nameGap: 26 },
       { type: "value", gridIndex: 1, min: 0, max: 1, show: false },
     ],
     ...(many ? { dataZoom: [buildZoom(history.points.length, theme)] } : {}),
@@ -52,7 +53,7 @@ export function drawHistory(history: History, title: string, theme: ChartTheme, 
       drawEnvironmentChanges(history, theme),
     ],
   };
-  return { option, table: buildTable(history, title), height: many ? 384 : 350 };
+  return { option, table: buildTable(history, title), height: many ? 400 : 366 };
 }
 
 function buildOrderAxis(history: History, name: string, theme: ChartTheme) {

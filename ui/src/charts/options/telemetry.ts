@@ -41,7 +41,7 @@ export function drawTelemetry(
     })),
     xAxis: shown.map((_, index) => buildTimeAxis(index, index === shown.length - 1, findEnd(shown), since, theme)),
     yAxis: shown.map((one, index): YAXisComponentOption => ({
-      ...buildValueAxis(theme, knownValues(one), counterName(one), one.unit),
+      ...buildValueAxis(theme, knownValues(one), counterName(one), one.unit, false, true),
       type: "value",
       gridIndex: index,
       splitNumber: 2,

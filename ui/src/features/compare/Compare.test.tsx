@@ -57,13 +57,28 @@ describe("a comparison", () => {
     const contrasts = [
       fakeContrast({ key: "small", effect: { ...effect, value: 1.002, low: 0.999, high: 1.005 } }),
       fakeContrast({ key: "share", effect: { ...effect, scale: "difference", value: -0.0125, low: null, high: null } }),
+      fakeContrast({ key: "same", effect: { ...effect, value: 1, low: 1, high: 1 } }),
       fakeContrast({ key: "none", effect: null, conclusion: "insufficient", candidate: null }),
     ];
     server.current.answer("GET", "/api/v1/comparison", fakeComparison({ matches: [fakeMatch({ contrasts })] }));
     await visit("/compare?of=e1,e2");
     expect((await screen.findByRole("row", { name: /^small/ })).textContent).toContain("+0.20 %[−0.10 %, +0.50 %]");
     expect(screen.getByRole("row", { name: /^share/ }).textContent).toContain("−1.25 points");
+    expect(screen.getByRole("row", { name: /^same/ }).textContent).toMatch(/\+0\.0 %$/);
     expect(screen.getByRole("row", { name: /^none/ }).textContent).toContain("insufficient");
+  });
+
+  it.each([
+    ["Hodges-Lehmann ratio; permutation test", /^Change: .* every candidate run by every baseline run/],
+    ["paired Hodges-Lehmann ratio; sign-flip test", /^Change: .* inside the pairs of runs/],
+  ])("says what the change is that was made by %s", async (method, text) => {
+    const { effect } = fakeContrast();
+    if (!effect) throw new Error("it has no effect");
+    const contrasts = [fakeContrast({ effect: { ...effect, method } })];
+    server.current.answer("GET", "/api/v1/comparison", fakeComparison({ matches: [fakeMatch({ contrasts })] }));
+    await visit("/compare?of=e1,e2");
+    expect((await screen.findByRole("columnheader", { name: "Change" })).title).toMatch(text);
+    expect(screen.getByText(text)).toBeDefined();
   });
 
   it("says what differs between the two, and whether that was allowed", async () => {

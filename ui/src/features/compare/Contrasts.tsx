@@ -7,7 +7,7 @@ import { useMetricTitle } from "@/components/MetricName";
 import { chooseScale } from "@/components/number";
 import { Quantity } from "@/components/Quantity";
 
-import { formatEffect } from "./effect";
+import { explainChange, formatEffect } from "./effect";
 import { EffectStrip } from "./EffectStrip";
 import { chooseReach } from "./strip";
 
@@ -32,9 +32,10 @@ export function Contrasts({
     [contrasts, threshold],
   );
   const more = contrasts.length - headlines.length;
+  const about = explainChange(contrasts);
   return (
     <>
-      <div className="scroll" tabIndex={0} role="region" aria-label={label}>
+      <div className="scroll stacked contrasts" tabIndex={0} role="region" aria-label={label}>
         <table>
           <thead>
             <tr>
@@ -46,10 +47,10 @@ export function Contrasts({
               <th scope="col" className="end">
                 Candidate
               </th>
-              <th scope="col" className="end">
+              <th scope="col" className="end" title={about}>
                 Change
               </th>
-              <th scope="col" style={{ width: "14%" }} title="the band shows changes too small to matter">
+              <th scope="col" style={{ width: "22%" }} title="the band shows changes too small to matter">
                 Interval
               </th>
             </tr>
@@ -61,6 +62,7 @@ export function Contrasts({
           </tbody>
         </table>
       </div>
+      {about && <p className="body muted small">{about}</p>}
       {headlines.length > 0 && more > 0 && (
         <div className="body">
           <button type="button" className="button quiet slim" aria-expanded={all} onClick={() => setAll(!all)}>

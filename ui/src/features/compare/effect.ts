@@ -1,5 +1,5 @@
 // Formats an effect: `+5.1 %` with its interval, or points for a difference of shares.
-import type { Effect } from "@/api/schema";
+import type { Contrast, Effect } from "@/api/schema";
 
 export interface FormattedEffect {
   change: string;
@@ -13,9 +13,19 @@ export function formatEffect(effect: Effect): FormattedEffect {
   const { low = null, high = null, p = null } = effect;
   return {
     change: formatSize(effect.value),
-    interval: low === null || high === null ? "" : `[${formatSize(low)}, ${formatSize(high)}]`,
+    interval: low === null || high === null || low === high ? "" : `[${formatSize(low)}, ${formatSize(high)}]`,
     chance: p === null ? "" : formatChance(p),
   };
+}
+
+/** Say what a change is, where it is not simply the quotient of the two numbers beside it. */
+export function explainChange(contrasts: readonly Contrast[]): string | undefined {
+  const method = contrasts.map((one) => one.effect?.method ?? "").find((one) => one.includes("Hodges-Lehmann"));
+  if (method === undefined) return undefined;
+  const from = method.startsWith("paired")
+    ? "from the quotients inside the pairs of runs"
+    : "the median of the quotients of every candidate run by every baseline run";
+  return `Change: ${from} (Hodges-Lehmann). It can differ a little from the quotient of the two medians beside it.`;
 }
 
 // What a comparison decides by: one test alone, and all at once.

@@ -1,4 +1,4 @@
-// The calibrations that an agent's results were measured with.
+// The calibrations of an agent's machine: the newest, and those that its results were measured with.
 import type { Calibration } from "@/api/schema";
 import { Badge } from "@/components/Badge";
 import { formatEstimate } from "@/components/number";
@@ -19,7 +19,7 @@ const COLUMNS: readonly Column<Calibration>[] = [
   { key: "harness", heading: "Harness overhead", end: true, cell: (one) => readFigure(one, "harness_overhead_us") },
   {
     key: "state",
-    heading: "Used",
+    heading: "Usable",
     cell: (one) =>
       one.disturbed.length > 0 ? (
         <Badge tone="warn" title={one.disturbed.join("; ")}>
@@ -34,7 +34,7 @@ const COLUMNS: readonly Column<Calibration>[] = [
 export function Calibrations({ calibrations }: { calibrations: readonly Calibration[] }) {
   if (calibrations.length === 0)
     return (
-      <EmptyState title="No result was measured with a calibration">
+      <EmptyState title="Not calibrated yet">
         <p>
           On the machine, with the agent&apos;s home and while it is drained: <code>prony calibrate</code>. Later
           results then state the machine&apos;s noise.

@@ -1,4 +1,4 @@
-// What `prony doctor` says of a device, as its newest result found it.
+// What `prony doctor` says of a device, as its newest result, or the agent when it began, found it.
 import type { Condition, DeviceHistory } from "@/api/schema";
 import { Badge, type Tone } from "@/components/Badge";
 import { EmptyState } from "@/components/states";
@@ -26,7 +26,8 @@ export function Conditions({ history }: { history: DeviceHistory }) {
     return (
       <EmptyState title="Not checked yet">
         <p>
-          Each job checks the machine before it measures. <code>prony doctor</code> on the machine checks it now.
+          An agent checks the machine when it begins, and before each job. <code>prony doctor</code> on the machine
+          checks it now.
         </p>
       </EmptyState>
     );
@@ -35,8 +36,8 @@ export function Conditions({ history }: { history: DeviceHistory }) {
     <>
       <Table rows={rows} columns={COLUMNS} keyOf={(one) => one.code} label="Conditions" />
       <p className="body muted small">
-        Checked <RelativeTime at={history.checked_at} />, before the newest result. <code>prony doctor</code> on the
-        machine checks it now.
+        Checked <RelativeTime at={history.checked_at} />, before the newest result or when the agent began.{" "}
+        <code>prony doctor</code> on the machine checks it now.
       </p>
     </>
   );

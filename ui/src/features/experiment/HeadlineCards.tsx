@@ -35,7 +35,7 @@ export function HeadlineCards({ of: headlines }: { of: readonly Headline[] }) {
   return (
     <ul className="headlines" aria-label="Headline numbers">
       {headlines.map(({ entry, title, column, estimate }) => (
-        <li key={`${entry.job.id} ${column.key}`} className="card body">
+        <li key={`${entry.job.id} ${column.key}`} className="card">
           <div className="muted small">{title}</div>
           <Quantity of={estimate} grade={entry.summary.verdict.grade} asShare={column.format === "share"} big />
         </li>

@@ -23,7 +23,7 @@ export function NumbersCard({ data }: { data: ShownResults }) {
   const chosen = chooseColumns(all, data.columns, asked);
   return (
     <Card title="Numbers" actions={<ColumnChooser all={all} chosen={chosen} />} flush>
-      <div className="numbers">
+      <div className="stacked">
         <Table
           rows={data.entries}
           columns={buildColumns(data.entries, chosen)}

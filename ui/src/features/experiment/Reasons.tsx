@@ -16,7 +16,7 @@ export function Reasons({ entries }: { entries: readonly Entry[] }) {
   if (kinds.length === 0) return null;
   return (
     <Card title={kinds.every(({ grade }) => grade === "valid") ? "Notes" : "Warnings about these numbers"}>
-      <ul className="stack">
+      <ul className="reasons">
         {kinds.map((kind) => (
           <li key={[...kind.texts.keys()][0]} className="reason">
             {kind.grade === "valid" ? <Badge tone="quiet">note</Badge> : <VerdictBadge grade={kind.grade} />}

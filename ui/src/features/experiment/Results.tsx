@@ -38,8 +38,8 @@ function Numbers({ data }: { data: ShownResults }) {
   return (
     <div className="stack wide">
       <VoidBanner entries={entries} />
-      <Answer data={data} />
       {data.experiment.recipe.duet && <Sides experimentId={data.experiment.id} />}
+      <Answer data={data} />
       {otherCurves.map((curve) => (
         <Card key={curve.title} title={curve.title || "Throughput and latency against load"}>
           <CurvePicture curve={curve} experimentId={data.experiment.id} />

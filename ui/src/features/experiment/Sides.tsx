@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
+import type { Match } from "@/api/schema";
 import { Badge, stateTone } from "@/components/Badge";
 import { Card } from "@/components/layout";
 import { QueryContent } from "@/components/states";
@@ -24,13 +25,28 @@ export function Sides({ experimentId }: { experimentId: string }) {
           found === null ? (
             <p className="muted">They are compared when both have results.</p>
           ) : (
-            <p className="row">
-              <Badge tone={stateTone(found.conclusion)}>{found.conclusion}</Badge>
-              <strong>{found.sentence}</strong>
-            </p>
+            found.matches.map((match) => <Headlines key={match.title} of={match} />)
           )
         }
       </QueryContent>
     </Card>
+  );
+}
+
+function Headlines({ of: match }: { of: Match }) {
+  const headlines = match.contrasts.filter(({ role }) => role === "headline");
+  return (
+    <div className="stack">
+      <p className="muted">{match.title}</p>
+      <ul className="reasons" aria-label="What each headline came to">
+        {headlines.map((one) => (
+          <li key={one.key} className="reason">
+            <Badge tone={stateTone(one.conclusion)}>{one.conclusion}</Badge>
+            {/* The title stands above all of them. */}
+            <span>{one.sentence.replace(`${match.title}: `, "")}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }

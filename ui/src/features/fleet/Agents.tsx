@@ -58,7 +58,9 @@ const COLUMNS: readonly Column<Agent>[] = [
     heading: "Engines",
     cell: (one) => (
       <div className="two-lines">
-        <span className="clamp">{listValues(one.capabilities.facts["engine"]).join(", ") || "–"}</span>
+        <span className="clamp" title={listEngines(one)}>
+          {listEngines(one) || "–"}
+        </span>
         <Labels of={one.capabilities.labels} />
       </div>
     ),
@@ -67,6 +69,10 @@ const COLUMNS: readonly Column<Agent>[] = [
   { key: "seen", heading: "Last seen", cell: (one) => <RelativeTime at={one.seen_at} /> },
   { key: "act", heading: <span className="unseen">Actions</span>, cell: (one) => <Actions of={one} />, end: true },
 ];
+
+function listEngines(one: Agent): string {
+  return listValues(one.capabilities.facts["engine"]).join(", ");
+}
 
 export function Agents({ agents }: { agents: readonly Agent[] }) {
   return <Table rows={agents} columns={COLUMNS} keyOf={(one) => one.id} label="Agents" rowHeight={58} />;

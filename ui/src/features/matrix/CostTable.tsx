@@ -68,12 +68,14 @@ export function CostTable({ of: report }: { of: MatrixReport }) {
           the label cost_per_hour of the machine.
         </p>
       ) : (
-        <Table
-          rows={rows}
-          columns={columns}
-          keyOf={({ cell, worth }) => `${cell.row} ${cell.column} ${worth.things}`}
-          label="Cost and power"
-        />
+        <div className="stacked">
+          <Table
+            rows={rows}
+            columns={columns}
+            keyOf={({ cell, worth }) => `${cell.row} ${cell.column} ${worth.things}`}
+            label="Cost and power"
+          />
+        </div>
       )}
       {notes.map((note) => (
         <p key={note} className="body muted small">
