@@ -68,6 +68,16 @@ def make_images(podman: Podman, folder: Path) -> None:
         shutil.rmtree(place)
 
 
+def build_target(podman: Podman, checkout: Path, target: str, name: str) -> None:
+    """Build a target of deploy/Containerfile from the wheels in a checkout's dist/."""
+    arguments = (f"PYTHON_IMAGE={PYTHON}", "PIP_NO_INDEX=1", "ENGINES=onnx")
+    words = ["podman", "build", "--quiet", "--isolation=chroot", "--format=docker", "--target", target, "--tag", name]
+    words += [f"--build-arg={one}" for one in arguments]
+    words += ["--file", str(checkout / "deploy/Containerfile"), str(checkout)]
+    done = subprocess.run(words, env=os.environ | podman.environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
 def make_nothing(podman: Podman, folder: Path) -> None:
     """Make an image of glibc and busybox alone: a shell, tar and gzip, but no Python and no other library."""
     root = folder / "nothing"
