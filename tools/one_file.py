@@ -30,7 +30,7 @@ place=${{XDG_CACHE_HOME:-${{HOME:-/tmp}}/.cache}}/prony-one-file/{name}
 fail() {{ echo "error: $1" >&2; echo " hint: $2" >&2; rm -rf "${{new:-}}"; exit 3; }}
 if [ ! -x "$place/bin/python3" ]; then
   above=${{place%/*}}
-  mkdir -p "$above" && new=$(mktemp -d "$place.XXXXXX") ||
+  mkdir -p "$above" && new=$(mktemp -d -p "$above") ||
     fail "cannot write to $above" "set XDG_CACHE_HOME to a folder with 600 MB of space"
   tail -c +{offset} "$0" | tar -xzf - -C "$new" ||
     fail "cannot unpack $0" "it needs tar, gzip and 600 MB in $above; with these, fetch it again"
