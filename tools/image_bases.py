@@ -12,7 +12,7 @@ from pathlib import Path
 # Each file that names images, and the pattern of a name. Prony's own images there have no registry.
 PLACES: dict[str, str] = {
     "deploy/Containerfile": r"(?m)^ARG \w+_IMAGE=(\S+)$",
-    "deploy/compose.yaml": r"(?m)^ +image: (\S+/\S+)$",
+    "deploy/compose.yaml": r"(?m)^ +image: (?:\$\{\w+:-)?([^\s}]+/[^\s}]+)\}?$",
 }
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
 HOW_TO_PIN = "skopeo inspect --format '{{.Digest}}' docker://IMAGE prints a digest; write IMAGE@DIGEST into the file"

@@ -20,9 +20,8 @@ from prony.cli.main import COMMANDS
 from servers.needs import lack
 from servers.programs import run_program
 from servers.waiting import wait_for
+from servers.wheels import build_packages, copy_checkout
 
-ROOT = Path(__file__).parents[2]
-BUILDER = ROOT / ".venv-build" / "bin" / "python"
 RECIPE = """
 name: echo
 workload: {kind: script, command: "echo '{\\"answer\\": 42}'", metrics: [{name: answer}]}
@@ -33,29 +32,14 @@ measure: {repeats: 3, warmup: 0}
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the repository as it is now, committed; a build writes into the folder that it builds."""
-    if not BUILDER.exists():
-        lack("build", f"there is no {BUILDER.relative_to(ROOT)}: make wheel")
-    if not (ROOT / "src/prony/server/site/index.html").is_file():
-        lack("ui", "the web pages are not built: make ui")
-    folder = tmp_path_factory.mktemp("checkout")
-    for name in run_program("git", "ls-files", "-co", "--exclude-standard", cwd=ROOT).splitlines():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
-    shutil.copytree(ROOT / "src/prony/server/site", folder / "src/prony/server/site")
-    run_program("git", "init", "--quiet", cwd=folder)
-    run_program("git", "add", ".", cwd=folder)
-    author = ("-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false")
-    run_program("git", *author, "commit", "--quiet", "--message", "as it is", cwd=folder)
-    run_program(sys.executable, "-m", "tools.shell_files", "share", cwd=folder)
-    return folder
+    return copy_checkout(tmp_path_factory.mktemp("checkout"))
 
 
 @pytest.fixture(scope="module")
 def packages(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the source archive, and the wheel that was built from it."""
     out = tmp_path_factory.mktemp("dist")
-    run_program(BUILDER, "-m", "build", "--no-isolation", "--outdir", out, checkout, cwd=out)
-    return out
+    return build_packages(checkout, out).parent
 
 
 @pytest.fixture(scope="module")

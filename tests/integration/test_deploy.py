@@ -33,7 +33,7 @@ FINAL = ("runner", "agent", "server")
 SERVICE_KEYS = {
     "image", "build", "environment", "command", "entrypoint", "volumes", "networks", "ports", "depends_on",
     "healthcheck", "stop_grace_period", "restart", "read_only", "tmpfs", "cap_drop", "security_opt", "init", "user",
-    "network_mode", "profiles",
+    "network_mode", "profiles", "env_file", "hostname",
 }  # fmt: skip
 INSTRUCTIONS = {
     "ARG", "FROM", "ENV", "RUN", "VOLUME", "COPY", "USER", "CMD", "ENTRYPOINT", "HEALTHCHECK", "STOPSIGNAL", "EXPOSE",

@@ -96,6 +96,7 @@ class Kubernetes:
     ports: dict[str, int]
     daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     tuned: dict[str, str] = field(default_factory=dict)
+    reaches_pods: bool = False  # whether this machine has an address in the network of the pods, as probes need it
 
     @property
     def admin(self) -> Path:
@@ -141,6 +142,11 @@ class Kubernetes:
         """Return what is there with Prony's label."""
         told = self.run("get", kinds, "--selector=app.kubernetes.io/managed-by=prony", "--output=name")
         return [line for line in told.split("\n") if "/" in line]
+
+    def import_image(self, archive: Path) -> None:
+        """Give the node an image that was saved as docker saves it."""
+        told = self._ctr("images", "import", str(archive))
+        assert "saved" in told or "done" in told, told
 
     def limit_cpu(self, pod: str, microseconds: int) -> None:
         """Let a pod's runner have so much of every tenth of a second: less than a busy machine gives it."""
@@ -255,7 +261,13 @@ class Kubernetes:
         (self.folder / "kubelet.yaml").write_text(_KUBELET.format(**values))
         (self.folder / "containerd.toml").write_text(_CONTAINERD.format(**values))
         addresses = {"type": "host-local", "subnet": _NETWORK, "dataDir": f"{self.folder}/addresses"}
-        network = {"type": "bridge", "bridge": self.bridge, "isGateway": False, "ipMasq": False, "ipam": addresses}
+        network = {
+            "type": "bridge",
+            "bridge": self.bridge,
+            "isGateway": self.reaches_pods,
+            "ipMasq": False,
+            "ipam": addresses,
+        }
         (self.folder / "cni" / "10-test.conflist").write_text(
             json.dumps({"cniVersion": "0.3.1", "name": "test", "plugins": [network]})
         )
@@ -333,7 +345,7 @@ def build_folder() -> Path:
 
 
 @contextmanager
-def kubernetes_cluster(folder: Path) -> Iterator[Kubernetes]:
+def kubernetes_cluster(folder: Path, *, reaches_pods: bool = False) -> Iterator[Kubernetes]:
     """Run one until the block ends."""
     build = build_folder()
     missing = [name for name in _PROGRAMS if not (build / "bin" / name).exists()]
@@ -346,7 +358,7 @@ def kubernetes_cluster(folder: Path) -> Iterator[Kubernetes]:
         raise AbsentError("a private Kubernetes needs root: its kubelet runs as it")
     folder.mkdir(parents=True, exist_ok=True)
     names = ("etcd", "peer", "api", "manager", "scheduler", "kubelet")
-    cluster = Kubernetes(folder, build, {name: free_port() for name in names})
+    cluster = Kubernetes(folder, build, {name: free_port() for name in names}, reaches_pods=reaches_pods)
     with ExitStack() as block:
         block.callback(cluster.stop)
         cluster.start()

@@ -58,10 +58,10 @@ class Podman:
     environment: Mapping[str, str]
     registry: str  # a host and a port at which nothing but `serve_registry` listens
 
-    def run(self, *words: str | Path, check: bool = True) -> str:
+    def run(self, *words: str | Path, check: bool = True, within_s: float = _PATIENCE_S) -> str:
         done = subprocess.run(
             ["podman", *map(str, words)], env=os.environ | self.environment, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, check=False, timeout=_PATIENCE_S,
+            capture_output=True, text=True, check=False, timeout=within_s,
         )  # fmt: skip
         assert not check or done.returncode == 0, done.stderr
         return done.stdout.strip()
