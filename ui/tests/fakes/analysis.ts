@@ -78,6 +78,7 @@ export function fakeChange(over: Partial<Change> = {}): Change {
     metric: "inference_ms.p50",
     unit: "ms",
     unsettled: false,
+    machine_changed: false,
     better: "lower",
     kind: "regression",
     state: "found",
