@@ -24,6 +24,7 @@ from prony.model.experiment_data import Entry
 from prony.model.metric import metric_of, varies_by_itself
 from prony.ports import plugins
 from prony.ports.comparison_rule import ComparisonRule
+from prony.ports.metric_titles import metric_title
 from prony.stats.apart import ApartSpread, estimate_apart_spread, spread_before_history
 from prony.stats.permutation import adjust_probabilities
 
@@ -36,6 +37,13 @@ _ORDER = (
     Conclusion.REGRESSION, Conclusion.INCONCLUSIVE, Conclusion.INSUFFICIENT, Conclusion.DIFFERENT,
     Conclusion.IMPROVEMENT, Conclusion.WITHIN, Conclusion.EQUIVALENT,
 )  # fmt: skip
+
+_IN_WORDS = {
+    Conclusion.REGRESSION: "worse", Conclusion.INCONCLUSIVE: "inconclusive", Conclusion.INSUFFICIENT: "not decided",
+    Conclusion.DIFFERENT: "different", Conclusion.IMPROVEMENT: "better", Conclusion.WITHIN: "within the limits",
+    Conclusion.EQUIVALENT: "the same",
+}  # fmt: skip
+_NAMED = 4
 
 Pair = tuple[Entry, Entry]
 
@@ -229,11 +237,25 @@ def _machine(calibration: Calibration | None) -> list[str]:
 
 
 def _overall(contrasts: Sequence[Contrast], pairs: int) -> tuple[Conclusion, str]:
-    headlines = [one.conclusion for one in contrasts if one.role == "headline"]
+    headlines = [one for one in contrasts if one.role == "headline"]
     if not headlines:
         return Conclusion.INSUFFICIENT, "The two sides have no metric in common."
-    counts = Counter(headlines)
+    counts = Counter(one.conclusion for one in headlines)
     worst = next(one for one in _ORDER if counts[one])
-    told = ", ".join(f"{counts[one]} {one}" for one in _ORDER if counts[one])
-    jobs = f"{pairs} compared pair{'' if pairs == 1 else 's'} of jobs"
-    return worst, f"Headline metrics of {jobs}: {told}."
+    if pairs > 1:
+        told = ", ".join(f"{counts[one]} {_IN_WORDS[one]}" for one in _ORDER if counts[one])
+        return worst, f"Headline metrics of {pairs} compared pairs of jobs: {told}."
+    groups = [(one, [each for each in headlines if each.conclusion is one]) for one in _ORDER if counts[one]]
+    return worst, " ".join(f"{_IN_WORDS[one].capitalize()}: {_name_changes(one, group)}." for one, group in groups)
+
+
+def _name_changes(conclusion: Conclusion, group: Sequence[Contrast]) -> str:
+    """Return the metrics of a group, and what became of each; of many only the first."""
+    named = [_name_change(conclusion, one) for one in group[:_NAMED]]
+    return ", ".join([*named, *([f"{len(group) - _NAMED} more"] if len(group) > _NAMED else [])])
+
+
+def _name_change(conclusion: Conclusion, one: Contrast) -> str:
+    if one.effect is None or conclusion is Conclusion.EQUIVALENT:
+        return metric_title(one.key)
+    return f"{metric_title(one.key)} {one.effect.change} {one.effect.interval}".strip()

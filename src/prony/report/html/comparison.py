@@ -30,9 +30,11 @@ _ABOUT = (
 def render(comparison: Comparison) -> str:
     """Return the whole page. It refers to nothing outside itself and holds no script."""
     ratios, jobs = comparison_blocks(comparison)
+    is_unlike = bool(shown.unlike(comparison, allowed=False))
+    lead = f"Not comparable, compared anyway. {comparison.sentence}" if is_unlike else comparison.sentence
     drawn = section("ratios", "Ratios", ratios) if ratios is not None else None
     return html_page(
-        shown.title(comparison), "Prony comparison", comparison.sentence, _show_findings(comparison), drawn,
+        shown.title(comparison), "Prony comparison", lead, _show_findings(comparison), drawn,
         section("jobs", "Each pair", *jobs), section("method", "Method", tag("p", shown.method(comparison))),
         _unlike(comparison),
     )  # fmt: skip

@@ -9,16 +9,12 @@ from prony.report.markdown.text import escape_markdown
 
 def render(comparison: Comparison) -> str:
     """Return the sentences and the headlines; what lies behind them is folded away."""
-    lines = [
-        f"### {escape_markdown(shown.title(comparison))}: {comparison.conclusion}",
-        "",
-        escape_markdown(comparison.sentence),
-        "",
-    ]
+    lines = [f"### {escape_markdown(shown.title(comparison))}: {comparison.conclusion}", ""]
     forbidden = shown.unlike(comparison, allowed=False)
     if forbidden:
         lines += ["**Not comparable, compared anyway:**", ""]
         lines += [f"- {escape_markdown(shown.difference_text(one))}" for one in forbidden] + [""]
+    lines += [escape_markdown(comparison.sentence), ""]
     lines += [*(f"- {escape_markdown(sentence)}" for sentence in shown.heads(comparison)), ""]
     for match in comparison.matches:
         lines += match_lines(match)

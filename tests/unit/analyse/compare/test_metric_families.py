@@ -13,6 +13,7 @@ from prony.model.estimate import Grade, Missing, Reason, Verdict
 from prony.model.load import Load
 from prony.model.metric import key_of
 from prony.model.result import Failure, ResultState
+from prony.ports.metric_titles import metric_title
 
 from .sides import P50, RATE, VALID, alike, compare_metric, entry, many_headlines, noisy, side
 
@@ -53,9 +54,16 @@ class TestFamilies:
     def test_the_whole_is_as_bad_as_its_worst_headline(self) -> None:
         found = self.whole(slower=1.1, jobs=2)
         assert found.conclusion is Conclusion.REGRESSION
-        assert found.sentence == "Headline metrics of 2 compared pairs of jobs: 2 regression, 2 equivalent."
+        assert found.sentence == "Headline metrics of 2 compared pairs of jobs: 2 worse, 2 the same."
         assert found.has(Conclusion.REGRESSION)
         assert not found.has(Conclusion.INSUFFICIENT)
+
+    def test_of_two_jobs_the_first_sentence_names_what_changed_and_by_how_much(self) -> None:
+        found = self.whole(slower=1.1)
+        worse, _, same = found.matches[0].contrasts
+        assert worse.effect is not None
+        change = f"{worse.effect.change} {worse.effect.interval}"
+        assert found.sentence == f"Worse: Inference p50 {change}. The same: {metric_title(same.key)}."
 
     def test_among_many_that_are_the_same_a_weak_sign_is_not_called_a_regression(self) -> None:
         rng = np.random.default_rng(0)

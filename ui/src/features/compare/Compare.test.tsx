@@ -87,6 +87,15 @@ describe("a comparison", () => {
     expect((await screen.findByRole("row", { name: /engine version/ })).textContent).toContain("1.201.21yes");
   });
 
+  it("says beside the first sentence that the two are not comparable", async () => {
+    const { differences } = fakeMatch();
+    const matches = [fakeMatch({ differences: differences.map((one) => ({ ...one, allowed: false })) })];
+    server.current.answer("GET", "/api/v1/comparison", fakeComparison({ matches }));
+    await visit("/compare?of=e1,e2");
+    const sentence = await screen.findByText("Inference p50 is 20 % worse.");
+    expect(sentence.parentElement?.textContent).toContain("not comparable, compared anyway");
+  });
+
   it("asks with the terms that the address holds, and puts those that are chosen into it", async () => {
     server.current.answer("GET", "/api/v1/comparison", fakeComparison());
     const { user, address } = await visit("/compare?of=e1,e2&threshold=5%25");

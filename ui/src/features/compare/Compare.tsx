@@ -62,12 +62,14 @@ function Outcome({ comparison }: { comparison: Comparison }) {
     comparison.matches.findIndex((one) => matchKey(one.baseline.job_id, one.candidate.job_id) === match),
   );
   const shown = comparison.matches[index];
+  const isUnlike = comparison.matches.some((one) => one.differences.some((difference) => !difference.allowed));
   return (
     <>
       <Card>
         <div className="stack">
           <p className="row">
             <Badge tone={stateTone(comparison.conclusion)}>{comparison.conclusion}</Badge>
+            {isUnlike && <Badge tone="warn">not comparable, compared anyway</Badge>}
             <strong>{comparison.sentence}</strong>
           </p>
           <Notes of={[...comparison.notes, ...comparison.unmatched]} />
