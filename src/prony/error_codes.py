@@ -114,7 +114,10 @@ _MODELS = {
         "depth, prompt and generated tokens exceed the model's context",
         "lower one of them, or use a model with a longer context",
     ),
-    "no_tokenizer": ("the language model has no tokenizer", "put the tokenizer's file next to the model"),
+    "no_tokenizer": (
+        "the language model has no tokenizer",
+        "put the tokenizer's file next to the model; convert a GGUF file again",
+    ),
     "bad_template": ("the model's chat template fails", "correct it, or remove `prompts.system`"),
     "no_reference": (
         "the model and the reference have different vocabularies",

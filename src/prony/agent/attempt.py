@@ -67,7 +67,9 @@ class Messenger:
             met = await _ask_until_answered(lambda: self._link.meet(self._lease_id, meeting))
         except Refused as exc:  # the lease is over: the reporter hears that too, and has the runner stopped
             self._log.warning(
-                "could not synchronize with the other agents", meeting=meeting.name, reason=exc.error.message
+                "could not start together with the other agents: the lease is over",
+                meeting=meeting.name,
+                reason=exc.error.message,
             )
             return
         told = Told(name=meeting.name, said=met.said, at_ns=met.at_ns - clock.offset_ns, clock=clock)

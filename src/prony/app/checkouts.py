@@ -32,9 +32,15 @@ def checkout_sides(
     """
     here, there = root_of_checkout(base), other.resolve()
     if not there.is_dir():
-        raise InputError(f"{other} is not a folder", hint="name another checkout: git worktree add FOLDER main")
+        raise InputError(
+            f"{other} is not a folder",
+            hint="make a second checkout with `git worktree add FOLDER main`, and name that FOLDER",
+        )
     if here == there:
-        raise InputError(f"{other} is this checkout itself", hint="name another one: git worktree add FOLDER main")
+        raise InputError(
+            f"{other} is this checkout itself",
+            hint="make a second one with `git worktree add FOLDER main`, and name that FOLDER",
+        )
     mine = _files_within(loaded, base, here)
     kind = kind_of(loaded.recipe.workload).prepare
     sides = {

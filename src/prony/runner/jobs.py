@@ -21,7 +21,10 @@ def run_jobs(jobs: Sequence[Job], folders: Sequence[Path], around: RunContext) -
     One that names a path which is not allowed here fails before anything of it is read.
     """
     if len({job.workload.kind for job in jobs}) > 1:
-        raise InputError("jobs of different kinds cannot run alternately", hint="use a separate runner for each")
+        raise InputError(
+            "jobs of different kinds cannot run alternately",
+            hint="write one recipe for each kind, and run them one after the other",
+        )
     with mark_writing(folders[0] if len(folders) == 1 else folders[0].parent):
         refusals = [_refusal(job, around) for job in jobs]
         declined = {

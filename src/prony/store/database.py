@@ -139,7 +139,8 @@ def _translation(engine: Engine, error: StatementError) -> PronyError:
         said = said.replace(str(engine.url.password), "***")
     if isinstance(error, DataError):
         return InputError(
-            f"the database cannot store a value: {said}", hint="a number or text is too large: make it smaller"
+            f"the database cannot store a value: {said}",
+            hint="a number or text of the recipe or the result is too large: make it smaller",
         )
     hint = hint_for(said)
     if engine.dialect.name != "sqlite" and isinstance(error, DBAPIError):

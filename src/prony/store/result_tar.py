@@ -273,4 +273,7 @@ def disk_told(place: Path, unfinished: Path | None = None) -> Iterator[None]:
             hint = "make room on this disk"
             raise StoreError(f"no room for {place}: the disk is full", hint=hint, code="disk_full") from exc
         reason = getattr(exc, "strerror", None) or exc
-        raise StoreError(f"cannot write {place}: {reason}", hint="check whether the disk is read-only") from exc
+        raise StoreError(
+            f"cannot write {place}: {reason}",
+            hint="check that the folder exists, may be written to, and is on no read-only disk",
+        ) from exc

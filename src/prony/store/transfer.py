@@ -118,7 +118,7 @@ def _copy_export(record: Record, job: Job, to: Path) -> None:
     if not record.folder.is_dir():
         raise NotFoundError(
             f"the result folder {record.folder} is gone",
-            hint="if it was moved, move it back; else leave out this experiment",
+            hint="if it was moved, move it back; else do not name this experiment",
         )
     check_damage(record.folder, job, record.result)  # the manifest would vouch for what is damaged
     _copy(record.folder, to)

@@ -115,7 +115,7 @@ export interface paths {
         put?: never;
         /**
          * Drain an agent
-         * @description It gets no more jobs and finishes those it runs. An agent may ask for this itself.
+         * @description It gets no more jobs and finishes those it runs. An agent may drain itself; others need role `admin`.
          *
          *     Role: agent.
          */
@@ -231,7 +231,7 @@ export interface paths {
         put?: never;
         /**
          * Make an alarm
-         * @description The secret that signs its webhooks is only in this answer. Its addresses are never shown.
+         * @description The secret that signs its webhooks is only in this answer. Secret parts of its addresses are hidden, too.
          *
          *     Role: admin.
          */

@@ -236,7 +236,11 @@ class LlamaSession:
 
     def _tokenize(self, text: str, *, with_marks: bool) -> list[int]:
         if not self._c.llama_vocab_type(self._vocabulary):
-            raise InputError("the GGUF file has no tokenizer", hint="convert the model again", code="no_tokenizer")
+            raise InputError(
+                "the GGUF file has no tokenizer",
+                hint="convert the model again from a folder that has its tokenizer",
+                code="no_tokenizer",
+            )
         data = text.encode()
         room = (ctypes.c_int32 * (len(data) + 8))()
         count = self._c.llama_tokenize(self._vocabulary, data, len(data), room, len(room), with_marks, with_marks)

@@ -85,7 +85,7 @@ async def capabilities(request: Request, agent_id: Id, body: Capabilities) -> Re
 
 @router.post("/{agent_id}/drain", operation_id="drain", response_model=Agent, summary="Drain an agent")
 async def drain(request: Request, agent_id: Id) -> Response:
-    """It gets no more jobs and finishes those it runs. An agent may ask for this itself."""
+    """It gets no more jobs and finishes those it runs. An agent may drain itself; others need role `admin`."""
     who = who_of(request)
     require_agent(who, agent_id)
     return answer(await fleet_of(request).agents.drain(agent_id, who=who))

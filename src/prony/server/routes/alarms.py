@@ -23,7 +23,7 @@ router = APIRouter(prefix="/api/v1/alarms", tags=["alarms"], route_class=Operati
     responses={201: {"headers": header_of("Location", "URL of the alarm")}},
 )  # fmt: skip
 async def add_alarm(request: Request, body: NewAlarm) -> Response:
-    """The secret that signs its webhooks is only in this answer. Its addresses are never shown."""
+    """The secret that signs its webhooks is only in this answer. Secret parts of its addresses are hidden, too."""
     made = await fleet_of(request).alarms.add(body, who=who_of(request))
     return answer(made, 201, {"Location": f"/api/v1/alarms/{made.alarm.id}"})
 

@@ -92,7 +92,8 @@ class Predictions:
             why = answer.failure
             message = "no answer" if why is None else why.message
             raise SutError(
-                f"{one.host.name} could not predict the text: {message}", hint="" if why is None else why.hint,
+                f"engine {one.host.name} could not predict the text that measures quality: {message}",
+                hint="" if why is None else why.hint,
                 code="engine_error" if why is None else why.code,
             )  # fmt: skip
         values: dict[str, list[float]] = answer.done["readings"][0]

@@ -199,9 +199,11 @@ def only_model(names: list[str], where: str) -> str:
     if len(names) == 1:
         return names[0]
     if not names:
-        raise InputError(f"{where} offers no model", hint="load one, or set options.model")
+        raise InputError(
+            f"{where} offers no model", hint="start that server with a model, or name one in workload.options.model"
+        )
     listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-    raise InputError(f"{where} offers several models", hint=f"set options.model to one of: {listed}")
+    raise InputError(f"{where} offers several models", hint=f"set workload.options.model to one of: {listed}")
 
 
 def key_header(name: str, variable: str | None) -> dict[str, str]:

@@ -187,8 +187,8 @@ class Login:
         said = demand.partition(b"v=")[2].split(b",", 1)[0]
         if not hmac.compare_digest(said, base64.b64encode(self._proof_of_server)):
             raise InputError(
-                "the server could not prove that it knows the password",
-                hint="check the address: another server may answer there",
+                "this PostgreSQL server could not prove that it knows the user's password",
+                hint="check host and port: another server may answer there",
             )
 
 
