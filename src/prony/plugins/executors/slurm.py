@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -204,6 +205,13 @@ def submission_options(options: SlurmOptions, payload: Payload) -> list[str]:
     return [*first, ":", *second, *_node_options(others, payload.nodes - 1, payload.avoid)]
 
 
+def _keep_nodes(job: SlurmJob, before: SlurmJob | None) -> SlurmJob:
+    """Return a job that gives its nodes back with those that it had."""
+    if not job.is_leaving:
+        return job
+    return replace(job, nodes="" if before is None else before.nodes)
+
+
 def _describe_end(job: SlurmJob) -> str:
     node = f" on {job.nodes}" if job.nodes else ""
     more = f" {job.reason}" if job.reason.startswith(("by ", "exit ")) else ""
@@ -301,10 +309,11 @@ class SlurmExecutor:
         return is_first or self._now_s() - self._asked_s >= _FIRST_ASK_S
 
     def _settle(self, found: Mapping[str, FolderStatus]) -> None:
-        """Note of which ended runs Slurm has said all: of a stopped one, how its job ended too."""
+        """Note of which ended runs Slurm has said all: its nodes, and of a stopped one, how its job ended too."""
         for key, status in found.items():
             job = self._jobs.get(key)
-            is_final = job is None or job.phase is PlacePhase.ENDED or not status.has("stopped")
+            says_more = status.has("stopped") or (job is not None and job.is_leaving and not job.nodes)
+            is_final = job is None or job.phase is PlacePhase.ENDED or not says_more
             if status.has("DONE") and (self._waited_s(key, "last word") >= _LAST_WORD_S or is_final):
                 self._settled.add(key)
 
@@ -315,7 +324,8 @@ class SlurmExecutor:
                 f"squeue at {self._name}: {lines[-2] if len(lines) > 1 else lines[0]}",
                 hint=f"Prony tries again; prony targets check {self._name} says more",
             )
-        self._jobs = read_queue(told)
+        before = self._jobs
+        self._jobs = {name: _keep_nodes(job, before.get(name)) for name, job in read_queue(told).items()}
 
     def _ask_accounts(self, handles: Sequence[Handle]) -> None:
         """Ask sacct for those whom the queue has forgotten, once a minute at most; it may not be there."""

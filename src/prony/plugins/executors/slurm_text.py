@@ -105,6 +105,7 @@ class SlurmJob:
     nodes: str = ""
     reason: str = ""
     was_suspended: bool = False
+    is_leaving: bool = False  # COMPLETING: of its nodes, Slurm names only those that are not free yet
 
     @property
     def phase(self) -> PlacePhase:
@@ -127,7 +128,8 @@ def read_queue(text: str) -> dict[str, SlurmJob]:
         cells = line.strip().split("|", 8)
         if len(cells) == 9 and re.match(r"\d", cells[0]):
             number, name, states, start, end, used, limit, nodes, reason = cells
-            job = SlurmJob(number, name, _state_of(states)[0], start, nodes, reason)
+            state = _state_of(states)[0]
+            job = SlurmJob(number, name, state, start, nodes, reason, is_leaving=state == "COMPLETING")
             # While it runs, its end is moved by as much as it was suspended; then that is not part of what it used.
             has_ended = job.phase in (_E, PlacePhase.ENDING)
             _add(found, replace(job, was_suspended=_lasts_longer(start, end, used if has_ended else limit)))
@@ -178,7 +180,8 @@ def _join_parts(one: SlurmJob, other: SlurmJob) -> SlurmJob:
     taken = next((job for job in (first, second) if job.ending in (PlaceEnding.NODE, PlaceEnding.PREEMPTED)), first)
     stopped = first.was_suspended or second.was_suspended
     joined = taken if first.phase is _E else first
-    return replace(joined, id=first.id, nodes=",".join(nodes), was_suspended=stopped)
+    leaving = first.is_leaving or second.is_leaving
+    return replace(joined, id=first.id, nodes=",".join(nodes), was_suspended=stopped, is_leaving=leaving)
 
 
 def _rank(job: SlurmJob) -> tuple[bool, int]:

@@ -115,8 +115,8 @@ def test_a_forgotten_job_is_asked_of_the_accounts_and_lost_after_five_minutes(
     assert count_calls(tmp_path, "sacct") <= 12
 
 
-def write_queue(tmp_path: Path, handle: Handle, state: str, end: str = "00:05:00") -> None:
-    line = f"0|{handle.key}|{state}|2026-01-01T00:00:00|2026-01-01T{end}|0:20|5:00|n1|None\n"
+def write_queue(tmp_path: Path, handle: Handle, state: str, end: str = "00:05:00", nodes: str = "n1") -> None:
+    line = f"0|{handle.key}|{state}|2026-01-01T00:00:00|2026-01-01T{end}|0:20|5:00|{nodes}|None\n"
     (tmp_path / "squeue.out").write_text(line)
 
 
@@ -186,3 +186,31 @@ def test_a_stopped_run_does_not_wait_for_ever_for_slurm(
     clock.seconds += 40
     seen = executor.look([one], {})[0]
     assert (seen.phase, seen.ending) == (PlacePhase.ENDED, PlaceEnding.DONE)
+
+
+def test_a_job_that_gives_its_nodes_back_keeps_those_it_had(
+    executor: SlurmExecutor, clock: MovedClock, tmp_path: Path
+) -> None:
+    (one,) = handles(tmp_path, 1)
+    write_queue(tmp_path, one, "RUNNING", nodes="n[1-2]")
+    clock.seconds += 10
+    assert executor.look([one], {})[0].nodes == ("n[1-2]",)
+    write_queue(tmp_path, one, "COMPLETING", nodes="n1")  # the other is free already
+    (tmp_path / "there" / "runs" / one.key / "DONE").write_text("{}")
+    seen = executor.look([one], {})[0]
+    assert (seen.ending, seen.nodes) == (PlaceEnding.DONE, ("n[1-2]",))
+
+
+def test_a_job_that_was_never_seen_at_work_is_asked_for_its_nodes_once_more(
+    executor: SlurmExecutor, clock: MovedClock, tmp_path: Path
+) -> None:
+    (one,) = handles(tmp_path, 1)
+    write_queue(tmp_path, one, "COMPLETING", nodes="n1")
+    (tmp_path / "there" / "runs" / one.key / "DONE").write_text("{}")
+    clock.seconds += 10
+    seen = executor.look([one], {})[0]
+    assert (seen.phase, seen.nodes) == (PlacePhase.ENDING, ())
+    write_queue(tmp_path, one, "COMPLETED", nodes="n[1-2]")
+    clock.seconds += 2
+    seen = executor.look([one], {})[0]
+    assert (seen.ending, seen.nodes) == (PlaceEnding.DONE, ("n[1-2]",))
