@@ -21,6 +21,10 @@ _SHOWN = 8
 ReasonFor = Callable[[str, tuple[str, ...]], str]
 
 
+# What the owner of a device allows by options of `prony agent start`.
+_OPTIONS = {"kinds": "--kinds", "schemes": "--model-schemes"}
+
+
 def _no_reason(fact: str, wanted: tuple[str, ...]) -> str:  # noqa: ARG001 - a ReasonFor
     return ""
 
@@ -49,7 +53,7 @@ def lacks(demand: Demand, facts: Mapping[str, Fact], reason_for: ReasonFor = _no
             fact=name,
             wanted=" or ".join(one for one in wanted if one != POD),  # nobody can install what only a pod has
             has=_has_text(facts.get(name)),
-            reason=reason_for(name, wanted) or _advise_unit(demand, name, facts),
+            reason=reason_for(name, wanted) or _advise_unit(demand, name, facts) or _advise_option(name, wanted, facts),
         )
         for name, wanted in missing
     )
@@ -75,6 +79,13 @@ def _advise_unit(demand: Demand, name: str, facts: Mapping[str, Fact]) -> str:
     if not number or kind not in _values(facts.get(name)):
         return ""
     return f"that is another card of one device; for a job on each device write unit: {kind} and place.devices: each"
+
+
+def _advise_option(name: str, wanted: tuple[str, ...], facts: Mapping[str, Fact]) -> str:
+    """Say how the owner of a device allows what its agent does not."""
+    option = _OPTIONS.get(name)
+    allowed = [str(one) for one in _values(facts.get(name))]
+    return f"start its agent with {option} {','.join([*allowed, *wanted])}" if option and allowed else ""
 
 
 def _needs(demand: Demand, facts: Mapping[str, Fact]) -> list[tuple[str, tuple[str, ...]]]:

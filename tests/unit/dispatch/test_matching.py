@@ -84,8 +84,8 @@ def test_the_order_of_what_is_asked_does_not_change_the_id() -> None:
         (Demand(where={"os": ["windows", "!=macos"]}), []),
         (Demand(where={"gpu.vendor": "!=intel"}), ["gpu.vendor !=intel (has nvidia, intel)"]),
         (Demand(where={"label.rack": "a", "label.room": "!=b"}), ["label.rack a (has none)"]),
-        (Demand(kind="script"), ["kinds script (has model)"]),
-        (Demand(scheme="file"), ["schemes file (has zoo, https)"]),
+        (Demand(kind="script"), ["kinds script (has model): start its agent with --kinds model,script"]),
+        (Demand(scheme="file"), ["schemes file (has zoo, https): start its agent with --model-schemes zoo,https,file"]),
         (Demand(engine="openvino", unit="cpu"), ["engine openvino (has onnxruntime, litert)"]),
         (Demand(engine="onnxruntime", unit="cuda", precision="fp16"), []),
         (

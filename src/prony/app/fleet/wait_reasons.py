@@ -98,6 +98,8 @@ def _lacking(demand: Demand, known_agents: list[KnownAgent]) -> str:
     demand_id = demand.id
     told = [
         f"{known_agent.name} lacks {'; '.join(map(str, known_agent.lacks(demand, demand_id)))}"
+        if known_agent.capabilities.facts
+        else f"{known_agent.name} has not reported what it can run: start its agent"
         for known_agent in known_agents[:_MOST_NAMED]
     ]
     more = len(known_agents) - _MOST_NAMED

@@ -186,7 +186,10 @@ async def test_a_job_that_is_for_one_device_waits_for_it_and_says_so(fleet_fixtu
     await fleet_fixture.fleet.agents.set_capabilities(
         fake_agent.id, Capabilities(facts={**FACTS, "kinds": ("script",)}), who=ME
     )
-    assert "agent one no longer fits: kinds model (has script)" in await reasons(fleet_fixture, view.experiment.id)
+    assert (
+        "agent one no longer fits: kinds model (has script): start its agent with --kinds script,model"
+        in await reasons(fleet_fixture, view.experiment.id)
+    )
     await fleet_fixture.fleet.agents.remove(fake_agent.id, who=ME)
     removed = f"agent {fake_agent.id} was removed: cancel it, or submit again"
     assert removed in await reasons(fleet_fixture, view.experiment.id)
