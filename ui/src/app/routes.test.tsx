@@ -35,7 +35,7 @@ describe("an address with a choice that no page offers", () => {
   it("shows the first part and leads to the others", async () => {
     const { user, address } = await visit("/settings?part=audit");
     expect((await screen.findByRole("tab", { selected: true })).textContent).toBe("Tokens");
-    await user.click(screen.getByRole("tab", { name: "Look" }));
+    await user.click(screen.getByRole("tab", { name: "Theme" }));
     expect(address()).toBe("/settings?part=look");
   });
 });

@@ -35,7 +35,7 @@ export function Import() {
   return (
     <Page
       title="Import"
-      about="Bring results that were measured elsewhere. The server verifies every checksum and computes all numbers again."
+      about="Bring results that were measured elsewhere. The upload starts when you choose. The server verifies every checksum and computes all numbers again."
       actions={
         <Link to="/experiments" className="button">
           All experiments
@@ -60,7 +60,7 @@ export function Import() {
       <Card title="A tar">
         <FilePicker
           label="Exported tar"
-          help="What Export on the page of an experiment gives, here or on another server. It is not compressed."
+          help="The .tar that Export on an experiment's page gives, here or on another server."
           isDisabled={isSending}
           onPick={([tar]) => tar && void bring(() => tar)}
         />
@@ -68,7 +68,7 @@ export function Import() {
       <OutcomeCard of={outcome} />
       <Card title="Results of other programs">
         <p>
-          A terminal reads them on the machine that has them, and sends the experiments:{" "}
+          Those of AI Factory, for example. On the machine that has them, in a terminal:{" "}
           <code>prony import FOLDER --server {location.origin}</code>
         </p>
       </Card>

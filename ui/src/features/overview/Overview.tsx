@@ -59,7 +59,7 @@ function Tiles({ glance }: { glance: Glance }) {
       String(stats.jobs.waiting ?? 0),
       stats.oldest_waiting_s == null ? "no job is waiting" : `the oldest for ${formatDuration(stats.oldest_waiting_s)}`,
     ],
-    ["Available agents", String(glance.agents), describeAgents(stats.agents)],
+    ["Agents", String(glance.agents), describeAgents(stats.agents)],
     [
       "Stored experiments",
       formatCount(stats.experiments),

@@ -14,10 +14,10 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   { key: "at", heading: "When", cell: (one) => formatInstant(one.at) },
   { key: "who", heading: "Who", cell: (one) => one.who },
   { key: "role", heading: "Role", cell: (one) => one.role },
-  { key: "action", heading: "Did", cell: (one) => <span className="mono">{one.action}</span> },
-  { key: "target", heading: "To", cell: (one) => <span className="mono">{one.target}</span> },
-  { key: "address", heading: "From", cell: (one) => one.address },
-  { key: "status", heading: "Answer", end: true, cell: (one) => one.status },
+  { key: "action", heading: "Action", cell: (one) => <span className="mono">{one.action}</span> },
+  { key: "target", heading: "Object", cell: (one) => <span className="mono">{one.target}</span> },
+  { key: "address", heading: "Address", cell: (one) => one.address },
+  { key: "status", heading: "Status", end: true, cell: (one) => one.status },
 ];
 
 export function AuditTrail() {

@@ -14,8 +14,8 @@ import { AuditTrail } from "./AuditTrail";
 const TABS = [
   { key: "tokens", label: "Tokens" },
   { key: "trail", label: "Audit trail" },
-  { key: "store", label: "Store" },
-  { key: "look", label: "Look" },
+  { key: "store", label: "Storage" },
+  { key: "look", label: "Theme" },
   { key: "about", label: "About" },
 ] as const;
 const SHOWN: Record<Part, () => React.ReactNode> = {
