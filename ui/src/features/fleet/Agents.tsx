@@ -100,9 +100,6 @@ function Actions({ of: agent }: { of: Agent }) {
   const isStill = agent.state === "draining" || agent.state === "faulty";
   return (
     <div className="row end">
-      <Link to="/fleet/$agentId" params={{ agentId: agent.id }} className="button slim">
-        Details
-      </Link>
       {isStill ? (
         <button
           type="button"
