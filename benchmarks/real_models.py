@@ -74,7 +74,9 @@ def compare(model: Path, product: Product, turns: int) -> Compared:
 
 
 def _bench(model: Path, product: Product, found: Compared) -> list[dict[str, Any]]:
-    said = product.ask("bench", str(model), "--threads", "1", "--repeats", str(_PROCESSES), "--time", "6s", "--no-report")
+    said = product.ask(
+        "bench", str(model), "--threads", "1", "--repeats", str(_PROCESSES), "--time", "6s", "--no-report"
+    )
     (job,) = said["jobs"]
     found.prony += job["runs"]["inference_ms.p50"]
     found.prony_cpu += job["runs"]["inference_cpu_ms.p50"]
