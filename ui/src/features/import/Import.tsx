@@ -68,7 +68,7 @@ export function Import() {
       <OutcomeCard of={outcome} />
       <Card title="Results of other programs">
         <p>
-          Those of AI Factory, for example. On the machine that has them, in a terminal:{" "}
+          On the machine that has them, in a terminal:{" "}
           <code>prony import FOLDER --server {location.origin}</code>
         </p>
       </Card>
