@@ -68,8 +68,7 @@ export function Import() {
       <OutcomeCard of={outcome} />
       <Card title="Results of other programs">
         <p>
-          On the machine that has them, in a terminal:{" "}
-          <code>prony import FOLDER --server {location.origin}</code>
+          On the machine that has them, in a terminal: <code>prony import FOLDER --server {location.origin}</code>
         </p>
       </Card>
     </Page>
