@@ -67,8 +67,14 @@ class CapabilityScanner:
             labels=labels,
             version=__version__,
             state=self._state,
-            calibration=read_calibration(self.home),
+            calibration=self._calibration(),
         )
+
+    def _calibration(self) -> Calibration | None:
+        try:
+            return latest_calibration(self.home)
+        except PronyError:  # the agent offers its device all the same, and the log of each job says why
+            return None
 
     def close(self) -> None:
         """Do nothing: a look here is short."""
@@ -84,17 +90,18 @@ class CapabilityScanner:
         return tuple((str(path), _changed_ns(path)) for path in sorted(self.home.engines.glob("*/*.json")))
 
 
-def read_calibration(home: Home) -> Calibration | None:
-    """Return this machine's newest calibration; None where there is none, or where nobody can read it now."""
+def latest_calibration(home: Home) -> Calibration | None:
+    """Return this machine's newest calibration, if it was ever calibrated.
+
+    Raises:
+        PronyError: The database cannot be read.
+    """
     if not home.database.exists():
         return None
     from prony.store.store import Store
 
-    try:
-        with Store.open(home) as store:
-            return store.latest_calibration(detect().hardware_id)
-    except PronyError:  # the next job's log tells it
-        return None
+    with Store.open(home) as store:
+        return store.latest_calibration(detect().hardware_id)
 
 
 def _changed_ns(path: Path) -> int:

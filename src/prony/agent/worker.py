@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from prony.agent.attempt import RunningAttempt, Why, address_towards
+from prony.agent.capabilities import latest_calibration
 from prony.agent.finalize_attempt import Ending, decline_work, salvage, seal
 from prony.agent.logs import AgentLog
 from prony.agent.metrics import AgentMetrics
@@ -307,7 +308,7 @@ class Worker:
         return await self._pack_result(work, result, log, late=why is Why.LOST), result
 
     async def _run_attempt(self, attempt: RunningAttempt) -> Ending:
-        calibration_id = await asyncio.to_thread(_latest_calibration, self.context.home, self.log)
+        calibration_id = await asyncio.to_thread(_keep_calibration, self.context.home, self.log)
         self._begun_s = asyncio.get_running_loop().time()
         draining = asyncio.create_task(self._watch_drain(attempt))
         try:
@@ -353,18 +354,13 @@ class Worker:
             self.context.metrics.set("job_running_seconds", asyncio.get_running_loop().time() - self._begun_s)
 
 
-def _latest_calibration(home: Home, log: AgentLog) -> str | None:
-    """Return the id of this machine's newest calibration, if it was ever calibrated."""
-    if not home.database.exists():
-        return None
-    from prony.instruments.device import detect
+def _keep_calibration(home: Home, log: AgentLog) -> str | None:
+    """Keep this machine's newest calibration where a runner finds it; return its id, if it was ever calibrated."""
     from prony.runner.environment import keep_calibration
-    from prony.store.store import Store
 
     try:
-        with Store.open(home) as store:
-            found = store.latest_calibration(detect().hardware_id)
-            return keep_calibration(home.cache, found) if found else None
+        found = latest_calibration(home)
+        return keep_calibration(home.cache, found) if found else None
     except PronyError as exc:
         log.warning("cannot read the calibration", reason=exc.message)
         return None
