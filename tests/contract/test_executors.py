@@ -17,6 +17,7 @@ import pytest
 from executor_runs import PATIENCE_S, has_ended, is_measuring, look_until, make_executor, printed, target_options
 
 from prony.app.maintain_targets import check_target_lines, install_prony, interpreter_here
+from prony.app.results import mend, summary_of
 from prony.errors import AccessError, CapacityError, InputError, TransportError
 from prony.model.target import Handle, Observation, OptionValue, Payload, PlaceEnding, PlacePhase, Target
 from prony.ports.executor import Executor, Interpreter
@@ -253,7 +254,10 @@ def test_a_killed_runner_leaves_what_it_measured(
     seen = look_until(executor, handle, has_ended)
     assert (seen.ending, seen.state) == (PlaceEnding.KILLED, "FAILED")
     assert executor.fetch(handle, tmp_path / "in") is False
-    assert '"partial"' in (tmp_path / "in" / "result" / "exp-001" / "result.json").read_text()
+    came = tmp_path / "in" / "result" / "exp-001"
+    assert '"partial"' in (came / "result.json").read_text()
+    mend(came)
+    assert summary_of(came).job_id == "exp-001"
     executor.end([handle])
 
 

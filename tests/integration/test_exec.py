@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,13 @@ import pytest
 
 from lanes import only_slowly
 from prony.app.results import mend, summary_of
+from prony.errors import NotFoundError
 from prony.kinds.model.schema import ModelWorkload
 from prony.model.job import Job
 from prony.model.recipe import Limits, Measure
-from prony.model.result import Result, ResultState
+from prony.model.result import Repetition, Result, ResultState
+from prony.runner.environment import look_around
+from prony.runner.folder import ResultFolder
 from servers.process import is_of_an_engine, wait_all_gone
 
 Model = Callable[[str], Path]
@@ -245,6 +249,31 @@ def test_a_folder_whose_runner_was_killed_while_it_cleaned_up_keeps_its_samples(
     mend(tmp_path / "out")
     assert not (tmp_path / "out" / "parts").exists()
     assert kept_rows(tmp_path / "out") == measured_count(tmp_path / "out") > 0
+
+
+def killed_before_it_kept_anything(folder: Path, faulty: Model, **known: Any) -> Path:
+    """Return the folder of a runner that measured nothing, as it arrives from where it ran: without `parts`."""
+    begun = ResultFolder.begin(folder, job(faulty("check:fine")), prony_version="0", started_at=datetime.now(UTC))
+    begun.write_environment(look_around(Path("/nowhere")))
+    begun.update(**known)
+    begun.save()
+    begun.path.joinpath("parts").rmdir()
+    return folder
+
+
+def test_a_folder_that_came_without_its_empty_parts_is_mended_too(faulty: Model, tmp_path: Path) -> None:
+    folder = killed_before_it_kept_anything(tmp_path / "out", faulty)
+    mend(folder)
+    assert kept_rows(folder) == 0
+    assert summary_of(folder).job_id == "x-000"
+
+
+def test_a_folder_that_lost_what_it_names_is_not_taken_for_an_empty_one(faulty: Model, tmp_path: Path) -> None:
+    kept = Repetition(index=0, started_at=datetime.now(UTC), state="ok")
+    folder = killed_before_it_kept_anything(tmp_path / "out", faulty, repetitions=(kept,))
+    mend(folder)
+    with pytest.raises(NotFoundError, match=r"no samples\.parquet"):
+        summary_of(folder)
 
 
 @pytest.mark.usefixtures("new_interpreters")

@@ -24,7 +24,7 @@ from prony.dispatch.placing import (
     placement_key,
     sum_expected_s,
 )
-from prony.errors import ConflictError, InputError, NotFoundError, PronyError, TransportError
+from prony.errors import ConflictError, InputError, NotFoundError, PronyError, StoreError, TransportError
 from prony.model.event import Event
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import ExperimentData
@@ -309,14 +309,23 @@ class RemoteRuns:
         return saved
 
     def _keep(self, placement: Placement, job_id: str, came: Path) -> None:
-        """Move one result to its place and record it; a folder that is there was moved before a crash."""
+        """Move one result to its place and record it; a folder that is there was moved before a crash.
+
+        What came damaged stays where it is and is not counted: it must not keep the run from ending.
+        """
         kept = self._store.home.result_folder(placement.experiment_id, job_id, placement.attempt)
         if not kept.exists() and results.is_begun(came):
-            results.mark_placed(came, placement)
             kept.parent.mkdir(parents=True, exist_ok=True)
             came.rename(kept)
-        if results.is_begun(kept):
+        if not results.is_begun(kept):
+            return
+        try:
+            results.mark_placed(kept, placement)
             results.record_result(self._store, kept, attempt=placement.attempt)
+        except (StoreError, NotFoundError) as exc:
+            if exc.code in ("store_busy", "unknown_kind"):
+                raise
+            self._logs.note(placement, f"the result of {job_id} is not counted: {exc.message}")
 
     def _clear(self, placement: Placement) -> Placement:
         if placement.handle is not None:

@@ -90,19 +90,22 @@ def mend(folder: Path) -> None:
     """Finish a folder whose runner was killed: the repetitions it kept become readable samples, marked partial."""
     from prony.instruments.samples import telemetry_frame
 
-    if not (folder / PARTS).exists():
+    parts = folder / PARTS
+    # A folder that came from another machine came without `parts` where that was empty.
+    if not parts.exists() and ((folder / SAMPLES).exists() or not is_begun(folder)):
         return
     with wait_until_abandoned(folder):
         result = read_noun(folder / "result.json", Result)
-        # One that says when it ended has all its samples, and some of its parts may be removed already.
-        if result.ended_at is None:
+        # One that says when it ended has all its samples, and some of its parts may be removed already. One that names
+        # repetitions and has neither parts nor samples is damaged: it must not be taken for one that measured nothing.
+        if result.ended_at is None and (parts.exists() or not result.repetitions):
             compile_samples(folder, result)
             if not (folder / TELEMETRY).exists():
                 write_frame(folder / TELEMETRY, telemetry_frame([]))
             if result.repetitions:
                 ended = result.model_copy(update={"ended_at": result.repetitions[-1].started_at})
                 write_noun(folder / "result.json", ended)
-        shutil.rmtree(folder / PARTS, ignore_errors=True)
+        shutil.rmtree(parts, ignore_errors=True)
 
 
 def is_begun(folder: Path) -> bool:

@@ -15,6 +15,7 @@ from prony.app.maintain_targets import check_target_lines, clean_target
 from prony.app.placing import RemoteRuns
 from prony.app.targets import add_target, ask_target, find_target, open_executor, read_targets, remove_target
 from prony.errors import CapacityError, ConflictError, InputError, NotFoundError, TransportError
+from prony.instruments.samples import SAMPLES
 from prony.model.device import Environment
 from prony.model.event import Event
 from prony.model.experiment import ExperimentState
@@ -55,6 +56,7 @@ class FakeTarget:
         self.jobs: dict[str, list[bytes]] = {}
         self.ended: list[str] = []
         self.cut_after_submission = False
+        self.loses_samples = False
         self.refusal: Exception | None = None
         self.troubles = 0
 
@@ -103,6 +105,8 @@ class FakeExecutor:
                 if not (place / job.id).exists():
                     failure = Failure(code="sut", message="it failed there", whose="sut")
                     decline(place / job.id, job, environment(), failure, datetime.now(UTC))
+                    if self._there.loses_samples:
+                        (place / job.id / SAMPLES).unlink()
         return True
 
     def end(self, handles: Sequence[Handle]) -> None:
@@ -324,6 +328,22 @@ def test_a_cancelled_run_whose_next_try_was_only_written_down_is_not_sent(store:
     runs.follow(experiment.id, Notes())
     assert there.payloads == []
     assert store.experiment(experiment.id).state is ExperimentState.CANCELLED
+
+
+def test_a_result_that_came_damaged_does_not_keep_its_run_from_ending(store: Store, tmp_path: Path) -> None:
+    there, notes = FakeTarget([DONE]), Notes()
+    there.loses_samples = True
+    runs = runs_at(store, there)
+    experiment, (job,) = runs.plan(recipe(), base=tmp_path)
+    data = runs.follow(experiment.id, notes)
+    assert data is not None
+    assert data.entries == ()
+    assert store.experiment(experiment.id).state is ExperimentState.FAILED
+    assert [(event.job_id, event.state) for event in notes.events] == [(job.id, "failed")]
+    (log,) = local_logs(store, experiment.id)
+    text = b"".join(read_local_log(store, log, EVERYTHING, follow=False, sleep=lambda _: None)).decode()
+    assert f"the result of {job.id} is not counted: no samples.parquet in " in text
+    assert there.ended == [runs.placements.of(experiment.id)[0].key]
 
 
 def test_a_run_that_was_suspended_is_void(store: Store, tmp_path: Path) -> None:
