@@ -1,5 +1,5 @@
 // The recipe editor. It lives in a shadow root, so that the page's policy need not allow its styles.
-import { closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import { closeBrackets, closeBracketsKeymap, completionKeymap, completionStatus } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";
 import { yaml } from "@codemirror/lang-yaml";
@@ -43,6 +43,11 @@ const LANGUAGES: Record<Format, () => Extension> = {
 
 const HELP = "Tab indents. To leave the editor, press Escape, then Tab.";
 const MODIFIERS = ["Shift", "Control", "Alt", "Meta"];
+
+// Asked for again, an open list would be searched anew, and a click on it meanwhile would be lost.
+const keepOpenList: Extension = Prec.highest(
+  keymap.of([{ key: "Ctrl-Space", run: (view) => completionStatus(view.state) === "active" }]),
+);
 
 /** Escape gives Tab back to the page, for as long as people need, until they write again or are elsewhere. */
 const leaveByEscape: Extension = [
@@ -98,6 +103,7 @@ export function Editor({ text, format, schema, names, problems, onChange }: Prop
           indentOnInput(),
           indentUnit.of("  "),
           lintGutter(),
+          keepOpenList,
           keymap.of([
             ...closeBracketsKeymap,
             ...completionKeymap,
