@@ -71,6 +71,14 @@ def test_a_new_link_is_printed_on_demand_and_logs_in(tmp_path: Path) -> None:
         assert prony(tmp_path / "other", "server", "link", "--server", server.url).returncode == 2
 
 
+def test_links_lead_to_the_address_by_which_others_reach_the_server(tmp_path: Path) -> None:
+    with prony_serving(tmp_path / "home", "--url", "https://prony.example.org/") as server:
+        for printed in (prony(tmp_path / "home", "server", "link").stdout.strip(), server.link):
+            assert printed.startswith("https://prony.example.org/login?code=")
+            here = printed.replace("https://prony.example.org", server.url)
+            assert httpx.get(here, trust_env=False).status_code == 303
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "0.0.0.0"])
 def test_the_owner_is_known_wherever_the_server_listens(tmp_path: Path, host: str) -> None:
     with prony_serving(tmp_path / "home", "--host", host) as server:

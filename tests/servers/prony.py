@@ -39,7 +39,7 @@ class Served:
     @property
     def link(self) -> str:
         """The link that the server printed."""
-        found = re.search(r"http://\S+/login\?code=\S+", self.said)
+        found = re.search(r"https?://\S+/login\?code=\S+", self.said)
         assert found is not None, self.said
         return found[0]
 

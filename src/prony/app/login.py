@@ -34,9 +34,10 @@ class Logins:
     Whoever has a link is an admin, and only an admin is given one.
     """
 
-    def __init__(self, access: Access, clock: Clock) -> None:
+    def __init__(self, access: Access, clock: Clock, *, public_url: str = "") -> None:
         self._access = access
         self._clock = clock
+        self._public_url = public_url.rstrip("/")
         self._lock = Lock()
         self._open: OrderedDict[str, _Open] = OrderedDict()
 
@@ -47,7 +48,12 @@ class Logins:
             self._open[tokens.hash_secret(code)] = _Open(name, self._clock.monotonic_ns() + LINK_S * 10**9)
             if len(self._open) > _MOST_LINKS:
                 self._open.popitem(last=False)
-        return LoginLink(path=f"/login?code={code}", expires_at=self._clock.now() + timedelta(seconds=LINK_S))
+        path = f"/login?code={code}"
+        return LoginLink(
+            path=path,
+            url=self._public_url and self._public_url + path,
+            expires_at=self._clock.now() + timedelta(seconds=LINK_S),
+        )
 
     def redeem(self, code: str) -> MadeToken:
         """Return a session for a link's code, which is used up by this."""

@@ -60,9 +60,11 @@ class MadeToken(Noun):
 
 
 class LoginLink(Noun):
-    """Where a browser logs in, one time: `path` follows the server's address."""
+    """Where a browser logs in, one time: `path` follows the server's address, and `url` is the whole of it where the
+    server was told by which address others reach it."""
 
     path: str
+    url: str = ""
     expires_at: datetime
 
 

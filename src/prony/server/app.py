@@ -79,10 +79,13 @@ class Application(FastAPI):
         return document(self)
 
 
-def create_app(fleet: Fleet, *, open_to_all: bool, owner_token: str = "", proxies: Sequence[Network] = ()) -> FastAPI:
+def create_app(
+    fleet: Fleet, *, open_to_all: bool, owner_token: str = "", proxies: Sequence[Network] = (), public_url: str = ""
+) -> FastAPI:
     """Return the server of a fleet that was started; `open_to_all`: it asks nobody who they are.
 
     It proves to whoever asks that it has the `owner_token`. `proxies` are those whose word on addresses is taken.
+    Links that log in lead to the `public_url`, where it is known.
     Its `state.waits` are the requests that wait: whoever runs it closes them before it goes.
     """
     app = Application(title="Prony", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
@@ -90,7 +93,7 @@ def create_app(fleet: Fleet, *, open_to_all: bool, owner_token: str = "", proxie
     gate, metrics = Authenticator(fleet.access, is_open=open_to_all), Metrics(fleet, waits)
     app.state.fleet = fleet
     app.state.gate = gate
-    app.state.logins = Logins(fleet.access, fleet.context.clock)
+    app.state.logins = Logins(fleet.access, fleet.context.clock, public_url=public_url)
     app.state.owner_token = owner_token
     app.state.metrics = metrics
     app.state.waits = waits

@@ -123,8 +123,15 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
         fleet.context.hooks.append(partial(_note, warned=warned))
         _raise_limit()
         secret = "" if options.no_auth else ensure_owner_token(place, fleet.access)
-        app = create_app(fleet, open_to_all=options.no_auth, owner_token=secret, proxies=options.trusted_proxies)
-        link = "" if options.no_auth else url + app.state.logins.make_link(OWNER).path
+        app = create_app(
+            fleet,
+            open_to_all=options.no_auth,
+            owner_token=secret,
+            proxies=options.trusted_proxies,
+            public_url=options.url,
+        )
+        made = app.state.logins.make_link(OWNER)
+        link = "" if options.no_auth else made.url or url + made.path
         serving = Serving(
             url,
             place.root,

@@ -5605,7 +5605,8 @@ export interface components {
         };
         /**
          * LoginLink
-         * @description Where a browser logs in, one time: `path` follows the server's address.
+         * @description Where a browser logs in, one time: `path` follows the server's address, and `url` is the whole of it where the
+         *     server was told by which address others reach it.
          */
         LoginLink: {
             /**
@@ -5615,6 +5616,11 @@ export interface components {
             expires_at: string;
             /** Path */
             path: string;
+            /**
+             * Url
+             * @default
+             */
+            url: string;
         };
         /**
          * Lot

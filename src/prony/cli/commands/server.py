@@ -39,7 +39,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--alarm-window", metavar="TIME", default="10s", help="events within this time become one alarm message (10s)"
     )
-    parser.add_argument("--url", default="", help="public URL of this server, for links in alarm messages")
+    parser.add_argument("--url", default="", help="public URL of this server, for its links")
     parser.add_argument(
         "--no-auth",
         action="store_true",
@@ -109,7 +109,7 @@ def _link(options: Namespace) -> int:
 
     with connect_server(options) as client:
         made = client.server.login_link()
-        url = client.url + made.path
+        url = made.url or client.url + made.path
     if options.json:
         print_json({"url": url, "expires_at": made.expires_at.isoformat()})
     else:
