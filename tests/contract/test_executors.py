@@ -224,6 +224,7 @@ def slurm_executor(request: pytest.FixtureRequest, place: Path, tmp_path: Path, 
     return make_executor("slurm", target_options("slurm", request, tmp_path / "there") | more, place)
 
 
+@pytest.mark.slow
 def test_slurm_tells_why_a_job_waits_and_that_it_is_held(
     request: pytest.FixtureRequest, slurm: Slurm, place: Path, payload: Callable[..., Payload], tmp_path: Path
 ) -> None:
@@ -419,6 +420,7 @@ def test_a_release_is_installed_once_and_a_half_of_it_is_never_used(
     assert Path(folder, "bin", "python").exists()
 
 
+@pytest.mark.slow
 def test_a_check_of_a_cluster_whose_queue_is_long_warns_and_leaves_nothing(
     request: pytest.FixtureRequest, slurm: Slurm, tmp_path: Path, prony_home: Path
 ) -> None:

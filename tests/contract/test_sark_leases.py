@@ -140,6 +140,7 @@ class TestLost:
             sark.serve_one(worker_id)
             assert sark.ended(campaign_id)["completed_jobs"] == 1
 
+    @pytest.mark.slow
     def test_a_hung_worker_loses_its_job_though_its_heart_beats(self, serving: Serving) -> None:
         with serving() as sark:
             sark.post("reset")
@@ -229,6 +230,7 @@ class TestReports:
         ended = sark.ended(campaign_id)
         assert (ended["completed_jobs"], ended["jobs"][0]["retry_count"]) == (1, 1)
 
+    @pytest.mark.slow
     def test_a_late_report_counts_and_the_next_is_kept_beside_it(self, serving: Serving) -> None:
         with serving(ttl_s=5.0) as sark:
             sark.post("reset")

@@ -157,6 +157,7 @@ def test_mpirun_on_one_node_starts_its_ranks_itself_with_all_variables(executor:
     executor.end([handle])
 
 
+@pytest.mark.slow
 def test_a_service_and_its_clients_have_nodes_of_two_targets_in_one_job(
     request: pytest.FixtureRequest, executor: Executor, slurm: Slurm, tmp_path: Path
 ) -> None:
@@ -182,6 +183,7 @@ def test_a_service_and_its_clients_have_nodes_of_two_targets_in_one_job(
     executor.end([handle])
 
 
+@pytest.mark.slow
 def test_a_rank_that_dies_ends_all_nodes_with_its_reason(
     executor: Executor, submit: Callable[..., Handle], tmp_path: Path
 ) -> None:

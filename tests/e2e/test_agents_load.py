@@ -159,6 +159,7 @@ def is_sending(endpoint: str) -> bool:
         return bool(json.load(answer)["requests"])
 
 
+@pytest.mark.slow
 def test_the_first_of_several_agents_starts_the_service_for_all(lab: Fleet) -> None:
     command = f"{sys.executable} -m prony mock --port {{port}}"
     changes = ["workload.endpoint=null", "workload.service=command", f"workload.settings.command={json.dumps(command)}"]
@@ -177,6 +178,7 @@ def test_without_a_server_a_load_for_several_agents_is_refused(tmp_path: Path) -
     assert "--server" in run.stderr
 
 
+@pytest.mark.slow
 def test_a_load_for_more_agents_than_there_are_says_so_and_begins_when_they_come(lab: Fleet, endpoint: str) -> None:
     there = len(lab.agents)
     run = begun(lab, endpoint, f"load.clients.agents={there + 1}")

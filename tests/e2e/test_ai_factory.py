@@ -285,6 +285,7 @@ def check_written(run: dict[str, Any], written: dict[str, Any]) -> None:
     assert recipe["client"]["settings"]["num_requests"] == 200
 
 
+@pytest.mark.slow
 def test_what_goes_out_comes_in_again_with_the_same_numbers(tmp_path: Path, home: Path) -> None:
     prony("run", redis(tmp_path), "--on", "local", "--json", "--no-report", "--set", "load.repeats=2")
     prony("export", "last", "--format", "ai-factory", "--to", tmp_path / "out")

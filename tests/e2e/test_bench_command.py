@@ -130,6 +130,7 @@ def test_a_command_runs_where_it_was_typed_and_is_exported(tmp_path: Path, monke
     assert len(report["jobs"][0]["runs"]["wall_s.p50"]) == 3
 
 
+@pytest.mark.slow
 def test_two_values_of_a_parameter_take_turns_and_every_export_has_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -238,6 +238,7 @@ def test_what_a_service_lacks_is_told_with_its_line(tmp_path: Path, keys: str, t
     prony("check", recipe, "--no-trial", environment=nothing)
 
 
+@pytest.mark.slow
 def test_a_gpu_that_is_not_here_is_told_with_the_units_that_are(tmp_path: Path, torch_python: str) -> None:
     prony("engines", "add", "torch", "--python", torch_python)
     recipe = tmp_path / "r.yaml"

@@ -70,6 +70,7 @@ def act(repository: Repository, base: str, tmp_path: Path, inputs: Mapping[str, 
     return code, said, page.read_text()
 
 
+@pytest.mark.slow
 def test_a_slower_commit_fails_by_its_recipe_and_the_page_of_the_job_says_so(
     repository: Repository, tmp_path: Path
 ) -> None:

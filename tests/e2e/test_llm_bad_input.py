@@ -66,6 +66,7 @@ def tell(failure: dict[str, Any]) -> tuple[str, str, str]:
     return failure["code"], failure["phase"], failure["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the address space of a process is limited on Linux alone")
 def test_damaged_foreign_and_too_large_models_and_prompts_fail_in_words() -> None:
     call_prony("engines", "add", "llamacpp", "--python", str(limit_memory(python_with("xllamacpp"))))

@@ -117,6 +117,7 @@ def _loaded_with_errors(folder: Path, share: float, **load: Any) -> tuple[int, s
         return done.returncode, done.stderr, bad.truth()
 
 
+@pytest.mark.slow
 def test_a_load_with_many_failed_requests_fails_unless_the_recipe_allows_them(tmp_path: Path) -> None:
     code, said, truth = _loaded_with_errors(tmp_path, 0.3)
     failed = truth["errors_sent"]["errors"]
@@ -166,6 +167,7 @@ def test_what_is_wrong_is_said_with_a_hint_before_anything_is_sent(arguments: li
     assert list(home.rglob("samples.parquet")) == []
 
 
+@pytest.mark.slow
 def test_a_search_finds_where_the_limit_is(mock: Mock, tmp_path: Path) -> None:
     """Every answer takes 95 ms whatever the load, so all loads hold one limit, and none holds the other."""
     search = {"over": "concurrency", "low": 1, "high": 4, "probe": "2s"}

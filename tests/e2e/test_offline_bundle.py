@@ -75,6 +75,7 @@ def test_a_bundle_holds_wheels_recipes_an_installer_and_their_checksums(bundle: 
     assert sums["install.sh"] == hashlib.sha256(INSTALLER.read_bytes()).hexdigest()
 
 
+@pytest.mark.slow
 def test_a_bundle_installs_in_a_network_without_a_route(bundle: Path, tmp_path: Path) -> None:
     unshare = shutil.which("unshare")
     if unshare is None or subprocess.run([unshare, "-rn", "true"], capture_output=True, check=False).returncode:

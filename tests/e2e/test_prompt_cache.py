@@ -74,6 +74,7 @@ def test_prompts_that_come_again_within_a_run_are_new_too(mock: Mock, tmp_path: 
     assert counts(mock) == (48, 48)
 
 
+@pytest.mark.slow
 def test_levels_of_a_sweep_and_probes_of_a_search_never_meet(mock: Mock, tmp_path: Path) -> None:
     run(tmp_path, mock, {"requests": 20, "repeats": 1}, "--clients", "1,2,4")
     assert counts(mock) == (60, 60)
@@ -94,6 +95,7 @@ def test_prompts_share_what_the_recipe_has_them_share_within_a_run_alone(
     assert rows["cached_tokens"].to_list() == [0, *[64] * 7] * 3
 
 
+@pytest.mark.slow
 def test_sides_of_a_duet_have_the_same_lengths_and_arrivals_and_other_texts(
     mock: Mock, tmp_path: Path, prony_home: Path
 ) -> None:

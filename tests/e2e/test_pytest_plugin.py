@@ -93,6 +93,7 @@ def test_light(request):
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_saved_numbers_are_compared_and_a_regression_fails_its_test(tmp_path: Path) -> None:
     project = write_project(tmp_path / "project", 0.002)
     quick = ("--prony-time", "0.02s", "-k", "not plain")

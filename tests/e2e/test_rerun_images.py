@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from lanes import only_slowly
 from servers.commands import call_prony
 
 ENGINE = """#!/bin/sh
@@ -41,7 +42,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("target", ["", "box"])
+@pytest.mark.parametrize("target", ["", *only_slowly("box")])
 def test_a_rerun_uses_the_image_that_its_tag_meant_then(engine: Path, tmp_path: Path, target: str) -> None:
     options: list[str | Path] = [
         "--prefix",

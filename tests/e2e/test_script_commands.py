@@ -13,6 +13,7 @@ from servers.commands import call_prony as prony
 RECIPE = Path(__file__).parents[2] / "recipes" / "script.yaml"
 
 
+@pytest.mark.slow
 def test_the_example_runs_as_it_is_and_every_face_knows_its_numbers(tmp_path: Path) -> None:
     report = json.loads(prony("run", RECIPE, "--set", "measure.repeats=3", "--json").stdout)
     (job,) = report["jobs"]

@@ -127,7 +127,7 @@ def ranks(lab: Fleet, script: str) -> int:
     return sum(line.endswith(f" {script}") for line in lab.leftovers())
 
 
-@pytest.fixture(params=["process", "mpirun"])
+@pytest.fixture(params=["process", *only_slowly("mpirun")])
 def kind(request: pytest.FixtureRequest) -> str:
     if request.param == "mpirun":
         if shutil.which("mpirun") is None:
@@ -143,7 +143,8 @@ def test_ranks_of_all_nodes_meet_and_what_each_tells_arrives(lab: Fleet, kind: s
     check_all_told(lab)
 
 
-@pytest.mark.parametrize("processes", [1, *only_slowly(2)])
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [1, 2])
 def test_torchrun_joins_the_ranks_of_all_nodes(lab: Fleet, torch_python: str, processes: int) -> None:
     ended(begun(lab, "reduces.py", kind="torchrun", python=torch_python, processes=processes))
     check_all_told(lab, processes)

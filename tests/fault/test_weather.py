@@ -12,7 +12,7 @@ import pytest
 
 from chaos.fleet import Fleet, fleet
 from chaos.work import asked, check_everything, record, submit
-from lanes import THOROUGH, only_slowly
+from lanes import THOROUGH
 from prony.client import Client
 from servers.waiting import wait_for
 
@@ -93,7 +93,8 @@ def test_a_full_disk_stops_nothing_for_good(tmp_path: Path, small_disk: Path, re
         check_everything(running, [experiment], recording)
 
 
-@pytest.mark.parametrize("what", ["everything", *only_slowly("results")])
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["everything", "results"])
 def test_agents_ask_a_full_server_seldom_and_more_and_more_so(
     tmp_path: Path, small_disk: Path, recording: Path, what: str
 ) -> None:

@@ -65,6 +65,7 @@ def networks() -> Iterator[tuple[str, str]]:
         yield both
 
 
+@pytest.mark.slow
 def test_a_service_is_loaded_by_a_node_that_cannot_reach_its_loopback(
     networks: tuple[str, str], tmp_path: Path, prony_home: Path
 ) -> None:

@@ -190,6 +190,7 @@ def test_a_killed_run_leaves_no_container_of_its_service(
 # Images
 
 
+@pytest.mark.slow
 def test_a_rerun_uses_the_digest_though_the_tag_has_moved(
     podman: Podman, registry: Registry, tmp_path: Path, prony_home: Path
 ) -> None:

@@ -137,6 +137,7 @@ def test_a_model_that_fails_is_a_result_and_is_not_tried_again(sark: House) -> N
     assert worker.said().count("Got job") == 1
 
 
+@pytest.mark.slow
 def test_a_worker_that_fails_again_in_the_same_words_is_believed_each_time(either: House) -> None:
     before = either.dropped().get("duplicate", 0)
     worker = either.worker("no-download")
@@ -347,6 +348,7 @@ def kept() -> Iterator[Restartable]:
     made.stop()
 
 
+@pytest.mark.slow
 def test_jobs_that_redis_lost_are_put_there_again(tmp_path: Path, kept: Restartable) -> None:
     with house(tmp_path, redis_url=kept.url) as sark:
         worker = sark.worker("held:1")
@@ -404,6 +406,7 @@ def test_a_campaign_that_is_cancelled_ends_and_its_worker_goes_on(sark: House) -
     assert sark.view(campaign_id)["completed_jobs"] == view["completed_jobs"]
 
 
+@pytest.mark.slow
 def test_in_a_storm_of_faults_every_job_ends_once(sark: House) -> None:
     device = sark.device()
     late = sark.worker("late:1")

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from lanes import only_slowly
 from prony import __version__
 from prony.agent.target_scanner import TargetDescription
 from prony.app.targets import add_target
@@ -120,7 +121,7 @@ def place() -> Iterator[Path]:
     shutil.rmtree(made, ignore_errors=True)
 
 
-@pytest.fixture(params=["ssh", "slurm", pytest.param("kubernetes", marks=pytest.mark.clusters)])
+@pytest.fixture(params=["ssh", *only_slowly("slurm"), pytest.param("kubernetes", marks=pytest.mark.clusters)])
 def far(request: pytest.FixtureRequest, place: Path, tmp_path: Path) -> Iterator[Occupied]:
     occupied = {"ssh": occupied_by_ssh, "slurm": occupied_by_slurm, "kubernetes": occupied_by_kubernetes}[request.param]
     with ExitStack() as block:

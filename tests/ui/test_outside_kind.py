@@ -47,6 +47,7 @@ def expect_headings(page: Page, headings: list[str]) -> None:
     expect(table.get_by_role("columnheader")).to_have_text(headings)
 
 
+@pytest.mark.slow
 def test_the_list_is_filtered_by_the_kind(opened: Opened, url: str, ran: tuple[Path, str]) -> None:
     page = opened(url)
     page.goto("/experiments")
@@ -78,6 +79,7 @@ def test_its_columns_sections_and_figures_are_on_the_experiment_s_page(
     expect(page.get_by_text("256 bits")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_recipe_of_it_is_written_by_its_form(opened: Opened, url: str) -> None:
     page = opened(url)
     page.goto("/run")
@@ -90,6 +92,7 @@ def test_a_recipe_of_it_is_written_by_its_form(opened: Opened, url: str) -> None
     expect(page.locator(".cm-content")).to_contain_text("- md5")
 
 
+@pytest.mark.slow
 def test_two_jobs_of_it_are_compared(opened: Opened, url: str, ran: tuple[Path, str]) -> None:
     page = opened(url)
     page.goto(f"/compare?of={ran[1]}-001,{ran[1]}-002&across=algorithm")

@@ -194,6 +194,7 @@ def test_what_a_script_calls_its_numbers_is_text_and_nothing_else(opened: Opened
         assert page.locator("img[src=x]").count() == 0
 
 
+@pytest.mark.slow
 def test_an_experiment_is_taken_away_in_every_format(opened: Opened, bench: Bench, tmp_path: Path) -> None:
     ended(bench, bench.load_id)
     page = opened(bench.url)
@@ -225,6 +226,7 @@ def saved(page: Page, button: Locator, folder: Path) -> bytes:
     return (folder / "saved").read_bytes()
 
 
+@pytest.mark.slow
 def test_pages_of_real_runs_keep_nobody_out_and_fit_a_phone(opened: Opened, bench: Bench) -> None:
     ended(bench, bench.load_id)
     page = opened(bench.url)

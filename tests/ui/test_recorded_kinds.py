@@ -56,6 +56,7 @@ def test_an_experiment_that_failed_stands_on_the_overview_with_its_reason(opened
     expect(trouble).to_contain_text("no space left on the device")
 
 
+@pytest.mark.slow
 def test_ticked_rows_are_compared_put_in_a_matrix_and_deleted(opened: Opened, shown: Showcase) -> None:
     page = opened(shown.url)
     for way, address in (("Compare", r"/compare\?of=\w+%2C\w+$"), ("Matrix", r"/matrix\?ids=\w+%2C\w+$")):

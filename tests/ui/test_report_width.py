@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser
 from report.experiments import ENGINES, Maker, calibration, experiment
 
@@ -28,6 +29,7 @@ def quickstart(folder: Path) -> ExperimentData:
     return ExperimentData(experiment=experiment(len(cells)), entries=tuple(entries), calibration=calibration())
 
 
+@pytest.mark.slow
 def test_no_table_of_the_quickstart_is_wider_than_a_window_of_1280_pixels(browser: Browser, tmp_path: Path) -> None:
     content = render(quickstart(tmp_path), "html")
     assert isinstance(content, str)

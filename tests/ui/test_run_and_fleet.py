@@ -187,6 +187,7 @@ def agent_process(url: str, home: Path, token_file: Path) -> Iterator[subprocess
         process.wait(timeout=120)
 
 
+@pytest.mark.slow
 def test_an_agent_is_enrolled_by_a_one_time_token_killed_and_shown_as_lost(opened: Opened, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()

@@ -64,6 +64,7 @@ def test_the_usual_columns_of_numbers_fit_a_window_of_1440_pixels(opened: Opened
     assert numbers.evaluate("one => one.scrollWidth - one.clientWidth") <= 0
 
 
+@pytest.mark.slow
 def test_no_part_of_a_dialog_covers_another_or_leaves_the_window(opened: Opened, shown: Showcase) -> None:
     page = opened(shown.url)
     wrong = {}

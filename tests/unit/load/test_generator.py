@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lanes import only_slowly
 from prony.errors import InputError, MeasurementError
 from prony.load.generator import LostClientError, default_processes, generate, lines_asked, may_come_first
 from prony.load.http import request_bytes
@@ -372,7 +373,7 @@ def test_a_server_that_refuses_is_asked_again_but_not_in_a_rush(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("way", ["closed", "open"])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *only_slowly(2, 3)])
 def test_whatever_a_server_does_every_request_is_one_row(tmp_path: Path, way: str, seed: int) -> None:
     chance = random.Random(seed)
     half = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"

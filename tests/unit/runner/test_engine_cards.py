@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from prony.runner.engines import add_engine, ask_engine_cards
 
 
@@ -12,6 +14,7 @@ def test_an_engine_that_does_not_tell_says_so(tmp_path: Path) -> None:
     assert (answer.state, answer.note, trials) == ("failed", "it did not report its GPUs", {})
 
 
+@pytest.mark.slow
 def test_torch_multiplies_on_the_cpu_in_each_format(tmp_path: Path, torch_python: str) -> None:
     add_engine("torch", tmp_path, python=torch_python)
     answer, trials = ask_engine_cards("torch", tmp_path, tmp_path / "log", tries_products=True)

@@ -217,6 +217,7 @@ async def test_without_a_canary_runs_of_one_version_decide_nothing_and_the_histo
         assert len(await lab.confirming()) == 3
 
 
+@pytest.mark.slow
 async def test_too_few_results_to_know_the_machine_leave_a_repeated_regression_open_and_page_nobody(
     home: Home, migrated_file: Path, there: Receiver, tmp_path: Path
 ) -> None:
@@ -503,6 +504,7 @@ async def test_what_was_rejected_is_asked_again_when_it_goes_on(local: FleetFixt
     assert [one.id for one in (await local.fleet.histories.changes(state=ChangeState.CONFIRMED)).items] == [again.id]
 
 
+@pytest.mark.slow
 async def test_of_two_servers_one_makes_the_runs(pair: tuple[FleetFixture, FleetFixture], tmp_path: Path) -> None:
     one, two = pair
     lab = await lab_of(one, tmp_path)

@@ -184,13 +184,8 @@ def test_an_interpreter_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs_torch
-@pytest.mark.parametrize(
-    "name",
-    [
-        "tiny",
-        *only_slowly("mobilenet-v2", "bert-mini", "tiny-yolov2", "gpt-step"),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tiny", "mobilenet-v2", "bert-mini", "tiny-yolov2", "gpt-step"])
 def test_an_exported_program_gives_the_same_numbers(cache: Path, tmp_path: Path, torch_python: str, name: str) -> None:
     path, program = built(name, cache), built(name, cache, formats=(".pt2", ".pt"), python=torch_python)
     graph, axes = graph_and_axes(path)

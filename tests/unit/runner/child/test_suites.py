@@ -193,6 +193,7 @@ print(json.dumps([read, dict(suite.facts())]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.needs_torch
 def test_pytorch_reads_triad_and_products_in_every_format_that_runs_on_the_cpu(torch_python: str) -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[4] / "src")}
