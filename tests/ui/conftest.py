@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +17,7 @@ from typing import Protocol
 import httpx
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
 
 from prony.server.web import SITE
 from servers.needs import lack
@@ -27,6 +28,8 @@ _PATIENCE_MS = 90_000
 _BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 # The home of every server that was started here, by its address.
 _homes: dict[str, Path] = {}
+# The windows that are open.
+_windows: list[Page] = []
 
 
 class Opened(Protocol):
@@ -122,14 +125,34 @@ def open_windows(browser: Browser) -> Iterator[Opened]:
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: complaints.extend(_stranger(request, url)))
         made.append(page)
+        _windows.append(page)
         if logs_in:  # without drawing the page that a link leads to: most tests want another
-            page.context.request.get(login_link(url), max_redirects=0)
+            answer = page.context.request.get(login_link(url), max_redirects=0)
+            assert answer.status == 303, f"the link answered {answer.status}: {answer.text()}"
         return page
 
     yield open_window
     for page in made:
+        _windows.remove(page)
         page.context.close()
     assert complaints == []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say with a failed test what stood in the windows that were open."""
+    report = yield
+    if report.failed and _windows:
+        report.sections.append(("the windows", "\n\n".join(map(_show, _windows))))
+    return report
+
+
+def _show(page: Page) -> str:
+    """Return where a window is and what stands there, as far as it still answers."""
+    try:
+        return f"{page.url}\n{page.locator('body').inner_text(timeout=5_000)}"
+    except PlaywrightError as exc:
+        return f"{page.url}: {exc}"
 
 
 def _complaint(message: ConsoleMessage) -> list[str]:

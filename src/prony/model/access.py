@@ -67,6 +67,10 @@ class LoginLink(Noun):
     url: str = ""
     expires_at: datetime
 
+    def at(self, address: str) -> str:
+        """Return the whole link, for who reaches the server by this address where no other is known."""
+        return self.url or address + self.path
+
 
 class AuditEntry(Noun):
     id: int

@@ -124,14 +124,10 @@ def serve(options: Options, say: Callable[[Serving], None]) -> int:
         _raise_limit()
         secret = "" if options.no_auth else ensure_owner_token(place, fleet.access)
         app = create_app(
-            fleet,
-            open_to_all=options.no_auth,
-            owner_token=secret,
-            proxies=options.trusted_proxies,
-            public_url=options.url,
-        )
-        made = app.state.logins.make_link(OWNER)
-        link = "" if options.no_auth else made.url or url + made.path
+            fleet, open_to_all=options.no_auth, owner_token=secret,
+            proxies=options.trusted_proxies, public_url=options.url,
+        )  # fmt: skip
+        link = "" if options.no_auth else app.state.logins.make_link(OWNER).at(url)
         serving = Serving(
             url,
             place.root,

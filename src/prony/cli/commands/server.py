@@ -109,7 +109,7 @@ def _link(options: Namespace) -> int:
 
     with connect_server(options) as client:
         made = client.server.login_link()
-        url = made.url or client.url + made.path
+        url = made.at(client.url)
     if options.json:
         print_json({"url": url, "expires_at": made.expires_at.isoformat()})
     else:
