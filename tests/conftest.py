@@ -43,6 +43,16 @@ for _finder in sys.meta_path:
 # A question that names no limit of its own waits as long as a busy machine needs; httpx would give up after 5 s.
 for _part in ("connect", "read", "write", "pool"):
     setattr(httpx._config.DEFAULT_TIMEOUT_CONFIG, _part, 60.0)
+# A client reads the certificates of the world when it is made, in 40 ms and more, and the tests make thousands.
+_read_certificates = cache(httpx.create_ssl_context)
+
+
+def _certificates(verify: Any, cert: Any, trust_env: bool) -> Any:
+    own = cert is not None or os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")
+    return (httpx.create_ssl_context if own else _read_certificates)(verify, cert, trust_env)
+
+
+vars(httpx._transports.default)["create_ssl_context"] = _certificates
 # Collecting makes many objects that live to the end, and Python would look for garbage among them all the time.
 gc.disable()
 _OBJECTS_UNTIL_COLLECTION = 20_000

@@ -79,7 +79,7 @@ class ServerClient:
         self._http = httpx.AsyncClient(
             headers={"User-Agent": f"prony-agent/{__version__}"},
             # Reading the certificates of the world takes longer than most requests.
-            verify=base.startswith("https:"),
+            verify=not base.startswith("http:"),
             trust_env=not is_loopback_url(base),
             limits=httpx.Limits(keepalive_expiry=_KEEP_S),
         )

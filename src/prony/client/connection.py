@@ -79,7 +79,7 @@ class ApiConnection:
         return httpx.Client(
             headers={"User-Agent": f"prony/{__version__}"} | self._headers,
             # Reading the certificates of the world takes longer than most requests.
-            verify=self.base.startswith("https:"),
+            verify=not self.base.startswith("http:"),
             # A proxy does not reach this machine's own loopback.
             trust_env=not is_loopback_url(self.base),
         )

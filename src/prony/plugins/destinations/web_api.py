@@ -28,6 +28,8 @@ class WebApi:
         self._client = httpx.Client(
             auth=None if password is None else (user, unquote(password)),
             headers={"Authorization": f"{key_scheme} {user}"} if user and password is None else {},
+            # Reading the certificates of the world takes longer than most requests.
+            verify=not self.base.startswith("http:"),
             timeout=_TIMEOUT_S,
             trust_env=not is_loopback_url(self.base),
         )

@@ -194,18 +194,20 @@ def _send(url: httpx.URL, headers: dict[str, str], limits: TransferLimits) -> It
     """Ask one server, without following where it sends us."""
     import httpx
 
+    is_tls = url.scheme == "https"  # reading the certificates of the world takes longer than most requests
     is_within = url.scheme == "http" and limits.is_plain_within and not limits.may_be_plain
     if limits.may_reach is None and not is_within:
         # A proxy has no business between this machine and itself.
         with (
-            httpx.Client(timeout=limits.timeout_s, trust_env=not is_loopback(url.host)) as client,
+            httpx.Client(verify=is_tls, timeout=limits.timeout_s, trust_env=not is_loopback(url.host)) as client,
             client.stream("GET", url, headers=headers) as response,
         ):
             yield response
         return
     addresses = _private_addresses(url) if is_within else _reachable(url, limits.may_reach or (lambda _: True))
     # No proxy: it would look the name up again, and go where that leads. Certificates of the owner's choice still hold.
-    with httpx.Client(timeout=limits.timeout_s, trust_env=False, verify=httpx.create_ssl_context()) as client:
+    verify = httpx.create_ssl_context() if is_tls else False
+    with httpx.Client(timeout=limits.timeout_s, trust_env=False, verify=verify) as client:
         response = _first_answer(client, url, headers, addresses)
         try:
             yield response

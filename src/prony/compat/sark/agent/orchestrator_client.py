@@ -34,7 +34,7 @@ class OrchestratorClient:
         self.base = base
         self._http = httpx.AsyncClient(
             headers={"User-Agent": f"prony-agent/{__version__}"},
-            verify=base.startswith("https:"),
+            verify=not base.startswith("http:"),
             trust_env=not is_loopback_url(base),
             timeout=httpx.Timeout(_ANSWER_S, connect=5.0),
         )
