@@ -21,5 +21,6 @@ def count_examples(most: int) -> int:
 
 
 def only_slowly(*values: Any) -> list[Any]:
-    """Return parameters that only the thorough form tries, beside others that both try."""
-    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+    """Return parameters that only the thorough form tries, beside others that both try; a tuple is several of one."""
+    several = (value if isinstance(value, tuple) else (value,) for value in values)
+    return [pytest.param(*each, marks=pytest.mark.slow) for each in several]

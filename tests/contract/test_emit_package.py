@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from lanes import only_slowly
 from prony import __version__
 from prony.kinds.script.runner.reading import Reading
 from prony.runner.script_folders import offer
@@ -68,7 +69,7 @@ def test_there_is_one_copy_of_the_code_and_one_version() -> None:
     assert project["requires-python"] == ">=3.8"
 
 
-@pytest.mark.parametrize("version", ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"])
+@pytest.mark.parametrize("version", ["3.8", *only_slowly("3.9", "3.10"), "3.11", *only_slowly("3.12", "3.13", "3.14")])
 def test_a_script_reports_numbers_on(version: str, tmp_path: Path) -> None:
     python = find_python(version)
     printed = run_script(python, PACKAGE, tmp_path)

@@ -190,13 +190,14 @@ class TestEveryService:
 
     def test_asks_for_a_second_at_most(self, service: Service, silent: int) -> None:
         wanted = {"ready": "http://127.0.0.1:{port}/"} if service.name == "command" else {}
-        costs = []
-        for _ in range(3):
+
+        def answers_in_time() -> bool:
             begin = time.perf_counter()
             assert service.ready(Endpoint(host="127.0.0.1", port=silent), options(service, **wanted)) is not None
-            costs.append(time.perf_counter() - begin)
-        # The quickest of three, on a machine that may be busy; one that asked for longer would take 20 s.
-        assert min(costs) < 8
+            return time.perf_counter() - begin < 8
+
+        # Once in three attempts, on a machine that may be busy; one that asked for longer would take 20 s.
+        assert any(answers_in_time() for _ in range(3))
 
     def test_a_server_that_is_gone_when_it_is_asked_for_its_settings_is_no_stranger(
         self, service: Service, nobody: int

@@ -16,6 +16,8 @@ from prony.ports.models import FOLDER, FetchOptions
 from servers.needs import lack
 from servers.packaged import environment
 
+# The shorter form tries the engine with the cache that it usually has: `test_llm_engines`.
+pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
 SCRIPT = "servers.transformers_modes"
 

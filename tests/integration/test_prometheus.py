@@ -197,6 +197,7 @@ def job_of(watched: Watched, experiment_id: str) -> Any:
     return job
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda one: one.uid)
 def test_every_query_of_every_panel_finds_data(loaded: Watched, dashboard: Dashboard) -> None:
     chosen = {one.name: value_of(loaded, one.metric, one.name) for one in dashboard.choices}
@@ -241,6 +242,7 @@ def has_data(watched: Watched, expr: str) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_http_sd_follows_the_agents(loaded: Watched) -> None:
     (target,) = httpx.get(f"{loaded.fleet.url}/metrics/targets", timeout=60, trust_env=False).json()
     page = httpx.get(f"http://{target['targets'][0]}/metrics", timeout=60, trust_env=False).text

@@ -18,7 +18,6 @@ import pytest
 import yaml
 
 from chaos.fleet import answers
-from lanes import only_slowly
 from prony.plugins.models.zoo.source import ZooSource
 from prony.ports.models import FetchOptions
 from servers.commands import call_prony
@@ -28,7 +27,6 @@ from servers.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").glob("start-*.md"))
-FIRST = ROOT / "docs" / "start-first-number.md"
 BLOCK = re.compile(r"(?:^<!-- (?P<mark>[^>]+) -->\n)?^```(?P<form>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"# (\S+\.ya?ml)\n")
 # The addresses on the pages; each becomes one that is free here.
@@ -73,9 +71,8 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return ports
 
 
-@pytest.mark.parametrize(
-    "path", [FIRST, *only_slowly(*(one for one in PAGES if one != FIRST))], ids=lambda path: path.stem
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_what_a_page_says_can_be_typed(path: Path, reader: dict[str, str]) -> None:
     with ExitStack() as running:
         for block in blocks(path):

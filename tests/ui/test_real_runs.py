@@ -52,14 +52,21 @@ measure: {{repeats: 2}}
 @dataclass(frozen=True)
 class Bench:
     url: str
-    load_id: str
     script_id: str
 
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """A server and an agent that were asked for a load of two levels and for a script."""
+    """A server and an agent that were asked for a script."""
     folder = tmp_path_factory.mktemp("real")
+    kinds = ("--kinds", "model,service,script", "--model-private", "allow")
+    with prony_server(folder / "server") as url, prony_agent(folder / "agent", url, *kinds):
+        yield Bench(url, submitted(url, _SCRIPT))
+
+
+@pytest.fixture(scope="module")
+def load_id(bench: Bench) -> Iterator[str]:
+    """A load of two levels that the agent was asked for."""
     mock = subprocess.Popen(
         [sys.executable, "-m", "prony", "mock", "--ttft", "2ms", "--itl", "1ms"], stdout=subprocess.PIPE, text=True,
         preexec_fn=DieWithParent(signal.SIGTERM),  # noqa: PLW1509 - it makes one system call
@@ -67,10 +74,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     assert mock.stdout is not None
     told = re.search(r"http://\S+", mock.stdout.readline())
     assert told is not None
-    kinds = ("--kinds", "model,service,script", "--model-private", "allow")
-    with prony_server(folder / "server") as url, prony_agent(folder / "agent", url, *kinds):
-        load_id, script_id = (submitted(url, text) for text in (_LOAD.format(mock=told[0]), _SCRIPT))
-        yield Bench(url, load_id, script_id)
+    yield submitted(bench.url, _LOAD.format(mock=told[0]))
     mock.terminate()
     mock.wait(timeout=120)
     mock.stdout.close()
@@ -95,25 +99,29 @@ def ended(bench: Bench, experiment_id: str) -> None:
     raise AssertionError(f"{experiment_id} did not end")
 
 
-def test_a_load_is_seen_second_by_second_and_then_as_a_curve_with_its_bottleneck(opened: Opened, bench: Bench) -> None:
+@pytest.mark.slow
+def test_a_load_is_seen_second_by_second_and_then_as_a_curve_with_its_bottleneck(
+    opened: Opened, bench: Bench, load_id: str
+) -> None:
     page = opened(bench.url)
-    page.goto(f"/load?ids={bench.load_id}")
+    page.goto(f"/load?ids={load_id}")
     expect(page.get_by_role("heading", name=re.compile("^Now: "))).to_be_visible(timeout=_PATIENCE_MS)
     expect(page.get_by_role("heading", name="The curve appears with the second level")).to_be_visible()
     levels = page.get_by_role("region", name="Levels of load")
     expect(levels.get_by_role("row")).to_have_count(3, timeout=_PATIENCE_MS)
     expect(page.get_by_role("region", name="What was the bottleneck")).to_contain_text("at 2 users")
     expect(page.get_by_role("heading", name=re.compile("^Second by second: "))).to_be_visible()
-    page.goto(f"/experiments/{bench.load_id}")
+    page.goto(f"/experiments/{load_id}")
     numbers = page.get_by_role("region", name="Numbers of every job")
     expect(numbers).to_contain_text("Throughput")
     expect(numbers).to_contain_text("Errors")
 
 
-def test_the_seconds_of_a_load_that_ended_are_drawn_on_its_page(opened: Opened, bench: Bench) -> None:
-    ended(bench, bench.load_id)
+@pytest.mark.slow
+def test_the_seconds_of_a_load_that_ended_are_drawn_on_its_page(opened: Opened, bench: Bench, load_id: str) -> None:
+    ended(bench, load_id)
     page = opened(bench.url)
-    page.goto(f"/experiments/{bench.load_id}?part=load")
+    page.goto(f"/experiments/{load_id}?part=load")
     expect(page.get_by_role("img", name=re.compile("second by second, run [1-9]"))).to_be_visible()
     expect(page.get_by_text("Computed from every stored request.")).to_be_visible()
     page.get_by_role("button", name="Show as a table").click()
@@ -195,10 +203,12 @@ def test_what_a_script_calls_its_numbers_is_text_and_nothing_else(opened: Opened
 
 
 @pytest.mark.slow
-def test_an_experiment_is_taken_away_in_every_format(opened: Opened, bench: Bench, tmp_path: Path) -> None:
-    ended(bench, bench.load_id)
+def test_an_experiment_is_taken_away_in_every_format(
+    opened: Opened, bench: Bench, load_id: str, tmp_path: Path
+) -> None:
+    ended(bench, load_id)
     page = opened(bench.url)
-    page.goto(f"/experiments/{bench.load_id}")
+    page.goto(f"/experiments/{load_id}")
     page.get_by_role("button", name="Export").click()
     dialog = page.get_by_role("dialog")
     begins = {
@@ -227,11 +237,11 @@ def saved(page: Page, button: Locator, folder: Path) -> bytes:
 
 
 @pytest.mark.slow
-def test_pages_of_real_runs_keep_nobody_out_and_fit_a_phone(opened: Opened, bench: Bench) -> None:
-    ended(bench, bench.load_id)
+def test_pages_of_real_runs_keep_nobody_out_and_fit_a_phone(opened: Opened, bench: Bench, load_id: str) -> None:
+    ended(bench, load_id)
     page = opened(bench.url)
     parts = ("results", "jobs", "load", "samples", "telemetry", "logs", "files", "environment", "recipe")
-    for address in (f"/load?ids={bench.load_id}", *(f"/experiments/{bench.load_id}?part={part}" for part in parts)):
+    for address in (f"/load?ids={load_id}", *(f"/experiments/{load_id}?part={part}" for part in parts)):
         page.set_viewport_size({"width": 390, "height": 844})
         page.goto(address)
         expect(page.locator("main h1")).to_be_visible()
@@ -247,14 +257,14 @@ def test_pages_of_real_runs_keep_nobody_out_and_fit_a_phone(opened: Opened, benc
 def test_a_person_with_a_keyboard_alone_gets_from_the_overview_to_an_experiment_s_numbers(
     opened: Opened, bench: Bench
 ) -> None:
-    ended(bench, bench.load_id)
+    ended(bench, bench.script_id)
     page = opened(bench.url)
     page.goto("/")
-    expect(page.get_by_role("link", name="hello").first).to_be_visible()
+    expect(page.get_by_role("link", name="training").first).to_be_visible()
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     page.keyboard.press("Enter")
-    tabbed(page, "hello")
+    tabbed(page, "training")
     page.keyboard.press("Enter")
     expect(page.get_by_role("region", name="Numbers of every job")).to_be_visible()
     tabbed(page, "Results")

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, insert, select
 
+from lanes import only_slowly
 from prony.errors import StoreError
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.result import ResultState
@@ -31,6 +32,7 @@ from .nouns import accept_recipe, experiment, jobs, overview, running, summarise
 
 # No forks of this process: Polars has threads, which a fork would cut off.
 PROCESSES = process_context()
+SELDOM_ON_POSTGRES = pytest.mark.parametrize("database_url", ["sqlite", *only_slowly("postgres")], indirect=True)
 
 
 def _in_processes(work: Callable[..., None], *arguments: tuple[Any, ...]) -> list[int | None]:
@@ -156,6 +158,7 @@ def _start_and_die(root: Path, url: str, states: list[str], job_count: int) -> N
 
 
 class TestOrphans:
+    @SELDOM_ON_POSTGRES
     @pytest.mark.parametrize(
         ("states", "ended"),
         [
@@ -193,6 +196,7 @@ class TestOrphans:
 
         assert [row["state"] for row in glance(home, refresh=recover)] == ["failed"]
 
+    @SELDOM_ON_POSTGRES
     def test_one_whose_process_lives_is_left_alone(self, store: Store, database_url: str) -> None:
         store.save_experiment(running())
         program = (
