@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import re
 import shutil
 import signal
 import sys
@@ -117,6 +118,9 @@ LONGEST_FIRST = (
     "contract",
 )
 
+# Patterns of files that one worker runs, one after the other.
+SHARING = ("tests/architecture/", "tests/ui/test_(recorded_kinds|shapes)")
+
 
 def pytest_collection_finish() -> None:
     """Look for garbage again, and only in what tests make."""
@@ -131,15 +135,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Have one worker run all of the architecture's files: each would parse the sources for itself."""
+    """Have one worker run the files that share what is made once: parsed sources, a server with recorded results."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
     class Scheduling(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            folder = "tests/architecture"
-            return folder if nodeid.startswith(f"{folder}/") else super()._split_scope(nodeid)
+            return next((one for one in SHARING if re.match(one, nodeid)), super()._split_scope(nodeid))
 
     return Scheduling(config, log)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from executor_runs import target_options
 
+from lanes import only_slowly
 from prony.app.targets import add_target
 from prony.model.target import CleanedTarget
 from prony.store.home import Home
@@ -32,7 +33,7 @@ place: {{on: there}}
 """
 
 
-@pytest.fixture(params=["ssh", "slurm"])
+@pytest.fixture(params=["ssh", *only_slowly("slurm")])
 def prefix(request: pytest.FixtureRequest, tmp_path: Path, prony_home: Path) -> Path:
     """Name a target of each kind; return its folder there."""
     options = target_options(request.param, request, tmp_path / "there")

@@ -92,6 +92,7 @@ def rows_of(result: Any) -> pl.DataFrame:
     return pl.read_parquet(Path(result["folder"]) / "samples.parquet")
 
 
+@pytest.mark.slow
 def test_one_agent_loads_a_service_for_a_server(lab: Fleet, endpoint: str) -> None:
     ended(begun(lab, endpoint))
     rows = rows_of(result_of(lab))

@@ -87,6 +87,7 @@ def test_its_redis_recipe_runs_here_and_nothing_of_it_is_lost(tmp_path: Path, ho
     assert [run["client"]["connections_opened"] for run in job["result"]["repetitions"]] == [2]
 
 
+@pytest.mark.slow
 def test_three_recipes_of_a_sweep_are_its_levels_on_one_curve(tmp_path: Path) -> None:
     needs(Redis().available(RedisOptions()))
     ids = []

@@ -58,6 +58,7 @@ class Person:
         return [point["git"]["commit"] for point in found["points"]]
 
 
+@pytest.mark.slow
 def test_a_branch_has_a_history_of_its_own_and_is_judged_at_its_fork_point(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

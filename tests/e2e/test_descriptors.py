@@ -40,6 +40,7 @@ def test_a_hello_world_runs_here_in_both_forms() -> None:
     assert again["estimates"]["accuracy.p50"]["value"] == job["estimates"]["accuracy.p50"]["value"]
 
 
+@pytest.mark.slow
 def test_a_server_and_its_client_tell_the_metrics_of_both() -> None:
     found, _ = run(EXAMPLES / "inference" / "descriptor.toml")
     (job,) = found["jobs"]

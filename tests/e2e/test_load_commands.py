@@ -130,6 +130,7 @@ def test_a_load_with_many_failed_requests_fails_unless_the_recipe_allows_them(tm
     assert _loaded_with_errors(tmp_path, 0.02, errors="none")[0] == 1
 
 
+@pytest.mark.slow
 def test_a_candidate_of_which_all_requests_failed_fails_the_comparison(tmp_path: Path) -> None:
     assert _loaded_with_errors(tmp_path, 0.0, repeats=1)[0] == 0
     assert _loaded_with_errors(tmp_path, 1.0, repeats=1)[0] == 1

@@ -195,6 +195,7 @@ def test_a_script_that_begins_again_in_each_process_is_told_how_to_write_it(tmp_
     assert "call prony.bench below: if __name__" in call_prony("logs", "last").stdout
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_program_and_keeps_what_was_measured(tmp_path: Path) -> None:
     """The second execution never ends by itself, so it is running when it is stopped."""
     script, begun = tmp_path / "stopped.py", tmp_path / "begun"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -18,12 +17,17 @@ from servers.commands import call_prony
 from servers.web_server import WebServer, serving
 
 
-@pytest.fixture
-def stranger(tmp_path: Path) -> Iterator[WebServer]:
-    """A server by https whose certificate comes from an authority that nobody knows."""
-    made = certificate(tmp_path / "certificates", "DNS:localhost,IP:127.0.0.1")
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
+    made = certificate(tmp_path_factory.mktemp("certificates"), "DNS:localhost,IP:127.0.0.1")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(made.certificate, made.key)
+    return context
+
+
+@pytest.fixture
+def stranger(context: ssl.SSLContext) -> Iterator[WebServer]:
+    """A server by https whose certificate comes from an authority that nobody knows."""
     with serving() as server:
         server.socket = context.wrap_socket(server.socket, server_side=True)
         yield server

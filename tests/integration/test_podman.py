@@ -111,6 +111,7 @@ def test_a_script_in_a_container_tells_its_metrics(podman: Podman, tmp_path: Pat
     assert own.rpartition("@")[2] in podman.run("image", "inspect", BUSYBOX)
 
 
+@pytest.mark.slow
 def test_a_container_has_the_named_variables_and_none_of_ours(
     podman: Podman, tmp_path: Path, prony_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,6 +150,7 @@ def kill_run(podman: Podman, path: Path, number: signal.Signals) -> None:
         process.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, *only_slowly(signal.SIGINT)])
 def test_a_killed_run_leaves_no_container_of_its_script(podman: Podman, tmp_path: Path, number: signal.Signals) -> None:
     # A shell ends when it is asked to only where it says so: it is the container's first process.
@@ -205,6 +207,7 @@ def test_a_rerun_uses_the_digest_though_the_tag_has_moved(
     assert [text.split()[0] for text in read_output(prony_home)] == ["one", "one", "two"]
 
 
+@pytest.mark.slow
 def test_two_jobs_at_the_same_moment_pull_an_image_once(
     podman: Podman, registry: Registry, tmp_path: Path, prony_home: Path
 ) -> None:

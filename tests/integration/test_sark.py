@@ -451,6 +451,7 @@ def test_an_agent_and_a_dumont_share_a_campaign(either: House, tmp_path: Path, r
         agent.wait()
 
 
+@pytest.mark.slow
 def test_an_agent_killed_in_the_middle_of_a_campaign_goes_on_with_it(
     sark: House, tmp_path: Path, recording: Path
 ) -> None:

@@ -94,6 +94,7 @@ def test_one_server_serves_all_runs_where_the_recipe_says_once(run: Run, tmp_pat
     assert second.service_start_ms is None
 
 
+@pytest.mark.slow
 def test_every_level_of_a_sweep_gets_new_servers(run: Run, tmp_path: Path) -> None:
     levels = run(restart="each-run", repeats=2, matrix={"load.closed.concurrency": [1, 2]})
     assert len(levels) == 2

@@ -12,7 +12,7 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import httpx
 import pytest
@@ -22,6 +22,9 @@ from playwright.sync_api import Error as PlaywrightError
 from prony.server.web import SITE
 from servers.needs import lack
 from servers.process import DieWithParent
+
+if TYPE_CHECKING:
+    from .showcase import Showcase
 
 _PATIENCE_MS = 90_000
 # The first that is there. The shell is the same browser without the parts of a window, and costs a third.
@@ -81,6 +84,15 @@ def login_link(url: str) -> str:
     """Return a link that logs a browser in, as `prony server link` prints it."""
     with api(url) as client:
         return url + str(client.post("/login-links").raise_for_status().json()["path"])
+
+
+@pytest.fixture(scope="session")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
+    """Recorded experiments of every kind on a server: for tests that only look at them."""
+    from .showcase import open_showcase
+
+    with open_showcase(tmp_path_factory.mktemp("shown")) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from .conftest import Opened
 from .showcase import Showcase, go, open_showcase
-
-
-@pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
-    with open_showcase(tmp_path_factory.mktemp("kinds")) as made:
-        yield made
 
 
 def test_a_language_model_opens_with_prefill_and_decode_over_batch(opened: Opened, shown: Showcase) -> None:
@@ -57,8 +51,12 @@ def test_an_experiment_that_failed_stands_on_the_overview_with_its_reason(opened
 
 
 @pytest.mark.slow
-def test_ticked_rows_are_compared_put_in_a_matrix_and_deleted(opened: Opened, shown: Showcase) -> None:
-    page = opened(shown.url)
+def test_ticked_rows_are_compared_put_in_a_matrix_and_deleted(opened: Opened, tmp_path: Path) -> None:
+    with open_showcase(tmp_path / "own") as own:
+        tick_rows(opened(own.url), own)
+
+
+def tick_rows(page: Page, shown: Showcase) -> None:
     for way, address in (("Compare", r"/compare\?of=\w+%2C\w+$"), ("Matrix", r"/matrix\?ids=\w+%2C\w+$")):
         go(page, shown, "/experiments")
         for place in range(2):

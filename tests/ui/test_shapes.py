@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from .showcase import DIALOGS, Showcase, go, open_dialog, open_showcase
+from lanes import only_slowly
+
+from .showcase import DIALOGS, Showcase, go, open_dialog
 
 Opened = Callable[[str], Page]
 _WIDTHS = (1440, 1024, 390)
@@ -36,12 +38,6 @@ _FAULTS = """() => {
   });
   return found;
 }"""
-
-
-@pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
-    with open_showcase(tmp_path_factory.mktemp("shapes")) as made:
-        yield made
 
 
 def test_no_part_of_an_experiment_with_long_titles_scrolls_sideways_on_a_phone(opened: Opened, shown: Showcase) -> None:
@@ -78,7 +74,7 @@ def test_no_part_of_a_dialog_covers_another_or_leaves_the_window(opened: Opened,
     assert wrong == {}
 
 
-@pytest.mark.parametrize("path", ["/experiments/{tasks}", "/experiments/{tasks}?part=samples"])
+@pytest.mark.parametrize("path", ["/experiments/{tasks}", *only_slowly("/experiments/{tasks}?part=samples")])
 def test_every_chart_is_saved_as_a_picture_of_twice_its_pixels(
     opened: Opened, shown: Showcase, path: str, tmp_path: Path
 ) -> None:

@@ -199,6 +199,7 @@ async def test_a_regression_is_run_again_on_its_agent_and_pages_only_when_that_c
     assert [view.experiment.job_count for view in await lab.confirming()] == [3, 2, 2]
 
 
+@pytest.mark.slow
 async def test_without_a_canary_runs_of_one_version_decide_nothing_and_the_history_alone_tells(
     home: Home, migrated_file: Path, there: Receiver, tmp_path: Path
 ) -> None:
