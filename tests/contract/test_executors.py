@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,8 +16,9 @@ import psutil
 import pytest
 from executor_runs import PATIENCE_S, has_ended, is_measuring, look_until, make_executor, printed, target_options
 
-from prony.app.maintain_targets import check_target_lines, install_prony, interpreter_here
+from prony.app.maintain_targets import check_target_lines, install_prony
 from prony.app.results import mend, summary_of
+from prony.app.target_packages import interpreter_here
 from prony.errors import AccessError, CapacityError, InputError, TransportError
 from prony.model.target import Handle, Observation, OptionValue, Payload, PlaceEnding, PlacePhase, Target
 from prony.ports.executor import Executor, Interpreter
@@ -406,17 +407,25 @@ def test_a_release_is_installed_once_and_a_half_of_it_is_never_used(
 ) -> None:
     executor = make_executor("ssh", target_options("ssh", request, tmp_path / "there"), place)
     with pytest.raises(TransportError, match="the upload was cut short"):
-        executor.install("9", lambda _: packages(tmp_path / "half", is_whole=False))
-    assert list((tmp_path / "there").glob("prony-9-*")) == []
-    built: list[Interpreter] = []
+        executor.install("9", (), lambda *_: packages(tmp_path / "half", is_whole=False))
+    assert list((tmp_path / "there").iterdir()) == []
+    built: list[tuple[Interpreter, list[str]]] = []
 
-    def build(there: Interpreter) -> Path:
-        built.append(there)
-        return packages(tmp_path / "whole", is_whole=True)
+    def build(there: Interpreter, extras: Sequence[str]) -> Path:
+        built.append((there, list(extras)))
+        return packages(tmp_path / f"whole-{len(built)}", is_whole=True)
 
-    folder = executor.install("9", build)
-    assert executor.install("9", build) == folder
-    assert built == [interpreter_here()]
+    folder = executor.install("9", (), build)
+    assert executor.install("9", (), build) == folder
+    assert built == [(interpreter_here(), [])]
+    assert Path(folder, "bin", "python").exists()
+    # An extra that is not there yet brings a whole release again, with those that were there.
+    assert executor.install("9", ["onnx"], build) == folder
+    assert executor.install("9", ["redis"], build) == folder
+    for present in ([], ["onnx"], ["redis", "onnx"]):
+        assert executor.install("9", present, build) == folder
+    assert [extras for _, extras in built] == [[], ["onnx"], ["onnx", "redis"]]
+    assert [path.name for path in (tmp_path / "there").iterdir()] == [Path(folder).name]
     assert Path(folder, "bin", "python").exists()
 
 

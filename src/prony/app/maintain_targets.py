@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import platform
-import re
-import subprocess
-import sys
-import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
-from io import BytesIO
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import prony
 from prony.app.placing import RemoteRuns
+from prony.app.target_packages import expand_extras, write_packages
 from prony.app.targets import open_executor
 from prony.dispatch.placing import next_look_s, placement_key
-from prony.errors import CapacityError, NotFoundError, PronyError
+from prony.errors import NotFoundError, PronyError
 from prony.model.states import OVER
 from prony.model.target import (
     CheckLine,
@@ -129,101 +123,24 @@ def _describe_unended(seen: Observation, patience_s: float) -> CheckLine:
 
 
 def install_prony(target: Target, home: Home, *, extras: Sequence[str] = (), say: Callable[[str], None]) -> str:
-    """Put this version of Prony there with the packages it needs, unless it is there; return the folder.
+    """Put this version of Prony there with the packages that it and its extras need, unless they are there.
+
+    Returns the folder there.
 
     Raises:
+        InputError: Prony has no such extra.
         CapacityError: the target has no Python that is new enough, or packages for it cannot be had here.
     """
+    wanted = expand_extras(extras)
     with tempfile.TemporaryDirectory(prefix="prony-install-") as scratch:
 
-        def build(there: Interpreter) -> Path:
+        def build(there: Interpreter, extras: Sequence[str]) -> Path:
             archive = Path(scratch, "packages.tar")
-            _write_packages(there, extras, archive, say)
+            write_packages(there, extras, archive, say)
             say(f"sending {archive.stat().st_size / 2**20:.0f} MiB for Python {there.version} on {there.machine}")
             return archive
 
-        return open_executor(target, home).install(prony.__version__, build)
-
-
-def _write_packages(there: Interpreter, extras: Sequence[str], archive: Path, say: Callable[[str], None]) -> None:
-    """Write everything that goes into the target's site-packages; its last file is `complete`."""
-    with tarfile.open(archive, "w") as out, tempfile.TemporaryDirectory(prefix="prony-wheels-") as wheels:
-        if there == interpreter_here():
-            for found in _required_distributions(extras):
-                for path, name in _files_of(found):
-                    out.add(path, arcname=name, recursive=False)
-        else:
-            say(f"fetching packages for Python {there.version} on {there.machine}")
-            _fetch_packages(there, extras, Path(wheels))
-            out.add(wheels, arcname=".")
-        for path in sorted(Path(prony.__path__[0]).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                out.add(path, arcname=f"prony/{path.relative_to(prony.__path__[0])}", recursive=False)
-        for path, name in _files_of(distribution("prony")):
-            if ".dist-info/" in name:
-                out.add(path, arcname=name, recursive=False)
-        out.addfile(tarfile.TarInfo("complete"), BytesIO())
-
-
-def interpreter_here() -> Interpreter:
-    """Return the Python of this process, as a target tells its own."""
-    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    return Interpreter(version, platform.machine(), "glibc" if platform.libc_ver()[0] else "other")
-
-
-def _required_distributions(extras: Sequence[str]) -> list[Distribution]:
-    """Return what Prony needs, as it is installed here, without Prony itself."""
-    found: dict[str, Distribution] = {}
-    waiting = _requirements(distribution("prony"), extras)
-    while waiting:
-        name = waiting.pop()
-        if name in found or name == "prony":
-            continue
-        try:
-            found[name] = distribution(name)
-        except PackageNotFoundError:  # wanted on another system than this
-            continue
-        waiting += _requirements(found[name], ())
-    return list(found.values())
-
-
-def _requirements(found: Distribution, extras: Sequence[str]) -> list[str]:
-    """Return the names that a distribution requires, with those of its extras."""
-    names = []
-    for text in found.requires or ():
-        wanted = re.search(r"extra\s*==\s*['\"]([^'\"]+)['\"]", text)
-        name = re.match(r"[A-Za-z0-9._-]+", text)
-        if name is not None and (wanted is None or wanted[1] in extras):
-            names.append(re.sub(r"[-_.]+", "-", name[0]).lower())
-    return names
-
-
-def _files_of(found: Distribution) -> Iterator[tuple[Path, str]]:
-    """Return the files of a distribution with their names in site-packages; scripts beside it stay behind."""
-    for file in found.files or ():
-        path = Path(str(found.locate_file(file)))
-        if ".." not in file.parts and "__pycache__" not in file.parts and path.is_file():
-            yield path, str(file)
-
-
-def _fetch_packages(there: Interpreter, extras: Sequence[str], into: Path) -> None:
-    """Fetch wheels for another interpreter than this one, unpacked."""
-    needed = [text for text in distribution("prony").requires or () if "extra ==" not in text]
-    needed += [text for text in distribution("prony").requires or () for one in extras if f'extra == "{one}"' in text]
-    tags = [f"manylinux_2_28_{there.machine}", f"manylinux2014_{there.machine}", f"manylinux_2_17_{there.machine}"]
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--only-binary=:all:"]
-    command += ["--target", str(into), "--python-version", there.version, "--implementation", "cp"]
-    command += [word for tag in tags for word in ("--platform", tag)]
-    done = subprocess.run(
-        [*command, *(text.split(";")[0].strip() for text in needed)],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if done.returncode:
-        raise CapacityError(
-            f"no packages for Python {there.version} on {there.machine}: {done.stderr.strip()[-300:]}",
-            hint="set the target's option python to a version like this one, or run this where pip has a network",
-            code="no_packages",
-        )
+        return open_executor(target, home).install(prony.__version__, wanted, build)
 
 
 def clean_target(

@@ -33,6 +33,10 @@ class Interpreter:
         return f"py{self.version.replace('.', '')}-{self.machine}-{self.libc}"
 
 
+# Returns a tar archive of the packages that the interpreter can import: Prony with these extras.
+BuildPackages = Callable[[Interpreter, Sequence[str]], Path]
+
+
 class Executor(Protocol):
     """Verbs that are all blocking and safe to repeat. One object goes to one target.
 
@@ -68,12 +72,13 @@ class Executor(Protocol):
     def end(self, handles: Sequence[Handle]) -> None:
         """Stop what runs and remove what is left there, except results that were not fetched."""
 
-    def install(self, release: str, build: Callable[[Interpreter], Path]) -> str:
-        """Put a release of Prony below the target's prefix, unless it is there; return its folder there.
+    def install(self, release: str, extras: Sequence[str], build: BuildPackages) -> str:
+        """Put a release of Prony below the target's prefix, unless it is there with these extras; return its folder.
 
         Args:
             release: The version, part of the folder's name.
-            build: Returns a tar archive of the packages that this interpreter can import.
+            extras: What it must have; those that were installed before stay.
+            build: Packs a release for the interpreter of the target, with extras.
 
         Raises:
             CapacityError: there is no Python that is new enough.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from prony.model.log import EVERYTHING
 from prony.model.place import QueueWish
 from prony.model.result import Failure
 from prony.model.target import CheckLine, Handle, Observation, Payload, PlaceEnding, PlacePhase, Target
-from prony.ports.executor import Interpreter
+from prony.ports.executor import BuildPackages
 from prony.recipe import LoadedRecipe, loads
 from prony.runner.environment import look_around
 from prony.runner.folder import decline
@@ -112,8 +112,8 @@ class FakeExecutor:
     def end(self, handles: Sequence[Handle]) -> None:
         self._there.ended += [handle.key for handle in handles]
 
-    def install(self, release: str, build: Callable[[Interpreter], Path]) -> str:
-        del build
+    def install(self, release: str, extras: Sequence[str], build: BuildPackages) -> str:
+        del extras, build
         return release
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tarfile
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -18,7 +18,7 @@ from prony.model.base import Noun
 from prony.model.event import Event
 from prony.model.target import CheckLine, DoneNote, Payload
 from prony.plugins.executors.shell import Shell, ShellOutput
-from prony.ports.executor import Interpreter
+from prony.ports.executor import BuildPackages, Interpreter
 from prony.runner.job_folder import DONE, RESULT, find_missing_files
 
 _UPLOAD_S = 3600.0
@@ -137,23 +137,26 @@ done
 libc = "glibc" if platform.libc_ver()[0] else "other"
 print(sys.executable, "%d.%d" % sys.version_info[:2], platform.machine(), libc)'
 """
-_INSTALLED = r"""[ -f "$prefix/$folder/complete" ] && cd "$prefix/$folder" && pwd"""
-# A virtual environment without pip: the interpreter's own library, and our packages and nothing else beside it.
+_INSTALLED = r"""[ -f "$prefix/$folder/complete" ] && cd "$prefix/$folder" && pwd && cat complete"""
+# A virtual environment without pip: the interpreter's own library, and our packages and nothing else beside it. A job
+# that runs from an older one finds the same release in the new one. `find_python` must not find what is not whole.
 _INSTALL = r"""
 set -eu
 mkdir -p "$prefix"
 cd "$prefix"
-rm -rf "$folder".new.*
-new="$folder.new.$$"
+new="new-$folder.$$"
+old="old-$folder.$$"
+rm -rf "new-$folder".* "old-$folder".*
 "$interpreter" -m venv --without-pip "$new"
 site=$("$new/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 tar -xf - -C "$site"
 [ -f "$site/complete" ] || { rm -rf "$new"; echo "the upload was cut short" >&2; exit 3; }
 rm "$site/complete"
 "$new/bin/python" -P -c 'import prony'
-touch "$new/complete"
-[ -d "$folder" ] && rm -rf "$folder"
+printf '%s\n' "$extras" > "$new/complete"
+[ ! -d "$folder" ] || mv "$folder" "$old"
 mv "$new" "$folder"
+rm -rf "$old"
 cd "$folder" && pwd
 """
 
@@ -240,8 +243,8 @@ class RemoteFolders:
         told = self.run(_CHECK + more, b"", timeout_s=120, **values).decode(errors="replace")
         return [_read_check(line) for line in told.splitlines() if line.count("|") >= 2]
 
-    def install(self, release: str, build: Callable[[Interpreter], Path]) -> str:
-        """Put a release there, unless it is; a half of one never has its name."""
+    def install(self, release: str, extras: Sequence[str], build: BuildPackages) -> str:
+        """Put a release there, unless it is there with these extras; a half of one never has its name."""
         done = self.shell.run(_COMMON + _INTERPRETER, self._values | {"candidates": _NEWEST_PYTHONS})
         if done.exit_code:
             raise CapacityError(
@@ -253,10 +256,17 @@ class RemoteFolders:
         found = Interpreter(version, machine, libc)
         folder = f"prony-{release}-{found.tag}"
         there = self.shell.run(_COMMON + _INSTALLED, self._values | {"folder": folder})
+        present: list[str] = []
         if there.exit_code == 0:
-            return there.stdout.decode().strip()
-        archive = build(found)
-        told = self.run(_INSTALL, archive, timeout_s=_UPLOAD_S, folder=folder, interpreter=path)
+            place, _, noted = there.stdout.decode().partition("\n")
+            present = noted.split()
+            if set(extras) <= set(present):
+                return place
+        wanted = sorted({*present, *extras})
+        archive = build(found, wanted)
+        told = self.run(
+            _INSTALL, archive, timeout_s=_UPLOAD_S, folder=folder, interpreter=path, extras=" ".join(wanted)
+        )
         return told.decode().strip().splitlines()[-1]
 
     def _read_note(self, key: str) -> DoneNote:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
@@ -35,7 +35,7 @@ from prony.plugins.executors.kubernetes_text import (
     read_time,
     read_warnings,
 )
-from prony.ports.executor import ExecutorSite, Interpreter
+from prony.ports.executor import BuildPackages, ExecutorSite
 
 _FILES_S = 5.0  # what reads a pod's files runs on the node that measures
 _READ_S = 0.5  # of many pods so often one: each reading is a connection through the API server
@@ -155,9 +155,9 @@ class KubernetesExecutor:
                 "delete", "jobs.batch", *gone, "--ignore-not-found", "--wait=false", "--cascade=background"
             )
 
-    def install(self, release: str, build: Callable[[Interpreter], Path]) -> str:
+    def install(self, release: str, extras: Sequence[str], build: BuildPackages) -> str:
         """Refuse: what runs in a cluster is in an image."""
-        del build
+        del extras, build
         raise InputError(
             f"Prony {release} cannot be installed on {self._name}: it must be in the image",
             hint="build an image like deploy/kubernetes/Containerfile, and set the target's option image",

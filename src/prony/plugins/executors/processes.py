@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from pydantic import Field
 from prony.model.target import CheckLine, Handle, Observation, Payload, PlaceEnding, PlacePhase, Target
 from prony.plugins.executors.folders import FolderOptions, FolderStatus, RemoteFolders, check_installed
 from prony.plugins.executors.shell import Shell, SshShell
-from prony.ports.executor import ExecutorSite, Interpreter
+from prony.ports.executor import BuildPackages, ExecutorSite
 
 _GRACE_S = 10
 # The pid is this shell's, and after exec the runner's. Whoever else measures on the machine holds the same lock.
@@ -98,9 +98,9 @@ class ProcessExecutor:
         self._folders.run(_STOP, keys=keys, grace=str(_GRACE_S), timeout_s=60 + _GRACE_S * len(handles))
         self._folders.remove([handle.key for handle in handles])
 
-    def install(self, release: str, build: Callable[[Interpreter], Path]) -> str:
+    def install(self, release: str, extras: Sequence[str], build: BuildPackages) -> str:
         """Put a release of Prony there, unless it is."""
-        return self._folders.install(release, build)
+        return self._folders.install(release, extras, build)
 
     def _observe(self, key: str, status: FolderStatus) -> Observation:
         phase, ending, reason = judge_process(status)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -27,7 +27,7 @@ from prony.plugins.executors.slurm_text import (
     read_queue,
     read_start,
 )
-from prony.ports.executor import ExecutorSite, Interpreter
+from prony.ports.executor import BuildPackages, ExecutorSite
 
 _REFUSED = 5
 _FIRST_ASK_S, _MOST_WAITING_S, _RUNNING_S, _ACCOUNT_S = 2.0, 60.0, 10.0, 60.0
@@ -297,9 +297,9 @@ class SlurmExecutor:
         self._folders.run(_CANCEL, keys=" ".join(keys), names=",".join(keys), timeout_s=120)
         self._folders.remove(keys)
 
-    def install(self, release: str, build: Callable[[Interpreter], Path]) -> str:
+    def install(self, release: str, extras: Sequence[str], build: BuildPackages) -> str:
         """Put a release of Prony into the shared prefix, unless it is there."""
-        return self._folders.install(release, build)
+        return self._folders.install(release, extras, build)
 
     def _lacks_last_word(self, key: str, status: FolderStatus) -> bool:
         """Has it ended since the queue was asked? Slurm knows whether it was suspended or had to make room."""

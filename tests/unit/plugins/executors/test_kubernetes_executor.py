@@ -177,7 +177,7 @@ def test_a_check_names_each_right_that_is_missing_with_the_command(cluster: Clus
 
 def test_what_kubectl_is_missing_and_what_cannot_be_installed_are_told(cluster: Cluster, payload: Payload) -> None:
     with pytest.raises(InputError, match="it must be in the image"):
-        cluster.executor().install("1", lambda _: Path())
+        cluster.executor().install("1", (), lambda *_: Path())
     shutil.rmtree(cluster.folder)
     with pytest.raises(CapacityError, match=r".*kubectl not found"):
         cluster.executor().submit(payload)
