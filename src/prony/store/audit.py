@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, insert, select
 
-from prony.errors import InputError
 from prony.model.access import AuditEntry
 from prony.model.queue import Page
 from prony.store import tables
+from prony.store.cursors import read_number
 
 _TABLE = tables.audit
 _LENGTHS = {"who": 128, "role": 16, "action": 64, "target": 1000, "address": 64}
@@ -25,9 +25,7 @@ def page(connection: Connection, limit: int, cursor: str | None) -> Page[AuditEn
     limit = max(1, limit)
     query = select(_TABLE).order_by(_TABLE.c.id.desc()).limit(limit + 1)
     if cursor is not None:
-        if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-            raise InputError(f"{cursor!r} is not a cursor of this list", hint="use `next` of the previous page")
-        query = query.where(_TABLE.c.id < int(cursor))
+        query = query.where(_TABLE.c.id < read_number(cursor))
     found = [AuditEntry.read(row._mapping) for row in connection.execute(query)]
     return Page[AuditEntry](items=tuple(found[:limit]), next=str(found[limit - 1].id) if len(found) > limit else None)
 

@@ -5,21 +5,19 @@ A folder of scripts is in use while an experiment or a schedule of the database 
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, or_, select, update
 
-from prony.errors import ConflictError, InputError, NotFoundError
+from prony.errors import ConflictError, NotFoundError
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.queue import ExperimentView, Page
 from prony.store import job_view, lot_rows, queue, result_rows, schedules, tables
 from prony.store.codecs import experiment_of, experiment_row, listed_row
+from prony.store.cursors import read_instant, write_instant
 from prony.store.tables import listed
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -74,11 +72,11 @@ def page(
     query = query if name is None else query.where(table.c.name == name)
     query = query if schedule is None else query.where(schedules.is_of(schedule))
     if cursor is not None:
-        at, last = _read_cursor(cursor)
+        at, last = read_instant(cursor)
         query = query.where(or_(table.c.created_at < at, and_(table.c.created_at == at, table.c.id < last)))
     rows = connection.execute(query).all()
     shown = rows[:limit]
-    following = _cursor(shown[-1]) if len(rows) > limit else None
+    following = write_instant(shown[-1].created_at, shown[-1].id) if len(rows) > limit else None
     return Page(items=tuple(_views(connection, shown)), next=following)
 
 
@@ -148,27 +146,6 @@ def relabel(connection: Connection, experiment_id: str, labels: Mapping[str, str
     queue.mark(connection, {one.id: labels for one in found})
     connection.execute(
         update(waiting).where(waiting.c.experiment_id == experiment_id).values(labels=json.dumps(dict(labels)))
-    )
-
-
-def _cursor(row: Row[Any]) -> str:
-    return base64.urlsafe_b64encode(f"{row.created_at.isoformat()} {row.id}".encode()).decode()
-
-
-def _read_cursor(cursor: str) -> tuple[datetime, str]:
-    try:
-        at, _, last = base64.urlsafe_b64decode(cursor.encode()).decode().partition(" ")
-        when = datetime.fromisoformat(at)
-    except (ValueError, binascii.Error) as exc:
-        raise _bad_cursor(cursor) from exc
-    if when.tzinfo is None or not _ID.fullmatch(last):
-        raise _bad_cursor(cursor)
-    return when, last
-
-
-def _bad_cursor(cursor: str) -> InputError:
-    return InputError(
-        f"{cursor[:80]!r} is not a valid cursor", hint="use the `next` of an earlier page", code="bad_cursor"
     )
 
 

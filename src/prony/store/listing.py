@@ -25,7 +25,6 @@ from sqlalchemy import (
     update,
 )
 
-from prony.errors import InputError
 from prony.model.experiment import ExperimentState
 from prony.model.gate import GateState
 from prony.model.listing import ExperimentRow, Filters, Headline, Sort
@@ -34,6 +33,7 @@ from prony.model.queue import JobState
 from prony.store import history_tables, job_view, queue, schedules, tables
 from prony.store import tables as listing_tables
 from prony.store.codecs import read_labels
+from prony.store.cursors import bad_cursor
 from prony.store.tables import Instant
 
 _E, _L, _R, _P = tables.experiment, listing_tables.listed, tables.result, history_tables.point
@@ -252,13 +252,8 @@ def _read_cursor(cursor: str, *, is_instant: bool) -> tuple[Any, str]:
         value, last = json.loads(base64.urlsafe_b64decode(cursor.encode()))
         value = datetime.fromisoformat(value) if is_instant else value
     except (ValueError, TypeError, binascii.Error) as exc:
-        raise _bad_cursor(cursor) from exc
+        raise bad_cursor(cursor) from exc
     is_naive = isinstance(value, datetime) and value.tzinfo is None
     if is_naive or not isinstance(last, str) or not isinstance(value, str | float | int | datetime):
-        raise _bad_cursor(cursor)
+        raise bad_cursor(cursor)
     return value, last
-
-
-def _bad_cursor(cursor: str) -> InputError:
-    hint = "use the `next` of an earlier page of the same sort"
-    return InputError(f"{cursor[:80]!r} is not a valid cursor", hint=hint, code="bad_cursor")

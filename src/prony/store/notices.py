@@ -6,8 +6,6 @@ it before, for a while; if nothing is heard of it by then, another one sends it,
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import secrets
 from collections.abc import Sequence
@@ -18,11 +16,11 @@ from typing import Any
 from pydantic import TypeAdapter
 from sqlalchemy import Connection, Row, and_, insert, or_, select, update
 
-from prony.errors import InputError
 from prony.model.alarm import Alarm, Delivery, Happening, Try
 from prony.model.queue import Page
 from prony.store import result_rows, tables
 from prony.store.alarms import AlarmSource
+from prony.store.cursors import read_instant, write_instant
 
 FIRST_FEW = 5
 _N = tables.notice
@@ -195,11 +193,13 @@ def deliveries(connection: Connection, alarm: Alarm, limit: int, cursor: str | N
     """Return the newest first."""
     query = _show_alarm(alarm).order_by(_D.c.created_at.desc(), _D.c.id.desc()).limit(limit + 1)
     if cursor is not None:
-        at, last = _read_cursor(cursor)
+        at, last = read_instant(cursor)
         query = query.where(or_(_D.c.created_at < at, and_(_D.c.created_at == at, _D.c.id < last)))
     rows = connection.execute(query).all()
     found = tuple(_delivery(row, alarm) for row in rows[:limit])
-    return Page[Delivery](items=found, next=_cursor(found[-1]) if len(rows) > limit else None)
+    return Page[Delivery](
+        items=found, next=write_instant(found[-1].created_at, found[-1].id) if len(rows) > limit else None
+    )
 
 
 def of_notice(connection: Connection, alarm: Alarm, notice_id: str) -> tuple[Delivery, ...]:
@@ -234,20 +234,3 @@ def _build_gathered(row: Row[Any]) -> GatheredMessages:
 
 def _with(row: Row[Any], one: Try) -> str:
     return json.dumps([*json.loads(row.attempts), one.model_dump(mode="json")])
-
-
-def _cursor(delivery: Delivery) -> str:
-    return base64.urlsafe_b64encode(f"{delivery.created_at.isoformat()} {delivery.id}".encode()).decode()
-
-
-def _read_cursor(cursor: str) -> tuple[datetime, str]:
-    try:
-        at, _, last = base64.urlsafe_b64decode(cursor.encode()).decode().partition(" ")
-        when = datetime.fromisoformat(at)
-    except (ValueError, binascii.Error):
-        when, last = None, ""
-    if when is None or when.tzinfo is None or not last.isalnum():
-        raise InputError(
-            f"{cursor[:80]!r} is not a valid cursor", hint="use the `next` of an earlier page", code="bad_cursor"
-        )
-    return when, last

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, or_, select, update
 
-from prony.errors import ConflictError, InputError, NotFoundError
+from prony.errors import ConflictError, NotFoundError
 from prony.model.cron import Timing
 from prony.model.queue import Page, Submission
 from prony.model.schedule import Fire, Schedule, ScheduleState
 from prony.store import result_rows, tables
+from prony.store.cursors import read_instant, write_instant
 
 _T = tables.schedule
 _F = tables.fire
@@ -99,26 +98,10 @@ def fires(connection: Connection, schedule_id: str, limit: int, cursor: str | No
     """Return the newest first; the cursor is the last one's due instant."""
     query = select(_F).where(_F.c.schedule_id == schedule_id).order_by(_F.c.due_at.desc()).limit(limit + 1)
     if cursor is not None:
-        query = query.where(_F.c.due_at < _read_cursor(cursor))
+        query = query.where(_F.c.due_at < read_instant(cursor)[0])
     found = [Fire.read(row._mapping) for row in connection.execute(query)]
     shown = found[:limit]
-    return Page[Fire](items=tuple(shown), next=_cursor(shown[-1]) if len(found) > limit else None)
-
-
-def _cursor(fire: Fire) -> str:
-    return base64.urlsafe_b64encode(fire.due_at.isoformat().encode()).decode()
-
-
-def _read_cursor(cursor: str) -> datetime:
-    try:
-        at = datetime.fromisoformat(base64.urlsafe_b64decode(cursor.encode()).decode())
-    except (ValueError, binascii.Error):
-        at = None
-    if at is None or at.tzinfo is None:
-        raise InputError(
-            f"{cursor[:80]!r} is not a valid cursor", hint="use the `next` of an earlier page", code="bad_cursor"
-        )
-    return at
+    return Page[Fire](items=tuple(shown), next=write_instant(shown[-1].due_at) if len(found) > limit else None)
 
 
 def _row(schedule: Schedule) -> dict[str, Any]:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select, update
 
-from prony.errors import InputError, NotFoundError
+from prony.errors import NotFoundError
 from prony.model.calibration import Calibration
 from prony.model.git import order_by_commit
 from prony.model.history import OPEN, Baseline, Change, ChangeState, Point, Series
 from prony.model.queue import JobState, Page
 from prony.store import history_tables, tables
 from prony.store.codecs import Values
+from prony.store.cursors import bad_cursor
 
 _S, _P, _C, _B = history_tables.series, history_tables.point, history_tables.change, history_tables.baseline
 _ORDER = (_P.c.measured_at, _P.c.job_id)
@@ -95,9 +96,7 @@ def page(
     if cursor is not None:
         last = connection.execute(select(_S.c.name, _S.c.id).where(_S.c.id == cursor)).first()
         if last is None:
-            raise InputError(
-                f"{cursor[:80]!r} is not a valid cursor", hint="use the `next` of an earlier page", code="bad_cursor"
-            )
+            raise bad_cursor(cursor)
         query = query.where((_S.c.name > last.name) | ((_S.c.name == last.name) & (_S.c.id > last.id)))
     rows = connection.execute(query).all()
     items = tuple(Series.read_json(row.document) for row in rows[:limit])
@@ -192,9 +191,7 @@ def change_page(
     if cursor is not None:
         last = connection.execute(select(_C.c.noticed_at, _C.c.id).where(_C.c.id == cursor)).first()
         if last is None:
-            raise InputError(
-                f"{cursor[:80]!r} is not a valid cursor", hint="use the `next` of an earlier page", code="bad_cursor"
-            )
+            raise bad_cursor(cursor)
         older = (_C.c.noticed_at < last.noticed_at) | ((_C.c.noticed_at == last.noticed_at) & (_C.c.id < last.id))
         query = query.where(older)
     rows = connection.execute(query).all()

@@ -10,10 +10,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, insert, or_, select, update
 
-from prony.errors import InputError, NotFoundError
+from prony.errors import NotFoundError
 from prony.model.access import Token
 from prony.model.queue import Page
 from prony.store import tables
+from prony.store.cursors import bad_cursor
 
 PREFIX = "prony_"  # so that a secret is known for one wherever it leaks to
 _TABLE = tables.token
@@ -91,7 +92,7 @@ def page(connection: Connection, limit: int, cursor: str | None) -> Page[Token]:
     if cursor is not None:
         after = _created_at(connection, cursor)
         if after is None:
-            raise InputError(f"{cursor!r} is not a cursor of this list", hint="use `next` of the previous page")
+            raise bad_cursor(cursor)
         same = and_(_TABLE.c.created_at == after, _TABLE.c.id < cursor)
         query = query.where(or_(_TABLE.c.created_at < after, same))
     found = [_token(row) for row in connection.execute(query)]

@@ -25,6 +25,7 @@ from prony.model.log import EVERYTHING, LogFilter, LogPiece
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, JobState, Page, QueuedJob
 from prony.model.states import ENDED
 from prony.store import job_view, queue, result_rows
+from prony.store.cursors import read_number
 from prony.store.database import Connection, Row, reading
 from prony.store.writer import Transaction
 
@@ -55,7 +56,7 @@ class Jobs:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[QueuedJob]:
-        before = read_number_cursor(cursor)
+        before = None if cursor is None else read_number(cursor)
         wanted = queue.JobFilter(state, experiment, agent, label)
 
         def ask(connection: Connection) -> Page[QueuedJob]:
@@ -200,14 +201,3 @@ def _list_local_jobs(
 
 def _matching(connection: Connection, batch: JobBatch) -> tuple[str, ...]:
     return tuple(row.job_id for row in queue.page(connection, queue.JobFilter(batch.state, batch.experiment)))
-
-
-def read_number_cursor(cursor: str | None) -> int | None:
-    """Return the number that a page goes on from, or None for the first page."""
-    if cursor is None:
-        return None
-    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 18:
-        raise InputError(
-            f"{cursor[:80]!r} is not a valid cursor", hint="use the `next` of an earlier page", code="bad_cursor"
-        )
-    return int(cursor)
