@@ -87,7 +87,7 @@ _COMMANDS = {
 }
 _MODELS = {
     "checksum_mismatch": (
-        "the received file does not have its checksum",
+        "the received file has a wrong checksum",
         "fetch it again; if the file was changed on purpose, write the new checksum",
     ),
     "format_unavailable": (
@@ -127,7 +127,7 @@ _MODELS = {
 _FILES = {
     "insecure_url": (
         "the URL is plain http or ftp, where the file could be changed on the way",
-        "use https, or write its checksum",
+        "use https, or set `checksum` in the recipe",
     ),
     "too_big": ("the file is larger than the limit", "download it yourself and use its path"),
     "model_refused": (
@@ -370,7 +370,7 @@ _EXPERIMENTS = {
     ),
     "aws_role": ("the role of this container or instance gives no keys", "check the role"),
     "clients_apart": (
-        "`load.clients.on` names a target that cannot share a job with the service's",
+        "`load.clients.on` names a target outside the service's cluster",
         "use one Slurm target for both",
     ),
     "no_server_clock": ("the server's clock could not be read", "check that the server answers"),

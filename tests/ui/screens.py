@@ -160,6 +160,7 @@ def _take_phone(browser: Browser, url: str, folder: Path) -> None:
 def _picture(page: Page, path: str, to: Path) -> None:
     page.goto(path)
     expect(page.locator("main h1")).to_be_visible()
+    page.wait_for_timeout(_SETTLED_MS)  # what is typed in is checked after a pause, and that is no loading yet
     expect(page.locator(".loading")).to_have_count(0)
     for place in page.locator("figure.chart [role=img]").all():
         expect(place.locator("canvas").first).to_be_visible()

@@ -241,7 +241,7 @@ def server_date(response: httpx.Response) -> float | None:
 
 async def ask_again_for(ask: Callable[[], Awaitable[T]], most_s: float) -> T:
     """Ask again while nobody answers, for so long and no longer; for what is harmless to ask twice."""
-    last = TransportError("there was no time left for a request", hint="check whether the server answers")
+    last = TransportError(f"no answer within {most_s:g} s", hint="`prony agent test` checks the connection")
     pauses = wire.delays(0.1, 2.0)
     try:
         async with asyncio.timeout(most_s):

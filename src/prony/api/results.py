@@ -79,8 +79,9 @@ class ExperimentResult:
         from prony.model.estimate import headline_of
 
         if len(self.data.entries) != 1:
-            hint = "look at result.data.entries, one for each job"
-            raise InputError(f"{self.id} has {len(self.data.entries)} jobs with results, not one", hint=hint)
+            count = len(self.data.entries)
+            hint = "result.data.entries has one for each job" if count else f"`prony show {self.id}` shows its jobs"
+            raise InputError(f"{self.id} has {count or 'no'} jobs with results, not one", hint=hint)
         entry = self.data.entries[0]
         wanted = key or headline_of(entry.summary, entry.job.workload.kind) or ""
         if wanted not in entry.summary.estimates:

@@ -69,7 +69,7 @@ def _entries(store: Store, name: str) -> tuple[Entry, ...]:
     if mine:
         return mine
     known = any(job.id == job_id for job in store.jobs(experiment_id))
-    hint = "wait for it" if known else f"`prony show {experiment_id}` shows its jobs"
+    hint = f"`prony show {experiment_id}` shows its jobs and their states"
     raise NotFoundError(f"job {job_id} has no result" if known else f"no job {job_id!r}", hint=hint, code="no_result")
 
 

@@ -38,7 +38,7 @@ def acknowledge(
     found = rows.change(connection, change_id)
     if found.state not in OPEN:
         raise ConflictError(
-            f"change {change_id} is {found.state} already", hint="only open changes can be acknowledged"
+            f"change {change_id} is {found.state} already", hint="`prony watch-regressions` lists the open changes"
         )
     said = words.model_copy(update={"who": who, "at": at})
     return _decide(connection, found, ChangeState.ACKNOWLEDGED, {"acknowledgement": said})
@@ -155,7 +155,9 @@ def _size(found: Shift) -> str:
 def _still_open(connection: Connection, change_id: str) -> Change:
     found = rows.change(connection, change_id)
     if found.state not in OPEN:
-        raise ConflictError(f"change {change_id} is {found.state} already", hint="only open changes can be confirmed")
+        raise ConflictError(
+            f"change {change_id} is {found.state} already", hint="`prony watch-regressions` lists the open changes"
+        )
     return found
 
 

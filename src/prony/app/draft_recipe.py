@@ -76,7 +76,7 @@ def draft_duet(filled: FilledForm) -> Submission:
     """
     _refuse_unknown(filled, DUET_FORM)
     if not filled.text.strip():
-        raise InputError("there is no recipe to compare two variants of", hint="write or choose a recipe first")
+        raise InputError("a duet needs a recipe", hint="write or choose a recipe first")
     sides = {side: read_side(_lines(filled.answers, f"duet.{side}"), said_as=f"side {side}:") for side in SIDES}
     if not any(sides.values()):
         raise InputError("both sides are the same", hint="write what differs, for example threads=1 and threads=2")

@@ -228,7 +228,9 @@ def _read_text(path: Path) -> str:
         content = path.read_bytes()
         if len(content) > _LARGEST_BYTES:
             raise InputError(
-                f"{path} is larger than {_LARGEST_BYTES} bytes", hint="check the path: this is probably another file"
+                f"{path} is larger than {_LARGEST_BYTES} bytes",
+                hint="check the path: this is probably another file",
+                code="settings",
             )
         return content.decode("utf-8")
     except OSError as exc:

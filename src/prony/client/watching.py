@@ -85,7 +85,7 @@ def _until_lost(connection: ApiConnection, experiment_id: str) -> Iterator[Updat
             yield exc
             return
         if message is None:
-            yield TransportError(f"{connection.base} ended the stream", hint="watch it again")
+            yield TransportError(f"{connection.base} closed the connection", hint=f"prony watch {experiment_id}")
             return
         update = _read(message, connection.base)
         if update is not None:

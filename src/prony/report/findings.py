@@ -103,7 +103,7 @@ def _overview(data: ExperimentData) -> str:
     devices = ", ".join(dict.fromkeys(entry.environment.device.name for entry in entries))
     absent = planned - len(entries)
     tail = f" {absent} of the {_jobs(planned)} planned {_be(absent)} no result." if absent > 0 else ""
-    return f"{ended} of {_jobs(len(entries))} gave numbers on {devices}. Verdicts: {verdicts}.{tail}"
+    return f"{ended} of {_jobs(len(entries))} on {devices} gave numbers. Verdicts: {verdicts}.{tail}"
 
 
 def _jobs(count: int) -> str:

@@ -66,7 +66,7 @@ def _quiet(histories: Sequence[History]) -> list[str]:
         return [one.sentence for one in histories]
     counted = Counter(one.series.state for one in histories)
     told = ", ".join(f"{counted[state]} {state.value}" for state in _GRAVEST_FIRST if counted[state])
-    return [f"In the histories: {told}, of {len(histories)} series without an open change."]
+    return [f"{len(histories)} histories have no open change: {told}."]
 
 
 def _baseline(history: History, experiment_id: str) -> str:

@@ -146,7 +146,7 @@ def check_is_local(scope: Scope, *, any_host: bool = False) -> None:
     host = header(scope, b"host")
     if not any_host and not _is_loopback(host):
         raise AccessError(
-            f"without a token, use a loopback name of this machine, not {host[:100].decode('latin-1')!r}",
+            f"refused the host {host[:100].decode('latin-1')!r}: without a token, only loopback names work",
             hint="use http://localhost or http://127.0.0.1, or send a token",
             code="foreign_host",
         )

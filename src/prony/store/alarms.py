@@ -14,7 +14,7 @@ from prony.errors import ConflictError, InputError, NotFoundError
 from prony.model.alarm import Alarm, Happening, Incident
 from prony.model.queue import Page
 from prony.store import result_rows, tables
-from prony.store.cursors import read_number
+from prony.store.cursors import read_number_cursor
 
 _T = tables.alarm
 _I = tables.incident
@@ -156,7 +156,7 @@ def incidents(connection: Connection, alarm: Alarm, limit: int, cursor: str | No
     """Return the newest first; the cursor is the last one's id."""
     query = select(_I).where(_I.c.alarm_id == alarm.id).order_by(_I.c.id.desc()).limit(limit + 1)
     if cursor is not None:
-        query = query.where(_I.c.id < read_number(cursor))
+        query = query.where(_I.c.id < read_number_cursor(cursor))
     rows = connection.execute(query).all()
     found = tuple(_incident(row, alarm) for row in rows[:limit])
     return Page[Incident](items=found, next=str(found[-1].id) if len(rows) > limit else None)

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, insert, select
 from prony.model.access import AuditEntry
 from prony.model.queue import Page
 from prony.store import tables
-from prony.store.cursors import read_number
+from prony.store.cursors import read_number_cursor
 
 _TABLE = tables.audit
 _LENGTHS = {"who": 128, "role": 16, "action": 64, "target": 1000, "address": 64}
@@ -25,7 +25,7 @@ def page(connection: Connection, limit: int, cursor: str | None) -> Page[AuditEn
     limit = max(1, limit)
     query = select(_TABLE).order_by(_TABLE.c.id.desc()).limit(limit + 1)
     if cursor is not None:
-        query = query.where(_TABLE.c.id < read_number(cursor))
+        query = query.where(_TABLE.c.id < read_number_cursor(cursor))
     found = [AuditEntry.read(row._mapping) for row in connection.execute(query)]
     return Page[AuditEntry](items=tuple(found[:limit]), next=str(found[limit - 1].id) if len(found) > limit else None)
 

@@ -20,19 +20,19 @@ def bad_cursor(cursor: str) -> InputError:
     return InputError(f"{cursor[:80]!r} is not a valid cursor", hint=hint, code="bad_cursor")
 
 
-def read_number(cursor: str) -> int:
+def read_number_cursor(cursor: str) -> int:
     """Return the number that a page goes on from."""
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= _MOST_DIGITS):
         raise bad_cursor(cursor)
     return int(cursor)
 
 
-def write_instant(at: datetime, last: str = "") -> str:
+def write_time_cursor(at: datetime, last: str = "") -> str:
     """Return the cursor of a list that is sorted by time, and, of one time, by the name of what was shown last."""
     return base64.urlsafe_b64encode(f"{at.isoformat()} {last}".encode()).decode()
 
 
-def read_instant(cursor: str) -> tuple[datetime, str]:
+def read_time_cursor(cursor: str) -> tuple[datetime, str]:
     """Return the time and the name that a page goes on from."""
     try:
         told, _, last = base64.urlsafe_b64decode(cursor.encode()).decode().partition(" ")

@@ -17,7 +17,7 @@ from prony.model.experiment import Experiment, ExperimentState
 from prony.model.queue import ExperimentView, Page
 from prony.store import job_view, lot_rows, queue, result_rows, schedules, tables
 from prony.store.codecs import experiment_of, experiment_row, listed_row
-from prony.store.cursors import read_instant, write_instant
+from prony.store.cursors import read_time_cursor, write_time_cursor
 from prony.store.tables import listed
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -72,11 +72,11 @@ def page(
     query = query if name is None else query.where(table.c.name == name)
     query = query if schedule is None else query.where(schedules.is_of(schedule))
     if cursor is not None:
-        at, last = read_instant(cursor)
+        at, last = read_time_cursor(cursor)
         query = query.where(or_(table.c.created_at < at, and_(table.c.created_at == at, table.c.id < last)))
     rows = connection.execute(query).all()
     shown = rows[:limit]
-    following = write_instant(shown[-1].created_at, shown[-1].id) if len(rows) > limit else None
+    following = write_time_cursor(shown[-1].created_at, shown[-1].id) if len(rows) > limit else None
     return Page(items=tuple(_views(connection, shown)), next=following)
 
 

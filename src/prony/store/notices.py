@@ -20,7 +20,7 @@ from prony.model.alarm import Alarm, Delivery, Happening, Try
 from prony.model.queue import Page
 from prony.store import result_rows, tables
 from prony.store.alarms import AlarmSource
-from prony.store.cursors import read_instant, write_instant
+from prony.store.cursors import read_time_cursor, write_time_cursor
 
 FIRST_FEW = 5
 _N = tables.notice
@@ -193,12 +193,12 @@ def deliveries(connection: Connection, alarm: Alarm, limit: int, cursor: str | N
     """Return the newest first."""
     query = _show_alarm(alarm).order_by(_D.c.created_at.desc(), _D.c.id.desc()).limit(limit + 1)
     if cursor is not None:
-        at, last = read_instant(cursor)
+        at, last = read_time_cursor(cursor)
         query = query.where(or_(_D.c.created_at < at, and_(_D.c.created_at == at, _D.c.id < last)))
     rows = connection.execute(query).all()
     found = tuple(_delivery(row, alarm) for row in rows[:limit])
     return Page[Delivery](
-        items=found, next=write_instant(found[-1].created_at, found[-1].id) if len(rows) > limit else None
+        items=found, next=write_time_cursor(found[-1].created_at, found[-1].id) if len(rows) > limit else None
     )
 
 

@@ -13,7 +13,7 @@ from prony.model.cron import Timing
 from prony.model.queue import Page, Submission
 from prony.model.schedule import Fire, Schedule, ScheduleState
 from prony.store import result_rows, tables
-from prony.store.cursors import read_instant, write_instant
+from prony.store.cursors import read_time_cursor, write_time_cursor
 
 _T = tables.schedule
 _F = tables.fire
@@ -98,10 +98,10 @@ def fires(connection: Connection, schedule_id: str, limit: int, cursor: str | No
     """Return the newest first; the cursor is the last one's due instant."""
     query = select(_F).where(_F.c.schedule_id == schedule_id).order_by(_F.c.due_at.desc()).limit(limit + 1)
     if cursor is not None:
-        query = query.where(_F.c.due_at < read_instant(cursor)[0])
+        query = query.where(_F.c.due_at < read_time_cursor(cursor)[0])
     found = [Fire.read(row._mapping) for row in connection.execute(query)]
     shown = found[:limit]
-    return Page[Fire](items=tuple(shown), next=write_instant(shown[-1].due_at) if len(found) > limit else None)
+    return Page[Fire](items=tuple(shown), next=write_time_cursor(shown[-1].due_at) if len(found) > limit else None)
 
 
 def _row(schedule: Schedule) -> dict[str, Any]:

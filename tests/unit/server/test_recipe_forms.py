@@ -97,7 +97,7 @@ def test_a_duet_is_made_of_the_recipe_that_is_there(house: House) -> None:
 @pytest.mark.parametrize(
     ("answers", "text", "told"),
     [
-        ({"duet.a": "threads=1"}, "", "no recipe to compare"),
+        ({"duet.a": "threads=1"}, "", "a duet needs a recipe"),
         ({"duet.a": ""}, TINY, "both sides are the same"),
         ({"duet.a": "threads"}, TINY, "side a: threads is not PATH=VALUE"),
         ({"duet.a": "workload.colour=1"}, TINY, "unknown key"),

@@ -25,7 +25,7 @@ from prony.model.log import EVERYTHING, LogFilter, LogPiece
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, JobState, Page, QueuedJob
 from prony.model.states import ENDED
 from prony.store import job_view, queue, result_rows
-from prony.store.cursors import read_number
+from prony.store.cursors import read_number_cursor
 from prony.store.database import Connection, Row, reading
 from prony.store.writer import Transaction
 
@@ -56,7 +56,7 @@ class Jobs:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[QueuedJob]:
-        before = None if cursor is None else read_number(cursor)
+        before = None if cursor is None else read_number_cursor(cursor)
         wanted = queue.JobFilter(state, experiment, agent, label)
 
         def ask(connection: Connection) -> Page[QueuedJob]:

@@ -8,7 +8,7 @@ from prony.model.agent import Agent
 from prony.model.queue import Page
 from prony.model.target import PlacementView, ServedTarget
 from prony.store import placement_rows
-from prony.store.cursors import read_number
+from prony.store.cursors import read_number_cursor
 from prony.store.database import Connection
 
 _AT_ONCE = 500
@@ -50,7 +50,7 @@ class Targets:
 
     async def placements(self, target: str, *, limit: int = 50, cursor: str | None = None) -> Page[PlacementView]:
         """Return what was placed at a target, the newest first; what has ended too."""
-        before = None if cursor is None else read_number(cursor)
+        before = None if cursor is None else read_number_cursor(cursor)
 
         def ask(connection: Connection) -> list[PlacementView]:
             return placement_rows.page_of_placements(connection, target=target, limit=limit + 1, before=before)

@@ -169,7 +169,7 @@ def _most(model: str, rated: list[tuple[Estimate, Entry]]) -> str:
         theirs = number.interval_of(found)
         if ours is None or theirs is None or theirs[1] >= ours[0]:
             tied.append(entry_fields.label(one))
-    begin = f"The highest throughput of {model} is {number.format_number(best)}, by {entry_fields.label(entry)}"
+    begin = f"The highest throughput of {model} is {number.format_number(best)}, with {entry_fields.label(entry)}"
     return f"{begin}; {join_names(tied)} are not measurably different." if tied else f"{begin}."
 
 

@@ -166,7 +166,8 @@ class Mlx:
             )
         if options.precision not in ("default", *_CASTS):
             raise CapacityError(
-                f"mlx computes in {', '.join(_CASTS)}", hint="for int8, convert the model: mlx_lm.convert -q",
+                f"mlx cannot compute in {options.precision}",
+                hint=f"use {', '.join(_CASTS)}, or convert the model: mlx_lm.convert -q",
                 code="precision_unavailable",
             )  # fmt: skip
         if options.options:

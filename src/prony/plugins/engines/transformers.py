@@ -225,8 +225,8 @@ class Transformers:
 def _check_options(options: LlmOptions) -> None:
     if options.precision not in ("default", *_CASTS):
         raise CapacityError(
-            f"transformers computes in {', '.join(_CASTS)}",
-            hint="to see what rounded weights do to the answers, use options.round_weights: 8",
+            f"transformers cannot compute in {options.precision}",
+            hint=f"use {', '.join(_CASTS)}; options.round_weights: 8 shows what rounded weights do to the answers",
             code="precision_unavailable",
         )
     wrong = [name for name in options.options if name not in _OPTIONS]

@@ -271,7 +271,8 @@ def _check_options(options: LlmOptions) -> None:
         )  # fmt: skip
     if options.precision not in ("default", *_CASTS):
         raise CapacityError(
-            f"vllm computes in {', '.join(_CASTS)}", hint="for int8, use a model that is quantized",
+            f"vllm cannot compute in {options.precision}",
+            hint=f"use {', '.join(_CASTS)}, or a quantized model",
             code="precision_unavailable",
         )  # fmt: skip
     wrong = [name for name in options.options if name not in _OPTIONS]

@@ -36,7 +36,7 @@ class FtpSource(NetworkSource):
         if not (options.may_be_plain or options.checksum or is_loopback(parts.hostname or "")):
             raise InputError(
                 f"{_show_url(parts)} was not fetched: ftp has no protection against changes on the way",
-                hint="write its checksum in the recipe",
+                hint="set `workload.checksum`, or use https",
                 code="insecure_url",
             )
         return self.begin(_download, options, progress).files(reference)

@@ -364,7 +364,7 @@ class SarkLink:
 
     def _build_enrolment(self) -> Enrolment:
         if self._enrolment is None:
-            raise TransportError("not registered yet", hint="wait until the orchestrator answers")
+            raise TransportError("this agent is not registered at SARK yet", hint="check that SARK answers")
         return self._enrolment
 
     def _agent(self, state: AgentState) -> Agent:

@@ -103,7 +103,7 @@ def make_prompts(job: Job, options: Any = None) -> tuple[Prompt, ...]:
     given = written if options is None else options
     prompts = tuple(task.prompts(given, count=count, seeds=seeds, base=Path(), lengths=None))
     if not prompts:
-        raise InputError("the task has no prompts", hint="check whether its file is empty")
+        raise InputError("the task has no prompts", hint="check that `prompts.file` is not empty")
     return prompts
 
 
