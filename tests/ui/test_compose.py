@@ -97,7 +97,7 @@ def composed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
     if find_spec("podman_compose") is None:
         lack("podman-compose", "podman-compose is not installed")
     if not shutil.which("catatonit") and not Path("/usr/libexec/podman/catatonit").exists():
-        lack("podman", "podman has no catatonit, which `init: true` needs")
+        lack("catatonit", "podman has no catatonit, which `init: true` needs")
     folder = tmp_path_factory.mktemp("composed")
     try:
         with podman_engine() as podman:
