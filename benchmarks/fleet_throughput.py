@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.agents_simulated import Agent, Results, Wire, gathered, offer_of_this_machine
@@ -99,6 +100,9 @@ def main() -> int:
     parser.add_argument("--only", default="", help="systems whose name holds this, and RQ")
     parser.add_argument("--jobs", type=int, default=JOBS, help="of each system; fewer where a Redis waits for its disk")
     options = parser.parse_args()
+    missing = [name for name in ("rq", "celery") if find_spec(name) is None]
+    if missing:
+        sys.exit(f"not installed: {', '.join(missing)}; to bring it: pip install '.[bench]', which `make bench` does")
     say_machine()
     print(f"{'slots':>5}  {'':30}{'durable':18}{'jobs':>5}{'jobs/s':>8}{'of RQ':>8}")
     missed = False
@@ -106,8 +110,10 @@ def main() -> int:
         chosen = [
             one
             for one in systems(folder, urls, memory, disk, options.jobs)
-            if options.only in one.name or one.name == RQ
+            if options.only.lower() in one.name.lower() or one.name == RQ
         ]
+        if options.only and len(chosen) == 1:
+            sys.exit(f"no system's name holds {options.only!r}")
         for slots in SLOTS:
             rates = {one.name: one.jobs / one.seconds(slots, one.jobs) for one in chosen}
             for one in chosen:
