@@ -9,6 +9,7 @@ from statistics import NormalDist
 import numpy as np
 
 from prony.model.calibration import NoiseClass
+from prony.model.comparison import effect_text
 from prony.model.estimate import Estimate
 from prony.stats.apart import spread_of_sessions
 from prony.stats.dependence import lag1
@@ -95,8 +96,8 @@ def warnings(values: Sequence[float]) -> list[str]:
         )
     if _drift_p(runs) < _DRIFTS_BELOW:
         told.append(
-            f"the machine drifted by {drift(runs):+.1%} over these runs: measuring one thing after the other would "
-            "call this a change; prony duet would not"
+            f"the machine drifted by {effect_text(drift(runs))} over these runs: measuring one thing after the other "
+            "would call this a change; prony duet would not"
         )
     return told
 

@@ -243,10 +243,11 @@ def series_cells(series: Series) -> tuple[str, ...]:
 
 
 def change_cells(change: Change) -> tuple[str, ...]:
+    from prony.model.comparison import effect_text
     from prony.ports.metric_titles import metric_title
 
     noticed = f"{change.noticed_at:%Y-%m-%d %H:%M}"
-    by = f"{change.effect:+.1%}"
+    by = effect_text(change.effect)
     what = (change.title, one_line(change.branch) or "-", change.machine)
     return (change.id, change.kind, change.state.value, noticed, metric_title(change.metric), by, *what)
 

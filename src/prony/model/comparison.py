@@ -126,14 +126,18 @@ def _is_whole_by_rounding(value: float, digits: int) -> bool:
     return is_raised and rounded == round(rounded)
 
 
-def effect_text(effect: float, low: float | None, high: float | None) -> str:
-    """Return `+8.7% [+6.6%, +19.2%]` of shares, the ends rounded outwards; without ends, the effect alone."""
-    text = f"{effect:+.1%}"
+def effect_text(effect: float, low: float | None = None, high: float | None = None) -> str:
+    """Return `+8.7 % [+6.6 %, +19.2 %]` of shares, the ends rounded outwards; without ends, the effect alone."""
+    text = _points(effect)
     if low is None or high is None:
         return text
     # The inner rounding takes away what a float adds: 0.066 * 1000 is 66.00000000000001.
     ends = (math.floor(round(low * 1000, 6)) / 1000, math.ceil(round(high * 1000, 6)) / 1000)
-    return f"{text} [{ends[0]:+.1%}, {ends[1]:+.1%}]"
+    return f"{text} [{_points(ends[0])}, {_points(ends[1])}]"
+
+
+def _points(share: float) -> str:
+    return f"{share * 100:+.1f} %"
 
 
 def chance_text(p: float) -> str:

@@ -107,13 +107,14 @@ def _against(history: History, experiment_id: str) -> str:
     pinned = next((one for one in history.points if one.job_id == history.baseline.job_id), None)
     before = None if pinned is None else pinned.values.get(history.metric)
     value = mine[1].values.get(history.metric)
-    return f"{value / before - 1:+.1%}" if before and value is not None else ""
+    return effect_text(value / before - 1) if before and value is not None else ""
 
 
 def _change(change: Change) -> FigureLine:
-    size, _, interval = effect_text(change.effect, change.low, change.high).partition(" ")
+    size, bracket, rest = effect_text(change.effect, change.low, change.high).partition(" [")
     said = change.acknowledgement
     words = [*change.facts, *([f"known: {said.reason}" if said.reason else "known"] if said is not None else [])]
-    cells = (change.title, change.kind, change.state.value, size, interval or number.DASH, change.job_id,
+    interval = f"[{rest}" if bracket else number.DASH
+    cells = (change.title, change.kind, change.state.value, size, interval, change.job_id,
              "; ".join(words) or number.DASH)  # fmt: skip
     return FigureLine(change.id, cells)

@@ -36,7 +36,7 @@ def history(experiment_id: str, title: str = "yolo") -> History:
         Segment(first_job_id="j0", last_job_id="j23", begin=0, end=24, level=_OLD),
         Segment(first_job_id="j24", last_job_id="j29", begin=24, end=30, level=_NEW),
     )
-    told = f"Inference p50 of {title} on rack7 got worse by +10.0% [+9.1%, +10.9%]."
+    told = f"Inference p50 of {title} on rack7 got worse by +10.0 % [+9.1 %, +10.9 %]."
     return History.read(
         about | {"series": series, "points": points, "segments": segments, "changes": (_change(experiment_id, told),),
                  "sentence": told}

@@ -29,7 +29,7 @@ def _text(data: ExperimentData, format_name: str) -> str:
 
 def test_the_change_and_the_sides_are_told_before_the_numbers(told: AnalysedExperiment) -> None:
     sentences = findings(told)
-    assert sentences[1] == "Inference p50 of yolo on rack7 got worse by +10.0% [+9.1%, +10.9%]."
+    assert sentences[1] == "Inference p50 of yolo on rack7 got worse by +10.0 % [+9.1 %, +10.9 %]."
     assert sentences[2] == "yolo: Inference p50 got worse, +20.0 % [+15.0 %, +25.0 %]."
     assert "Not compared: yolo." in sentences
 
@@ -42,7 +42,7 @@ def test_the_table_says_where_this_one_stands_in_its_series(told: AnalysedExperi
     (row,) = lines(told.histories, told.experiment.id)
     assert row.cells[:4] == ("Inference p50", "regression", "30, 5 later", "10.90 ms")
     (change,) = change_lines(told.histories)
-    assert change.cells[3:] == ("+10.0%", "[+9.1%, +10.9%]", "j24", "kernel: 6.1 -> 6.5")
+    assert change.cells[3:] == ("+10.0 %", "[+9.1 %, +10.9 %]", "j24", "kernel: 6.1 -> 6.5")
 
 
 def test_the_method_names_test_level_and_threshold(told: AnalysedExperiment) -> None:

@@ -109,10 +109,10 @@ def test_a_probability_below_a_level_is_not_written_as_that_level(one: dict[str,
 
 @pytest.mark.parametrize(
     ("low", "high", "shown"),
-    [(0.0661, 0.1919, "[+6.6%, +19.2%]"), (-0.0661, -0.0119, "[-6.7%, -1.1%]"), (0.066, 0.07, "[+6.6%, +7.0%]")],
+    [(0.0661, 0.1919, "[+6.6 %, +19.2 %]"), (-0.0661, -0.0119, "[-6.7 %, -1.1 %]"), (0.066, 0.07, "[+6.6 %, +7.0 %]")],
 )
 def test_the_ends_of_a_change_are_rounded_outwards(low: float, high: float, shown: str) -> None:
-    assert effect_text(0.1, low, high) == f"+10.0% {shown}"
+    assert effect_text(0.1, low, high) == f"+10.0 % {shown}"
 
 
 def test_a_change_that_is_the_same_in_every_pair_has_no_interval() -> None:
@@ -121,7 +121,7 @@ def test_a_change_that_is_the_same_in_every_pair_has_no_interval() -> None:
 
 
 def test_a_change_without_an_interval_has_no_ends() -> None:
-    assert effect_text(-0.25, None, 0.1) == "-25.0%"
+    assert effect_text(-0.25, None, 0.1) == "-25.0 %"
 
 
 @pytest.mark.parametrize("one", EFFECTS["shares"], ids=lambda one: one["text"])

@@ -282,7 +282,9 @@ def test_pairs_side_by_side_confirm_or_reject(store: Store) -> None:
     assert "7 of 7 pairs agree" in only(store).changes[0].path[-1]
     for told in (decided, only(store).changes[0]):
         assert " got worse by " in told.sentence
-        assert told.sentence.endswith("confirm it: side by side: 7 of 7 pairs agree, +8.0% [+8.0%, +8.0%], confirmed.")
+        assert told.sentence.endswith(
+            "confirm it: side by side: 7 of 7 pairs agree, +8.0 % [+8.0 %, +8.0 %], confirmed."
+        )
 
 
 def test_what_was_rejected_by_pairs_is_no_change_any_more(store: Store) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from prony.model.comparison import effect_text
 from prony.model.estimate import Estimate, Grade
 from prony.model.history import Change, History, Point, SeriesLevel
 from prony.ports.metric_titles import metric_title
@@ -70,7 +71,7 @@ def _levels(history: History) -> list[str]:
 def _changes(changes: Sequence[Change]) -> list[str]:
     if not changes:
         return []
-    rows = [(one.id, one.kind, one.state.value, f"{one.effect:+.1%}", one.job_id, _why(one)) for one in changes]
+    rows = [(one.id, one.kind, one.state.value, effect_text(one.effect), one.job_id, _why(one)) for one in changes]
     return ["", *_columns(("CHANGE", "KIND", "STATE", "BY", "FROM JOB", "WHAT ELSE CHANGED"), rows)]
 
 
@@ -84,7 +85,7 @@ def _baseline(history: History) -> list[str]:
     if history.baseline is None:
         return []
     against = history.against_baseline
-    told = "" if against is None else f"; the newest result is {against:+.1%}"
+    told = "" if against is None else f"; the newest result is {effect_text(against)}"
     return ["", f"baseline: job {history.baseline.job_id}{told}"]
 
 
@@ -98,7 +99,7 @@ def _fork(history: History) -> list[str]:
     commit = "an unknown commit" if fork.commit is None else fork.commit[:12]
     value = "" if fork.value is None else f", {format_observed(fork.value, history.unit, 4)}"
     told = f"{one_line(fork.base)} at {commit}, job {fork.job_id}{value}"
-    told += "" if fork.against is None else f"; the newest result is {fork.against:+.1%}"
+    told += "" if fork.against is None else f"; the newest result is {effect_text(fork.against)}"
     return [
         "",
         f"{'fork point' if fork.is_known else 'against'}: {told}",

@@ -351,7 +351,7 @@ async def test_two_versions_of_an_engine_take_turns_and_promising_pairs_are_foll
     await lab.attend()
     decided = await lab.change()
     assert decided.state is ChangeState.CONFIRMED
-    assert decided.path[-1] == "side by side: 19 of 20 pairs agree, +4.4% [+4.2%, +4.7%], confirmed"
+    assert decided.path[-1] == "side by side: 19 of 20 pairs agree, +4.4 % [+4.2 %, +4.7 %], confirmed"
 
 
 async def test_two_files_of_a_model_take_turns_and_where_the_old_one_is_gone_that_is_told(
