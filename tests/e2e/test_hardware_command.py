@@ -83,9 +83,11 @@ def test_a_compute_benchmark_of_ruckus_is_placed_measured_and_exported_in_its_na
     call_prony("export", ran, *asked, "--format", "ruckus", "--to", str(tmp_path / "out"))
     (written,) = (tmp_path / "out").rglob("*.multi_run.json")
     found = json.loads(written.read_text())
-    assert (found["total_runs"], found["successful_runs"], found["gpu_benchmark_results"]) == (2, 2, None)
+    # Two, and one more for each that something disturbed.
+    assert found["total_runs"] == found["successful_runs"] >= 2
+    assert found["gpu_benchmark_results"] is None
     tflops = found["summary_stats"]["compute_fp32_tflops"]
-    assert tflops["count"] == 2
+    assert tflops["count"] == found["total_runs"]
     assert found["summary_stats"]["precision_fp32_gops"]["mean"] == pytest.approx(1e3 * tflops["mean"])
     spec["capability_requirements"] = {"gpu_requirements": {"min_gpu_count": 64}}
     path.write_text(json.dumps(spec))

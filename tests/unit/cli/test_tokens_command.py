@@ -60,7 +60,7 @@ def test_a_revoked_token_opens_nothing(capsys: Capture) -> None:
         (("add", "ann", "--role", "viewer", "--expires", "9999d"), "--expires"),
         (("add", "ann", "--role", "viewer", "--once"), "one-time"),
         (("revoke", "none"), "no token 'none'"),
-        (("audit", "--cursor", "x"), "not a cursor"),
+        (("audit", "--cursor", "x"), "not a valid cursor"),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_is_made(capsys: Capture, arguments: tuple[str, ...], says: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -17,6 +18,7 @@ from prony.ports.workload import (
     InstalledKind,
     MissingKind,
     Prepare,
+    Report,
     Run,
     Summarise,
     find_kind,
@@ -55,6 +57,9 @@ def test_a_plain_kind_needs_nothing_and_refuses_nothing(job: Job, tmp_path: Path
     assert plain.expected_seconds(job) is None
     assert plain.engine_version(job.workload) is None
     assert plain.access((), ()) == ()
+    assert plain.service_images(job) == ()
+    context: Any = None
+    assert plain.try_once(job, context) == ()
     assert list(plain.named_options(job)) == []
     assert plain.make_paths_absolute(job, tmp_path) is job
 
@@ -78,6 +83,13 @@ def test_a_plain_kind_has_nothing_to_draw_and_reads_all_its_samples() -> None:
     assert plain.drawn_metrics(None, None) == ()
     assert plain.sample_values(None, None, None, "x_ms") == {}
     assert plain.tracks(None, None, None) == []
+
+
+def test_a_plain_kind_is_told_apart_by_its_subject_and_names_no_program(job: Job) -> None:
+    plain: Any = PlainSummary()
+    assert plain.work(SimpleNamespace(job=job), "x_ms.p50") == job.workload.subject
+    entry: Any = None
+    assert Report().programs(entry) == ()
 
 
 def test_a_part_of_every_installed_kind_can_be_loaded_ahead() -> None:
