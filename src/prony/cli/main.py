@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
 import json
 import os
@@ -231,7 +232,8 @@ def _help() -> str:
 
 def _complain(error: Exception, *, as_json: bool) -> int:
     """Say what went wrong, as JSON where the answer would have been; return the exit code."""
-    if isinstance(error, OSError):  # a path that cannot be read or written: nothing that needs a traceback
+    # A path that cannot be read or written needs no traceback; a descriptor that is not ours any more does.
+    if isinstance(error, OSError) and error.errno != errno.EBADF:
         error = StoreError(str(error), hint="check the permissions to read and write there")
     if not isinstance(error, PronyError):
         import traceback

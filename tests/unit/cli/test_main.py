@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -18,14 +19,21 @@ def broken(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(main, "_dispatch", raise_it)
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (RuntimeError("surprise"), "RuntimeError: surprise"),
+        (OSError(errno.EBADF, "Bad file descriptor"), "OSError: [Errno 9] Bad file descriptor"),
+    ],
+)
 def test_a_fault_of_our_own_is_not_a_failed_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception, told: str
 ) -> None:
-    broken(RuntimeError("surprise"), monkeypatch)
+    broken(error, monkeypatch)
     assert main.main(["list"]) == 3
     said = capsys.readouterr().err
     assert "Traceback" in said
-    assert "error: RuntimeError: surprise" in said
+    assert f"error: {told}" in said
 
 
 def test_a_path_that_cannot_be_written_needs_no_traceback(
