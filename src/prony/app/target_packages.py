@@ -19,6 +19,8 @@ from prony.errors import CapacityError, InputError
 from prony.ports.executor import Interpreter
 
 _OWN = "prony"
+# The wheels that are fetched are those of Linux, whatever this machine is.
+_FETCHED_FOR = "linux"
 
 
 @dataclass(frozen=True)
@@ -30,12 +32,11 @@ class Requirement:
     text: str
     marker: str
 
-    @property
-    def is_for_this_system(self) -> bool:
-        """Is it required on this operating system?"""
+    def is_for(self, system: str) -> bool:
+        """Is it required on this operating system, named as `sys.platform` does?"""
         told = re.findall(r"sys_platform\s*([!=]=)\s*['\"](\w+)['\"]", self.marker)
         named = [system for operator, system in told if operator == "=="]
-        return (not named or sys.platform in named) and ("!=", sys.platform) not in told
+        return (not named or system in named) and ("!=", system) not in told
 
 
 def interpreter_here() -> Interpreter:
@@ -110,7 +111,7 @@ def _find_missing(extras: Sequence[str]) -> list[str]:
     return [
         one.name
         for one in find_requirements(distribution(_OWN), extras)
-        if one.name != _OWN and one.is_for_this_system and _find_installed(one.name) is None
+        if one.name != _OWN and one.is_for(sys.platform) and _find_installed(one.name) is None
     ]
 
 
@@ -149,7 +150,9 @@ def _files_of(found: Distribution) -> Iterator[tuple[Path, str]]:
 def _fetch_packages(there: Interpreter, extras: Sequence[str], into: Path) -> None:
     """Fetch wheels for another interpreter than this one, unpacked."""
     needed = [
-        one.text for one in find_requirements(distribution(_OWN), extras) if one.name != _OWN and one.is_for_this_system
+        one.text
+        for one in find_requirements(distribution(_OWN), extras)
+        if one.name != _OWN and one.is_for(_FETCHED_FOR)
     ]
     tags = [f"manylinux_2_28_{there.machine}", f"manylinux2014_{there.machine}", f"manylinux_2_17_{there.machine}"]
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--only-binary=:all:"]

@@ -6,7 +6,6 @@ A folder of scripts is in use while an experiment or a schedule of the database 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -19,8 +18,6 @@ from prony.store import job_view, lot_rows, queue, result_rows, schedules, table
 from prony.store.codecs import experiment_of, experiment_row, listed_row
 from prony.store.cursors import read_time_cursor, write_time_cursor
 from prony.store.tables import listed
-
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 def row_of(connection: Connection, experiment_id: str) -> Row[Any]:
