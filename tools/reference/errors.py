@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from prony import errors
 from prony.app.execution import RunnerLostError
+from prony.app.fleet.closing import ClosingError
 from prony.error_codes import ERROR_CODES, ErrorCode
 from prony.errors import PronyError, exit_code, http_status
 from prony.runner import engines, exit_decoder
-from prony.server.problems import ClosingError, MethodError, RequestError
+from prony.server.problems import MethodError, RequestError
 from tools.reference.markdown import format_text
 from tools.sources import parse_source
 

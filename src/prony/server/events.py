@@ -10,8 +10,9 @@ from typing import Protocol
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from prony.app.fleet.closing import ClosingError
 from prony.server.long_poll import Waits
-from prony.server.problems import ClientGoneError, ClosingError
+from prony.server.problems import ClientGoneError
 
 BEAT_S = 10.0
 _BEAT = b": beat\n\n"

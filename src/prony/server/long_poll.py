@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from starlette.types import Receive
 
-from prony.server.problems import ClientGoneError, ClosingError
+from prony.app.fleet.closing import ClosingError
+from prony.server.problems import ClientGoneError
 
 T = TypeVar("T")
 
@@ -27,7 +28,7 @@ class Waits:
         """End all of them, and those that come."""
         self._closing = True
         for leave in tuple(self._leaving):
-            leave(_closing())
+            leave(ClosingError())
 
     async def attend(
         self, receive: Receive, work: Awaitable[T], *, after: asyncio.Event | None = None, till_closing: bool = True
@@ -39,7 +40,7 @@ class Waits:
         """
         if self._closing and till_closing:
             _drop(work)
-            raise _closing()
+            raise ClosingError()
         task, why = asyncio.current_task(), list[Exception]()
 
         def leave(reason: Exception) -> None:
@@ -68,10 +69,6 @@ async def _watch(receive: Receive, leave: Callable[[Exception], None], after: as
     while (await receive())["type"] != "http.disconnect":
         pass
     leave(ClientGoneError())
-
-
-def _closing() -> ClosingError:
-    return ClosingError("the server is shutting down", hint="try again when it is back")
 
 
 def _drop(work: Awaitable[T]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from prony.errors import CapacityError, InputError, PronyError, http_status
+from prony.errors import InputError, PronyError, http_status
 from prony.model.problem import Problem
 from prony.model.validation_words import describe_invalid_value
 
@@ -64,12 +64,6 @@ class MethodError(RequestError):
     def __init__(self, message: str, *, allowed: Iterable[str]) -> None:
         self.allow = ", ".join(sorted(allowed))
         super().__init__(message, status=405, hint=f"allowed: {self.allow}")
-
-
-class ClosingError(CapacityError):
-    """The server goes down while somebody waits for an answer."""
-
-    code = "server_stopping"
 
 
 class ClientGoneError(Exception):

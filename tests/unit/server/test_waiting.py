@@ -11,10 +11,11 @@ import httpx
 import pytest
 from starlette.types import Message
 
+from prony.app.fleet.closing import ClosingError
 from prony.app.fleet.events import ChangeNotice
 from prony.server.events import EventStream, encode_event
 from prony.server.long_poll import Waits
-from prony.server.problems import ClientGoneError, ClosingError
+from prony.server.problems import ClientGoneError
 from servers.waiting import wait_for
 
 from .house import House

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, ParamSpec, Self, TypeVar
 
+from prony.app.fleet.closing import ClosingError
 from prony.app.fleet.work_process import LENGTH, NO_MEMORY, WorkLimits, encode_message
 from prony.errors import CapacityError, PronyError, StoreError
 
@@ -52,7 +53,10 @@ class WorkPool(Generic[Order, Answer]):
         self._places = asyncio.Semaphore(max(1, most))
         self._waiting = 0
         self._idle: list[_Worker] = []
-        self._busy: set[_Worker] = set()
+        # Every process that may still be there, also one that was killed a moment ago or holds an order.
+        self._all: set[_Worker] = set()
+        self._starts: set[asyncio.Task[_Worker]] = set()
+        self._closed = False
         # Of its own: whoever reads the database must not wait behind this.
         self._threads = ThreadPoolExecutor(max(1, most), thread_name_prefix="prony-work")
 
@@ -81,20 +85,22 @@ class WorkPool(Generic[Order, Answer]):
 
     async def warm(self) -> None:
         """Have a process ready: it takes most of a second to start, and a job has just been lent."""
-        if self._most and not self._idle and not self._places.locked():
+        if self._most and not self._closed and not self._idle and not self._places.locked():
             async with self._places:
-                self._idle.append(await _Worker.start(self._trade.verb, self._trade.module))
+                self._idle.append(await self._start_one())
 
     async def close(self) -> None:
-        idle, self._idle = self._idle, []
-        for worker in self._busy:
+        """Return when none of the processes is left; orders that are under way or wait are refused."""
+        self._closed = True
+        await asyncio.gather(*self._starts, return_exceptions=True)
+        for worker in self._all.difference(self._idle):
             worker.kill()
-        await asyncio.gather(*(worker.end() for worker in (*idle, *self._busy)))
+        await asyncio.gather(*(worker.end() for worker in self._all))
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _attempt(self, order: Order) -> Answer:
         for _ in range(_ATTEMPTS):
-            worker = self._idle.pop() if self._idle else await _Worker.start(self._trade.verb, self._trade.module)
+            worker = await self._idle_or_new()
             try:
                 answer = await self._ask(worker, order)
             except (asyncio.IncompleteReadError, ConnectionError):
@@ -114,13 +120,32 @@ class WorkPool(Generic[Order, Answer]):
             return answer
         raise self._trade.on_loss()
 
-    async def _ask(self, worker: _Worker, order: Order) -> Answer | PronyError:
-        self._busy.add(worker)
+    async def _idle_or_new(self) -> _Worker:
+        if self._closed:
+            raise ClosingError()
+        return self._idle.pop() if self._idle else await self._start_one()
+
+    async def _start_one(self) -> _Worker:
+        """Start a process; whoever goes away meanwhile leaves none behind."""
+        self._all = {worker for worker in self._all if worker.is_there}
+        start = asyncio.create_task(_Worker.start(self._trade.verb, self._trade.module))
+        self._starts.add(start)
+        start.add_done_callback(self._note_start)
         try:
-            async with asyncio.timeout(self._trade.limits.wall_s if self._trade.limits is not None else None):
-                raw = await worker.ask(order)
-        finally:
-            self._busy.discard(worker)
+            return await start
+        except asyncio.CancelledError:
+            if start.done() and not start.cancelled() and start.exception() is None:
+                start.result().kill()
+            raise
+
+    def _note_start(self, start: asyncio.Task[_Worker]) -> None:
+        self._starts.discard(start)
+        if not start.cancelled() and start.exception() is None:
+            self._all.add(start.result())
+
+    async def _ask(self, worker: _Worker, order: Order) -> Answer | PronyError:
+        async with asyncio.timeout(self._trade.limits.wall_s if self._trade.limits is not None else None):
+            raw = await worker.ask(order)
         answer: Answer | PronyError
         answer = pickle.loads(raw) if len(raw) <= _SMALL_BYTES else await self.in_thread(pickle.loads, raw)
         return answer
@@ -142,6 +167,10 @@ class _Worker:
             hint = "check the limit on processes of this user: ulimit -u"
             raise StoreError(f"cannot start a process that {verb}: {exc.strerror}", hint=hint) from exc
         return cls(process)
+
+    @property
+    def is_there(self) -> bool:
+        return self._process.returncode is None
 
     @property
     def hit_limit(self) -> bool:
@@ -167,6 +196,6 @@ class _Worker:
             await self._process.wait()
 
     def kill(self) -> None:
-        if self._process.returncode is None:
+        if self.is_there:
             with suppress(ProcessLookupError):
                 self._process.kill()

@@ -8,13 +8,13 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
+from prony.app.fleet.closing import ClosingError
 from prony.model.experiment_data import Entry
 from prony.model.log import LogFilter, LogPiece
 from prony.model.queue import JobBatch, JobBatchAnswer, JobDetail, Page, QueuedJob
 from prony.model.result_files import ResultFiles
 from prony.server.openapi import binary, header_of, text
 from prony.server.operation import Operation, fleet_of, waits_of, who_of
-from prony.server.problems import ClosingError
 from prony.server.query_params import FileAsked, FileTextAsked, Id, JobsAsked, LogsAsked
 from prony.server.responses import answer, respond_measurements, respond_tagged
 

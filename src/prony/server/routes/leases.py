@@ -13,12 +13,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from prony.app.access import require_agent
+from prony.app.fleet.closing import ClosingError
 from prony.model.gang import Meeting, Met
 from prony.model.lease import FinishAnswer, Lease, LeaseRequest, LeaseView, Progress, ProgressAnswer, UploadState
 from prony.server.body import header, octets, require_length
 from prony.server.openapi import octets_body
 from prony.server.operation import Operation, fleet_of, waits_of, who_of
-from prony.server.problems import ClosingError, RequestError
+from prony.server.problems import RequestError
 from prony.server.query_params import FinishAsked, HandBackAsked, Id, UploadAsked, parameter
 from prony.server.responses import JSON, answer, nothing
 

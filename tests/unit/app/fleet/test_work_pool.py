@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from prony.app.fleet.closing import ClosingError
 from prony.app.fleet.read_recipe import ReadOrder
 from prony.app.fleet.reading import READING, Readers
 from prony.app.fleet.work_pool import Trade, WorkPool
@@ -33,13 +34,6 @@ def _children() -> list[psutil.Process]:
     return [one for one, command in commands(psutil.Process().children()) if command[-1:] == [GREEDY.module]]
 
 
-async def _wait_until_none_is_left() -> None:
-    """A killed process is listed until it was scheduled once more."""
-    async with asyncio.timeout(60):
-        while _children():
-            await asyncio.sleep(0.05)
-
-
 @pytest.fixture
 async def pool(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WorkPool[Wish, str]]:
     root = Path(__file__).parents[greedy_work.__name__.count(".")]
@@ -47,7 +41,7 @@ async def pool(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WorkPool[Wish, 
     made = WorkPool(GREEDY, 1)
     yield made
     await made.close()
-    await _wait_until_none_is_left()
+    assert not _children()
 
 
 @pytest.mark.parametrize("what", ["cpu", "memory"])
@@ -75,6 +69,47 @@ async def test_whoever_goes_away_frees_the_process(pool: WorkPool[Wish, str]) ->
     with pytest.raises(asyncio.CancelledError):
         await waiting
     assert await asyncio.wait_for(pool.do(Wish("word")), 60) == "word"
+
+
+async def test_closing_ends_what_works_and_tries_no_second_time(pool: WorkPool[Wish, str]) -> None:
+    working = asyncio.create_task(pool.do(Wish("sleep")))
+    while not _children():
+        await asyncio.sleep(0.05)
+    await pool.close()
+    assert not _children()
+    with pytest.raises(ClosingError):
+        await asyncio.wait_for(working, 20)
+    assert not _children()
+
+
+async def test_closing_waits_for_a_process_that_is_being_started(pool: WorkPool[Wish, str]) -> None:
+    starting = asyncio.create_task(pool.do(Wish("sleep")))
+    await asyncio.sleep(0)
+    await pool.close()
+    assert not _children()
+    with pytest.raises(ClosingError):
+        await asyncio.wait_for(starting, 20)
+    assert not _children()
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.001, 0.02, 0.5])
+async def test_closing_waits_for_the_process_of_whoever_went_away(pool: WorkPool[Wish, str], delay_s: float) -> None:
+    gone = asyncio.create_task(pool.do(Wish("sleep")))
+    await asyncio.sleep(delay_s)
+    gone.cancel()
+    await pool.close()
+    assert not _children()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(gone, 20)
+    assert not _children()
+
+
+async def test_a_closed_pool_takes_no_orders(pool: WorkPool[Wish, str]) -> None:
+    await pool.close()
+    await pool.warm()
+    with pytest.raises(ClosingError):
+        await pool.do(Wish("word"))
+    assert not _children()
 
 
 async def test_no_more_wait_than_may(pool: WorkPool[Wish, str]) -> None:
