@@ -153,7 +153,7 @@ def test_one_slow_run_pages_nobody_and_a_slower_engine_is_confirmed_by_runs_in_t
     change = lab.decided(ChangeState.CONFIRMED)
     assert change.kind == "regression"
     assert 0.08 < change.effect < 0.12
-    assert "engine: faulty 1.0 -> faulty 1.1" in change.facts
+    assert "engine from faulty 1.0 to faulty 1.1" in change.facts
     assert re.fullmatch(r"side by side: 7 of 7 pairs agree, \+\d.* %\], confirmed", change.path[-1])
     duet = lab.confirming(change)[-1]
     assert (duet.experiment.job_count, duet.submitted_by) == (14, "prony")

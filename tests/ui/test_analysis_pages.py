@@ -86,7 +86,7 @@ def test_a_regression_is_followed_acknowledged_and_its_baseline_pinned(opened: O
     page = opened(url)
     page.goto("/history")
     change = page.get_by_role("listitem").filter(has_text="got worse")
-    expect(change).to_contain_text("onnxruntime 1.20.0 -> onnxruntime 1.21.0", timeout=60_000)
+    expect(change).to_contain_text("from onnxruntime 1.20.0 to onnxruntime 1.21.0", timeout=60_000)
     change.get_by_role("link", name=re.compile("nightly")).click()
     expect(page.get_by_role("img", name="History of nightly on bench-1")).to_be_visible()
     page.get_by_role("button", name="Show as a table").click()

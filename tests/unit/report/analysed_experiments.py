@@ -48,7 +48,7 @@ def _change(experiment_id: str, told: str) -> Change:
         id="c1", series_id="s1", name="yolo", title="yolo", machine="rack7", metric="inference_ms.p50", unit="ms",
         better="lower", kind="regression", state=ChangeState.FOUND, job_id="j24", experiment_id=experiment_id,
         measured_at=_AT, noticed_at=_AT, before=_OLD, after=_NEW, effect=0.1, low=0.091, high=0.109, p=0.0004,
-        facts=("kernel: 6.1 -> 6.5",), sentence=told,
+        facts=("kernel from 6.1 to 6.5",), sentence=told,
     )  # fmt: skip
 
 

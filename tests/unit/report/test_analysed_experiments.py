@@ -42,7 +42,7 @@ def test_the_table_says_where_this_one_stands_in_its_series(told: AnalysedExperi
     (row,) = lines(told.histories, told.experiment.id)
     assert row.cells[:4] == ("Inference p50", "regression", "30, 5 later", "10.90 ms")
     (change,) = change_lines(told.histories)
-    assert change.cells[3:] == ("+10.0 %", "[+9.1 %, +10.9 %]", "j24", "kernel: 6.1 -> 6.5")
+    assert change.cells[3:] == ("+10.0 %", "[+9.1 %, +10.9 %]", "j24", "kernel from 6.1 to 6.5")
 
 
 def test_the_method_names_test_level_and_threshold(told: AnalysedExperiment) -> None:

@@ -260,7 +260,7 @@ def test_a_canary_that_moved_too_takes_the_blame_from_the_code(store: Store) -> 
     fill(store, numbers(change=26))
     (change,) = only(store).changes
     assert change.kind == "environment"
-    assert change.facts == ("canary kernel_ms: 10 -> 10.8 ms",)
+    assert change.facts == ("canary kernel_ms from 10 to 10.8 ms",)
     assert only(store).series.state is SeriesState.ENVIRONMENT
 
 

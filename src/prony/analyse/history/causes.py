@@ -38,7 +38,7 @@ def causes(points: Sequence[Point], position: int, effect: float, canary: Sequen
         for key in sorted(earlier.facts.keys() | later.facts.keys()):
             old, new = earlier.facts.get(key), later.facts.get(key)
             if old != new and old is not None and new is not None:
-                told[key] = f"{key}: {_short(key, old)} -> {_short(key, new)}"
+                told[key] = f"{key} from {_short(key, old)} to {_short(key, new)}"
                 is_machine |= key in OF_THE_MACHINE
     sung = canary_moved(canary, points[max(0, position - 1)].measured_at, points[-1].measured_at, effect)
     if sung:
@@ -61,7 +61,7 @@ def canary_moved(calibrations: Sequence[Calibration], good: datetime, last: date
     moved = max(ratio, 1 / ratio) - 1
     if moved < max(0.01, abs(effect) / 2) or not _apart(old, new):
         return ""
-    return f"canary {CANARY}: {plain_number(old.value)} -> {plain_number(new.value)} {old.unit}"
+    return f"canary {CANARY} from {plain_number(old.value)} to {plain_number(new.value)} {old.unit}"
 
 
 def _apart(old: Estimate, new: Estimate) -> bool:

@@ -52,7 +52,7 @@ def _change_sentence(change: Change) -> str:
     size = effect_text(change.effect, change.low, change.high)
     sure = "one result alone" if change.p is None else f"p = {change.p:.2g}"
     about = f"{metric_title(change.metric)} of {change.title} on {change.machine} {_verb(change)} by {size}"
-    levels = f"{_level(change.before)} -> {_level(change.after)} {change.unit}"
+    levels = f"from {_level(change.before)} to {_level(change.after)} {change.unit}"
     runs = f"{change.before.runs} results before and {change.after.runs} after"
     parts = [f"{about} from job {change.job_id} on: {levels}, {runs}, {sure}."]
     if change.kind == "environment":

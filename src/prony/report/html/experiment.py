@@ -62,7 +62,7 @@ def _pictures_section(data: ExperimentData) -> Html | None:
     """Show jobs together along their settings."""
     drawn = [(plot, job_plot(plot, str(place))) for place, plot in enumerate(data.plots)]
     blocks = [add_caption(f"{plot.title}.", " ".join(plot.notes), one) for plot, one in drawn if one is not None]
-    return section("together", "Jobs together", *blocks) if blocks else None
+    return section("together", "Across jobs", *blocks) if blocks else None
 
 
 def render(data: ExperimentData) -> str:
@@ -76,9 +76,9 @@ def render(data: ExperimentData) -> str:
         ("history", "History", _history_section(analysis)),
         *((one.anchor, one.name, one.body) for one in drawn.pages if one.is_before_results),
         ("results", "Results", _results(data)),
-        ("axes", "Two axes", _axes_section(analysis)),
+        ("axes", "Two settings", _axes_section(analysis)),
         ("cost", "Cost", _cost_section(analysis)),
-        ("together", "Together", _pictures_section(data)),
+        ("together", "Across jobs", _pictures_section(data)),
         *((one.anchor, one.name, one.body) for one in drawn.pages if not one.is_before_results),
         ("jobs", "Jobs", section("jobs", "Each job", *articles(data, drawn.apart))),
         ("method", "Method", method_section(analysis)),

@@ -554,7 +554,7 @@ async def test_a_machine_that_changed_too_leaves_the_change_undecided(local: Fle
     await lab.repeat(WORSE[:7])
     left = await lab.change()
     assert (left.id, left.state) == (change.id, ChangeState.FOUND)
-    assert any("the machine changed too, canary kernel_ms: 10 -> 11 ms" in step for step in left.path)
+    assert any("the machine changed too, canary kernel_ms from 10 to 11 ms" in step for step in left.path)
     await lab.attend()
     assert len(await lab.confirming()) == 3
 
