@@ -20,6 +20,8 @@ from typing import Literal
 import httpx
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from prony.app.local_experiments import LocalExperiments
+from prony.cli.demo import open_demo_home
 from prony.store.home import Home
 from prony.store.store import Store
 
@@ -68,6 +70,8 @@ PAGES: dict[str, str] = {
     "monitoring": "/monitoring",
     "settings": "/settings",
 }
+# The recorded experiments whose reports are shown, down to their results.
+_REPORTS = {"report-models.png": "1rfc1fewx", "report-llm.png": "1rh84ean9k7j"}
 _ROOT = Path(__file__).parents[2]
 _SETTLED_MS = 1500
 _PATIENCE_MS = 60_000
@@ -94,6 +98,7 @@ def main(folder: Path, *, is_all: bool = False) -> None:
                 )
         if wanted is None or "ui-phone.png" in wanted:
             _take_phone(browser, url, folder)
+        _take_reports(browser, folder)
         browser.close()
 
 
@@ -155,6 +160,20 @@ def _take_phone(browser: Browser, url: str, folder: Path) -> None:
     page.goto(login_link(url))
     _picture(page, "/", folder / "ui-phone.png")
     context.close()
+
+
+def _take_reports(browser: Browser, folder: Path) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 860})
+    with open_demo_home(None) as home, Store.open(home) as store:
+        for name, experiment in _REPORTS.items():
+            page.set_content(LocalExperiments(store).report(experiment).decode())
+            end = page.locator("#results").bounding_box()
+            assert end is not None
+            page.screenshot(
+                path=folder / name, full_page=True,
+                clip={"x": 0, "y": 0, "width": 1280, "height": end["y"] + end["height"] + 24},
+            )  # fmt: skip
+    page.close()
 
 
 def _picture(page: Page, path: str, to: Path) -> None:
