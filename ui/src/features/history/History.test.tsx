@@ -28,6 +28,18 @@ describe("a history", () => {
     expect(table.getAllByRole("row").at(-1)?.textContent).toContain("12.0 ms");
   });
 
+  it("says when each level was, and from how many results", async () => {
+    const points = fakeHistory().points.map((point, index) => ({
+      ...point,
+      measured_at: `2026-10-${String(index + 1).padStart(2, "0")}T12:00:00Z`,
+    }));
+    server.current.answer("GET", "/api/v1/series/{series_id}", fakeHistory({ points }));
+    await visit("/history/s1");
+    const days = await screen.findByText("21 Oct 2026 to 25 Oct 2026");
+    expect(days.nextSibling?.textContent).toBe("12.00 ms [11.80, 12.20], 5 results");
+    expect(screen.getByText("1 Oct 2026 to 20 Oct 2026")).toBeDefined();
+  });
+
   it("shows a branch with the result that it forked from", async () => {
     const fork = {
       base: "main",

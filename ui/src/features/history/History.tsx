@@ -11,6 +11,7 @@ import { SelectField } from "@/components/Field";
 import { Card, Facts, Page } from "@/components/layout";
 import { useMetricTitle } from "@/components/MetricName";
 import { formatEstimate } from "@/components/number";
+import { formatDay } from "@/components/time";
 import { EmptyState, Missing, QueryContent } from "@/components/states";
 
 import { BaselineCard } from "./BaselineCard";
@@ -86,13 +87,13 @@ function HistoryPage({ history }: { history: OneHistory }) {
             of={history.segments.map(
               (one) =>
                 [
-                  `${one.end - one.begin} results`,
-                  formatEstimate({
+                  describeDays(history, one),
+                  `${formatEstimate({
                     value: one.level.median,
                     unit: history.unit,
                     low: one.level.low ?? null,
                     high: one.level.high ?? null,
-                  }),
+                  })}, ${one.end - one.begin} results`,
                 ] as const,
             )}
           />
@@ -105,6 +106,15 @@ function HistoryPage({ history }: { history: OneHistory }) {
       </Card>
     </Page>
   );
+}
+
+/** Say on which days the results of a level were measured. */
+function describeDays(history: OneHistory, { first_job_id, last_job_id }: OneHistory["segments"][number]): string {
+  const [first, last] = [first_job_id, last_job_id].map((id) => {
+    const point = history.points.find((one) => one.job_id === id);
+    return point === undefined ? "–" : formatDay(point.measured_at);
+  });
+  return first === last ? `${first}` : `${first} to ${last}`;
 }
 
 function MetricField({ history }: { history: OneHistory }) {
