@@ -40,13 +40,22 @@ case $extras$version in *[!A-Za-z0-9._,-]*) fail "extras and version have letter
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 wanted="prony${extras:+[$extras]}${version:+==$version}"
 
+# The versions of Python that a bundle has wheels for.
+versions=''
+if [ -n "$offline" ] && [ -f "$here/pythons" ]; then versions=$(tr '\n' ' ' <"$here/pythons"); fi
+
 find_python() {
+    fits='import sys; here = "%d.%d" % sys.version_info[:2]; sys.exit(sys.version_info < (3, 11) or here not in (sys.argv[1:] or [here]))'
     for name in ${PYTHON:-} python3.14 python3.13 python3.12 python3.11 python3; do
-        if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+        # shellcheck disable=SC2086 # each version is a word
+        if "$name" -c "$fits" $versions 2>/dev/null; then
             echo "$name"
             return
         fi
     done
+    if [ -n "$versions" ]; then
+        fail "this bundle is for Python ${versions% }, which was not found; install it, or name it: PYTHON=/path/to/python sh install.sh" 3
+    fi
     fail "Python 3.11 or newer was not found; install it, or name it: PYTHON=/path/to/python3.11 sh install.sh" 3
 }
 

@@ -106,6 +106,17 @@ def test_the_installer_alone_says_that_it_has_no_wheels(tmp_path: Path) -> None:
     assert (done.returncode, "unpack a bundle first" in done.stderr) == (3, True)
 
 
+def test_a_bundle_is_installed_by_a_python_that_it_has_wheels_for_alone(bundle: Path, tmp_path: Path) -> None:
+    assert (bundle / "pythons").read_text() == f"{HERE}\n"
+    done = install("sh", bundle / "install.sh", "--offline", "--dry-run", "--into", tmp_path)
+    assert f"+ {sys.executable} -m venv" in done.stdout
+    plan = OfflinePlan(("linux-x86_64",), ("3.98", "3.99"), wheel=write_wheel(tmp_path))
+    with tarfile.open(write_offline_bundle(plan, tmp_path / "later.tar", print)) as tar:
+        tar.extractall(tmp_path, filter="data")
+    done = install("sh", tmp_path / "later" / "install.sh", "--offline", "--dry-run")
+    assert (done.returncode, "this bundle is for Python 3.98 3.99, which was not found" in done.stderr) == (3, True)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -28,6 +28,7 @@ PLATFORMS: dict[str, tuple[str, ...]] = {
 }
 _INSTALLER = "install.sh"
 _CHECKSUMS = "SHA256SUMS"
+_PYTHONS = "pythons"  # the versions that the wheels are for, one a line: the installer looks for one of them
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ def write_offline_bundle(plan: OfflinePlan, to: Path, say: Callable[[str], None]
             for python in plan.pythons:
                 say(f"fetching wheels for Python {python} on {platform}")
                 _fetch_wheels(plan.requirement, platform, python, folder / "wheels")
+        (folder / _PYTHONS).write_text("".join(f"{python}\n" for python in plan.pythons))
         _copy_texts(folder, say)
         _save_images(plan.images, folder, say)
         _write_sums(folder)
