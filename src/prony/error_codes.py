@@ -127,7 +127,7 @@ _MODELS = {
 _FILES = {
     "insecure_url": (
         "the URL is plain http or ftp, where the file could be changed on the way",
-        "use https, or set `checksum` in the recipe",
+        "use https; for ftp and script sources, set `checksum`",
     ),
     "too_big": ("the file is larger than the limit", "download it yourself and use its path"),
     "model_refused": (

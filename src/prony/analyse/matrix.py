@@ -12,11 +12,12 @@ from typing import Any
 
 from prony.analyse.cost import price_of, worths_of
 from prony.analyse.estimates import pool_runs
+from prony.analyse.metric_keys import read_metric_key
 from prony.errors import InputError
 from prony.model.estimate import Estimate, Grade, headline_of
 from prony.model.experiment_data import Entry
 from prony.model.matrix import Against, MatrixCell, MatrixReport, MatrixTerms, ParetoPoint
-from prony.model.metric import METRICS, Better, Metric, key_of, key_text, metric_of
+from prony.model.metric import Better, Metric, key_text, metric_of
 from prony.model.recipe import Cost
 from prony.model.result import ResultState
 from prony.ports.metric_titles import metric_title
@@ -211,13 +212,7 @@ def matrix_report(jobs: Sequence[Priced], terms: MatrixTerms) -> MatrixReport:
 
 def _metric_key(text: str, own: Mapping[str, Metric] = MappingProxyType({})) -> str:
     """Return the key of a metric as a person writes it; without a statistic, its usual one."""
-    parts = key_of(text)
-    if parts.metric not in METRICS and parts.metric not in own:
-        from difflib import get_close_matches
-
-        near = get_close_matches(parts.metric, [*own, *METRICS], n=1)
-        hint = f"did you mean {near[0]}?" if near else "docs/metrics.md lists them"
-        raise InputError(f"unknown metric {text!r}", hint=hint, code="unknown_metric")
+    parts = read_metric_key(text, own)
     return key_text(parts.metric, parts.statistic or _USUAL.get(parts.metric, "p50"), parts.operation)
 
 

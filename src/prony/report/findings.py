@@ -195,7 +195,9 @@ def _precisions(groups: Sequence[Sequence[Entry]]) -> list[str]:
     if not by_precision:
         return []
     parts = [f"{join_names(list(engines))} in {precision}" for precision, engines in by_precision.items()]
-    return [f"Different precisions: {', '.join(parts)}. A faster result may be less accurate; see the output checks."]
+    is_checked = any(one.result.check is not None for group in groups for one in group)
+    seen = "; see the output checks" if is_checked else ""
+    return [f"Different precisions: {', '.join(parts)}. A faster result may be less accurate{seen}."]
 
 
 def _care(entries: Sequence[Entry], skip: set[str]) -> str:

@@ -65,8 +65,12 @@ def _quiet(histories: Sequence[History]) -> list[str]:
     if len(histories) < 2:
         return [one.sentence for one in histories]
     counted = Counter(one.series.state for one in histories)
-    told = ", ".join(f"{counted[state]} {state.value}" for state in _GRAVEST_FIRST if counted[state])
+    told = ", ".join(f"{counted[state]} {_words(state)}" for state in _GRAVEST_FIRST if counted[state])
     return [f"{len(histories)} histories have no open change: {told}."]
+
+
+def _words(state: SeriesState) -> str:
+    return "too short to judge" if state is SeriesState.LEARNING else state.value
 
 
 def _baseline(history: History, experiment_id: str) -> str:

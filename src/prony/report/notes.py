@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 
 from prony.error_codes import name_job
 from prony.model.calibration import Calibration, describe_disturbance
@@ -115,22 +114,26 @@ _COUNTED_BY = {"measure": "measure.runs", "load": "load.requests or load.duratio
 
 def _list_missing(data: ExperimentData) -> list[Note]:
     """Say once of all jobs which percentiles are not published, how many samples each needs, and what to change."""
-    needed: dict[str, dict[str, int]] = {}
+    needed: dict[str, dict[str, list[int]]] = {}
     lacking = [entry for entry in data.entries if entry.summary.missing]
     for one in (one for entry in lacking for one in entry.summary.missing):
         metric, _, statistic = one.metric.partition(".")
-        needed.setdefault(metric, {})[statistic] = one.needed
+        needed.setdefault(metric, {}).setdefault(statistic, []).append(one.needed)
     if not needed:
         return []
-    listed = [f"{metric_title(metric)} {_list_needed(parts)}" for metric, parts in needed.items()]
+    listed = [f"{metric_title(metric)} {_list_needed(parts, len(lacking))}" for metric, parts in needed.items()]
     keys = dict.fromkeys(_COUNTED_BY[entry.job.workload.section] for entry in lacking)
     text = f"Too few samples in a run for {'; '.join(listed)}{_count_steady(lacking)}: raise {' and '.join(keys)}."
     return [Note(None, text, tuple(dict.fromkeys(entry_fields.label(entry) for entry in lacking)))]
 
 
-def _list_needed(parts: Mapping[str, int]) -> str:
-    counted = sorted(parts.items(), key=itemgetter(1))
-    return ", ".join(f"{name} (needs {count})" for name, count in counted)
+def _list_needed(parts: Mapping[str, list[int]], jobs: int) -> str:
+    """Say what each percentile needs; `parts` has a number for each of the jobs that lack it."""
+    counted = sorted((max(each), name, len(each)) for name, each in parts.items())
+    return ", ".join(
+        f"{name} (needs {count}{'' if lacking == jobs else f', in {lacking} of these jobs'})"
+        for count, name, lacking in counted
+    )
 
 
 def _count_steady(lacking: Sequence[Entry]) -> str:
@@ -177,7 +180,7 @@ def _precision(entry: Entry) -> str | None:
         if error is None
         else f"; its answers differ from {_reference(entry)} by up to {number.format_share(error)} of their range"
     )
-    return f"{effective.engine} computes in {effective.precision}, by its own choice{differs}."
+    return f"{effective.engine} computes in {effective.precision}, by default{differs}."
 
 
 def _reference(entry: Entry) -> str:

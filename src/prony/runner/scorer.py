@@ -175,5 +175,5 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _failure(message: str, hint: str = "see docs/quality.md for the input and output of a scorer") -> SutError:
+def _failure(message: str, hint: str = "`prony docs quality` says what a scorer reads and prints") -> SutError:
     return SutError(f"the scorer failed: {message}", hint=hint, code="scorer_failed")

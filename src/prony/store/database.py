@@ -104,7 +104,7 @@ def translate_errors(engine: Engine) -> Iterator[None]:
     except (OverflowError, UnicodeEncodeError) as exc:
         raise InputError(
             f"the database cannot store a value: {exc}",
-            hint="a number or text is too large, or is not Unicode: change it",
+            hint="a number or text of the input is too large, or is not Unicode",
         ) from exc
     except ValidationError as exc:
         hint = "was it made by another version? the result folders beside it can be imported into a new one"

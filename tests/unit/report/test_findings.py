@@ -143,7 +143,7 @@ def test_missing_percentiles_of_unlike_jobs_are_told_once_with_the_key_to_change
     told = [note for note in notes(full.model_copy(update={"entries": (unlike, *others)})) if "Too few" in note.text]
     assert len(told) == 1
     assert "p99 (needs 368)" in told[0].text
-    assert "first p95 (needs 72)" in told[0].text
+    assert "first p95 (needs 72, in 1 of these jobs)" in told[0].text
     assert told[0].text.endswith(": raise measure.runs.")
 
 

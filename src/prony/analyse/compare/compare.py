@@ -31,7 +31,7 @@ from prony.stats.permutation import adjust_probabilities
 _MOST_NAMED = 12
 _APART = (
     "The sides were measured one after the other, so the spread between separate results is included. To "
-    "detect smaller changes, run both sides alternately: prony duet, or both in one matrix and --across."
+    "detect smaller changes, run both sides alternately: prony duet, or one matrix and prony compare --across."
 )
 _ORDER = (
     Conclusion.REGRESSION, Conclusion.INCONCLUSIVE, Conclusion.INSUFFICIENT, Conclusion.DIFFERENT,

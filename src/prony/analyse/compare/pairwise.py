@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Literal
 
@@ -29,12 +28,12 @@ from prony.analyse.compare.effect import (
     rise_together,
     share_effect,
 )  # fmt: skip
+from prony.analyse.metric_keys import read_metric_key
 from prony.analyse.wording import plain_number
-from prony.errors import InputError
 from prony.model.comparison import Conclusion, Contrast, Effect, Terms, chance_text, percent_text
 from prony.model.estimate import OF_THE_MACHINE, Estimate, Grade, Summary, Verdict, verdict_on
 from prony.model.experiment_data import Entry
-from prony.model.metric import METRICS, Metric, key_of, metric_of
+from prony.model.metric import Metric, key_of, metric_of
 from prony.model.result import ResultState
 from prony.model.workload import workload_class
 from prony.ports.metric_titles import metric_title
@@ -178,11 +177,7 @@ def _match_metrics(metrics: Collection[str], known: Collection[str], own: Mappin
     """Return the keys that a person means: whole ones, or a metric's middle where no statistic is said."""
     found = []
     for text in metrics:
-        key = key_of(text)
-        if key.metric not in METRICS and key.metric not in own:
-            near = get_close_matches(key.metric, [*own, *METRICS], n=1)
-            hint = f"did you mean {near[0]}?" if near else "docs/metrics.md lists them"
-            raise InputError(f"unknown metric {text!r}", hint=hint, code="unknown_metric")
+        key = read_metric_key(text, own)
         whole = [text] if key.statistic else [f"{text}.p50", f"{text}.mean"]
         found.append(next((one for one in whole if one in known), whole[0]))
     return list(dict.fromkeys(found))

@@ -165,7 +165,7 @@ def _measure_gpu(draft: Draft, spec: ExperimentSpec) -> None:
     _hardware(draft, spec, tests)
     if params.test_tensor_cores and not params.test_compute_flops:
         draft.set("workload.precisions", _TENSOR, (*_PARAMS, "test_tensor_cores"))
-    draft.note(_PARAMS, "is ignored: Prony sets the duration and the memory of a test (docs/hardware.md)")
+    draft.note(_PARAMS, "is ignored: Prony sets the duration and the memory of a test (`prony docs hardware`)")
 
 
 def _measure_memory(draft: Draft, spec: ExperimentSpec) -> None:

@@ -84,7 +84,7 @@ class ServicePrepare(Prepare):
         if picked.task is None and (job.load.cache != "as-is" or job.load.same_text):
             raise InputError(
                 f"load.cache and load.same_text need LLM prompts, which the driver {picked.driver.name} does not send",
-                hint="remove them; see docs/load.md for caches and drivers",
+                hint="remove them; `prony docs load` says more of caches and drivers",
                 code="recipe",
             )
         if job.load.clients.on is not None and picked.service is None:

@@ -130,6 +130,8 @@ class _Line:
 
     def _read(self) -> Any:
         line = self._file.readline().rstrip(b"\r\n")
+        if not line:
+            raise SutError("the connection was closed before an answer", hint="check what listens on the port")
         kind, rest = line[:1], line[1:]
         if kind in (b"+", b"-"):
             return rest.decode(errors="replace")
@@ -140,4 +142,4 @@ class _Line:
             return None if size < 0 else self._file.read(size + 2)[:-2].decode(errors="replace")
         if kind == b"*":
             return [self._read() for _ in range(int(rest))]
-        raise SutError(f"this is not Redis: {line[:80]!r}", hint="check which program has the port")
+        raise SutError(f"this is not Redis: {line[:80]!r}", hint="check what listens on the port")

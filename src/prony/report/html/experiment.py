@@ -141,10 +141,11 @@ def _results(data: ExperimentData) -> Html:
     remarks = tag("ul", *(_note(note, len(shown.rows)) for note in notes(data)), class_="notes")
     line = tag("p", f"Instrument: {instrument(data.calibration)}.", class_="muted")
     about = "Each number is shown above its interval; hover over it for its method and count. "
-    about += "Ratios compare jobs with the same workload; ≈ means that their intervals overlap."
+    if any(column.key == "ratio" for column in shown.columns):
+        about += "Ratios compare jobs with the same workload; ≈ means that their intervals overlap."
     tables = reading_tables(data.entries)
     # Where all numbers are readings, the table above has none with an interval.
-    caption = tag("p", about, class_="muted") if any(column.unit for column in shown.columns) else None
+    caption = tag("p", about.strip(), class_="muted") if any(column.unit for column in shown.columns) else None
     readings = [grid(one.headings, one.rows, numeric=one.numeric) for one in tables]
     title = tag("h3", "Readings") if tables else None
     return section("results", "Results", shown_table, caption, title, *readings, remarks, line)

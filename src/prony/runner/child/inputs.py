@@ -255,7 +255,9 @@ def _contents(blank: Blank, given: Mapping[str, Any], file: Array | None) -> Fil
     if kinds not in (["constant"], ["file"], ["low", "high"]):
         raise InputError(f"inputs.values.{name} has {', '.join(kinds)}", hint="use constant, or file, or low and high")
     if blank.spec.dtype in FLOAT8_BITS and file is None:
-        raise InputError(f"inputs.values.{name}: {blank.spec.dtype} cannot be filled with a number", hint="use a file")
+        raise InputError(
+            f"inputs.values.{name}: {blank.spec.dtype} cannot be filled with a number", hint="use file: NAME.npy"
+        )
     if file is not None:
         return _from_file(blank, file, str(given["file"]))
     if "constant" in given:

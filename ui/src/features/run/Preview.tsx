@@ -48,7 +48,7 @@ export function Preview({ check, isEmpty }: { check: RecipeCheck | undefined; is
             ["Name", check.name],
             ["Kind", check.kind],
             ["Jobs", check.jobs],
-            ["Takes", <ExpectedTime key="takes" of={check.expected} />],
+            ["Duration", <ExpectedTime key="duration" of={check.expected} />],
           ]}
         />
         <PlannedJobs check={check} />
