@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from prony.errors import InputError
@@ -25,3 +25,9 @@ def read_metric_key(text: str, own: Mapping[str, Metric] = _NONE) -> Key:
         hint = f"did you mean {near[0]}?" if near else "`prony docs metrics` lists them"
         raise InputError(f"unknown metric {text!r}", hint=hint, code="unknown_metric")
     return key
+
+
+def complete_key(text: str, known: Collection[str]) -> str:
+    """Return the whole key that is meant, of those that are known, where no statistic is said; else the text."""
+    whole = [text] if key_of(text).statistic else [f"{text}.p50", f"{text}.mean"]
+    return next((one for one in whole if one in known), whole[0])

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from prony.analyse.metric_keys import complete_key
 from prony.errors import InputError, NotFoundError
 from prony.model.estimate import Grade
 from prony.model.history import (
@@ -78,8 +79,8 @@ def judge_series(connection: Connection, series_id: str) -> Judgement:
 
 def _watched_metrics(series: Series, points: Sequence[Point]) -> tuple[str, ...]:
     """Return the headline, and what the newest result says is watched besides, as far as there are numbers of it."""
-    also = points[-1].watch if points else ()
     known = {key for point in points for key in point.values}
+    also = dict.fromkeys(complete_key(key, known) for key in (points[-1].watch if points else ()))
     return (series.metric, *(one for one in also if one != series.metric and one in known))
 
 

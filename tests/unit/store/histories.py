@@ -34,11 +34,17 @@ def record(
     batch: int = 1,
     canary_ms: float | None = None,
     watch: Mapping[str, float] = MappingProxyType({}),
+    watched: Sequence[str] | None = None,
     git: Git | None = None,
 ) -> Job:
-    """Record one result, measured `place` minutes after the beginning; `watch`: other metrics with their values."""
+    """Record one result, measured `place` minutes after the beginning; `watch`: other metrics with their values.
+
+    `watched`: how the recipe names them, where it is not by their whole keys.
+    """
     made = experiment(f"run{place:04d}b{batch}", minutes=place, job_count=1, git=git)
-    job = jobs(made.id, (batch,))[0].model_copy(update={"watch": tuple(watch), "git": git})
+    job = jobs(made.id, (batch,))[0].model_copy(
+        update={"watch": tuple(watch if watched is None else watched), "git": git}
+    )
     store.save_experiment(made, [job])
     folder = write_folder(store.home.result_folder(made.id, job.id), job, started_at=NOW + timedelta(minutes=place))
     made_of = summary(job, median_ms=value, grade=grade)

@@ -16,7 +16,7 @@ from prony.model.git import Git, order_by_commit
 from prony.model.history import History, NewBaseline
 from prony.store.store import Store
 
-from .histories import record
+from .histories import numbers, record
 
 ROOT, GATE = "r" * 40, "regression(inference_ms.p50) <= 5%"
 
@@ -89,6 +89,14 @@ def test_results_are_ordered_by_commit_and_those_without_a_place_by_time(store: 
     ):  # fmt: skip
         record(store, minute, value, git=git)
     assert values(history(store)) == [3.0, 0.0, 3.5, 4.0, 0.5, 5.0]
+
+
+def test_old_commits_that_are_measured_later_are_judged_where_they_belong(store: Store) -> None:
+    measured = numbers(40, change=26)
+    for minute, position in enumerate(reversed(range(40))):
+        record(store, minute, measured[position], git=commit(position))
+    (change,) = history(store).changes
+    assert (change.kind, change.job_id) == ("regression", "run0013b1-0")
 
 
 def test_a_squashed_branch_stays_in_the_order_of_time(store: Store) -> None:

@@ -125,6 +125,12 @@ def test_a_watched_metric_opens_a_change_of_its_own(store: Store) -> None:
     assert only(store).series.state in (SeriesState.STEADY, SeriesState.LEARNING)
 
 
+def test_a_metric_is_watched_under_its_name_alone_too(store: Store) -> None:
+    for place, (value, peak) in enumerate(zip(numbers(40), numbers(40, change=30, seed=2), strict=True)):
+        record(store, place, value, watch={"rss_peak_mib.p50": peak}, watched=["rss_peak_mib"])
+    assert [(one.metric, one.kind) for one in only(store).changes] == [("rss_peak_mib.p50", "regression")]
+
+
 def test_several_watched_metrics_share_the_false_alarms_of_one() -> None:
     shared = Rules().share_among(4)
     assert (4 * shared.alpha, 4 * shared.suspicion) == (Rules().alpha, Rules().suspicion)

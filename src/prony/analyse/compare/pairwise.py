@@ -28,7 +28,7 @@ from prony.analyse.compare.effect import (
     rise_together,
     share_effect,
 )  # fmt: skip
-from prony.analyse.metric_keys import read_metric_key
+from prony.analyse.metric_keys import complete_key, read_metric_key
 from prony.analyse.wording import plain_number
 from prony.model.comparison import Conclusion, Contrast, Effect, Terms, chance_text, percent_text
 from prony.model.estimate import OF_THE_MACHINE, Estimate, Grade, Summary, Verdict, verdict_on
@@ -177,9 +177,8 @@ def _match_metrics(metrics: Collection[str], known: Collection[str], own: Mappin
     """Return the keys that a person means: whole ones, or a metric's middle where no statistic is said."""
     found = []
     for text in metrics:
-        key = read_metric_key(text, own)
-        whole = [text] if key.statistic else [f"{text}.p50", f"{text}.mean"]
-        found.append(next((one for one in whole if one in known), whole[0]))
+        read_metric_key(text, own)
+        found.append(complete_key(text, known))
     return list(dict.fromkeys(found))
 
 

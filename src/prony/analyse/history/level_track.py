@@ -241,10 +241,13 @@ class JudgedNumbers:
 
 
 def select_numbers(points: Sequence[Point], metric: str, better: Better) -> JudgedNumbers:
-    """Take what can be judged: a void result is shown and not judged, and what is not above zero has no ratio."""
+    """Take what can be judged, in the order of the points.
+
+    A void result is shown and not judged, and what is not above zero has no ratio.
+    """
     kept: list[tuple[Point, float]] = []
     void = absent = no_ratio = 0
-    for point in sorted(points, key=lambda point: (point.measured_at, point.job_id)):
+    for point in points:
         value = _value_of(point, metric)
         if point.grade is Grade.VOID:
             void += 1
