@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from prony.model.queue import ExperimentView
 
 
-_STOPPED = 130
+STOPPED = 130
 _MOST_NAMED = 3
 _PATIENT = 12  # tries: more than half a minute
 _EARLY = (ExperimentState.PARTIAL, ExperimentState.CANCELLED)
@@ -73,7 +73,7 @@ def finish(
         from prony.report import render
 
         add_summary(render(data, "github", strict=output.strict))
-    code = _exit_code(data, strict=output.strict)
+    code = exit_code_of(data, strict=output.strict)
     return _end_on_void(data, closing(code) if closing else code, fails=output.fails_if_void)
 
 
@@ -181,17 +181,17 @@ def exit_code_there(client: Client, view: ExperimentView) -> int:
     from prony.model.queue import JobState
 
     if view.experiment.state in _EARLY:
-        return _STOPPED
+        return STOPPED
     if view.counts.get(JobState.FAILED) or view.experiment.state is ExperimentState.FAILED:
         return 1
-    return _exit_code(client.experiments.results(view.experiment.id))
+    return exit_code_of(client.experiments.results(view.experiment.id))
 
 
-def _exit_code(data: ExperimentData, *, strict: bool = False) -> int:
+def exit_code_of(data: ExperimentData, *, strict: bool = False) -> int:
     """Choose it, and say why it is 1 where the jobs themselves do not: failed requests, gates."""
     failed = _tell_failed_requests(data)
     if data.experiment.state in _EARLY:
-        return _STOPPED
+        return STOPPED
     failed += sum(entry.result.state is ResultState.FAILED for entry in data.entries)
     if failed or data.experiment.state is ExperimentState.FAILED:
         return 1

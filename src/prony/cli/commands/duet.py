@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +99,7 @@ def _checkouts(options: Namespace, *, here: bool) -> dict[str, dict[str, Any]]:
 def _here(loaded: LoadedRecipe, options: Namespace) -> int:
     from prony.app.bench import Bench
     from prony.cli.documents import terms_of
-    from prony.cli.finish_run import finish
+    from prony.cli.finish_run import exit_code_of, finish
     from prony.cli.progress import following
 
     terms = terms_of(options)
@@ -105,12 +107,9 @@ def _here(loaded: LoadedRecipe, options: Namespace) -> int:
         _have_versions(bench, loaded)
         with following() as follower:
             data = bench.run(loaded, on_start=follower.start, on_event=follower.event)
+        compare = partial(_compare, partial(bench.analyses.compare, [data.experiment.id], terms), options)
         if options.json:
-            return _print_comparison(bench.analyses.compare([data.experiment.id], terms), options)
-
-        def compare(code: int) -> int:
-            return code or _print_comparison(bench.analyses.compare([data.experiment.id], terms), options)
-
+            return compare(exit_code_of(data))
         return finish(
             data, RunOutput.of(options), write_report=bench.experiments.write_report, closing=compare
         )  # fmt: skip
@@ -118,6 +117,7 @@ def _here(loaded: LoadedRecipe, options: Namespace) -> int:
 
 def _there(loaded: LoadedRecipe, options: Namespace) -> int:
     from prony.cli.documents import terms_of
+    from prony.cli.finish_run import exit_code_there
     from prony.cli.remote import connect_server
     from prony.cli.submit import see_through, submission_of, upload_scripts
     from prony.cli.watch import follow_experiment
@@ -125,14 +125,29 @@ def _there(loaded: LoadedRecipe, options: Namespace) -> int:
     terms = terms_of(options)
     with connect_server(options) as client:
         view = client.experiments.submit(submission_of(loaded, [*options.set, *upload_scripts(client, loaded)]))
-
-        def compare(code: int) -> int:
-            return code or _print_comparison(client.analyses.compare([view.experiment.id], terms), options)
-
+        compare = partial(_compare, partial(client.analyses.compare, [view.experiment.id], terms), options)
         if options.json:
-            follow_experiment(client, view.experiment.id, cancels=True)
-            return compare(0)
+            return compare(exit_code_there(client, follow_experiment(client, view.experiment.id, cancels=True).view))
         return see_through(client, view, RunOutput.of(options), options, closing=compare)
+
+
+def _compare(compare: Callable[[], Comparison], options: Namespace, code: int) -> int:
+    """Show the comparison and return the exit code; `code` is that of the run, which stays where it is not 0."""
+    from prony.cli.finish_run import STOPPED
+    from prony.cli.output import print_note
+    from prony.errors import InputError
+
+    if code == STOPPED:
+        return code
+    try:
+        found = compare()
+    except InputError as exc:
+        if not code:
+            raise
+        print_note(f"not compared: {exc.message}")  # what failed was told
+        return code
+    shown = _print_comparison(found, options)
+    return code or shown
 
 
 def _print_comparison(found: Comparison, options: Namespace) -> int:
