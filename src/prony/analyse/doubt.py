@@ -64,7 +64,8 @@ def add_doubt(contrast: Contrast, baseline: Entry, candidate: Entry, *, took_tur
         return contrast
     if not explains(effect.low, effect.high):
         return contrast
-    machine = machine_change(baseline, candidate)
+    # A slower machine makes nothing larger.
+    machine = None if is_size(metric_in(candidate.summary, contrast.key)) else machine_change(baseline, candidate)
     if machine is not None and machine.changed:
         return _leave_open(contrast, f"{machine.sentence} {WHAT_TO_DO}")
     for name, entry in (("candidate", candidate), ("baseline", baseline)):

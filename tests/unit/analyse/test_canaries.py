@@ -19,6 +19,7 @@ from .compare.sides import entry, noisy, side
 from .jobs import AT
 
 P50 = "inference_ms.p50"
+MEMORY = "memory_mib.p50"
 
 
 def repetitions(values: Sequence[float]) -> tuple[Repetition, ...]:
@@ -35,9 +36,9 @@ def with_canary(one: Entry, values: Sequence[float]) -> Entry:
     return one.model_copy(update={"result": one.result.model_copy(update={"repetitions": repetitions(values)})})
 
 
-def pair(level: float, canary: float) -> list[Entry]:
-    before = entry({P50: noisy(10, 10, seed=1)})
-    after = entry({P50: noisy(level, 10, seed=2)}, experiment="e2", hours=5)
+def pair(level: float, canary: float, metric: str = P50) -> list[Entry]:
+    before = entry({metric: noisy(10, 10, seed=1)})
+    after = entry({metric: noisy(level, 10, seed=2)}, experiment="e2", hours=5)
     return [with_canary(before, noisy(1.0, 10, cv=0.003)), with_canary(after, noisy(canary, 10, cv=0.003, seed=3))]
 
 
@@ -94,6 +95,15 @@ def test_a_comparison_says_that_the_machine_changed_and_does_not_blame_the_progr
     assert "slower" in machine.sentence
     (one,) = found.headlines
     assert (one.conclusion, one.apparent) == (Conclusion.INCONCLUSIVE, Conclusion.REGRESSION)
+
+
+def test_a_slower_machine_is_no_excuse_for_more_memory() -> None:
+    before, after = pair(13, 1.1, MEMORY)
+    found = compare_entries([side("A", before), side("B", after)], Terms(metrics=(MEMORY,)))
+    assert found.matches[0].machine is not None
+    assert found.matches[0].machine.changed
+    assert [one.conclusion for one in found.headlines] == [Conclusion.REGRESSION]
+    assert found.fails(Conclusion.REGRESSION)
 
 
 def test_a_slower_card_is_named_as_such() -> None:
