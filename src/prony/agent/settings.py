@@ -57,6 +57,16 @@ class AgentSettings:
         return {"schemes": schemes, "kinds": tuple(one for one in self.kinds if one in kind_names())}
 
 
+# What each variable of the environment sets of a policy.
+_FIELDS = {
+    "PRONY_MODEL_SCHEMES": ("schemes",),
+    "PRONY_MODEL_PRIVATE": ("private", "private_plain"),
+    "PRONY_MODEL_MAX_BYTES": ("max_bytes",),
+    "PRONY_MODEL_FOLDERS": ("folders",),
+    "PRONY_MODEL_KEEP_BYTES": ("keep_bytes",),
+}
+
+
 def model_policy(
     environment: Mapping[str, str],
     *,
@@ -67,19 +77,11 @@ def model_policy(
 ) -> ModelPolicy:
     """Return what may be fetched: an agent's own caution, changed by the environment, changed by options."""
     given = policy_of(environment)
-    policy = AGENT_POLICY
-    if "PRONY_MODEL_SCHEMES" in environment:
-        policy = replace(policy, schemes=given.schemes)
-    if "PRONY_MODEL_PRIVATE" in environment:
-        policy = replace(policy, private=given.private, private_plain=given.private_plain)
-    if "PRONY_MODEL_MAX_BYTES" in environment:
-        policy = replace(policy, max_bytes=given.max_bytes)
-    if "PRONY_MODEL_FOLDERS" in environment:
-        policy = replace(policy, folders=given.folders)
-    if "PRONY_MODEL_KEEP_BYTES" in environment:
-        policy = replace(policy, keep_bytes=given.keep_bytes)
+    fields = [field for variable, own in _FIELDS.items() if variable in environment for field in own]
+    policy = replace(AGENT_POLICY, **{field: getattr(given, field) for field in fields})
+    if policy.folders and "schemes" not in fields:
+        policy = replace(policy, schemes=_with_files(policy.schemes))
     if folders:
-        # Whoever names folders means that files are read from them.
         policy = replace(policy, folders=tuple(folders), schemes=_with_files(policy.schemes))
     if schemes is not None:
         policy = replace(policy, schemes=tuple(filter(None, map(str.strip, schemes.split(",")))))
@@ -91,6 +93,7 @@ def model_policy(
 
 
 def _with_files(schemes: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Return the schemes of who names folders: that means that files are read from them."""
     return schemes if schemes is None or "file" in schemes else (*schemes, "file")
 
 

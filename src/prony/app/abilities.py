@@ -15,7 +15,7 @@ from typing import Any
 
 from prony.errors import CapacityError
 from prony.model.base import Noun
-from prony.model.container import ENGINES, POD, WITH_APPTAINER
+from prony.model.container import POD, WITH_APPTAINER
 from prony.model.device import AbilityReport, EngineReport
 from prony.model.gpu_detection import GpuDetection
 from prony.ports import plugins
@@ -58,7 +58,7 @@ def inspect_abilities(kinds: Collection[str] = ("service", "container", "launche
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = list(pool.map(lambda look: look(), looks))
     can_run_images = any(
-        one.state == "ready" and one.name in (POD, *ENGINES) for one in found if one.kind == "container"
+        one.state == "ready" and one.name in (POD, *WITH_APPTAINER) for one in found if one.kind == "container"
     )
     whole = [_with_image(one) if can_run_images else one for one in found]
     return [one for one in whole if one.kind in kinds]

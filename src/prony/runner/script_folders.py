@@ -74,7 +74,7 @@ def _target(link: Path) -> Path:
 def _entries(folder: Path) -> Iterator[Path]:
     """Return everything below a folder that belongs to it, links too and not followed."""
     for path in folder.iterdir():
-        if path.name in LEFT_OUT:
+        if path.name in LEFT_OUT or (path / "pyvenv.cfg").is_file():  # a virtual environment works in its place alone
             continue
         yield path
         if path.is_dir() and not path.is_symlink():

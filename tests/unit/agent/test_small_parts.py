@@ -198,6 +198,8 @@ def test_an_agent_needs_nothing_of_what_a_server_needs() -> None:
 def test_an_agent_is_cautious_unless_it_is_told_otherwise(tmp_path: Path) -> None:
     assert model_policy({}) == AGENT_POLICY
     assert model_policy({"PRONY_MODEL_SCHEMES": "zoo"}).schemes == ("zoo",)
+    assert model_policy({"PRONY_MODEL_FOLDERS": "/models"}).schemes == ("zoo", "https", "file")
+    assert model_policy({"PRONY_MODEL_FOLDERS": "/models", "PRONY_MODEL_SCHEMES": "zoo"}).schemes == ("zoo",)
     assert model_policy({"PRONY_MODEL_SCHEMES": "zoo"}, schemes="https, file").schemes == ("https", "file")
     assert not AGENT_POLICY.private
     assert model_policy({}, private="allow").private

@@ -114,7 +114,7 @@ def test_a_service_that_is_not_installed_can_be_started_from_an_image(path: Path
     assert (qdrant.state, qdrant.means) == ("missing", ("image",))
     assert found("service", "command").means == ()
     program(path, "podman", "echo apptainer version 1.3.0").rename(path / "apptainer")
-    assert found("service", "qdrant").means == ()  # it publishes no port
+    assert found("service", "qdrant").means == ("image",)
 
 
 def test_torchrun_is_there_with_the_torch_of_the_interpreter_that_scripts_name(tmp_path: Path, path: Path) -> None:

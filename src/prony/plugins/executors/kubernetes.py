@@ -160,7 +160,7 @@ class KubernetesExecutor:
         del extras, build
         raise InputError(
             f"Prony {release} cannot be installed on {self._name}: it must be in the image",
-            hint="build an image like deploy/kubernetes/Containerfile, and set the target's option image",
+            hint="build an image like deploy/Containerfile, and set the target's option image",
             code="image_needed",
         )
 
