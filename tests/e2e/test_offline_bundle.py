@@ -169,6 +169,8 @@ def test_a_plan_that_cannot_be_is_refused_before_anything_is_fetched(tmp_path: P
         write_offline_bundle(plan, tmp_path / "none" / "b.tar", print)
     with pytest.raises(InputError, match="unknown platform: amiga"):
         write_offline_bundle(OfflinePlan(("amiga",), (HERE,), wheel=wheel), tmp_path / "b.tar", print)
+    with pytest.raises(InputError, match=r"'3\.12\.4' is not a version of Python as a bundle names it"):
+        write_offline_bundle(OfflinePlan(("linux-x86_64",), ("3.12.4",), wheel=wheel), tmp_path / "b.tar", print)
     with pytest.raises(InputError, match="no file"):
         write_offline_bundle(OfflinePlan(("linux-x86_64",), (HERE,), wheel=tmp_path / "x.whl"), tmp_path / "b", print)
 

@@ -153,7 +153,7 @@ def _taken_up(plain: dict[str, Any] | None, found: JudgedNumbers) -> LevelTrack 
 
 def history(connection: Connection, series_id: str, metric: str | None = None) -> History:
     """Return one series; under another metric than its own it is judged for this answer alone."""
-    from prony.analyse.history.changes_found import history_sentence, list_changes
+    from prony.analyse.history.changes_found import history_sentence, list_changes, order_changes
     from prony.analyse.history.detect import Rules
     from prony.analyse.history.level_track import follow_levels, select_numbers
 
@@ -170,7 +170,7 @@ def history(connection: Connection, series_id: str, metric: str | None = None) -
     found = select_numbers(points, series.metric, series.better)
     made = History(
         series=series, metric=series.metric, unit=series.unit, better=series.better, points=points,
-        segments=_segments(found), changes=tuple(changes), baseline=baseline,
+        segments=_segments(found), changes=tuple(order_changes(changes, points)), baseline=baseline,
         against_baseline=_against(found, baseline, series.metric, points),
         fork=find_fork(connection, points, series.metric),
     )  # fmt: skip

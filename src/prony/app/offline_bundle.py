@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
@@ -74,6 +75,9 @@ def _check_plan(plan: OfflinePlan, to: Path) -> None:
         raise InputError(f"unknown platform: {unknown[0]}", hint=f"known: {', '.join(PLATFORMS)}")
     if not plan.platforms or not plan.pythons:
         raise InputError("a bundle needs a platform and a version of Python", hint="as --platform linux-x86_64")
+    odd = next((one for one in plan.pythons if not re.fullmatch(r"3\.\d+", one)), None)
+    if odd is not None:
+        raise InputError(f"{odd!r} is not a version of Python as a bundle names it", hint="as --python 3.12")
     if plan.wheel is not None and not plan.wheel.is_file():
         raise InputError(f"there is no file {plan.wheel}", hint="make wheel builds one into dist/")
     if to.suffix != ".tar":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import lzma
+import os
 import re
 import shutil
 import tarfile
@@ -74,11 +75,16 @@ def _target(link: Path) -> Path:
 def _entries(folder: Path) -> Iterator[Path]:
     """Return everything below a folder that belongs to it, links too and not followed."""
     for path in folder.iterdir():
-        if path.name in LEFT_OUT or (path / "pyvenv.cfg").is_file():  # a virtual environment works in its place alone
+        if path.name in LEFT_OUT or _is_virtual_environment(path):
             continue
         yield path
         if path.is_dir() and not path.is_symlink():
             yield from _entries(path)
+
+
+def _is_virtual_environment(path: Path) -> bool:
+    """Is it one, which works in its own place alone? A link is never followed, and what is closed is none."""
+    return not path.is_symlink() and path.is_dir() and os.access(path / "pyvenv.cfg", os.R_OK)
 
 
 def _walk(folder: Path) -> Iterator[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,12 +12,14 @@ from prony.app.experiment_data import read_experiment_data
 from prony.app.gates import gate_report
 from prony.app.local_histories import LocalHistories
 from prony.errors import NotFoundError
-from prony.model.estimate import Grade
+from prony.model.calibration import Calibration
+from prony.model.estimate import Estimate, Grade
 from prony.model.git import Git, order_by_commit
-from prony.model.history import History, NewBaseline
+from prony.model.history import Acknowledgement, History, NewBaseline, SeriesState
 from prony.store.store import Store
 
 from .histories import numbers, record
+from .nouns import NOW
 
 ROOT, GATE = "r" * 40, "regression(inference_ms.p50) <= 5%"
 
@@ -97,6 +100,62 @@ def test_old_commits_that_are_measured_later_are_judged_where_they_belong(store:
         record(store, minute, measured[position], git=commit(position))
     (change,) = history(store).changes
     assert (change.kind, change.job_id) == ("regression", "run0013b1-0")
+
+
+def measure(store: Store, minutes: int, positions: Iterable[int], value: Callable[[int], float]) -> None:
+    """Record a result of each of these commits, one a minute from this minute on."""
+    noise = [one / 2.5 for one in numbers(300)]
+    for minute, position in enumerate(positions, minutes):
+        record(store, minute, value(position) * noise[minute], git=commit(position))
+
+
+def stand(store: Store) -> list[tuple[str, str, int]]:
+    """Return kind, state and commit of each change."""
+    found = history(store)
+    places = {point.job_id: point.git.position for point in found.points if point.git is not None}
+    return [(one.kind, one.state.value, places[one.job_id] or 0) for one in found.changes]
+
+
+def test_older_commits_measured_later_do_not_close_a_regression(store: Store) -> None:
+    measure(store, 0, range(40, 100), lambda position: 2.7 if position >= 70 else 2.5)
+    assert stand(store) == [("regression", "found", 70)]
+    measure(store, 60, range(40), lambda position: 2.7 if position < 25 else 2.5)
+    assert stand(store) == [("improvement", "found", 25), ("regression", "found", 70)]
+    assert history(store).series.state is SeriesState.REGRESSION
+    assert history(store).series.last_at == NOW + timedelta(minutes=99)
+
+
+def acknowledge(store: Store) -> None:
+    own = LocalHistories(store)
+    (change,) = own.changes().items
+    own.ack(change.id, Acknowledgement(reason="known"))
+
+
+def test_a_change_that_is_acknowledged_stays_so_when_its_commits_are_measured_again(store: Store) -> None:
+    measure(store, 0, range(40, 100), lambda position: 2.7 if position >= 70 else 2.5)
+    acknowledge(store)
+    measure(store, 60, (71, 72, 73), lambda _: 2.7)
+    assert stand(store) == [("regression", "acknowledged", 70)]
+
+
+def test_commits_measured_between_tell_where_an_acknowledged_change_began(store: Store) -> None:
+    measure(store, 0, (*range(31), *range(80, 92)), lambda position: 2.7 if position >= 45 else 2.5)
+    acknowledge(store)
+    measure(store, 60, range(31, 80), lambda position: 2.7 if position >= 45 else 2.5)
+    assert stand(store) == [("regression", "acknowledged", 45)]
+
+
+def test_a_slower_machine_explains_results_of_older_commits_too(store: Store) -> None:
+    for name, minutes, ms in (("before", -1, 10.0), ("then", 60, 11.0)):
+        figure = Estimate(value=ms, unit="ms", low=ms - 0.1, high=ms + 0.1, count=9, method="t")
+        taken = NOW + timedelta(minutes=minutes)
+        store.save_calibration(
+            Calibration(id=name, hardware_id="hw-1", software_id="sw", taken_at=taken, figures={"kernel_ms": figure})
+        )
+    measure(store, 0, range(20, 60), lambda _: 2.5)
+    measure(store, 61, range(20), lambda _: 2.75)
+    (change,) = history(store).changes
+    assert (change.kind, change.facts[-1]) == ("environment", "canary kernel_ms from 10 to 11 ms")
 
 
 def test_a_squashed_branch_stays_in_the_order_of_time(store: Store) -> None:

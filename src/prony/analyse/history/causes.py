@@ -40,7 +40,9 @@ def causes(points: Sequence[Point], position: int, effect: float, canary: Sequen
             if old != new and old is not None and new is not None:
                 told[key] = f"{key} from {_short(key, old)} to {_short(key, new)}"
                 is_machine |= key in OF_THE_MACHINE
-    sung = canary_moved(canary, points[max(0, position - 1)].measured_at, points[-1].measured_at, effect)
+    # The results before a change may have been measured after those behind it.
+    good, last = sorted((points[max(0, position - 1)].measured_at, points[-1].measured_at))
+    sung = canary_moved(canary, good, last, effect)
     if sung:
         told["canary"] = sung
     before, after = points[max(0, position - 1)], points[position]

@@ -22,6 +22,7 @@ from prony.model.history import (
     ChangeKind,
     ChangeState,
     History,
+    Point,
     Series,
     SeriesLevel,
     SeriesNoise,
@@ -156,8 +157,20 @@ def list_changes(
     """Say what there is to say now; a change that was known before keeps its name and what was decided of it."""
     teller = _Teller(series, judged, course, rules, tuple(canary))
     fresh = [teller.change(one, until) for one, until in teller.list_noticed()]
-    changes = teller.mark_gone(_mark_resolved(_match_known(fresh, known, judged), rules))
+    matched = order_changes(_match_known(fresh, known, judged), judged.points)
+    changes = teller.mark_gone(_mark_resolved(matched, rules))
     return HistoryChanges(_standing(series, judged, course, changes, rules), tuple(changes))
+
+
+def order_changes(changes: Sequence[Change], points: Sequence[Point]) -> list[Change]:
+    """Put changes in the order in which their first results stand; one whose result is not there any more by time."""
+    places = {point.job_id: float(index) for index, point in enumerate(points)}
+
+    def place(change: Change) -> float:
+        own = places.get(change.job_id)
+        return sum(point.measured_at < change.measured_at for point in points) - 0.5 if own is None else own
+
+    return sorted(changes, key=lambda one: (place(one), one.id))
 
 
 # How a series stands is how the worst of its watched metrics stands.
@@ -341,8 +354,7 @@ def _match_known(fresh: Sequence[Change], known: Sequence[Change], judged: Judge
             found.append(change)
     left = [one for one in left if one.state in _DECIDED or one.state is ChangeState.RESOLVED]
     taken = {one.id for one in left}
-    found = [_asked_again(one) if one.id in taken else one for one in found] + left
-    return sorted(found, key=lambda one: (one.measured_at, one.id))
+    return [_asked_again(one) if one.id in taken else one for one in found] + left
 
 
 def _asked_again(change: Change) -> Change:
@@ -360,7 +372,19 @@ def _is_same(old: Change, new: Change, judged: JudgedNumbers) -> bool:
     places = judged.place_of(old.job_id), judged.place_of(new.job_id)
     if places[0] is None or places[1] is None or (old.kind == "drift") != (new.kind == "drift"):
         return False
-    return old.kind == "drift" or (abs(places[0] - places[1]) <= NEAR and (old.effect > 0) == (new.effect > 0))
+    if old.kind == "drift":
+        return True
+    return _results_between(places[0], places[1], judged) <= NEAR and (old.effect > 0) == (new.effect > 0)
+
+
+def _results_between(one: int, other: int, judged: JudgedNumbers) -> int:
+    """Return how far apart two places are, without results of commits in between that were measured later.
+
+    Those tell better where a change began, and make no other of it.
+    """
+    low, high = sorted((one, other))
+    behind = min((point.measured_at for point in judged.points[high:]), default=None)
+    return sum(behind is None or point.measured_at <= behind for point in judged.points[low:high])
 
 
 def _was_there(old: Change, new: Change, judged: JudgedNumbers) -> bool:
@@ -368,7 +392,7 @@ def _was_there(old: Change, new: Change, judged: JudgedNumbers) -> bool:
     at = judged.place_of(old.decided_after or "")
     if old.state not in _DECIDED or old.kind == "drift" or at is None:
         return True
-    return new.noticed_at <= judged.points[at].measured_at
+    return new.noticed_at <= max(point.measured_at for point in judged.points[: at + 1])
 
 
 def _mark_resolved(changes: Sequence[Change], rules: Rules) -> list[Change]:
@@ -394,7 +418,7 @@ def _standing(
             "learned": min(learned, wanted),
             "wanted": wanted,
             "runs": len(judged.points),
-            "last_at": judged.points[-1].measured_at if judged.points else None,
+            "last_at": max((point.measured_at for point in judged.points), default=None),
             "last_value": float(judged.values[-1]) if judged.points else None,
             "last_grade": judged.points[-1].grade if judged.points else None,
             "note": judged.note,

@@ -49,7 +49,7 @@ def last_good(position: int, begin: int, *, is_alone: bool) -> int:
 
 def round_pause(measured_at: Sequence[datetime]) -> timedelta:
     """Return how long to wait between two rounds: all of them should fit between two results of the series."""
-    gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(measured_at[-_RECENT_GAPS:])]
+    gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(sorted(measured_at)[-_RECENT_GAPS:])]
     return min(_LONGEST_PAUSE, timedelta(seconds=median(gaps) / len(ROUNDS))) if gaps else timedelta()
 
 

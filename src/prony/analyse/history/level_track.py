@@ -220,7 +220,7 @@ def _is_refuted(position: int, seen: int, decisions: Sequence[Decision]) -> bool
 
 @dataclass(frozen=True)
 class JudgedNumbers:
-    """`points` are those that count, in the order in which they were measured; `values` are theirs, `turned` too.
+    """`points` are those that count, in the order of the series; `values` are theirs, `turned` too.
 
     `speeds` are the canaries of the machine beside them, turned as the values are.
     """

@@ -436,8 +436,8 @@ class Confirmations:
         """Say whether the machine itself changed, as far as its calibrations tell."""
         series, _ = series_rows.one(connection, change.series_id)
         found = series_rows.canary(connection, series.hardware_id)
-        good = max((one.measured_at for one in series_rows.points(connection, change.series_id)
-                    if one.measured_at < change.measured_at), default=change.measured_at)  # fmt: skip
+        points = series_rows.points(connection, change.series_id)
+        good = next((one.measured_at for one in points if one.job_id == change.last_good_job_id), change.measured_at)
         sung = canary_moved(found, good, self._context.clock.now(), change.effect)
         if sung:
             return True, f"the machine changed too, {sung}"

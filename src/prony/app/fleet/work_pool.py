@@ -81,6 +81,8 @@ class WorkPool(Generic[Order, Answer]):
 
     async def in_thread(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Call a function in a thread of this pool, beside the event loop."""
+        if self._closed:
+            raise ClosingError()
         return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: function(*args, **kwargs))
 
     async def warm(self) -> None:

@@ -21,7 +21,7 @@ def arguments(parser: ArgumentParser) -> None:
     """Run two variants of a recipe alternately on one machine and compare them pair by pair: for machines that are
     noisy.
 
-    Exits 1 if side b is a regression against side a.
+    Exits 1 if side b is a regression against side a, or if a job or gate failed.
     """
     parser.add_argument("recipe", type=Path, help="a recipe: .yaml, .toml or .json")
     for side, what in (("a", "the first side"), ("b", "the second side, compared with the first")):

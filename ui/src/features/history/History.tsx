@@ -110,11 +110,12 @@ function HistoryPage({ history }: { history: OneHistory }) {
 
 /** Say on which days the results of a level were measured. */
 function describeDays(history: OneHistory, { first_job_id, last_job_id }: OneHistory["segments"][number]): string {
-  const [first, last] = [first_job_id, last_job_id].map((id) => {
-    const point = history.points.find((one) => one.job_id === id);
-    return point === undefined ? "–" : formatDay(point.measured_at);
-  });
-  return first === last ? `${first}` : `${first} to ${last}`;
+  const [first, last] = [first_job_id, last_job_id].map((id) => history.points.findIndex((one) => one.job_id === id));
+  if (first === undefined || last === undefined || first < 0 || last < 0) return "–";
+  // Results stand in the order of their commits, which need not be that of their days.
+  const instants = history.points.slice(first, last + 1).map((one) => one.measured_at);
+  const days = instants.sort().map(formatDay);
+  return days[0] === days.at(-1) ? `${days[0]}` : `${days[0]} to ${days.at(-1)}`;
 }
 
 function MetricField({ history }: { history: OneHistory }) {
