@@ -98,7 +98,7 @@ class Mlperf(Noun):
         default=None, description="server: queries per second; offline: expected samples per second"
     )
     samples_per_query: int | None = Field(
-        default=None, ge=1, description="samples in each query; default: 8 for multi-stream, else 1"
+        default=None, ge=1, description="samples in each query; default: the scenario's own"
     )
     min_duration: DurationNs = _lasting(600 * 10**9, "the shortest time from the first query to the last")
     min_queries: int | None = Field(

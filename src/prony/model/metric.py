@@ -41,7 +41,7 @@ LOAD_TABLE: tuple[_Row, ...] = (
     ("ttft_content_ms", "ms", "lower", "due or sent to the first piece that is not reasoning"),
     ("itl_ms", "ms", "lower", "gap between two pieces with tokens of one reply; percentiles over all gaps of a run"),
     ("tpot_ms", "ms", "lower", "per request: (e2e_ms - ttft_ms) / (tokens - 1); a stall shows only in itl_ms"),
-    ("tokens_per_s_per_user", "1/s", "higher", "per request: 1 / tpot_ms"),
+    ("tokens_per_s_per_user", "1/s", "higher", "per request: 1000 / tpot_ms"),
     (
         "request_rate_per_s",
         "1/s",
@@ -137,7 +137,7 @@ _TABLE: tuple[_Row, ...] = (
     ("rss_anon_mib", "MiB", "lower", "anonymous memory at the end"),
     ("rss_file_mib", "MiB", "lower", "file-backed and shared memory at the end"),
     ("vram_peak_mib", "MiB", "lower", "highest reading of the process's device memory (NVIDIA)"),
-    ("energy_j", "J", "lower", "energy of one inference, in the measured phase"),
+    ("energy_j", "J", "lower", "energy of one inference, or of one run of a script, in the measured phase"),
     ("power_w", "W", "lower", "energy / wall time of the measured phase"),
     (
         "cpu_percent",
@@ -200,8 +200,8 @@ _TABLE: tuple[_Row, ...] = (
     ("load_rate_per_s", "1/s", "higher", "short requests per second of one client process, 64 in flight"),
     ("load_request_cpu_us", "us", "lower", "client CPU time of one short request"),
     ("load_sent_late_ms", "ms", "lower", "p99 of how late requests are sent at half of load_rate_per_s"),
-    ("load_ttft_error_ms", "ms", "lower", "reported minus true median TTFT, 32 streams"),
-    ("load_itl_error_ms", "ms", "lower", "reported minus true p99 of token gaps, 32 streams"),
+    ("load_ttft_error_ms", "ms", "lower", "how far the reported median TTFT is from the true one, 32 streams"),
+    ("load_itl_error_ms", "ms", "lower", "how far the reported p99 of token gaps is from the true one, 32 streams"),
     ("clock_resolution_ns", "ns", "lower", "smallest step of the clock"),
     ("clock_cost_ns", "ns", "lower", "time of one clock reading"),
     ("harness_overhead_us", "us", "lower", "time that Prony's loop adds to one inference, inside the timer"),

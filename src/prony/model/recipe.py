@@ -33,7 +33,7 @@ class Cost(Noun):
     """The price of the machine that runs the jobs."""
 
     per_hour: Amount = Field(description="price of one hour of the machine")
-    currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$", description="three letters, as in USD or EUR")
+    currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$", description="three capital letters, as in USD or EUR")
 
 
 # Blank lines and comments, then a table's name in brackets, or a key and its equals sign.
@@ -185,7 +185,9 @@ class Measure(Noun):
 class Limits(Noun):
     """Limits of one repetition; beyond them it is stopped and counts as a failure."""
 
-    timeout: DurationNs = _lasting(10 * 60 * 10**9, "for one repetition, all phases together")
+    timeout: DurationNs = _lasting(
+        10 * 60 * 10**9, "for one repetition, all phases together; of a service: for its start"
+    )
     memory: SizeBytes | None = Field(
         default=None, description="resident memory of the engine's process; default: no limit"
     )

@@ -105,7 +105,7 @@ class ModelPolicy:
         if not inside:
             raise InputError(
                 f"{named} may not be read here: it is outside the allowed folders",
-                hint="the agent's owner may allow it: `prony agent start --model-folders FOLDER`",
+                hint=_how_to_allow("--model-folders FOLDER"),
                 code="path_refused",
             )
 
@@ -134,22 +134,38 @@ def policy_of(environment: Mapping[str, str]) -> ModelPolicy:
     folders = environment.get("PRONY_MODEL_FOLDERS")
     if private not in PRIVATE_WORDS:
         raise InputError(f"PRONY_MODEL_PRIVATE is {private!r}", hint="write refuse, allow or plain")
-    for name in ("PRONY_MODEL_MAX_BYTES", "PRONY_MODEL_KEEP_BYTES"):
-        if not re.fullmatch("[0-9]{1,18}", environment.get(name, "0")):
-            raise InputError(f"{name} is {environment[name]!r}", hint="write a number of bytes")
     return ModelPolicy(
         schemes=None if schemes is None else tuple(filter(None, map(str.strip, schemes.split(",")))),
         private=private != "refuse",
         private_plain=private == "plain",
-        max_bytes=None if most is None else int(most),
+        max_bytes=None if most is None else _read_size("PRONY_MODEL_MAX_BYTES", most),
         folders=None if folders is None else tuple(map(Path, filter(None, folders.split(os.pathsep)))),
-        keep_bytes=int(environment.get("PRONY_MODEL_KEEP_BYTES", "0")),
+        keep_bytes=_read_size("PRONY_MODEL_KEEP_BYTES", environment.get("PRONY_MODEL_KEEP_BYTES", "0")),
     )
+
+
+def _read_size(variable: str, text: str) -> int:
+    if re.fullmatch("[0-9]{1,18}", text):
+        return int(text)
+    from pydantic import TypeAdapter, ValidationError
+
+    from prony.model.quantity import SizeBytes
+
+    try:
+        return TypeAdapter[int](SizeBytes).validate_python(text)
+    except ValidationError:
+        raise InputError(f"{variable} is {text!r}", hint="write a size, as in 20GiB, or a number of bytes") from None
 
 
 def policy_error(what: str, option: str) -> InputError:
     """Return the error for what the policy does not allow; `option` is how an agent's owner would allow it."""
-    return InputError(what, hint=f"the agent's owner may allow it: `prony agent start {option}`", code="model_refused")
+    return InputError(what, hint=_how_to_allow(option), code="model_refused")
+
+
+def _how_to_allow(option: str) -> str:
+    """Name the setting, which holds for every command, and the option of an agent that stands for it."""
+    variable = f"PRONY_{option.split(maxsplit=1)[0].removeprefix('--').replace('-', '_').upper()}"
+    return f"change {variable} if it is set; an agent's owner may allow it: `prony agent start {option}`"
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,9 @@ class Operation(APIRoute):
                     )
             structlog.contextvars.bind_contextvars(**ids)
             found |= ids
-        if self._query is not None:
+        if self._query is None:
+            read_query(request, QueryParams)  # refuses whatever there is
+        else:
             found["query"] = read_query(request, self._query)
         if self._body is not None:
             found["body"] = await json_body(request, self._body, lenient=self._id in _PEERS)

@@ -10,25 +10,32 @@ import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from prony import agent
-from prony.agent import capabilities
+from prony.agent import capabilities, checks, worker
+from prony.agent.agent import AgentOwner
 from prony.agent.capabilities import CapabilityScanner
+from prony.agent.checks import AgentCheck, ServerConnection
 from prony.agent.logs import AgentLog
 from prony.agent.metrics import KNOWN, AgentMetrics, serve_metrics
 from prony.agent.settings import DEFAULT_SERVER, AgentSettings, model_policy, token_from
-from prony.agent.worker import AgentCondition
-from prony.errors import ConflictError, InputError, StoreError
+from prony.agent.spool import Spool
+from prony.agent.worker import AgentCondition, AgentContext, Worker
+from prony.errors import ConflictError, InputError, PronyError, StoreError, TransportError
 from prony.instruments.device import detect
+from prony.kinds.script.schema import ScriptWorkload
 from prony.model.agent import AgentState
 from prony.model.calibration import Calibration
 from prony.model.device import EngineReport
+from prony.ports.agent_link import ServerLink
 from prony.ports.models import AGENT_POLICY
 from prony.store.home import Home
 from prony.store.store import Store
 
+from .conftest import MakeLease
 from .small_server import lines_of
 
 # States
@@ -198,6 +205,7 @@ def test_an_agent_needs_nothing_of_what_a_server_needs() -> None:
 def test_an_agent_is_cautious_unless_it_is_told_otherwise(tmp_path: Path) -> None:
     assert model_policy({}) == AGENT_POLICY
     assert model_policy({"PRONY_MODEL_SCHEMES": "zoo"}).schemes == ("zoo",)
+    assert model_policy({"PRONY_MODEL_MAX_BYTES": "20GiB"}).max_bytes == 20 * 2**30
     assert model_policy({"PRONY_MODEL_FOLDERS": "/models"}).schemes == ("zoo", "https", "file")
     assert model_policy({"PRONY_MODEL_FOLDERS": "/models", "PRONY_MODEL_SCHEMES": "zoo"}).schemes == ("zoo",)
     assert model_policy({"PRONY_MODEL_SCHEMES": "zoo"}, schemes="https, file").schemes == ("https", "file")
@@ -211,6 +219,59 @@ def test_an_agent_is_cautious_unless_it_is_told_otherwise(tmp_path: Path) -> Non
         model_policy({"PRONY_MODEL_PRIVATE": "maybe"})
 
 
+class NoScripts:
+    """A server that has no answer for who asks for a script."""
+
+    def __init__(self) -> None:
+        self.returned: list[str] = []
+
+    async def scripts(self, *_: object) -> None:
+        raise TransportError("cannot reach the server")
+
+    async def hand_back(self, _: str, reason: str) -> None:
+        self.returned.append(reason)
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_a_job_goes_back_with_the_true_reason(
+    is_full: bool, home: Home, spool: Spool, a_lease: MakeLease, log: AgentLog, said: io.StringIO,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(worker, "_FETCH_S", 0.05)
+    script = ScriptWorkload(kind="script", command="true", directory=f"sha256:{'a' * 64}")
+    plain = a_lease()
+    lease = plain.model_copy(update={"job": plain.job.model_copy(update={"workload": script})})
+    if is_full:
+        spool.root.parent.mkdir(parents=True, exist_ok=True)
+        spool.root.write_text("no folder")
+    server = NoScripts()
+
+    async def carry_out() -> None:
+        context = AgentContext(home, cast("ServerLink", server), AgentSettings(kinds=("script",)), spool, log=log)
+        with pytest.raises(PronyError):
+            await Worker(context).carry_out(lease)
+
+    asyncio.run(carry_out())
+    why = "it cannot be stored on the agent's disk" if is_full else "its scripts could not be fetched from the server"
+    assert [reason.partition(":")[0] for reason in server.returned] == [why]
+    assert f"job returned: {why}" in [line["event"] for line in lines_of(said.getvalue())]
+
+
+def test_what_a_wrong_clock_means_is_told_though_it_is_no_failure(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def reach(server: str) -> ServerConnection:
+        return ServerConnection(server, 200, "1.0", 0.5, 90.0, 1.0)
+
+    async def know(*_: object) -> AgentCheck:
+        return AgentCheck("token", True, "none")
+
+    monkeypatch.setattr(checks, "_connection", reach)
+    monkeypatch.setattr(checks, "_token", know)
+    owner = AgentOwner(home, AgentSettings(), server="http://127.0.0.1:1")
+    (clock,) = [one for one in asyncio.run(checks._server(owner)) if one.name == "clock"]
+    assert clock.ok
+    assert clock.detail.endswith("leases are not affected, but times in logs will not match")
+
+
 def test_a_token_comes_from_the_file_before_the_environment(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(" secret\n")
@@ -218,8 +279,15 @@ def test_a_token_comes_from_the_file_before_the_environment(tmp_path: Path) -> N
     assert token_from(None, {"PRONY_TOKEN": "other"}) == "other"
     assert token_from(None, {}) is None
     file.write_text("\n")
-    with pytest.raises(InputError, match="is empty"):
+    with pytest.raises(InputError, match="is empty") as caught:
         token_from(file, {})
+    assert "prony tokens add" in caught.value.hint
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="it is not text"):
+        token_from(file, {})
+    with pytest.raises(InputError, match="cannot read the token") as caught:
+        token_from(tmp_path / "missing", {})
+    assert caught.value.hint == "check the path and its permissions"
 
 
 def test_without_a_word_the_server_is_looked_for_where_one_listens_by_default() -> None:

@@ -59,6 +59,12 @@ def test_a_creation_is_done_once_for_its_key(house: House) -> None:
     assert other.is_client_error
 
 
+def test_a_parameter_that_an_operation_does_not_know_is_refused_although_it_knows_none(house: House) -> None:
+    for path in ("queue", "overview", "experiments"):
+        assert house.client.get(f"/api/v1/{path}").status_code == 200
+        assert house.client.get(f"/api/v1/{path}?unheard=1").status_code == 422
+
+
 def test_a_key_holds_for_those_that_come_at_once(house: House) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: house.submit(**{"Idempotency-Key": "k-2"}), range(8)))

@@ -3100,7 +3100,7 @@ export interface components {
         Cost: {
             /**
              * Currency
-             * @description three letters, as in USD or EUR
+             * @description three capital letters, as in USD or EUR
              * @default USD
              */
             currency: string;
@@ -5232,7 +5232,7 @@ export interface components {
             memory?: string | null;
             /**
              * Timeout
-             * @description for one repetition, all phases together
+             * @description for one repetition, all phases together; of a service: for its start
              * @default 10m
              * @example 60s
              * @example 5m
@@ -6077,7 +6077,7 @@ export interface components {
             rate?: number | null;
             /**
              * Samples Per Query
-             * @description samples in each query; default: 8 for multi-stream, else 1
+             * @description samples in each query; default: the scenario's own
              */
             samples_per_query?: number | null;
             /**

@@ -100,7 +100,7 @@ class Experiments:
 
         def keep(transaction: Transaction) -> str | None:
             if key:
-                row: dict[str, Any] = {"who": who.name, "key": key, "digest": digest}
+                row: dict[str, Any] = {"who": who.token_id or who.name, "key": key, "digest": digest}
                 known = experiments.claim_key(
                     transaction.connection, row | {"experiment_id": made.experiment.id, "created_at": now}
                 )

@@ -94,6 +94,9 @@ async def test_a_key_makes_one_experiment_however_often_it_is_sent(fleet_fixture
     other = Principal(name="other", role=Role.SUBMITTER)
     assert (await fleet_fixture.fleet.experiments.submit(asked, key="k", who=other))[1]
     assert (await fleet_fixture.fleet.experiments.submit(asked, key="k2", who=ME))[1]
+    for token in ("t1", "t2"):  # a name may stand for several tokens
+        who = Principal(name="ci", role=Role.SUBMITTER, token_id=token)
+        assert (await fleet_fixture.fleet.experiments.submit(asked, key="k", who=who))[1]
 
 
 async def test_a_recipe_that_is_wrong_leaves_nothing_behind(fleet_fixture: FleetFixture) -> None:

@@ -414,7 +414,7 @@ def test_what_is_allowed_beats_a_variable_that_the_runner_would_inherit() -> Non
 
 @pytest.mark.parametrize(
     "variables",
-    [{"PRONY_MODEL_PRIVATE": "no"}, {"PRONY_MODEL_PRIVATE": ""}, {"PRONY_MODEL_MAX_BYTES": "20GiB"},
+    [{"PRONY_MODEL_PRIVATE": "no"}, {"PRONY_MODEL_PRIVATE": ""}, {"PRONY_MODEL_MAX_BYTES": "20 gigs"},
      {"PRONY_MODEL_MAX_BYTES": "-1"}, {"PRONY_MODEL_MAX_BYTES": ""}],
     ids=str,
 )  # fmt: skip
