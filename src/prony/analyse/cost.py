@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from prony.analyse.estimates import across_runs
-from prony.analyse.per_run_metrics import on_cpu, power_w
+from prony.analyse.per_run_metrics import on_cpu, on_own_card, power_w
 from prony.model.estimate import Estimate
 from prony.model.experiment_data import Entry
 from prony.model.matrix import Price, Worth
@@ -76,8 +76,8 @@ def _watts(jobs: Sequence[Entry]) -> list[float]:
         work, known = job.job.workload, {one.index: one for one in job.result.repetitions}
         for index in job.summary.used:
             one = known[index]
-            is_on_cpu = getattr(work, "unit", None) == "cpu"
-            watt = power_w(on_cpu(one) if is_on_cpu else one)
+            unit = getattr(work, "unit", None)  # a server's or a script's is not known: all counts that may be its own
+            watt = power_w(one if unit is None else on_cpu(one) if unit == "cpu" else on_own_card(one))
             if watt is None or watt <= 0:
                 return []
             found.append(watt)

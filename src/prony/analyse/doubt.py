@@ -18,7 +18,7 @@ from prony.model.metric import is_size
 from prony.ports.metric_titles import metric_title
 from prony.stats.apart import apart_p
 
-WHAT_TO_DO = "Measure again on a quiet machine, or run both sides alternately (prony duet)"
+_OF_MACHINE = "Measure again on a quiet machine, or run both sides alternately (prony duet)"
 _OF_CLIENTS = "Change the load so that its clients are not the limit, or run both sides alternately (prony duet)"
 _APART = 0.001
 _BAD = (Conclusion.REGRESSION, Conclusion.DIFFERENT)
@@ -46,6 +46,15 @@ def machine_doubt(summary: Summary, key: str, *, of_change: bool) -> Reason | No
     return None
 
 
+def what_to_do(reason: Reason) -> str:
+    """Return what would take a doubt away: the machine may be the cause, or the clients of a load."""
+    return _OF_MACHINE if reason.code in OF_THE_MACHINE else _OF_CLIENTS
+
+
+def suspected_cause(reason: Reason) -> str:
+    return "the machine" if reason.code in OF_THE_MACHINE else "the load"
+
+
 def explains(ratio_low: float | None, ratio_high: float | None) -> bool:
     """May a disturbance be all there is to it? Not where the whole interval of the ratio lies far beyond."""
     if ratio_low is None or ratio_high is None:
@@ -67,27 +76,27 @@ def add_doubt(contrast: Contrast, baseline: Entry, candidate: Entry, *, took_tur
     # A slower machine makes nothing larger.
     machine = None if is_size(metric_in(candidate.summary, contrast.key)) else machine_change(baseline, candidate)
     if machine is not None and machine.changed:
-        return _leave_open(contrast, f"{machine.sentence} {WHAT_TO_DO}")
+        return _leave_open(contrast, f"{machine.sentence} {_OF_MACHINE}", "the machine")
     for name, entry in (("candidate", candidate), ("baseline", baseline)):
         reason = machine_doubt(entry.summary, contrast.key, of_change=True)
         if reason is None:
             continue
-        todo = WHAT_TO_DO if reason.code in OF_THE_MACHINE else _OF_CLIENTS
-        why = f"{_first_sentence(reason.text)} {todo}"
+        why = f"{_first_sentence(reason.text)} {what_to_do(reason)}"
         if reason.grade is not Grade.VALID:
-            return _leave_open(contrast, f"the {name} is {reason.grade}. {why}")
+            return _leave_open(contrast, f"the {name} is {reason.grade}. {why}", suspected_cause(reason))
         if contrast.conclusion in _BAD:
             return _add(contrast, f"This alone does not fail the build, because the {name} is unwatched. {why}")
     return contrast
 
 
-def _leave_open(contrast: Contrast, why: str) -> Contrast:
+def _leave_open(contrast: Contrast, why: str, cause: str) -> Contrast:
     said, seems = _SEEMS[contrast.conclusion]
     name = metric_title(contrast.key)
     sentence = contrast.sentence.replace(f"{name} {said}, ", f"{name} {seems}, ", 1)
     update = {"conclusion": Conclusion.INCONCLUSIVE, "apparent": contrast.conclusion, "sentence": sentence}
     open_one = contrast.model_copy(update=update)
-    return _add(open_one, f"The machine may be the cause and not the program, so it is inconclusive: {why}")
+    begin = f"{cause[0].upper()}{cause[1:]} may be the cause and not the program"
+    return _add(open_one, f"{begin}, so it is inconclusive: {why}")
 
 
 def _first_sentence(text: str) -> str:

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 
 from prony.analyse.clean_runs import CleanWorsening
-from prony.analyse.doubt import WHAT_TO_DO, explains, machine_doubt
-from prony.analyse.wording import plain_number, plain_quantity
+from prony.analyse.doubt import explains, machine_doubt, suspected_cause, what_to_do
+from prony.analyse.wording import no_interval_reason, plain_number, plain_quantity
 from prony.model.estimate import Estimate, Grade, Missing, Summary, Verdict, verdict_on
 from prony.model.gate import Gate, GateOutcome, GateState, parse_gate
-from prony.model.metric import key_of
+from prony.model.metric import key_of, key_text
 from prony.ports.metric_titles import metric_title
 
 # By how much a metric of this job got worse since its reference (0.03 is 3 %), or why nobody can say.
@@ -64,12 +64,15 @@ def _outcome(gate: Gate, summary: Summary, worsening: Worsening, *, failed: bool
             state, text = GateState.CANNOT_TELL, found
         else:
             estimate = found
-            state, text = _judge_bound(gate, found, f"{name} got worse by")
+            state, text = _judge_bound(gate, found, *_change(gate, found, name))
             state, text = _doubt(state, text, summary, gate, _ratios(found, add=1.0))
     else:
         estimate = summary.estimates.get(gate.key)
-        state, text = _absent(gate, summary) if estimate is None else _judge_bound(gate, estimate, f"{name} is")
-        if estimate is not None:
+        if estimate is None:
+            state, text = _absent(gate, summary)
+        else:
+            number = f"{name} is {_format_estimate(estimate)}"
+            state, text = _judge_bound(gate, estimate, number, _bound(gate, estimate))
             state, text = _doubt(state, text, summary, gate, _ratios(estimate, by=gate.limit))
     limit = None if gate.kind == "verdict" else gate.limit
     return GateOutcome(
@@ -88,7 +91,8 @@ def _doubt(state: GateState, text: str, summary: Summary, gate: Gate, ratios: Ra
     reason = machine_doubt(summary, gate.key, of_change=gate.kind == "regression")
     if reason is None:
         return state, text
-    return GateState.CANNOT_TELL, f"{text} But the machine may be the cause: {reason.text} {WHAT_TO_DO}."
+    doubt = f"But {suspected_cause(reason)} may be the cause: {reason.text} {what_to_do(reason)}."
+    return GateState.CANNOT_TELL, f"{text} {doubt}"
 
 
 def _ratios(found: Estimate, *, by: float = 1.0, add: float = 0.0) -> Ratios:
@@ -108,9 +112,20 @@ def _why(verdict: Verdict) -> str:
     return next((one.text for one in verdict.reasons if one.grade is verdict.grade), "")
 
 
-def _judge_bound(gate: Gate, found: Estimate, begin: str) -> Judged:
-    number = f"{begin} {_format_estimate(found)}"
-    bound = f"{_WORDS[gate.operator]} {plain_quantity(gate.limit, found.unit)}"
+def _change(gate: Gate, found: Estimate, name: str) -> tuple[str, str]:
+    """Say by how much a metric got worse, or better, and what the gate asks."""
+    if found.value >= 0:
+        return f"{name} got worse by {_format_estimate(found)}", _bound(gate, found)
+    ends = [None if end is None else 0.0 - end for end in (found.high, found.low)]
+    better = found.model_copy(update={"value": -found.value, "low": ends[0], "high": ends[1]})
+    return f"{name} got better by {_format_estimate(better)}", f"{_bound(gate, found)} worse"
+
+
+def _bound(gate: Gate, found: Estimate) -> str:
+    return f"{_WORDS[gate.operator]} {plain_quantity(gate.limit, found.unit)}"
+
+
+def _judge_bound(gate: Gate, found: Estimate, number: str, bound: str) -> Judged:
     if not math.isfinite(found.value):
         return GateState.CANNOT_TELL, f"{number}, which is not a finite number."
     if found.low is None or found.high is None:
@@ -125,14 +140,17 @@ def _judge_bound(gate: Gate, found: Estimate, begin: str) -> Judged:
 
 def _without_interval(gate: Gate, found: Estimate, number: str, bound: str) -> Judged:
     """Judge a value alone where it is all there can be; a single run is not all there can be."""
-    if key_of(gate.key).statistic in _DESCRIPTIVE:
+    parts = key_of(gate.key)
+    if parts.statistic in _DESCRIPTIVE:
         holds = _HOLDS[gate.operator](found.value, gate.limit)
         text = f"{number}: {'' if holds else 'not '}{bound}; it describes these runs only and has no interval."
         return (GateState.PASSED if holds else GateState.FAILED), text
-    return (
-        GateState.CANNOT_TELL,
-        f"{number}, without an interval: one run does not show the spread between runs. Make 3 runs or more.",
-    )
+    text = f"{number}, without an interval: {no_interval_reason(found)}."
+    if parts.statistic == "mean" and found.level == "run" and found.count > 1:
+        text += f" Gate the median instead: {key_text(parts.metric, 'p50', parts.operation)}."
+    elif found.count == 1:
+        text += " Make 3 runs or more."
+    return GateState.CANNOT_TELL, text
 
 
 def _settles(found: Estimate, gate: Gate) -> str:

@@ -65,6 +65,16 @@ def on_cpu(repetition: Repetition) -> Repetition:
 
 
 def on_own_card(repetition: Repetition) -> Repetition:
+    """Return it with the joules of the job's own card alone; with several cards and none known, without any.
+
+    Where no card has a counter, as where the GPU is a part of the processor, those of the processor stay.
+    """
+    known = _without_other_cards(repetition)
+    cards = {name: joules for name, joules in known.energy_j.items() if name.startswith("gpu")}
+    return known.model_copy(update={"energy_j": cards}) if cards else known
+
+
+def _without_other_cards(repetition: Repetition) -> Repetition:
     """Return it without the joules of cards that are not the job's; with several cards and none known, without any."""
     cards = [name for name in repetition.energy_j if name.startswith("gpu")]
     own = repetition.gpu.card if repetition.gpu is not None else ""
@@ -123,7 +133,7 @@ def power_w(repetition: Repetition) -> float | None:
     gpu = repetition.gpu
     if gpu is not None and (gpu.energy_j is not None or "sustained" in repetition.phases):
         return gpu.energy_j / gpu.energy_window_s if gpu.energy_j is not None and gpu.energy_window_s else None
-    energy, phase = energy_j(on_own_card(repetition)), _measure(repetition)
+    energy, phase = energy_j(_without_other_cards(repetition)), _measure(repetition)
     window_ns = phase.end_ns - phase.begin_ns
     if energy is None or window_ns <= 0 or (gpu is not None and window_ns < _SHORTEST_FOR_GPU_ENERGY_NS):
         return None

@@ -35,6 +35,15 @@ def format_ends(low: float, high: float) -> str:
     return f"[{plain_number(_round_away(low, math.floor))}, {plain_number(_round_away(high, math.ceil))}]"
 
 
+def no_interval_reason(one: Estimate) -> str:
+    """Return why it has no interval, as its method tells; of a single run there is none."""
+    _, marked, why = one.method.partition("no interval: ")
+    if marked:
+        return why
+    is_one_run = one.count == 1 or one.level == "sample"
+    return "one run does not show the spread between runs" if is_one_run else one.method
+
+
 def _round_away(end: float, away: Callable[[float], int]) -> float:
     """Round to the digits that `plain_number` writes, to one side."""
     size = abs(end)

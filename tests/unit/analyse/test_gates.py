@@ -110,3 +110,40 @@ def test_a_machine_in_doubt_fails_no_gate_by_itself(gate: str, code: str, grade:
     if state is GateState.CANNOT_TELL:
         assert "Others took 12 %." in found.text
         assert "prony duet" in found.text
+
+
+def test_clients_in_doubt_are_not_told_as_the_machine() -> None:
+    found = _in_doubt("regression(inference_ms.p50) <= 3%", "client_bound", Grade.SUSPECT, WORSE)
+    assert found.state is GateState.CANNOT_TELL
+    assert "But the load may be the cause: Others took 12 %. Change the load so that" in found.text
+
+
+def test_an_improvement_is_not_a_negative_worsening() -> None:
+    better = Estimate(value=-0.02, unit="1", low=-0.03, high=-0.01, confidence=0.95, count=6, method="ratio")
+    assert judged("regression(inference_ms.p50) <= 3%", worse=better).text == (
+        "Inference p50 got better by 2 % [1 %, 3 %] (95 %, 6 runs): at most 3 % worse, with its whole interval."
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "method", "said"),
+    [
+        (
+            "inference_ms.mean",
+            "mean of 10 runs; no interval: of skewed runs Student's t needs 30; the median has one",
+            ", without an interval: of skewed runs Student's t needs 30; the median has one. "
+            "Gate the median instead: inference_ms.p50.",
+        ),
+        (
+            "inference_ms.p50",
+            "median of 10 runs; no interval: too many requests never ended",
+            ", without an interval: too many requests never ended.",
+        ),
+    ],
+)
+def test_a_number_of_several_runs_says_why_it_has_no_interval(key: str, method: str, said: str) -> None:
+    summary = model_entry(0, RUNS).summary
+    one = Estimate(value=5.0, unit="ms", count=10, method=method)
+    summary = summary.model_copy(update={"estimates": {key: one}})
+    (found,) = judge_gates([f"{key} <= 9"], summary, lambda _: "")
+    assert (found.state, found.text.endswith(said)) == (GateState.CANNOT_TELL, True), found.text

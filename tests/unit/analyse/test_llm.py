@@ -116,7 +116,7 @@ def test_a_card_that_nobody_knows_has_no_share() -> None:
 
 
 def test_power_on_a_card_is_its_own_over_the_measured_phase_of_two_seconds_at_least() -> None:
-    joules = {"gpu0": 500.0, "gpu1": 400.0}
+    joules = {"gpu0": 500.0, "gpu1": 400.0, "package-0": 300.0, "dram": 20.0}
     gpu = GpuFacts(card="gpu1", energy_note="the GPU was not busy all the time")
     found = {}
     for seconds in (1, 4):

@@ -10,6 +10,7 @@ from prony.analyse.cost import price_of
 from prony.analyse.matrix import Priced, matrix_report
 from prony.errors import InputError
 from prony.kinds.llm.schema import LlmWorkload
+from prony.kinds.model.schema import ModelWorkload
 from prony.model.estimate import Grade
 from prony.model.experiment_data import Entry
 from prony.model.matrix import MatrixReport, MatrixTerms
@@ -150,3 +151,16 @@ def test_the_front_holds_what_nothing_beats_in_both() -> None:
     poor = model_entry(2, runs([30.0, 30.1, 30.2, 30, 29.9, 30.3]), device="old", labels={"cost_per_hour": "9"})
     found = report(cheap, quick, poor, rows="device")
     assert {point.row: point.is_front for point in found.pareto} == {"laptop": True, "server": True, "old": False}
+
+
+def test_watts_of_a_job_on_a_card_are_those_of_its_card() -> None:
+    entry = model_entry(0, runs([10.0] * 6), energy=50.0)
+    work = entry.job.work(ModelWorkload).model_copy(update={"unit": "cuda"})
+    repetitions = tuple(
+        one.model_copy(update={"energy_j": {"gpu0": 300.0} | one.energy_j}) for one in entry.result.repetitions
+    )
+    result = entry.result.model_copy(update={"repetitions": repetitions})
+    moved = entry.model_copy(update={"job": entry.job.model_copy(update={"workload": work}), "result": result})
+    (worth,) = report(moved).cells[0].worths
+    assert worth.power_w is not None
+    assert worth.power_w.value == pytest.approx(300)

@@ -302,6 +302,10 @@ def test_energy_of_a_gpu_is_its_own_cards_while_it_worked_back_to_back() -> None
     assert "energy_j.p50" not in summarise(job(unit="cuda"), result(unknown), samples(runs)).estimates
     alone = [repetition(i, phases={"measure": phase()}, energy_j={"gpu0": 50.0}) for i in runs]
     assert "energy_j.p50" in summarise(job(unit="cuda"), result(alone), samples(runs)).estimates
+    beside = {"gpu0": 50.0, "package_0": 20.0, "dram": 2.0}
+    with_package = [repetition(i, phases={"measure": phase()}, energy_j=beside) for i in runs]
+    found = summarise(job(unit="cuda"), result(with_package), samples(runs)).estimates
+    assert (found["energy_j.p50"].value, found["power_w.p50"].value) == pytest.approx((0.5, 50))
 
 
 @pytest.mark.parametrize(("shares", "grade"), [((0.9, 1.0), Grade.VALID), ((0.3, 1.0), Grade.SUSPECT)])

@@ -8,8 +8,11 @@ import pytest
 
 from prony.analyse.sweep.curves import LoadedJob
 from prony.analyse.sweep.report import sweep_report
+from prony.app.sweeps import slo_of, sweep_over
+from prony.errors import InputError
 from prony.model.clients import ClientSide
-from prony.model.estimate import Grade
+from prony.model.estimate import Estimate, Grade
+from prony.model.experiment_data import Entry
 from prony.model.load import Load
 from prony.model.sweep import Curve, LimitState
 
@@ -151,3 +154,39 @@ def test_a_length_that_the_matrix_varies_tells_curves_apart() -> None:
         lasting(level, {"requests": count}, **{"load.requests": count}) for level in (1, 2) for count in (100, 200)
     ]
     assert [curve.title for curve in sweep_report(levels).curves] == ["requests 100", "requests 200"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [("ttft_ms.p99", "a limit is missing"), ("ttft_ms.p99=x", "is not a number")]
+)
+def test_an_slo_without_a_limit_is_told_from_one_that_is_no_number(text: str, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        slo_of([text])
+
+
+def _with_load(load: dict[str, Any]) -> Entry:
+    made = load_entry(1, {"throughput_per_s.p50": [1.0]})
+    job = made.job.model_copy(update={"load": Load.model_validate(load)})
+    return made.model_copy(update={"job": job})
+
+
+def test_why_there_is_no_sweep_fits_the_loads() -> None:
+    staged, steady = _with_load({"stages": [{"duration": "1s", "rate": 1}]}), _with_load({"open": {"rate": 5}})
+    with pytest.raises(InputError) as caught:
+        sweep_over([staged])
+    assert caught.value.message == ("no job has a level of load (1 has no level: load.stages), so there is no sweep")
+    assert "--clients" in caught.value.hint
+    with pytest.raises(InputError) as caught:
+        sweep_over([steady, staged])
+    assert "(1 more has no level: load.stages)" in caught.value.message
+    assert "matrix.load.open.rate" in caught.value.hint
+
+
+def test_a_limit_on_a_number_without_an_interval_says_why_it_cannot_be_judged() -> None:
+    job = load_entry(1, {"throughput_per_s.p50": [100.0] * 3})
+    why = "of skewed runs Student's t needs 30; the median has one"
+    mean = Estimate(value=5.0, unit="ms", count=10, method=f"mean of 10 runs; no interval: {why}")
+    summary = job.summary.model_copy(update={"estimates": job.summary.estimates | {"e2e_ms.mean": mean}})
+    other = LoadedJob(load_entry(2, {"throughput_per_s.p50": [100.0] * 3}))
+    found = curve([LoadedJob(job.model_copy(update={"summary": summary})), other], {"e2e_ms.mean": 10})
+    assert found.levels[0].checks[0].text.endswith(f"is 5 ms without an interval: {why}")

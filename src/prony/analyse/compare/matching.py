@@ -204,7 +204,8 @@ def match(sides: Sequence[Side], across: Sequence[str]) -> Matched:
     """Pair the jobs of the first side with those of each other; of one side alone, its jobs along `across`."""
     for side in sides:
         if not side.entries:
-            raise InputError(f"{side.name} has no result yet", hint="`prony watch ID` waits", code="no_result")
+            hint = "`prony show ID` shows its state; on a server, `prony watch ID` waits"
+            raise InputError(f"{side.name} has no result yet", hint=hint, code="no_result")
     if len(sides) == 1:
         return _inside(sides[0], across)
     pairs: list[tuple[Entry, Entry]] = []

@@ -293,7 +293,8 @@ def found_by_search(evidence: LoadEvidence) -> Iterator[Reason]:
         return
     found, noun = evidence.searched.found, evidence.searched.noun
     if found.highest_held is None:
-        yield suspect("search_empty", f"No load met the SLO, not even the lowest of the search ({noun}).")
+        lowest = f": {found.lowest_not_held:g} {noun}" if found.lowest_not_held is not None else ""
+        yield suspect("search_empty", f"No load met the SLO, not even the lowest of the search{lowest}.")
         return
     beyond = f"; {found.lowest_not_held:g} did not" if found.lowest_not_held is not None else ""
     notes = "".join(f" {text[0].upper()}{text[1:]}." for text in found.notes)

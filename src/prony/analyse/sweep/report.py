@@ -18,7 +18,7 @@ from prony.analyse.load.rates import rates
 from prony.analyse.percentiles import PercentileOfRuns, RunSamples
 from prony.analyse.runs import PERCENTILES
 from prony.analyse.sweep.curves import Group, LoadedJob, group_by_level
-from prony.analyse.wording import ends, plain_number, plain_quantity
+from prony.analyse.wording import ends, no_interval_reason, plain_number, plain_quantity
 from prony.instruments.columns import Requests
 from prony.model.estimate import Estimate
 from prony.model.metric import METRICS, key_of
@@ -61,7 +61,7 @@ def _judge_limit(key: str, limit: float, estimate: Estimate, *, better_high: boo
     low, high = estimate.low, estimate.high
     if low is None or high is None:
         value = plain_quantity(estimate.value, estimate.unit)
-        text = f"{metric_title(key)} is {value} without an interval: one run does not show the spread between runs"
+        text = f"{metric_title(key)} is {value} without an interval: {no_interval_reason(estimate)}"
         return LimitCheck(key=key, limit=limit, state=LimitState.CANNOT_TELL, estimate=estimate, text=text)
     inside = [end >= limit if better_high else end <= limit for end in (low, high)]
     state = LimitState.HELD if all(inside) else LimitState.CANNOT_TELL if any(inside) else LimitState.VIOLATED

@@ -176,8 +176,9 @@ class TestMatching:
             compare_entries([side("A", entry({P50: [1.0]}))], Terms())
 
     def test_nothing_measured_is_nothing_to_compare(self) -> None:
-        with pytest.raises(InputError, match="B has no result yet"):
+        with pytest.raises(InputError, match="B has no result yet") as caught:
             compare_entries([side("A", entry({P50: [1.0]})), side("B")], Terms())
+        assert "prony show ID" in caught.value.hint
 
 
 DISTURBED = Verdict(

@@ -235,6 +235,15 @@ def test_a_search_is_summarised_at_the_highest_load_that_held() -> None:
     assert reasons(summary)["search_found"] is Grade.VALID
 
 
+def test_a_search_that_found_nothing_says_which_load_was_the_lowest() -> None:
+    load = Load.model_validate({"search": {"low": 8}, "slo": {"e2e_ms.p99": 40}})
+    runs = {0: made.closed_records(users=8, latency_ms=60)}
+    job = made.job().model_copy(update={"load": load})
+    summary = summarise_load(job, made.result([made.repetition(0, level=8.0)]), made.frame(runs))
+    told = {one.code: one.text for one in summary.verdict.reasons}
+    assert told["search_empty"] == "No load met the SLO, not even the lowest of the search: 8 users."
+
+
 def test_a_scenario_that_breaks_the_rules_is_told_to_be_invalid() -> None:
     load = Load.model_validate({"mlperf": {"scenario": "single-stream"}})
     job = made.job().model_copy(update={"load": load})

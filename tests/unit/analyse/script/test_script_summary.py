@@ -191,7 +191,7 @@ def test_which_way_is_worse_the_recipe_says(better: str, worse: bool) -> None:
     assert (found.value > 0) is worse
     undirected = summary(frame([told("a", 1.0)]), {"name": "a"})
     assert worsening_between("a.p50", undirected, undirected) == (
-        "a p50 may be better higher or lower: say which with `better` in workload.metrics."
+        "a p50 may be better higher or lower: a script says which with `better` in workload.metrics."
     )
 
 
