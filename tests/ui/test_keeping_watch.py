@@ -68,7 +68,7 @@ def test_an_alarm_is_added_tells_a_webhook_by_a_test_and_is_removed(opened: Open
         page.get_by_role("button", name="Add an alarm").first.click()
         dialog = page.get_by_role("dialog")
         dialog.get_by_label("Name").fill("ops")
-        dialog.get_by_label("When").select_option("a metric exceeds a limit")
+        dialog.get_by_label("When").select_option("a metric crosses a limit")
         dialog.get_by_label("Limit").fill("inference_ms.p99 >")
         dialog.get_by_label("Addresses to notify").fill(hook.url())
         dialog.get_by_role("button", name="Add it").click()

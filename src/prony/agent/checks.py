@@ -116,8 +116,9 @@ async def _server(owner: AgentOwner) -> list[AgentCheck]:
         )
     ]
     if found.offset_s is not None and abs(found.offset_s) > _MOST_OFFSET_S:
-        detail = f"it differs from the server's by {found.offset_s:+.1f} s"
-        checks.append(AgentCheck("clock", True, detail, "leases are not affected, but times in logs will not match"))
+        effect = "leases are not affected, but times in logs will not match"
+        detail = f"it differs from the server's by {found.offset_s:+.1f} s: {effect}"
+        checks.append(AgentCheck("clock", True, detail))
     return [*checks, await _token(owner, server)]
 
 

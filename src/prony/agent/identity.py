@@ -125,7 +125,8 @@ def _serves(slot: Slot, server: str | None, *, is_named: bool) -> bool:
 def checked_name(text: str) -> str:
     if _NAME.fullmatch(text):
         return text
-    raise InputError(f"{text!r} is not a valid agent name", hint="use letters, digits, '.', '_' and '-', at most 100")
+    hint = "use letters, digits, '.', '_' and '-', at most 100; it begins with a letter or digit"
+    raise InputError(f"{text!r} is not a valid agent name", hint=hint)
 
 
 def agent_name(slot: Slot, device_name: str) -> str:

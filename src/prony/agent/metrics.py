@@ -73,7 +73,7 @@ async def serve_metrics(metrics: AgentMetrics, host: str, port: int) -> AsyncIte
     try:
         server = await asyncio.start_server(answer, host, port)
     except OSError as exc:
-        hint = "choose another --metrics-port"
+        hint = "choose another --metrics-port, or a --metrics-host that is an address of this machine"
         raise StoreError(f"cannot listen on {host}:{port}: {exc.strerror}", hint=hint, code="port_taken") from exc
     async with server:
         yield int(server.sockets[0].getsockname()[1])

@@ -97,6 +97,9 @@ def _with_files(schemes: tuple[str, ...] | None) -> tuple[str, ...] | None:
     return schemes if schemes is None or "file" in schemes else (*schemes, "file")
 
 
+_TOKEN_HINT = "put only the output of `prony tokens add` into it"
+
+
 def token_from(file: Path | None, environment: Mapping[str, str] = os.environ) -> str | None:
     """Return the token of the file that was given, else that of the environment, else that of the file it names."""
     named = environment.get("PRONY_TOKEN_FILE")
@@ -104,11 +107,12 @@ def token_from(file: Path | None, environment: Mapping[str, str] = os.environ) -
         return environment.get("PRONY_TOKEN") or None
     file = file or Path(named or "")
     try:
-        text = file.read_text().strip()
+        text = file.read_text(encoding="utf-8").strip()
     except OSError as exc:
-        raise InputError(
-            f"cannot read the token in {file}: {exc.strerror}", hint="check the file's permissions"
-        ) from exc
+        hint = "check the path and its permissions"
+        raise InputError(f"cannot read the token in {file}: {exc.strerror}", hint=hint) from exc
+    except UnicodeDecodeError as exc:
+        raise InputError(f"cannot read the token in {file}: it is not text", hint=_TOKEN_HINT) from exc
     if not text:
-        raise InputError(f"{file} is empty", hint="put the token that the server printed into it")
+        raise InputError(f"{file} is empty", hint=_TOKEN_HINT)
     return text

@@ -20,7 +20,7 @@ from prony.agent.logs import AgentLog
 from prony.agent.reporter import Reporter
 from prony.agent.spool import Meta, Work, lease_of
 from prony.agent.stopping import cancel_tasks
-from prony.agent.worker import AgentContext, note_result, prepare_job, run_facts
+from prony.agent.worker import AgentContext, note_result, prepare_job, run_facts, why_returned
 from prony.app import results
 from prony.app.job_log import JobLog
 from prony.app.targets import open_executor
@@ -154,16 +154,15 @@ class TargetWorker:
     async def carry_out(self, lease: Lease) -> Lease | None:
         """Have a job placed; return as soon as there is a slot for another.
 
-        Raises where this disk cannot keep it; the job is handed back then.
+        Raises where this disk cannot keep it or its scripts cannot be fetched; the job is handed back then.
         """
         if lease.id not in self._attempts:
             try:
                 await self._accept(lease)
             except PronyError as exc:
-                self.log.alarm(
-                    "job returned: it cannot be stored on this disk", job_id=lease.job.id, reason=exc.message
-                )
-                await self.context.hand_back(lease.id, f"the agent cannot store it: {exc.message}")
+                why = why_returned(exc)
+                self.log.alarm(f"job returned: {why}", job_id=lease.job.id, reason=exc.message)
+                await self.context.hand_back(lease.id, f"{why}: {exc.message}")
                 raise
         while len(self._attempts) >= self.context.settings.slots and not self.context.stopping.is_asked:
             self._freed.clear()

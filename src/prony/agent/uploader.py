@@ -203,18 +203,14 @@ class Uploader:
         try:
             answer = await self._handed_in(work, meta, ask_next=ask_next)
         except OSError as exc:
-            await self._refuse(
-                work,
-                meta,
-                StoreError(
-                    f"cannot read {work.tar}: {exc.strerror}", hint="check the disk of the agent, and run the job again"
-                ),
-            )
+            hint = "check the disk of the agent, and run the job again"
+            error = StoreError(f"cannot read {work.tar}: {exc.strerror}", hint=hint)
+            await self._set_aside(work, meta, error, "the result cannot be read from this disk and is set aside")
             return None
         except Refused as exc:
             if not exc.is_final and not await asyncio.to_thread(_is_rotten, work, meta, exc):
                 raise
-            await self._refuse(work, meta, exc.error)
+            await self._set_aside(work, meta, exc.error, "the server rejected the result")
             return None
         await asyncio.to_thread(self._spool.remove, work)
         self._done(meta)
@@ -249,11 +245,11 @@ class Uploader:
                     raise
                 offset = known
 
-    async def _refuse(self, work: Work, meta: Meta, error: PronyError) -> None:
+    async def _set_aside(self, work: Work, meta: Meta, error: PronyError, told: str) -> None:
         place = await asyncio.to_thread(self._spool.refuse, work, f"{error.code}: {error.message}")
         self._done(meta)
         self._metrics.count("results_refused_total", code=error.code)
-        self._about(meta).alarm("the server rejected the result", reason=error.message, kept=str(place))
+        self._about(meta).alarm(told, reason=error.message, kept=str(place))
 
     def _log_failure(self, meta: Meta, error: PronyError) -> None:
         self._metrics.count("upload_retries_total")

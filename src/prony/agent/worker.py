@@ -141,6 +141,13 @@ async def prepare_job(job: Job, context: AgentContext) -> Failure | None:
     return None
 
 
+def why_returned(error: PronyError) -> str:
+    """Say what kept a job from being run here, of the two that need not stay so."""
+    if isinstance(error, TransportError):
+        return "its scripts could not be fetched from the server"
+    return "it cannot be stored on the agent's disk"
+
+
 _HAND_BACK_S = 5.0
 
 
@@ -257,7 +264,7 @@ class Worker:
     async def carry_out(self, lease: Lease) -> Lease | None:
         """Run one job and see to its result; return the next lease where the server gave it with the answer.
 
-        Raises where this device cannot do it, as with a full disk; the job is handed back then.
+        Raises where this device cannot do it, as with a full disk or a server that is away; it is handed back then.
         """
         log = self.log.bound(job_id=lease.job.id, experiment_id=lease.job.experiment_id, attempt=lease.attempt)
         self.context.condition.to(AgentState.BUSY)
@@ -268,8 +275,8 @@ class Worker:
             return await self._deliver(work, meta) if meta else None
         except PronyError as exc:
             self.has_leftovers = True
-            log.alarm("job returned: it cannot be stored on this disk", reason=exc.message, hint=exc.hint)
-            await self.context.hand_back(lease.id, f"the agent cannot store it: {exc.message}")
+            log.alarm(f"job returned: {why_returned(exc)}", reason=exc.message, hint=exc.hint)
+            await self.context.hand_back(lease.id, f"{why_returned(exc)}: {exc.message}")
             raise
         finally:
             self.attempt = None

@@ -109,6 +109,11 @@ class _References:
             mine, [one for one in earlier if one.confirms is None], lambda one: one.git, lambda one: one.created_at
         )
 
+    @property
+    def has_earlier(self) -> bool:
+        """Is there a complete one before this, whether or not it can be compared with?"""
+        return bool(self._ranked.items)
+
     def find(self, entry: Entry, key: str) -> _Reference | None:
         return self._baseline(entry) or self._earlier(entry, key)
 
@@ -168,12 +173,12 @@ class _Worsening:
     def _missing(self) -> str:
         mine = self._references.mine
         base = None if mine.git is None else mine.git.base
-        name, last = mine.name, "This is the first one."
+        name, last = mine.name, "" if self._references.has_earlier else " This is the first one."
         if base is not None:
-            name, last = f"{name} of branch {base}", f"Run it on {base}, or pin a baseline."
+            name, last = f"{name} of branch {base}", f" Run it on {base}, or pin a baseline."
         return (
             f"There is no earlier result to compare with: no complete experiment called {name} has a result of this "
-            f"job on this hardware that is not void. {last}"
+            f"job on this hardware that is not void.{last}"
         )
 
     def name_reference(self, outcome: GateOutcome) -> GateOutcome:
@@ -195,7 +200,9 @@ def worsening_between(key: str, before: Summary, after: Summary) -> Estimate | s
         return f"{metric_title(key)} is not a finite number above 0 in every run, so there is no ratio to compare."
     better = metric_in(after, key).better
     if better == "neither":
-        return f"{metric_title(key)} may be better higher or lower: say which with `better` in workload.metrics."
+        return (
+            f"{metric_title(key)} may be better higher or lower: a script says which with `better` in workload.metrics."
+        )
     is_lower = better == "lower"
     found = ratio(old, new) if is_lower else ratio(new, old)
     return Estimate(

@@ -61,5 +61,6 @@ class LocalFiles:
         """
         record = self._store.record(job_id)
         if record is None:
-            raise NotFoundError(f"job {job_id} has no result yet", hint="`prony watch ID` waits", code="no_result")
+            hint = "`prony show ID` shows its state; on a server, `prony watch ID` waits"
+            raise NotFoundError(f"job {job_id} has no result yet", hint=hint, code="no_result")
         return record.folder

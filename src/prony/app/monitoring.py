@@ -79,9 +79,8 @@ def write_files(folder: Path, server: str, token: str) -> None:
         with os.fdopen(os.open(folder / TOKEN, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(token)
     except OSError as exc:
-        raise StoreError(
-            f"cannot write to {folder}: {exc.strerror}", hint="check its permissions, or give another folder"
-        ) from exc
+        hint = "check its permissions and the free space"
+        raise StoreError(f"cannot write to {folder}: {exc.strerror}", hint=hint) from exc
 
 
 def read_token(folder: Path) -> str | None:

@@ -146,7 +146,10 @@ class Launchd:
 
 
 _PRINT_HINT = "--print shows the file, for another service manager"
-_USER_HINT = "make one with: useradd --system --home-dir {home} --shell /usr/sbin/nologin {user}"
+_USER_HINTS = {
+    "systemd": "make one with: useradd --system --home-dir {home} --shell /usr/sbin/nologin {user}",
+    "launchd": "make one with: sysadminctl -addUser {user} -home {home} -shell /usr/bin/false",
+}
 MANAGERS: dict[str, type[Systemd] | type[Launchd]] = {"systemd": Systemd, "launchd": Launchd}
 
 
@@ -177,7 +180,7 @@ def open_manager(name: str, *, is_user: bool) -> ServiceManager:
     return MANAGERS[name](is_user=is_user, folder=folders[name, is_user])
 
 
-def check_account(plan: ServicePlan) -> None:
+def check_account(plan: ServicePlan, manager: str) -> None:
     """Refuse a user or a home that this machine does not have: the manager would start the service in vain.
 
     Raises:
@@ -188,9 +191,10 @@ def check_account(plan: ServicePlan) -> None:
     try:
         pwd.getpwnam(plan.user)
     except KeyError:
-        hint = _USER_HINT.format(home=plan.home, user=plan.user)
+        hint = _USER_HINTS[manager].format(home=plan.home, user=plan.user)
         raise InputError(f"there is no user {plan.user!r}", hint=hint) from None
-    if not is_made_by_systemd(plan.home) and not plan.home.is_dir():
+    is_made = manager == "systemd" and is_made_by_systemd(plan.home)
+    if not is_made and not plan.home.is_dir():
         hint = f"create it for the user: install -d -m 700 -o {plan.user} {plan.home}"
         raise InputError(f"there is no folder {plan.home}", hint=hint)
 

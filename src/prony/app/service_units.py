@@ -70,8 +70,9 @@ def service_name(program: str) -> str:
 
 def systemd_unit(plan: ServicePlan) -> str:
     """Return the unit of a service of the system, or of a user where the plan names none."""
+    edit = "systemctl edit" if plan.user else "systemctl --user edit"
     return f"""\
-# Written by `prony service install {plan.program}`. To change it, use `systemctl edit {plan.name}`.
+# Written by `prony service install {plan.program}`. To change it, use `{edit} {plan.name}`.
 [Unit]
 Description=Prony {plan.program}
 Documentation=man:prony-{plan.program}(1)

@@ -41,7 +41,9 @@ def sweep_over(entries: Sequence[Entry], slo: Mapping[str, float] | None = None)
     mine = [entry for entry in entries if is_sweepable(entry)]
     levels = {job.level for job in (load_entry(entry, {}) for entry in mine)}
     if len(levels) < 2:
-        hint = "prony run RECIPE --clients 1,2,4,8,16 makes a sweep; or name several experiments"
+        is_open = bool(mine) and mine[0].job.load.open is not None
+        more = "--set 'matrix.load.open.rate=[10, 20, 40]'" if is_open else "--clients 1,2,4,8,16"
+        hint = f"prony run RECIPE {more} makes a sweep; or name several experiments"
         raise InputError(f"{_why_none(entries, mine, levels)}, so there is no sweep", hint=hint, code="no_sweep")
     return sweep_report([load_entry(entry, entry.job.load.slo if slo is None else slo) for entry in mine], slo)
 
@@ -50,7 +52,8 @@ def _why_none(entries: Sequence[Entry], mine: Sequence[Entry], levels: Collectio
     """Say why these jobs are no levels of a sweep."""
     others = [entry.job.load.way for entry in entries if entry.job.workload.section == "load" and entry not in mine]
     ways = ", ".join(f"load.{way}" for way in dict.fromkeys(others))
-    aside = f" ({len(others)} more have no level: {ways})" if others else ""
+    said = f"{len(others)}{' more' if mine else ''} {'has' if len(others) == 1 else 'have'} no level"
+    aside = f" ({said}: {ways})" if others else ""
     if not mine:
         return f"no job has a level of load{aside}" if others else "no job loads a service"
     if len(mine) == 1:
@@ -65,14 +68,14 @@ def slo_of(texts: Iterable[str]) -> dict[str, float] | None:
     found: dict[str, float] = {}
     for text in texts:
         key, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"--slo {text}: a limit is missing", hint="as in ttft_ms.p99=200", code="slo")
         try:
             found[key.strip()] = float(value)
         except ValueError as exc:
             raise InputError(
                 f"--slo {text}: {value!r} is not a number", hint="as in ttft_ms.p99=200", code="slo"
             ) from exc
-        if not equals:
-            raise InputError(f"--slo {text}: a limit is missing", hint="as in ttft_ms.p99=200", code="slo")
     if not found:
         return None
     try:

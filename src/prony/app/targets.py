@@ -142,13 +142,19 @@ def remove_target(home: Home, name: str) -> None:
     """Take a target out of the file and leave the rest of it as it is.
 
     Raises:
+        InputError: it is an address, or not written as a table of its own.
         NotFoundError: there is no such target.
     """
+    if name.startswith(_BY_ADDRESS):
+        raise InputError(f"{name} is an address, not a stored target", hint="`prony targets list` shows those")
     path = targets_path(home)
     with hold_file_lock(home.create().lock):
         find_target(home, name)
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        begin = next(at for at, line in enumerate(lines) if re.match(rf"\s*\[\s*\"?{re.escape(name)}\"?\s*\]", line))
+        heading = re.compile(rf"\s*\[\s*\"?{re.escape(name)}\"?\s*\]")
+        begin = next((at for at, line in enumerate(lines) if heading.match(line)), None)
+        if begin is None:
+            raise InputError(f"{name} has no [{name}] line in {path}", hint=f"remove {name} from {path} by hand")
         end = next((at for at in range(begin + 1, len(lines)) if lines[at].lstrip().startswith("[")), len(lines))
         _write(path, "".join(lines[:begin] + lines[end:]))
 

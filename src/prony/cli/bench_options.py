@@ -82,7 +82,8 @@ def request_of(options: Namespace) -> ModelRequest | CommandRequest:
     named = next((name for name in (*foreign, *(("repeats",) if options.command else ())) if vars(options)[name]), None)
     if named is not None:
         whose = "models" if options.command else "commands"
-        hint = "for a command, --runs sets the number of executions" if options.command else "leave it out"
+        is_count = bool(options.command) and named in ("repeats", "time")
+        hint = "for a command, --runs sets the number of executions" if is_count else "leave it out"
         raise InputError(f"--{named.replace('_', '-')} is for {whose}", hint=hint)
     return _command_request(options) if options.command else _model_request(options)
 

@@ -234,7 +234,7 @@ def _complain(error: Exception, *, as_json: bool) -> int:
     """Say what went wrong, as JSON where the answer would have been; return the exit code."""
     # A path that cannot be read or written needs no traceback; a descriptor that is not ours any more does.
     if isinstance(error, OSError) and error.errno != errno.EBADF:
-        error = StoreError(str(error), hint="check the permissions to read and write there")
+        error = StoreError(str(error), hint="check the path, its permissions and the free space")
     if not isinstance(error, PronyError):
         import traceback
 

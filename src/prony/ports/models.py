@@ -134,27 +134,17 @@ def policy_of(environment: Mapping[str, str]) -> ModelPolicy:
     folders = environment.get("PRONY_MODEL_FOLDERS")
     if private not in PRIVATE_WORDS:
         raise InputError(f"PRONY_MODEL_PRIVATE is {private!r}", hint="write refuse, allow or plain")
+    for name in ("PRONY_MODEL_MAX_BYTES", "PRONY_MODEL_KEEP_BYTES"):
+        if not re.fullmatch("[0-9]{1,18}", environment.get(name, "0")):
+            raise InputError(f"{name} is {environment[name]!r}", hint="write a number of bytes")
     return ModelPolicy(
         schemes=None if schemes is None else tuple(filter(None, map(str.strip, schemes.split(",")))),
         private=private != "refuse",
         private_plain=private == "plain",
-        max_bytes=None if most is None else _read_size("PRONY_MODEL_MAX_BYTES", most),
+        max_bytes=None if most is None else int(most),
         folders=None if folders is None else tuple(map(Path, filter(None, folders.split(os.pathsep)))),
-        keep_bytes=_read_size("PRONY_MODEL_KEEP_BYTES", environment.get("PRONY_MODEL_KEEP_BYTES", "0")),
+        keep_bytes=int(environment.get("PRONY_MODEL_KEEP_BYTES", "0")),
     )
-
-
-def _read_size(variable: str, text: str) -> int:
-    if re.fullmatch("[0-9]{1,18}", text):
-        return int(text)
-    from pydantic import TypeAdapter, ValidationError
-
-    from prony.model.quantity import SizeBytes
-
-    try:
-        return TypeAdapter[int](SizeBytes).validate_python(text)
-    except ValidationError:
-        raise InputError(f"{variable} is {text!r}", hint="write a size, as in 20GiB, or a number of bytes") from None
 
 
 def policy_error(what: str, option: str) -> InputError:

@@ -14,17 +14,17 @@ from prony.recipe.problems import DocumentProblem, recipe_error
 
 Format = Literal["yaml", "toml", "json"]
 SUFFIXES: dict[str, Format] = {".yaml": "yaml", ".yml": "yaml", ".toml": "toml", ".json": "json"}
+# How `prony bench` is given a script, which is no model.
+_SCRIPTS = {".py": "--command 'python {path}'", ".sh": "--command 'sh {path}'"}
 
 
 def format_of(path: Path) -> Format:
     """Return the format that a file's name promises."""
     known = SUFFIXES.get(path.suffix.lower())
     if known is None:
-        raise InputError(
-            f"{path} is not a recipe: unknown format",
-            hint=f"a recipe's name ends in {', '.join(SUFFIXES)}; without a recipe: prony bench {path}",
-            code="recipe",
-        )
+        what = _SCRIPTS.get(path.suffix.lower(), "{path}").format(path=path)
+        hint = f"a recipe's name ends in {', '.join(SUFFIXES)}; without a recipe: prony bench {what}"
+        raise InputError(f"{path} is not a recipe: unknown format", hint=hint, code="recipe")
     return known
 
 

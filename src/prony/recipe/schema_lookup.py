@@ -202,8 +202,10 @@ def _plain(node: Node) -> str:
     }[node["type"]]
     if "maximum" in node:
         return f"{said} from {node['minimum']} to {node['maximum']}"
-    if "exclusiveMinimum" in node:
-        return f"{said}, more than {node['exclusiveMinimum']:g}"
+    bounds = {"exclusiveMinimum": "more than", "exclusiveMaximum": "less than"}
+    told = [f"{words} {node[key]:g}" for key, words in bounds.items() if key in node]
+    if told:
+        return f"{said}, {' and '.join(told)}"
     return said + (f", {node['minimum']} or more" if "minimum" in node else "")
 
 

@@ -54,7 +54,7 @@ def _from_signal(number: int, phase: str, *, out_of_memory: bool, detail: str) -
 
 def timed_out(phase: str, limit_s: float) -> Failure:
     message = f"the engine timed out after {limit_s:g} s during {phase}"
-    hint = "raise limits.timeout, or lower measure.runs"
+    hint = "raise limits.timeout, or measure less"
     return Failure(code="timeout", message=message, hint=hint, phase=phase)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import socket
 
@@ -60,9 +61,17 @@ def start_listening(bound: socket.socket, host: str, port: int, *, option: str =
 def _taken(host: str, port: int, option: str, exc: OSError) -> CapacityError:
     return CapacityError(
         f"cannot listen on {host}:{port}: {exc.strerror}",
-        hint=f"is another server running there? {option} 0 takes any free port",
+        hint=_what_to_use(port, option, exc),
         code="address_unavailable",
     )
+
+
+def _what_to_use(port: int, option: str, exc: OSError) -> str:
+    if exc.errno == errno.EADDRNOTAVAIL:
+        return "use an address of this machine, such as 127.0.0.1"
+    if exc.errno in (errno.EACCES, errno.EPERM):
+        return f"use a port above 1023 ({option})" if port < 1024 else f"{option} 0 takes any free port"
+    return f"is another server running there? {option} 0 takes any free port"
 
 
 def is_loopback_at(listening: socket.socket) -> bool:

@@ -342,7 +342,8 @@ def by_job(connection: Connection, job_id: str, *, locked: bool = False) -> Row[
     query = select(_Q, _L.c.priority).join(_L, _L.c.id == _Q.c.lot_id).where(_Q.c.job_id == job_id)
     found = connection.execute(query.with_for_update(of=_Q) if locked else query).first()
     if found is None:
-        hint = "`prony jobs` lists them; what was run without a server is not queued: `prony rerun` submits it"
+        submits = "`prony rerun EXPERIMENT --server URL` submits it"
+        hint = f"`prony jobs` lists them; what was run without a server is not queued: {submits}"
         raise NotFoundError(f"no job {job_id!r} is queued", hint=hint)
     return found
 

@@ -95,8 +95,9 @@ def test_a_damaged_identity_is_told_and_not_replaced(slot: Slot) -> None:
 
 @pytest.mark.parametrize("name", ["", "../evil", "a b", ".hidden", "-x", "x" * 101, "a/b"])
 def test_a_name_that_could_lead_elsewhere_is_refused(name: str) -> None:
-    with pytest.raises(InputError):
+    with pytest.raises(InputError) as caught:
         checked_name(name)
+    assert "begins with a letter or digit" in caught.value.hint
 
 
 def test_agents_of_one_device_have_one_key_unless_they_share_it(home: Home, tmp_path: Path) -> None:

@@ -205,7 +205,6 @@ def test_an_agent_needs_nothing_of_what_a_server_needs() -> None:
 def test_an_agent_is_cautious_unless_it_is_told_otherwise(tmp_path: Path) -> None:
     assert model_policy({}) == AGENT_POLICY
     assert model_policy({"PRONY_MODEL_SCHEMES": "zoo"}).schemes == ("zoo",)
-    assert model_policy({"PRONY_MODEL_MAX_BYTES": "20GiB"}).max_bytes == 20 * 2**30
     assert model_policy({"PRONY_MODEL_FOLDERS": "/models"}).schemes == ("zoo", "https", "file")
     assert model_policy({"PRONY_MODEL_FOLDERS": "/models", "PRONY_MODEL_SCHEMES": "zoo"}).schemes == ("zoo",)
     assert model_policy({"PRONY_MODEL_SCHEMES": "zoo"}, schemes="https, file").schemes == ("https", "file")
@@ -234,9 +233,8 @@ class NoScripts:
 
 @pytest.mark.parametrize("is_full", [False, True])
 def test_a_job_goes_back_with_the_true_reason(
-    is_full: bool, home: Home, spool: Spool, a_lease: MakeLease, log: AgentLog, said: io.StringIO,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    is_full: bool, home: Home, spool: Spool, a_lease: MakeLease, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(worker, "_FETCH_S", 0.05)
     script = ScriptWorkload(kind="script", command="true", directory=f"sha256:{'a' * 64}")
     plain = a_lease()
@@ -244,7 +242,8 @@ def test_a_job_goes_back_with_the_true_reason(
     if is_full:
         spool.root.parent.mkdir(parents=True, exist_ok=True)
         spool.root.write_text("no folder")
-    server = NoScripts()
+    server, said = NoScripts(), io.StringIO()
+    log = AgentLog(form="json", out=said)
 
     async def carry_out() -> None:
         context = AgentContext(home, cast("ServerLink", server), AgentSettings(kinds=("script",)), spool, log=log)

@@ -150,6 +150,22 @@ def test_what_is_refused_for_good_is_set_aside_with_the_reason(
     assert [(line["job_id"], line["experiment_id"]) for line in told] == [("e1-001", "e1")]
 
 
+def test_a_result_that_cannot_be_read_here_was_not_refused_by_the_server(
+    server: SmallServer, spool: Spool, sender: Sender, a_lease: MakeLease, said: io.StringIO
+) -> None:
+    work, meta = packed(spool, a_lease(1))
+    work.tar.unlink()
+    work.tar.mkdir()
+
+    async def run(uploader: Uploader) -> None:
+        assert await uploader.deliver(work, meta, ask_next=False) is None
+
+    sender(run)
+    assert server.results == {}
+    (told,) = [line for line in lines_of(said.getvalue()) if line["level"] == "error"]
+    assert told["event"] == "the result cannot be read from this disk and is set aside"
+
+
 def test_one_that_cannot_be_taken_now_does_not_keep_the_others(
     server: SmallServer, spool: Spool, sender: Sender, a_lease: MakeLease
 ) -> None:

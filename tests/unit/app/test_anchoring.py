@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from prony.kinds.service.prepare import PART
+from prony.errors import InputError
+from prony.kinds.service.prepare import PART, chosen
 from prony.kinds.service.schema import ServiceWorkload
 from prony.recipe.load import loads
 
@@ -47,3 +48,10 @@ def test_a_model_of_vllm_is_the_folder_that_is_there_or_else_a_name(tmp_path: Pa
 )
 def test_a_certificate_lies_beside_the_recipe(tmp_path: Path, driver: str, url: str, found: str) -> None:
     assert anchored(tmp_path, endpoint=url, driver=driver).endpoint == found.format(base=tmp_path)
+
+
+def test_what_a_driver_without_prompts_does_not_use_is_named() -> None:
+    work = ServiceWorkload(kind="service", service="redis", prompts={"turns": 2})
+    with pytest.raises(InputError, match="does not use LLM prompts") as caught:
+        chosen(work)
+    assert caught.value.hint == "remove workload.prompts"

@@ -424,6 +424,18 @@ def test_targets_are_added_beside_what_a_person_wrote_and_removed_alone(tmp_path
     assert find_target(home, "c").options["native"] == ("--reservation=x",)
 
 
+def test_what_is_no_table_of_the_file_is_not_removed_from_it(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home").create()
+    with pytest.raises(InputError, match="ssh:host is an address, not a stored target"):
+        remove_target(home, "ssh:host")
+    path = home.root / "targets.toml"
+    path.write_text('box = {kind = "ssh", ssh = "h"}\n')
+    with pytest.raises(InputError, match=r"box has no \[box\] line") as caught:
+        remove_target(home, "box")
+    assert caught.value.hint == f"remove box from {path} by hand"
+    assert list(read_targets(home)) == ["box"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -152,11 +152,24 @@ def test_a_service_that_is_not_there_is_not_found(tmp_path: Path) -> None:
 
 def test_a_user_and_a_home_that_are_missing_are_refused() -> None:
     with pytest.raises(InputError, match="no user 'nobody-of-that-name'") as caught:
-        check_account(replace(SYSTEM, user="nobody-of-that-name"))
+        check_account(replace(SYSTEM, user="nobody-of-that-name"), "systemd")
     assert "useradd --system --home-dir /var/lib/prony" in caught.value.hint
     with pytest.raises(InputError, match="no folder /srv/my home"):
-        check_account(replace(SYSTEM, home=Path("/srv/my home")))
-    check_account(SYSTEM)
+        check_account(replace(SYSTEM, home=Path("/srv/my home")), "systemd")
+    check_account(replace(SYSTEM, home=Path("/var/lib/prony-not-there")), "systemd")
+
+
+def test_only_systemd_makes_the_home_of_a_service() -> None:
+    with pytest.raises(InputError, match="no folder /var/lib/prony-not-there"):
+        check_account(replace(SYSTEM, home=Path("/var/lib/prony-not-there")), "launchd")
+    with pytest.raises(InputError, match="no user") as caught:
+        check_account(replace(SYSTEM, user="nobody-of-that-name"), "launchd")
+    assert "sysadminctl -addUser nobody-of-that-name" in caught.value.hint
+
+
+def test_a_unit_says_how_it_is_changed() -> None:
+    assert "use `systemctl edit prony-agent`" in systemd_unit(SYSTEM)
+    assert "use `systemctl --user edit prony-agent`" in systemd_unit(OF_A_USER)
 
 
 def test_other_systems_are_told_what_to_do_instead() -> None:

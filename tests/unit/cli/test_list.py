@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from store.histories import record
 
 from prony.cli.main import main
 from prony.store import glance
+from prony.store.home import Home
+from prony.store.store import Store
 
 ROW: dict[str, Any] = {
     "id": "e1", "name": "nightly", "state": "complete", "jobs_complete": 1, "job_count": 1,
@@ -30,3 +34,17 @@ def test_a_number_that_never_varied_has_no_interval(
     monkeypatch.setattr(glance, "glance", lambda *_, **__: [ROW | {"headline_low": low, "headline_high": high}])
     assert main(["list"]) == 0
     assert text in capsys.readouterr().out
+
+
+def test_a_plot_of_several_series_is_refused_as_json_too(
+    prony_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Store.open(Home(prony_home)) as store:
+        for batch in (1, 2):
+            record(store, batch, 1.0, batch=batch)
+    plot = tmp_path / "x.svg"
+    assert main(["history", "quick", "--plot", str(plot), "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "ambiguous"
+    assert not plot.exists()
+    assert main(["history", "quick", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 2

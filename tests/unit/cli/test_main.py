@@ -44,6 +44,7 @@ def test_a_path_that_cannot_be_written_needs_no_traceback(
     said = capsys.readouterr().err
     assert "Traceback" not in said
     assert str(tmp_path) in said
+    assert "hint: check the path, its permissions and the free space" in said
 
 
 def test_an_error_is_json_where_the_answer_would_be(
@@ -76,6 +77,23 @@ def test_an_action_that_was_left_out_is_asked_for(capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit):
         main.main(["agent", "--server", "http://127.0.0.1:1"])
     assert "hint: write one of these actions first; prony agent --help" in capsys.readouterr().err
+
+
+def test_an_option_of_an_engine_that_is_no_yaml_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["llm", "zoo:tiny-llama", "--engine", "transformers", "--option", "a=[1"]) == 2
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert "error: --option 'a=[1'" in said
+
+
+@pytest.mark.parametrize(
+    ("option", "hint"), [("--repeats", "--runs sets the number of executions"), ("--batch", "leave it out")]
+)
+def test_only_a_count_of_runs_has_its_like_for_a_command(
+    option: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.main(["bench", "--command", "ls", option, "2"]) == 2
+    assert hint in capsys.readouterr().err
 
 
 def test_models_are_compared_by_bench_and_not_by_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

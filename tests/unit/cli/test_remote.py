@@ -144,4 +144,6 @@ def test_what_needs_a_server_says_so(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["run", str(recipe), "--detach"]) == 2
     assert "--detach needs a server or a target" in capsys.readouterr().err
     assert main(["run", str(recipe), "--priority", "1"]) == 2
-    assert "--priority needs a server" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "--priority needs a server" in told
+    assert "--on" not in told

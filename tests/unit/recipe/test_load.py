@@ -255,3 +255,18 @@ def test_an_unknown_format_names_the_known_ones() -> None:
     with pytest.raises(InputError) as caught:
         loads(GOOD, "xml")  # type: ignore[arg-type]
     assert caught.value.hint == "one of json, toml, yaml"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("train.py", "prony bench --command 'python train.py'"), ("run.sh", "prony bench --command 'sh run.sh'")],
+)
+def test_a_script_in_place_of_a_recipe_is_told_how_it_runs(name: str, told: str) -> None:
+    with pytest.raises(InputError) as caught:
+        format_of(Path(name))
+    assert told in caught.value.hint
+
+
+def test_both_ends_of_an_open_range_are_told() -> None:
+    error = refusal("name: a\nworkload: {kind: service, endpoint: 'http://h/'}\nload: {search: {precision: 1.5}}\n")
+    assert "must be a number, more than 0 and less than 1, not 1.5" in error.message

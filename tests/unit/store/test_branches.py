@@ -251,3 +251,10 @@ def test_a_baseline_of_the_default_branch_holds_for_its_branches(store: Store) -
     own.set_baseline(series.id, NewBaseline(job_id=pinned.id))
     mine = record(store, 2, 2.0, git=branch("feature", fork=2))
     assert text_of_gate(store, mine.id).startswith("failed: Inference p50 got worse by 100 %")
+
+
+def test_only_what_has_nothing_before_it_is_called_the_first_one(store: Store) -> None:
+    first = record(store, 0, 1.0)
+    assert text_of_gate(store, first.id).endswith("that is not void. This is the first one.")
+    second = record(store, 1, 1.0, batch=2)
+    assert text_of_gate(store, second.id).endswith("that is not void.")

@@ -137,7 +137,8 @@ class Results:
     def _entry(self, job_id: str) -> Entry:
         record = self._context.store.record(job_id)
         if record is None:
-            raise NotFoundError(f"job {job_id} has no result yet", hint="`prony watch ID` waits", code="no_result")
+            hint = "`prony show ID` shows its state; on a server, `prony watch ID` waits"
+            raise NotFoundError(f"job {job_id} has no result yet", hint=hint, code="no_result")
         contents = read_nouns(record.folder)
         return Entry(
             job=contents.job,

@@ -88,15 +88,16 @@ def _list(found: Sequence[Series], options: Namespace) -> int:
     from prony.cli.columns import SERIES, series_cells
     from prony.cli.output import print_columns, print_json, print_note
 
-    if options.json:
+    wants_one = bool(found and (options.metric or options.plot))
+    if options.json and not wants_one:
         print_json([one.model_dump(mode="json") for one in found])
         return 0
     if not found:
         print_note("no series yet; prony history --rebuild adds older results")
         return 0
-    print_columns(SERIES, [series_cells(one) for one in found])
-    if options.metric or options.plot:
-        raise InputError(
-            f"{options.name!r} has {len(found)} series", hint="name one series by its id", code="ambiguous"
-        )
+    if not options.json:
+        print_columns(SERIES, [series_cells(one) for one in found])
+    if wants_one:
+        hint = f"name one series by its id; prony history {options.name} lists them"
+        raise InputError(f"{options.name!r} has {len(found)} series", hint=hint, code="ambiguous")
     return 0

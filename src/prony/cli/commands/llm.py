@@ -111,7 +111,10 @@ def _option(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise InputError(f"--option {text!r} is not KEY=VALUE", hint="for example --option attention=sdpa")
-    return key, yaml.safe_load(value)
+    try:
+        return key, yaml.safe_load(value)
+    except yaml.YAMLError as exc:
+        raise InputError(f"--option {text!r}: {exc}", hint="put quotes around values with brackets") from exc
 
 
 def _choose_engines(options: Namespace, *, is_remote: bool) -> list[str]:

@@ -85,7 +85,8 @@ def _check(options: Namespace) -> None:
     from prony.errors import InputError
 
     if not options.fleet and options.job is None:
-        raise InputError("give a job's id", hint="`prony jobs` lists them; --fleet groups the failures of all jobs")
+        listed = "`prony show ID` lists the jobs of an experiment; with a server, `prony jobs` lists all"
+        raise InputError("give a job's id", hint=f"{listed}; --fleet groups the failures of all jobs")
     if options.fleet and (options.job or options.follow or options.attempt or options.search or options.source):
         hint = "leave out the job, --follow, --attempt, --search and --source"
         raise InputError("--fleet is about all jobs", hint=hint)

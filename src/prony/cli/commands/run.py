@@ -61,7 +61,7 @@ def command(options: Namespace) -> int:
     if is_remote:
         _check_there(options)
     elif options.priority is not None:
-        _refuse("--priority needs a server")
+        _refuse("--priority needs a server", "use --server URL or PRONY_SERVER, or leave out --priority")
     loaded, overrides = _load(options, here=not is_remote)
     if is_remote:
         from prony.cli.submit import submit
@@ -73,7 +73,7 @@ def command(options: Namespace) -> int:
         _check_there(options)
         return run_recipe_on_target(loaded, output, detach=options.detach)
     if options.detach:
-        _refuse("--detach needs a server or a target")
+        _refuse("--detach needs a server or a target", "use --server, PRONY_SERVER or --on, or leave out --detach")
     return run_recipe_here(loaded, output, waits_s=waits_s)
 
 
@@ -132,7 +132,7 @@ def _check_there(options: Namespace) -> None:
         raise InputError("--wait-quiet works only for jobs on this machine", hint="leave it out")
 
 
-def _refuse(what: str) -> NoReturn:
+def _refuse(what: str, hint: str) -> NoReturn:
     from prony.errors import InputError
 
-    raise InputError(what, hint="set --server, PRONY_SERVER or --on, or leave it out")
+    raise InputError(what, hint=hint)

@@ -70,7 +70,7 @@ def command(options: Namespace) -> int:
 
 
 def _install(options: Namespace) -> int:
-    from prony.app.service_managers import check_account
+    from prony.app.service_managers import check_account, manager_here
     from prony.cli.output import print_text
 
     manager, plan = _manager(options), _plan(options)
@@ -79,7 +79,7 @@ def _install(options: Namespace) -> int:
         return 0
     manager.check()
     if plan.user:
-        check_account(plan)
+        check_account(plan, options.manager or manager_here())
     path = manager.install(plan)
     print_text(f"{plan.name} is installed and started: {path}")
     print_text(f"look at it with: prony service status {plan.program}")

@@ -85,7 +85,8 @@ def _build_token(options: Namespace) -> NewToken:
     except ValidationError as exc:
         first = exc.errors(include_url=False)[0]
         wrong = "NAME" if first["loc"] == ("name",) else "--expires"
-        hint = "letters, digits, '.', '_' and '-'" if wrong == "NAME" else "for example 30d or 12h, at most ten years"
+        of_name = "letters, digits, '.', '_' and '-', at most 100; it begins with a letter or digit"
+        hint = of_name if wrong == "NAME" else "for example 30d or 12h, at most ten years"
         raise InputError(f"{wrong}: {describe_invalid_value(first)}", hint=hint) from exc
 
 

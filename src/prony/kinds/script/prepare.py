@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -106,18 +107,55 @@ def _check_program(workload: ScriptWorkload) -> None:
     """Refuse a command whose program is not on this machine; one in an image is not looked for."""
     if workload.used_images or not workload.words or "PATH" in workload.environment:
         return
-    program, folder = workload.words[0], Path(workload.directory or ".")
-    path = os.pathsep.join([os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)])
-    if shutil.which(str(folder / program) if "/" in program else program, path=path) is None:
-        near = nearest(program, _programs(path)) if "/" not in program else None
-        raise InputError(
-            f"program {program} not found {'in ' + str(folder) if '/' in program else 'on PATH'}",
-            hint=f"did you mean {near}?"
-            if near
-            else "commands run without a shell; for pipes and variables, use sh -c '...'",
-            code="no_script_program",
-        )
+    program = workload.words[0]
+    if "/" not in program:
+        _check_on_path(program)
+    elif not workload.sources and "{" not in program and "$(" not in program:  # those are known only when it runs
+        if Path(program).is_absolute():
+            _check_absolute(program)
+        else:
+            _check_relative(workload, program)
     _check_script_file(workload)
+
+
+def _check_absolute(program: str) -> None:
+    if shutil.which(program) is not None:
+        return
+    if Path(program).is_file():
+        raise _no_program(f"{program} is not executable", f"run: {shlex.join(['chmod', '+x', program])}")
+    told = "is not a file" if Path(program).exists() else "does not exist"
+    raise _no_program(f"program {program} {told}", "write the path of a program of this machine")
+
+
+def _check_relative(workload: ScriptWorkload, program: str) -> None:
+    """Look for it in the folder that is copied; what lies in an archive is seen when it is unpacked."""
+    if workload.directory_name:
+        return
+    if workload.directory is None:
+        hint = f"set workload.directory to the folder of {program}, for example directory: ."
+        raise _no_program(f"{program} not found: the command runs in an empty folder", hint)
+    folder = Path(workload.directory)
+    place = folder.parent if folder.is_file() else folder
+    if folder.suffix == ".tar" or not place.is_dir():
+        return
+    if not (place / program).is_file() or (folder.is_file() and not (place / program).samefile(folder)):
+        raise _no_program(f"program {program} not found in {folder}", "name a file of workload.directory")
+    if not workload.copy_files and not os.access(place / program, os.X_OK):  # every file of a copy can be run
+        path = str(place / program)
+        raise _no_program(f"{path} is not executable", f"run: {shlex.join(['chmod', '+x', path])}")
+
+
+def _check_on_path(program: str) -> None:
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)])
+    if "$(" in program or shutil.which(program, path=path) is not None:
+        return
+    near = nearest(program, _programs(path))
+    hint = f"did you mean {near}?" if near else "commands run without a shell; for pipes and variables, use sh -c '...'"
+    raise _no_program(f"program {program} not found on PATH", hint)
+
+
+def _no_program(message: str, hint: str) -> InputError:
+    return InputError(message, hint=hint, code="no_script_program")
 
 
 def _check_script_file(workload: ScriptWorkload) -> None:

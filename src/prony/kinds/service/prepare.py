@@ -58,7 +58,9 @@ def chosen(workload: ServiceWorkload) -> Chosen:
     options = read_plugin_options(driver, workload.options, "workload.options")
     if not driver.asks:
         if workload.task is not None or workload.prompts:
-            raise InputError(f"the driver {name} does not use LLM prompts", hint="remove workload.task", code="recipe")
+            given = {"workload.task": workload.task is not None, "workload.prompts": bool(workload.prompts)}
+            hint = f"remove {' and '.join(key for key, is_given in given.items() if is_given)}"
+            raise InputError(f"the driver {name} does not use LLM prompts", hint=hint, code="recipe")
         return Chosen(driver, options, service, settings)
     task, prompts = find_task(workload.task, workload.prompts)
     if isinstance(task, PredictsTexts) and not isinstance(driver, PredictsTexts):

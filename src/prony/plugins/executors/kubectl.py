@@ -91,5 +91,5 @@ class PodShell(Shell):
     def _explain_loss(self, code: int, told: str) -> TransportError | InputError:
         return TransportError(
             f"{self.host} does not answer ({code}): {told.strip()[-300:]}",
-            hint=f"kubectl describe {self.host} says how it is",
+            hint=f"to see its state: {shlex.join(self._kubectl.words('describe', 'pod', self._pod))}",
         )

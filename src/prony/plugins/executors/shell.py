@@ -160,19 +160,30 @@ class SshShell(Shell):
 
     def _explain_loss(self, code: int, told: str) -> TransportError | InputError:
         words = shlex.join([*self.words(), self.host])
+        # At a terminal ssh may ask for a password; BatchMode would forbid it.
+        by_hand = shlex.join([*(word for word in self.words() if not word.startswith("-oBatchMode=")), self.host])
         if "REMOTE HOST IDENTIFICATION HAS CHANGED" in told or "Host key verification failed" in told:
             return AccessError(
                 f"the host key of {self.host} is not the known one: {self._fingerprint(told)}",
-                hint=f"compare the fingerprint with its owner, then run: ssh {self.host}",
+                hint=f"compare the fingerprint with its owner, then run: {self._trust_command(told)}",
                 code="host_key",
             )
         if code == _SSH_FAILED and re.search(r"Permission denied|Too many authentication failures", told):
             return AccessError(
                 f"{self.host} rejected the login: {told.strip()[-300:]}",
-                hint=f"log in once by hand, then try again: {words}",
+                hint=f"log in once by hand, then try again: {by_hand}",
                 code="ssh_login",
             )
         return TransportError(f"ssh to {self.host} failed ({code}): {told.strip()[-600:]}", hint=f"try: {words} true")
+
+    def _trust_command(self, told: str) -> str:
+        """Return what makes ssh ask for the key; a changed one is refused until the old one is forgotten."""
+        ask = shlex.join(["ssh", *self._options, self.host])
+        if "IDENTIFICATION HAS CHANGED" not in told:
+            return ask
+        named = re.search(r"Host key for (\S+) has changed", told)  # the name in known_hosts, not an alias
+        host = named[1] if named else self.host.rpartition("@")[2]
+        return f"{shlex.join(['ssh-keygen', '-R', host])} && {ask}"
 
     def _fingerprint(self, told: str) -> str:
         found = re.search(r"(SHA256:[A-Za-z0-9+/=]+)", told)

@@ -20,6 +20,7 @@ from prony.plugins.executors.slurm_text import (
     ACCOUNT_FIELDS,
     QUEUE_FORMAT,
     SlurmJob,
+    describe_stuck,
     describe_wait,
     explain_refusal,
     is_stuck,
@@ -372,7 +373,7 @@ class SlurmExecutor:
         if status.has("begun") and phase in (PlacePhase.QUEUED, PlacePhase.STARTING):
             return PlacePhase.RUNNING, None, ""  # the queue was asked before it began
         if phase is PlacePhase.HELD or is_stuck(job):
-            return PlacePhase.HELD, None, f"{describe_wait(job) or job.state}; to release it: scontrol release {job.id}"
+            return PlacePhase.HELD, None, describe_stuck(job)
         return phase, None, describe_wait(job) if phase is PlacePhase.QUEUED else ""
 
     def _judge_done(

@@ -75,6 +75,8 @@ _STUCK = re.compile(
     r"BadConstraints|Invalid(Account|QOS)|Partition(Down|Inactive|TimeLimit|NodeLimit)|AccountNotAllowed"
     r"|DependencyNeverSatisfied|JobHeld|ReqNodeNotAvail|AssocGrp\w*Minutes|launch failed"
 )
+# These end when it asks for something else.
+_WRONG_OPTIONS = re.compile(r"BadConstraints|Invalid(Account|QOS)|Partition(TimeLimit|NodeLimit)|AccountNotAllowed")
 _LIMITS = re.compile(r"^(Assoc|QOS)(Max|Grp)")
 
 _REFUSALS: tuple[tuple[str, str], ...] = (
@@ -219,6 +221,16 @@ def describe_wait(job: SlurmJob) -> str:
 def is_stuck(job: SlurmJob) -> bool:
     """Does it wait for something that a person must do?"""
     return job.state == "PENDING" and _STUCK.search(job.reason) is not None
+
+
+def describe_stuck(job: SlurmJob) -> str:
+    """Say why a job does not start by itself, and what a person can do about it."""
+    why = describe_wait(job) or job.state
+    if job.phase is PlacePhase.HELD or "held" in job.reason.lower():
+        return f"{why}; to release it: scontrol release {job.id}"
+    if _WRONG_OPTIONS.search(job.reason):
+        return f"{why}; cancel it and correct the target's options"
+    return why
 
 
 def read_start(text: str) -> datetime | None:

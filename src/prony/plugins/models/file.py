@@ -6,7 +6,7 @@ import difflib
 from pathlib import Path
 from typing import ClassVar
 
-from prony.errors import InputError, NotFoundError
+from prony.errors import InputError, NotFoundError, StoreError
 from prony.plugins.models.formats import check_ending, companion_names
 from prony.plugins.models.kept_copies import KeptCopies
 from prony.ports.models import FetchOptions, ModelFiles, ModelPolicy, Progress, policy_error
@@ -47,7 +47,13 @@ def _find_version(path: Path, files: tuple[Path, ...], options: FetchOptions) ->
         return kept
     verify(files, wanted, source=str(path))
     if path.is_file() and 0 < sum(item.stat().st_size for item in files) <= options.policy.keep_bytes:
-        copies.add(files)
+        try:
+            copies.add(files)
+        except OSError as exc:
+            raise StoreError(
+                f"cannot keep a copy of {path} in {options.cache}: {exc.strerror or exc}",
+                hint="check the free disk space and the permissions of the cache",
+            ) from exc
     return files
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote, unquote
 
-from prony.errors import InputError, NotFoundError, StoreError, TransportError
+from prony.errors import InputError, NotFoundError, PronyError, StoreError, TransportError
 from prony.plugins.models.fetching import Fetching, NetworkSource
 from prony.plugins.models.formats import check_ending, companion_names
 from prony.plugins.models.lock import hold_lock
@@ -259,8 +259,20 @@ class HubFetch:
         note = _note_of(self.root, self.wanted.revision)
         if not note.is_file():
             return ""
-        commit = RepoSnapshot.parse(note.read_bytes(), self.wanted).commit
-        return f"HF_HUB_OFFLINE=1 uses the cached version: commit {commit}"
+        try:
+            snapshot = RepoSnapshot.parse(note.read_bytes(), self.wanted)
+            is_whole = self._is_whole(snapshot)
+        except (PronyError, OSError):  # it names no model that is here
+            return ""
+        return f"HF_HUB_OFFLINE=1 uses the cached version: commit {snapshot.commit}" if is_whole else ""
+
+    def _is_whole(self, snapshot: RepoSnapshot) -> bool:
+        """Tell whether every file that the model needs was fetched."""
+        folder = self.root / snapshot.commit
+        _, chosen = snapshot.choose(self.wanted, self.fetching.options.formats)
+        return all(_is_here(folder, one) for one in chosen) and all(
+            _is_here(folder, one) for one in _named_beside(folder, snapshot, chosen)
+        )
 
     def _bring_all(self, folder: Path, snapshot: RepoSnapshot, chosen: Sequence[HubFile]) -> Iterator[Path]:
         """Bring the chosen files, and then what the only one of them names; sizes are told and checked before."""
@@ -270,9 +282,7 @@ class HubFetch:
             self.fetching.progress(0, total)
         for one in chosen:
             yield self._bring(folder, snapshot.commit, one, total)
-        first = folder / chosen[0].name
-        named = companion_names(first) if len(chosen) == 1 else ()
-        beside = [snapshot.find((Path(chosen[0].name).parent / name).as_posix()) for name in named]
+        beside = _named_beside(folder, snapshot, chosen)
         total += sum(one.size for one in beside)
         for one in beside:
             yield self._bring(folder, snapshot.commit, one, total)
@@ -333,6 +343,12 @@ def _drop_other_weights(files: Sequence[HubFile]) -> list[HubFile]:
     kept = [one for one in files if not one.name.endswith(others)]
     has_sharded = any(one.name.startswith("model") and one.name.endswith(found) for one in kept)
     return [one for one in kept if not (has_sharded and one.name.startswith("consolidated"))]
+
+
+def _named_beside(folder: Path, snapshot: RepoSnapshot, chosen: Sequence[HubFile]) -> list[HubFile]:
+    """Return the files that the only chosen one, which is here, names beside itself."""
+    named = companion_names(folder / chosen[0].name) if len(chosen) == 1 else ()
+    return [snapshot.find((Path(chosen[0].name).parent / name).as_posix()) for name in named]
 
 
 def _is_here(folder: Path, one: HubFile) -> bool:

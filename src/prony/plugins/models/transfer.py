@@ -296,7 +296,7 @@ def _write(url: str, response: httpx.Response, part: Path, offset: int, limits: 
     if total is None and not limits.is_checked and "Transfer-Encoding" not in response.headers:
         raise TransportError(
             f"{url} does not report its size, so an incomplete download could not be detected",
-            hint="set its `checksum` in the recipe, or use https",
+            hint="set its `checksum` in the recipe",
             code="unknown_length",
         )
     check_size(url, total or 0, limits)

@@ -11,6 +11,7 @@ import pytest
 from prony.errors import InputError, TransportError
 from prony.model.event import Event
 from prony.plugins.executors.folders import parse_folder_states
+from prony.plugins.executors.kubectl import Kubectl, PodShell
 from prony.plugins.executors.shell import Shell, SshShell
 
 
@@ -71,3 +72,29 @@ def test_only_whole_lines_of_events_are_read_and_the_rest_is_read_later() -> Non
     assert found["k1"].offset == 100 + len(first)
     assert (found["k2"].flags, found["k3"].has("DONE"), found["k3"].offset) == (frozenset(), True, 7)
     assert (found["k4"].flags, found["k4"].offset) == (frozenset(), 9)
+
+
+def _hint(told: str, tmp_path: Path, host: str = "me@rack-7") -> str:
+    hint: str = SshShell(host, tmp_path, options=("-p", "2222"))._explain_loss(255, told).hint
+    return hint
+
+
+def test_a_changed_host_key_is_forgotten_before_ssh_asks_again(tmp_path: Path) -> None:
+    unknown = "SHA256:abc\nHost key verification failed.\n"
+    assert _hint(unknown, tmp_path).endswith("then run: ssh -p 2222 me@rack-7")
+    changed = f"REMOTE HOST IDENTIFICATION HAS CHANGED!\n{unknown}"
+    assert _hint(changed, tmp_path).endswith("then run: ssh-keygen -R rack-7 && ssh -p 2222 me@rack-7")
+    changed += "Host key for [10.0.0.7]:2222 has changed and you have requested strict checking.\n"
+    assert "ssh-keygen -R '[10.0.0.7]:2222' && " in _hint(changed, tmp_path)
+
+
+def test_a_login_by_hand_may_ask(tmp_path: Path) -> None:
+    hint = _hint("Permission denied (publickey,password).", tmp_path)
+    assert "log in once by hand" in hint
+    assert "BatchMode" not in hint
+
+
+def test_a_pod_that_does_not_answer_is_described_where_it_is() -> None:
+    kubectl = Kubectl("kubectl", "lab", kubeconfig="/k c", context="east", namespace="bench")
+    hint = PodShell(kubectl, "pod-1")._explain_loss(1, "gone").hint
+    assert hint == "to see its state: kubectl --namespace=bench '--kubeconfig=/k c' --context=east describe pod pod-1"

@@ -13,6 +13,7 @@ from prony.plugins.executors.slurm import SlurmOptions, sbatch_options
 from prony.plugins.executors.slurm_text import (
     STATES,
     SlurmJob,
+    describe_stuck,
     describe_wait,
     explain_refusal,
     is_stuck,
@@ -184,3 +185,18 @@ def test_a_submission_asks_for_whole_nodes_and_is_told_in_time_that_it_ends() ->
     assert {"--partition=gpu", "--gres=gpu:1", "--exclude=n1,n[3-4]"} < {*words}
     assert "--signal=B:TERM@20" in sbatch_options(SlurmOptions(minutes=1), "prony-a")
     assert "--exclusive" not in sbatch_options(SlurmOptions(exclusive=False), "prony-a")
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("JobHeldUser", "its owner holds it (JobHeldUser); to release it: scontrol release 1"),
+        (
+            "BadConstraints",
+            "no node meets its constraints (BadConstraints); cancel it and correct the target's options",
+        ),
+        ("PartitionDown", "the partition is down (PartitionDown)"),
+    ],
+)
+def test_only_what_is_held_can_be_released(reason: str, told: str) -> None:
+    assert describe_stuck(SlurmJob("1", "x", "PENDING", reason=reason)) == told

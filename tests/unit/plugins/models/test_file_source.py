@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from prony.errors import InputError, NotFoundError
+from prony.errors import InputError, NotFoundError, StoreError
 from prony.plugins.models.file import FileSource
 from prony.ports.models import FetchOptions, ModelFiles, ModelPolicy
 from prony.runner.checksum import checksum
@@ -188,3 +188,10 @@ def test_only_the_last_versions_of_a_file_are_kept(tmp_path: Path) -> None:
         os.utime(copy, (number, number))
     assert len([*(tmp_path / "cache" / "kept").rglob("m.tflite")]) == 8
     assert fetch("m.tflite", tmp_path, checksum=f"sha256:{hashlib.sha256(b'5').hexdigest()}").path != model
+
+
+def test_a_copy_that_cannot_be_kept_is_no_fault_of_the_model(tmp_path: Path) -> None:
+    (tmp_path / "m.tflite").write_bytes(b"x")
+    (tmp_path / "cache").write_bytes(b"not a folder")
+    with pytest.raises(StoreError, match="cannot keep a copy of"):
+        fetch("m.tflite", tmp_path, keep_bytes=100)

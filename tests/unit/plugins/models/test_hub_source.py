@@ -249,3 +249,11 @@ def test_without_a_variable_the_hub_is_the_public_one() -> None:
     assert hub.file_url(wanted.repo, FIRST, wanted.path) == (
         f"https://huggingface.co/org/name/resolve/{FIRST}/a%20b.gguf"
     )
+
+
+def test_a_first_download_that_broke_is_no_cached_version(web: WebServer, options: FetchOptions) -> None:
+    add_repo(web, LLM)
+    web.pages[f"/cdn/{FIRST}/model.safetensors"] = Page(status=503)
+    error = refusal("hf:org/name", options)
+    assert isinstance(error, TransportError)
+    assert "HF_HUB_OFFLINE" not in error.hint

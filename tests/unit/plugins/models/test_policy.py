@@ -380,7 +380,8 @@ def test_an_agent_fetches_nothing_but_what_its_schemes_name(tmp_path: Path, refe
     with pytest.raises(InputError, match="zoo and https") as caught:
         fetch_model(reference, options, lambda *_: None)
     assert caught.value.code == "model_refused"
-    assert "--model-schemes" in caught.value.hint
+    assert "PRONY_MODEL_SCHEMES" in caught.value.hint
+    assert "`prony agent start --model-schemes`" in caught.value.hint
 
 
 def test_an_agent_builds_the_zoo(tmp_path: Path) -> None:
@@ -414,7 +415,7 @@ def test_what_is_allowed_beats_a_variable_that_the_runner_would_inherit() -> Non
 
 @pytest.mark.parametrize(
     "variables",
-    [{"PRONY_MODEL_PRIVATE": "no"}, {"PRONY_MODEL_PRIVATE": ""}, {"PRONY_MODEL_MAX_BYTES": "20 gigs"},
+    [{"PRONY_MODEL_PRIVATE": "no"}, {"PRONY_MODEL_PRIVATE": ""}, {"PRONY_MODEL_MAX_BYTES": "20GiB"},
      {"PRONY_MODEL_MAX_BYTES": "-1"}, {"PRONY_MODEL_MAX_BYTES": ""}],
     ids=str,
 )  # fmt: skip

@@ -66,7 +66,7 @@ function AlarmForm({
           value={word}
           options={[
             ...WORDS.map((value) => ({ value, label: value })),
-            { value: "", label: "a metric exceeds a limit" },
+            { value: "", label: "a metric crosses a limit" },
           ]}
           onChange={setWord}
         />

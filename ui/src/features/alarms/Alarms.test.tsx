@@ -16,7 +16,7 @@ describe("an alarm", () => {
     const form = within(screen.getByRole("dialog"));
     await user.type(form.getByLabelText("Name"), "slow");
     expect(form.queryByLabelText("Limit")).toBeNull();
-    await user.selectOptions(form.getByLabelText("When"), "a metric exceeds a limit");
+    await user.selectOptions(form.getByLabelText("When"), "a metric crosses a limit");
     await user.type(form.getByLabelText("Limit"), "inference_ms.p99 > 20");
     await user.type(form.getByLabelText("Addresses to notify"), "webhook+https://a.example{Enter}mailto://b.example");
     await user.type(form.getByLabelText("Only for the labels"), "team=vision, stage=a=b");

@@ -82,7 +82,7 @@ describe("the jobs of an experiment", () => {
     ]);
     await user.click(grid.getByRole("button", { name: /batch 8/ }));
     expect(address()).toContain("job=x1-002");
-    expect(await screen.findByText("the engine died use a smaller batch")).toBeDefined();
+    expect(await screen.findByText("the engine died; use a smaller batch")).toBeDefined();
     expect(await screen.findByText("no word for 60 s")).toBeDefined();
   });
 

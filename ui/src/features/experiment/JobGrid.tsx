@@ -99,7 +99,9 @@ function JobDetails({ job }: { job: QueuedJob }) {
               </span>,
             ],
             ...(job.reason ? [["Reason", job.reason] as const] : []),
-            ...(job.failure ? [["Failure", `${job.failure.message} ${job.failure.hint}`] as const] : []),
+            ...(job.failure
+              ? [["Failure", [job.failure.message, job.failure.hint].filter(Boolean).join("; ")] as const]
+              : []),
             ...(job.agent_id ? [["Agent", <AgentLink key="agent" id={job.agent_id} />] as const] : []),
             ...(job.leased_at
               ? [

@@ -128,7 +128,8 @@ function Curves({
   ids: readonly string[];
   isRunning: boolean;
 }) {
-  if (sweep.data === undefined && isNoSweep(sweep.error)) return <SingleLevel ids={ids} isRunning={isRunning} />;
+  if (sweep.data === undefined && isNoSweep(sweep.error))
+    return <NoCurve ids={ids} isRunning={isRunning} reason={sweep.error.message} />;
   return (
     <QueryContent query={sweep} what="Analysing the loads">
       {(report) => (
@@ -146,15 +147,16 @@ function Curves({
   );
 }
 
-function isNoSweep(error: unknown): boolean {
+function isNoSweep(error: unknown): error is ApiError {
   return error instanceof ApiError && error.code === "no_sweep";
 }
 
-/** One level makes no curve; its seconds are above, and what it measured is on its own page. */
-function SingleLevel({ ids, isRunning }: { ids: readonly string[]; isRunning: boolean }) {
+/** One level makes no curve, and some jobs have none; what they measured is on their own pages. */
+function NoCurve({ ids, isRunning, reason }: { ids: readonly string[]; isRunning: boolean; reason: string }) {
+  const said = `${reason.charAt(0).toUpperCase()}${reason.slice(1)}`;
   return (
     <Card>
-      <EmptyState title={isRunning ? "The curve appears with the second level" : "A curve needs two levels of load"}>
+      <EmptyState title={isRunning ? "The curve appears with the second level" : said}>
         <p>
           {isRunning
             ? "Each level adds a point when it ends."

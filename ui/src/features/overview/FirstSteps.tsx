@@ -1,9 +1,10 @@
 // What an empty server shows: what Prony does, the next steps, and a button that runs the demo.
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { api, readBody } from "@/api/client";
+import { aboutQuery } from "@/api/fleet";
 import type { Glance } from "@/api/schema";
 import { ToneShape } from "@/components/Badge";
 import { Card, Page } from "@/components/layout";
@@ -33,7 +34,6 @@ export function FirstSteps({ glance }: { glance: Glance }) {
       setBusy(false);
     }
   };
-  const command = `prony agent start --server ${location.origin}`;
   return (
     <Page
       title="Overview"
@@ -48,16 +48,8 @@ export function FirstSteps({ glance }: { glance: Glance }) {
               <p>{agents === 1 ? "One agent is" : `${agents} agents are`} connected and can work.</p>
             ) : (
               <div className="stack">
-                <p>
-                  An agent offers a machine to this server. Start one on the server's own machine, as the same user:
-                </p>
-                <pre className="code" tabIndex={0} aria-label="The command that starts an agent">
-                  {command}
-                </pre>
-                <p className="muted">
-                  On other machines an agent needs a token: see Fleet, Enrol an agent. This page shows the agent when it
-                  connects.
-                </p>
+                <FirstAgent />
+                <p className="muted">This page shows the agent when it connects.</p>
               </div>
             )}
           </Card>
@@ -97,6 +89,44 @@ export function FirstSteps({ glance }: { glance: Glance }) {
       </ol>
     </Page>
   );
+}
+
+/** The owner's own token is used only at an address of this machine; elsewhere an agent enrols with one of its own. */
+function FirstAgent() {
+  const about = useQuery(aboutQuery());
+  const needsToken = about.data?.asks_tokens !== false;
+  const isHere = isLoopback(location.hostname);
+  const isEnrolled = needsToken && !isHere;
+  const command = `prony agent start --server ${location.origin}`;
+  return (
+    <>
+      <p>
+        An agent offers a machine to this server.{" "}
+        {isEnrolled ? (
+          <>
+            Make a token with <Link to="/fleet">Fleet, Enrol an agent</Link>, save it as the file enrol.token on the
+            machine, and start the agent there:
+          </>
+        ) : isHere ? (
+          "Start one on the server's own machine, as the same user:"
+        ) : (
+          "Start one on any machine that reaches it:"
+        )}
+      </p>
+      <pre className="code" tabIndex={0} aria-label="The command that starts an agent">
+        {isEnrolled ? `${command} --token-file enrol.token` : command}
+      </pre>
+      {needsToken && isHere && (
+        <p className="muted">
+          On other machines an agent needs a token: see <Link to="/fleet">Fleet, Enrol an agent</Link>.
+        </p>
+      )}
+    </>
+  );
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host.endsWith(".localhost") || host === "[::1]" || /^127(\.\d+){3}$/.test(host);
 }
 
 function Step({ number, done, text }: { number: number; done: boolean; text: string }) {

@@ -1,5 +1,7 @@
-import { screen, within } from "@testing-library/react";
+import { screen, waitFor, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
+
+import type { About } from "@/api/schema";
 
 import { fakeGlance, fakeRow } from "../../../tests/fakes/resources";
 import { fakeServer } from "../../../tests/server";
@@ -58,5 +60,35 @@ describe("the overview", () => {
     expect(card.getByText("failed")).toBeDefined();
     expect(card.getByText(/the engine died/)).toBeDefined();
     expect(card.getByRole("link", { name: "broken" }).getAttribute("href")).toBe("/experiments/x9?part=jobs");
+  });
+
+  it.each([
+    ["http://127.0.0.1:8000/", true, "prony agent start --server http://127.0.0.1:8000"],
+    [
+      "https://prony.example.org/",
+      true,
+      "prony agent start --server https://prony.example.org --token-file enrol.token",
+    ],
+    ["https://prony.example.org/", false, "prony agent start --server https://prony.example.org"],
+  ])("starts the first agent with a token where it needs one: %s, %s", async (url, asksTokens, command) => {
+    const before = location.href;
+    (window as unknown as { happyDOM: { setURL: (url: string) => void } }).happyDOM.setURL(url);
+    const about = {
+      asks_tokens: asksTokens,
+      grafana: "",
+      prometheus: "",
+      name: "",
+      role: "admin",
+      url: "",
+      version: "1",
+    };
+    server.current
+      .answer("GET", "/api/v1/overview", fakeGlance({ agents: 0, stats: { ...fakeGlance().stats, experiments: 0 } }))
+      .answer("GET", "/api/v1/recipes/examples", { items: [] })
+      .answer("GET", "/api/v1/about", about as About);
+    await visit("/");
+    const shown = await screen.findByLabelText("The command that starts an agent");
+    await waitFor(() => expect(shown.textContent).toBe(command));
+    (window as unknown as { happyDOM: { setURL: (url: string) => void } }).happyDOM.setURL(before);
   });
 });

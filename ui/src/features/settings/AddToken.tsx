@@ -10,7 +10,7 @@ import { Secret } from "@/components/Secret";
 import { addToken } from "./queries";
 
 const ROLES: readonly { value: Role; label: string }[] = [
-  { value: "viewer", label: "viewer: sees everything" },
+  { value: "viewer", label: "viewer: sees everything but tokens and the audit trail" },
   { value: "submitter", label: "submitter: also runs, cancels and deletes" },
   { value: "admin", label: "admin: everything" },
   { value: "agent", label: "agent: only enrols" },
